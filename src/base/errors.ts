@@ -1,0 +1,61 @@
+// The one error class. Codes are a closed table: callers branch on `code`, people read `message` and `hint`.
+
+/** Every code with what causes it and what cures it; the reference docs are made from this table. */
+export const ERROR_CODES = {
+  internal: { cause: "A bug in Tenon.", cure: "Report it with the log of the run." },
+  cancelled: { cause: "The person or the client cancelled.", cure: "Nothing to do." },
+  "usage.invalid": { cause: "A command was called with words it does not take.", cure: "See `tenon --help`." },
+  "config.unreadable": { cause: "A configuration file cannot be read.", cure: "Check the path and its permissions." },
+  "config.invalid": { cause: "A configuration entry is malformed.", cure: "Correct the entry the message names." },
+  "mcp.invalid_spec": { cause: "A server entry lacks what is needed to start it.", cure: "Give a command or a URL." },
+  "mcp.url_refused": { cause: "The URL breaks the address rules.", cure: "Use https, or a loopback address." },
+  "mcp.spawn_failed": { cause: "The server's command could not be started.", cure: "Check command, PATH and cwd." },
+  "mcp.connect_failed": { cause: "The server ended or refused before it was ready.", cure: "Read its stderr." },
+  "mcp.connect_timeout": { cause: "The server did not answer `initialize` in time.", cure: "Start it by hand and look." },
+  "mcp.not_ready": { cause: "The server is not connected.", cure: "Look at its status." },
+  "mcp.connection_lost": { cause: "The connection ended while a call ran.", cure: "Call again if that is safe." },
+  "mcp.call_failed": { cause: "The server answered the call with a protocol error.", cure: "Read the message." },
+  "mcp.call_timeout": { cause: "The call got no answer before its deadline.", cure: "Raise the limit or split the work." },
+  "tool.unknown": { cause: "No tool of that name is in this turn's catalog.", cure: "List the tools." },
+  "tool.invalid_arguments": { cause: "The arguments do not fit the tool's schema.", cure: "Correct them and call again." },
+  "model.unknown": { cause: "No such provider or model.", cure: "Use provider/name; see the README." },
+  "model.unauthorized": { cause: "The provider has no key, or refused it.", cure: "Set the provider's API key." },
+  "model.rate_limited": { cause: "The provider limits requests.", cure: "Wait, then send the prompt again." },
+  "model.unavailable": { cause: "The provider could not be reached or is overloaded.", cure: "Check the network, retry." },
+  "model.invalid_request": { cause: "The provider refused the request.", cure: "Read the message." },
+  "model.broken_stream": { cause: "The answer broke off or was malformed.", cure: "Send the prompt again." },
+  "session.not_found": { cause: "No session of that id is open.", cure: "Open a session first." },
+  "session.busy": { cause: "A turn is already running in the session.", cure: "Wait for it or cancel it." },
+  "session.closed": { cause: "The session has been closed.", cure: "Open a new session." },
+  "session.invalid_cwd": { cause: "The working directory is not an absolute path.", cure: "Send an absolute path." },
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export interface TenonErrorOptions {
+  readonly cause?: unknown;
+  /** What to do about it, when more can be said than the code's own cure. */
+  readonly hint?: string;
+}
+
+export class TenonError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, message: string, options: TenonErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "TenonError";
+    this.code = code;
+    this.hint = options.hint ?? ERROR_CODES[code].cure;
+  }
+}
+
+/** Whatever was thrown, as a TenonError; unknown values become `code` with the original as cause. */
+export function toTenonError(thrown: unknown, code: ErrorCode = "internal"): TenonError {
+  if (thrown instanceof TenonError) return thrown;
+  return new TenonError(code, messageOf(thrown), { cause: thrown });
+}
+
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,0 +1,65 @@
+// A tool as the rest of Tenon sees it: opaque id, definition, where it came from, and the one outcome of a call.
+import type { Brand } from "../base/brand.js";
+import type { ContentBlock } from "../base/content.js";
+import type { JsonObject, JsonSchema, JsonValue } from "../base/json.js";
+
+/** The name a model calls a tool by. Looked up in the catalog's table, never parsed. */
+export type ToolId = Brand<string, "ToolId">;
+
+/** Which layer a tool came from; approvals and precedence depend on it. */
+export type ToolOrigin = "client" | "project" | "user" | "builtin" | "extra";
+
+/** Hints by the server about its own tool. They count only for servers the user trusts. */
+export interface ToolAnnotations {
+  readonly readOnlyHint?: boolean;
+  readonly destructiveHint?: boolean;
+  readonly idempotentHint?: boolean;
+  readonly openWorldHint?: boolean;
+}
+
+/** A tool as its source defines it, under the source's own name. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  readonly annotations?: ToolAnnotations;
+}
+
+/** A tool in a session's catalog. */
+export interface CatalogTool {
+  readonly id: ToolId;
+  readonly origin: ToolOrigin;
+  /** Name of the source: the server's name for MCP tools. */
+  readonly source: string;
+  /** `server / Tool title`, for people. */
+  readonly label: string;
+  readonly definition: ToolDefinition;
+  /** Covers name, title, description, schemas and annotations: approvals are bound to it. */
+  readonly definitionHash: string;
+}
+
+/** Exactly one of these ends every call. `unknown`: the call was sent and nobody can say whether it took effect. */
+export type ToolOutcome =
+  | { readonly kind: "done"; readonly content: readonly ContentBlock[]; readonly structured?: JsonValue }
+  | { readonly kind: "failed"; readonly content: readonly ContentBlock[]; readonly structured?: JsonValue }
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "unknown"; readonly reason: string };
+
+export interface ToolProgress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** What a model asked for, as the run sees it. */
+export interface ToolCall {
+  /** `<turn>-<n>`: the id that journal, events and clients know. */
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly argumentsJson: string;
+}
+
+export type ToolArguments = JsonObject;
