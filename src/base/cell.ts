@@ -8,9 +8,21 @@ export interface ReadonlyCell<T> {
   until(test: (value: T) => boolean, signal: AbortSignal): Promise<T>;
 }
 
+interface Subscription<T> {
+  readonly listener: (value: T) => void;
+}
+
+interface Change<T> {
+  readonly value: T;
+  readonly subscriptions: readonly Subscription<T>[];
+}
+
 export class Cell<T> implements ReadonlyCell<T> {
   #value: T;
-  readonly #listeners = new Set<(value: T) => void>();
+  /** Objects, not the functions themselves: one function may be subscribed twice and stopped once. */
+  readonly #subscriptions = new Set<Subscription<T>>();
+  readonly #changes: Change<T>[] = [];
+  #isTelling = false;
 
   constructor(value: T) {
     this.#value = value;
@@ -20,36 +32,64 @@ export class Cell<T> implements ReadonlyCell<T> {
     return this.#value;
   }
 
-  /** Setting an identical value is no change. */
+  /**
+   * Setting an identical value is no change. When a listener sets the cell, the others hear of that change after the one
+   * they are being told, so that all hear one order. What listeners throw is thrown once everybody has been told.
+   */
   set(value: T): void {
     if (Object.is(value, this.#value)) return;
     this.#value = value;
-    for (const listener of [...this.#listeners]) listener(value);
+    this.#changes.push({ value, subscriptions: [...this.#subscriptions] });
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    const failures: unknown[] = [];
+    for (let change = this.#changes.shift(); change; change = this.#changes.shift()) this.#tell(change, failures);
+    this.#isTelling = false;
+    if (failures.length > 1) throw new AggregateError(failures, "several listeners of a cell failed");
+    if (failures.length === 1) throw failures[0];
   }
 
   subscribe(listener: (value: T) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    const subscription: Subscription<T> = { listener };
+    this.#subscriptions.add(subscription);
+    return () => {
+      this.#subscriptions.delete(subscription);
+    };
   }
 
   async until(test: (value: T) => boolean, signal: AbortSignal): Promise<T> {
     if (test(this.#value)) return this.#value;
     signal.throwIfAborted();
     return await new Promise<T>((resolve, reject) => {
-      const stop = this.subscribe((value) => {
-        if (!test(value)) return;
-        leave();
-        resolve(value);
-      });
-      const onAbort = () => {
-        leave();
-        reject(signal.reason);
-      };
       const leave = () => {
         stop();
         signal.removeEventListener("abort", onAbort);
       };
+      const onAbort = () => {
+        leave();
+        reject(signal.reason);
+      };
+      const stop = this.subscribe((value) => {
+        try {
+          if (!test(value)) return;
+          resolve(value);
+        } catch (error) {
+          reject(error);
+        }
+        leave();
+      });
       signal.addEventListener("abort", onAbort, { once: true });
     });
+  }
+
+  #tell(change: Change<T>, failures: unknown[]): void {
+    for (const subscription of change.subscriptions) {
+      if (!this.#subscriptions.has(subscription)) continue; // stopped by a listener before it
+      try {
+        subscription.listener(change.value);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
   }
 }

@@ -1,10 +1,54 @@
-// A bounded async queue between one producer side and one consumer: the producer waits while it is full.
+// A bounded async queue between producers and one consumer: a producer waits while it is full.
+
+interface Entry<T> {
+  readonly item: T;
+  next: Entry<T> | undefined;
+}
+
+/** First in, first out, each step in constant time; entries rather than items, because `undefined` is an item too. */
+class Queue<T> {
+  #first: Entry<T> | undefined;
+  #last: Entry<T> | undefined;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(item: T): void {
+    const entry: Entry<T> = { item, next: undefined };
+    if (this.#last) this.#last.next = entry;
+    else this.#first = entry;
+    this.#last = entry;
+    this.#length += 1;
+  }
+
+  shift(): Entry<T> | undefined {
+    const entry = this.#first;
+    if (!entry) return undefined;
+    this.#first = entry.next;
+    if (!this.#first) this.#last = undefined;
+    this.#length -= 1;
+    return entry;
+  }
+
+  clear(): void {
+    this.#first = undefined;
+    this.#last = undefined;
+    this.#length = 0;
+  }
+}
+
+interface Sender<T> {
+  readonly item: T;
+  readonly settle: (isQueued: boolean) => void;
+}
 
 export class Channel<T> implements AsyncIterable<T> {
   readonly #capacity: number;
-  readonly #items: T[] = [];
-  readonly #waitingSenders: (() => void)[] = [];
-  #waitingReader: (() => void) | undefined;
+  readonly #items = new Queue<T>();
+  readonly #senders = new Queue<Sender<T>>();
+  readonly #readers = new Queue<(result: IteratorResult<T, void>) => void>();
   #isClosed = false;
 
   constructor(capacity: number) {
@@ -20,47 +64,78 @@ export class Channel<T> implements AsyncIterable<T> {
     return this.#items.length;
   }
 
-  /** Resolves true once the item is queued, false when the channel is closed and nobody will read it. */
+  /** Resolves true once the item is queued, false when the channel is closed and nobody will read it. Order is kept. */
   async send(item: T): Promise<boolean> {
-    while (!this.#isClosed && this.#items.length >= this.#capacity) {
-      await new Promise<void>((resolve) => this.#waitingSenders.push(resolve));
-    }
-    return this.offer(item);
+    if (this.#isClosed) return false;
+    if (this.#senders.length === 0 && this.#items.length < this.#capacity) return this.offer(item);
+    return await new Promise<boolean>((settle) => this.#senders.push({ item, settle }));
   }
 
-  /** Queues without waiting, over the capacity if need be: for what must keep its order and cannot wait. */
+  /**
+   * Queues without waiting, over the capacity if need be: for what must keep its order and cannot wait. Items whose
+   * senders wait were sent before it, so they are queued before it.
+   */
   offer(item: T): boolean {
     if (this.#isClosed) return false;
-    this.#items.push(item);
-    this.#wakeReader();
+    this.#admitSenders(Number.POSITIVE_INFINITY);
+    const reader = this.#readers.shift();
+    if (reader) reader.item({ done: false, value: item });
+    else this.#items.push(item);
     return true;
   }
 
   /** Ends the channel. What is queued is still read. */
   close(): void {
     this.#isClosed = true;
-    this.#wakeReader();
-    for (const wake of this.#waitingSenders.splice(0)) wake();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
-    try {
-      for (;;) {
-        if (this.#items.length > 0) {
-          const [item] = this.#items.splice(0, 1);
-          this.#waitingSenders.shift()?.();
-          if (item !== undefined) yield item;
-        } else if (this.#isClosed) return;
-        else await new Promise<void>((resolve) => (this.#waitingReader = resolve));
-      }
-    } finally {
-      this.close();
-      this.#items.length = 0;
+    for (let reader = this.#readers.shift(); reader; reader = this.#readers.shift()) {
+      reader.item({ done: true, value: undefined });
     }
+    for (let sender = this.#senders.shift(); sender; sender = this.#senders.shift()) sender.item.settle(false);
   }
 
-  #wakeReader(): void {
-    this.#waitingReader?.();
-    this.#waitingReader = undefined;
+  /**
+   * Leaving the loop, or `return()` at any moment, closes the channel and frees its senders. Not a generator: that one
+   * would keep `return()` waiting behind a `next()` that waits for an item, and ignore it before the first `next()`.
+   */
+  [Symbol.asyncIterator](): AsyncGenerator<T, void, void> {
+    const abandon = (): void => {
+      this.close();
+      this.#items.clear();
+    };
+    return {
+      next: () => this.#take(),
+      return: async () => {
+        abandon();
+        return { done: true, value: undefined };
+      },
+      throw: async (error: unknown) => {
+        abandon();
+        throw error;
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      [Symbol.asyncDispose]: async () => abandon(),
+    };
+  }
+
+  async #take(): Promise<IteratorResult<T, void>> {
+    const entry = this.#items.shift();
+    if (entry) {
+      this.#admitSenders(this.#capacity);
+      return { done: false, value: entry.item };
+    }
+    if (this.#isClosed) return { done: true, value: undefined };
+    return await new Promise<IteratorResult<T, void>>((resolve) => this.#readers.push(resolve));
+  }
+
+  /** Queues the items of waiting senders, longest waiting first, while there is room for them. */
+  #admitSenders(capacity: number): void {
+    while (this.#items.length < capacity) {
+      const sender = this.#senders.shift();
+      if (!sender) return;
+      this.#items.push(sender.item.item);
+      sender.item.settle(true);
+    }
   }
 }

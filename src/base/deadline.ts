@@ -3,6 +3,9 @@ import type { Deadline, Timer } from "./world.js";
 
 export type After = (delayMs: number, run: () => void) => Timer;
 
+/** The longest delay a Node timer takes; above it, it fires at once. */
+const MAX_DELAY_MS = 2_147_483_647;
+
 export function createDeadline(after: After, timeoutMs: number, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   let expired = false;
@@ -10,7 +13,7 @@ export function createDeadline(after: After, timeoutMs: number, parent?: AbortSi
     clear();
     controller.abort(parent?.reason);
   };
-  const timer = after(timeoutMs, () => {
+  const timer = after(Math.min(timeoutMs, MAX_DELAY_MS), () => {
     expired = true;
     clear();
     controller.abort(new DOMException(`timed out after ${timeoutMs} ms`, "TimeoutError"));
@@ -39,7 +42,7 @@ export async function sleep(after: After, delayMs: number, signal: AbortSignal):
       timer.clear();
       reject(signal.reason);
     };
-    const timer = after(delayMs, () => {
+    const timer = after(Math.min(delayMs, MAX_DELAY_MS), () => {
       signal.removeEventListener("abort", onAbort);
       resolve();
     });
@@ -47,9 +50,12 @@ export async function sleep(after: After, delayMs: number, signal: AbortSignal):
   });
 }
 
-/** The promise's value, or the signal's reason, whichever comes first; the promise itself is left to its owner. */
+/** The promise's value, or the signal's reason, whichever comes first. What the promise does after that is not heard. */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    promise.catch(() => {}); // often nobody else holds it: unheard, its failure would end the process
+    throw signal.reason;
+  }
   let onAbort: () => void = () => {};
   const aborted = new Promise<never>((_, reject) => {
     onAbort = () => reject(signal.reason);

@@ -11,23 +11,35 @@ export const ERROR_CODES = {
   "mcp.url_refused": { cause: "The URL breaks the address rules.", cure: "Use https, or a loopback address." },
   "mcp.spawn_failed": { cause: "The server's command could not be started.", cure: "Check command, PATH and cwd." },
   "mcp.connect_failed": { cause: "The server ended or refused before it was ready.", cure: "Read its stderr." },
-  "mcp.connect_timeout": { cause: "The server did not answer `initialize` in time.", cure: "Start it by hand and look." },
+  "mcp.connect_timeout": {
+    cause: "The server did not answer `initialize` in time.",
+    cure: "Start it by hand and look.",
+  },
   "mcp.not_ready": { cause: "The server is not connected.", cure: "Look at its status." },
   "mcp.connection_lost": { cause: "The connection ended while a call ran.", cure: "Call again if that is safe." },
   "mcp.call_failed": { cause: "The server answered the call with a protocol error.", cure: "Read the message." },
-  "mcp.call_timeout": { cause: "The call got no answer before its deadline.", cure: "Raise the limit or split the work." },
+  "mcp.call_timeout": {
+    cause: "The call got no answer before its deadline.",
+    cure: "Raise the limit or split the work.",
+  },
   "tool.unknown": { cause: "No tool of that name is in this turn's catalog.", cure: "List the tools." },
-  "tool.invalid_arguments": { cause: "The arguments do not fit the tool's schema.", cure: "Correct them and call again." },
+  "tool.invalid_arguments": {
+    cause: "The arguments do not fit the tool's schema.",
+    cure: "Correct them and call again.",
+  },
   "model.unknown": { cause: "No such provider or model.", cure: "Use provider/name; see the README." },
   "model.unauthorized": { cause: "The provider has no key, or refused it.", cure: "Set the provider's API key." },
   "model.rate_limited": { cause: "The provider limits requests.", cure: "Wait, then send the prompt again." },
-  "model.unavailable": { cause: "The provider could not be reached or is overloaded.", cure: "Check the network, retry." },
+  "model.unavailable": {
+    cause: "The provider could not be reached or is overloaded.",
+    cure: "Check the network, retry.",
+  },
   "model.invalid_request": { cause: "The provider refused the request.", cure: "Read the message." },
   "model.broken_stream": { cause: "The answer broke off or was malformed.", cure: "Send the prompt again." },
   "session.not_found": { cause: "No session of that id is open.", cure: "Open a session first." },
   "session.busy": { cause: "A turn is already running in the session.", cure: "Wait for it or cancel it." },
   "session.closed": { cause: "The session has been closed.", cure: "Open a new session." },
-  "session.invalid_cwd": { cause: "The working directory is not an absolute path.", cure: "Send an absolute path." },
+  "session.invalid_request": { cause: "A session was asked for with malformed parameters.", cure: "Correct what it names." },
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
@@ -56,6 +68,17 @@ export function toTenonError(thrown: unknown, code: ErrorCode = "internal"): Ten
   return new TenonError(code, messageOf(thrown), { cause: thrown });
 }
 
+/** Words for whatever was thrown: never empty, never throws. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (thrown instanceof Error) {
+    if (thrown.message !== "") return thrown.message;
+    // Node reports "refused on every address" this way: no message of its own, the causes inside.
+    if (thrown instanceof AggregateError && thrown.errors.length > 0) return thrown.errors.map(messageOf).join("; ");
+    return thrown.name;
+  }
+  if (typeof thrown === "object" && thrown !== null) {
+    if ("message" in thrown && typeof thrown.message === "string" && thrown.message !== "") return thrown.message;
+    return `thrown without a message: ${Object.prototype.toString.call(thrown)}`;
+  }
+  return String(thrown) || "thrown without a message: empty text";
 }

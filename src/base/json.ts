@@ -1,5 +1,4 @@
 // JSON values and JSON Schema as plain data, with the one canonical form that hashes are taken of.
-import { createHash } from "node:crypto";
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
@@ -14,22 +13,53 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Sorted-key JSON: equal values give equal text whatever order their keys came in. */
-export function canonicalJson(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const fields = Object.keys(value)
-    .sort()
-    .flatMap((key) => {
-      const field = value[key];
-      return field === undefined ? [] : [`${JSON.stringify(key)}:${canonicalJson(field)}`];
-    });
-  return `{${fields.join(",")}}`;
+/** An array or object under way: what comes before each value, the values, and how many have been written. */
+interface Frame {
+  readonly labels?: readonly string[];
+  readonly values: readonly JsonValue[];
+  readonly end: "]" | "}";
+  written: number;
 }
 
-/** sha256 of the canonical form, in hex. */
-export function hashJson(value: JsonValue): string {
-  return createHash("sha256").update(canonicalJson(value)).digest("hex");
+/**
+ * Sorted-key JSON: equal values give equal text whatever order their keys came in. Without recursion: `JSON.parse` takes
+ * nesting far deeper than the call stack, and a hostile definition must not be the one that cannot be hashed.
+ */
+export function canonicalJson(value: JsonValue): string {
+  const frames: Frame[] = [];
+  let text = "";
+  let current = value;
+  for (;;) {
+    if (typeof current === "object" && current !== null) {
+      const frame = frameOf(current);
+      text += frame.end === "]" ? "[" : "{";
+      frames.push(frame);
+    } else text += JSON.stringify(current);
+    let frame = frames.at(-1);
+    while (frame && frame.written === frame.values.length) {
+      text += frame.end;
+      frames.pop();
+      frame = frames.at(-1);
+    }
+    if (!frame) return text;
+    if (frame.written > 0) text += ",";
+    text += frame.labels?.[frame.written] ?? "";
+    current = frame.values[frame.written] ?? null;
+    frame.written += 1;
+  }
+}
+
+function frameOf(value: readonly JsonValue[] | JsonObject): Frame {
+  if (!isJsonObject(value)) return { values: value, end: "]", written: 0 };
+  const labels: string[] = [];
+  const values: JsonValue[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const field = value[key];
+    if (field === undefined) continue;
+    labels.push(`${JSON.stringify(key)}:`);
+    values.push(field);
+  }
+  return { labels, values, end: "}", written: 0 };
 }
 
 /** Parses without throwing, since what comes from outside is malformed sooner or later. */

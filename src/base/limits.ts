@@ -19,6 +19,8 @@ export const LIMITS = {
   closeGrace: { stdinMs: 2_500, terminateMs: 2_000 },
   /** The same while Tenon itself ends: an editor waits for us. */
   exitGrace: { stdinMs: 1_000, terminateMs: 1_000 },
+  /** After KILL: a large process takes a moment to be taken down; one stuck in the kernel is not waited for. */
+  killWaitMs: 500,
   /** How often a process group is looked at while it ends: it sends no event of its own. */
   groupPollMs: 20,
   /** The first prompt waits this long for servers still connecting; later ones join at the next model call. */
@@ -27,11 +29,9 @@ export const LIMITS = {
   resultMaxBytes: 51_200,
   resultMaxLines: 2_000,
   /** An image above this goes to the person only: providers refuse larger ones. */
-  resultMaxImageBytes: 3 * 1024_096,
+  resultMaxImageBytes: 3_145_728,
   /** Model calls in one turn: far above real tasks, below a runaway bill. */
   turnMaxModelCalls: 100,
-  /** Calls of one model answer that run at the same time. */
-  parallelToolCalls: 8,
   /** Events waiting for one reader of a session before the producer waits for it. */
   eventBacklog: 1_024,
   /** Time from a signal or end of input to the exit of the process. */

@@ -15,7 +15,7 @@ export interface Log {
 export interface LogOptions {
   readonly level: LogLevel;
   readonly now: () => number;
-  /** Gets one finished line, newline included. */
+  /** Gets one finished line, newline included. What it throws is dropped: nothing may fail because it was logged. */
   readonly write: (line: string) => void;
 }
 
@@ -25,9 +25,24 @@ export function createLog(options: LogOptions): Log {
   const line = (level: LogLevel) => {
     if (LOG_LEVELS.indexOf(level) < lowest) return () => {};
     return (event: string, fields: LogFields = {}) => {
-      const t = new Date(options.now()).toISOString();
-      options.write(`${JSON.stringify({ ...fields, t, level, event })}\n`);
+      try {
+        const head = { t: new Date(options.now()).toISOString(), level, event };
+        options.write(`${escapeUnseen(JSON.stringify({ ...head, ...fields, ...head }))}\n`);
+      } catch {
+        // A full disk or a closed stderr: there is nowhere left to say so.
+      }
     };
   };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** JSON leaves C1 controls, bidi marks and invisible characters as they are; a server's words must not steer a terminal. */
+function escapeUnseen(json: string): string {
+  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (unseen) => {
+    let escaped = "";
+    for (let index = 0; index < unseen.length; index++) {
+      escaped += `\\u${unseen.charCodeAt(index).toString(16).padStart(4, "0")}`;
+    }
+    return escaped;
+  });
 }

@@ -1,15 +1,22 @@
-// Splits a byte stream into lines without ever joining what it has not to: linear in the input, with a cap per line.
+// Splits a byte stream into lines: linear in the input however it is cut up, with a cap on the bytes held for one line.
 import { Buffer } from "node:buffer";
 
-export type Line = { readonly kind: "line"; readonly text: string } | { readonly kind: "oversize"; readonly bytes: number };
+export type Line =
+  | { readonly kind: "line"; readonly text: string }
+  | { readonly kind: "oversize"; readonly bytes: number };
 
 const NEWLINE = 0x0a;
+const NOTHING: Buffer = Buffer.alloc(0);
+/** First size of the buffer, and the size up to which it is kept for the next line. */
+const FIRST_BYTES = 4_096;
+const KEPT_BYTES = 65_536;
 
 export class LineSplitter {
   readonly #maxLineBytes: number;
-  #parts: Buffer[] = [];
+  /** The start of a line whose end has not come. Copied, since a list of tiny chunks would cost far more than their bytes. */
+  #held: Buffer = NOTHING;
+  /** Bytes of that line so far, the dropped ones included. */
   #bytes = 0;
-  #isSkipping = false;
 
   constructor(maxLineBytes: number) {
     this.#maxLineBytes = maxLineBytes;
@@ -21,40 +28,49 @@ export class LineSplitter {
     const lines: Line[] = [];
     let start = 0;
     for (let end = buffer.indexOf(NEWLINE); end !== -1; end = buffer.indexOf(NEWLINE, start)) {
-      this.#keep(buffer.subarray(start, end));
-      this.#take(lines);
+      this.#finish(buffer.subarray(start, end), lines);
       start = end + 1;
     }
-    if (start < buffer.length) this.#keep(buffer.subarray(start));
+    this.#hold(buffer.subarray(start));
     return lines;
   }
 
   /** What is left without a newline at the end of the stream. */
   flush(): Line[] {
     const lines: Line[] = [];
-    if (this.#bytes > 0) this.#take(lines);
+    this.#finish(NOTHING, lines);
     return lines;
   }
 
-  #keep(part: Buffer): void {
-    this.#bytes += part.length;
-    if (this.#bytes > this.#maxLineBytes) {
-      this.#isSkipping = true;
-      this.#parts = [];
+  #finish(rest: Buffer, lines: Line[]): void {
+    let whole = rest;
+    if (this.#bytes > 0) {
+      this.#hold(rest);
+      whole = this.#held.subarray(0, this.#bytes);
     }
-    if (!this.#isSkipping && part.length > 0) this.#parts.push(part);
-  }
-
-  #take(lines: Line[]): void {
-    if (this.#isSkipping) lines.push({ kind: "oversize", bytes: this.#bytes });
+    const bytes = Math.max(this.#bytes, rest.length);
+    if (bytes > this.#maxLineBytes) lines.push({ kind: "oversize", bytes });
     else {
-      const [first] = this.#parts;
-      const whole = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts, this.#bytes);
       const text = whole.toString("utf8").trim();
       if (text !== "") lines.push({ kind: "line", text });
     }
-    this.#parts = [];
     this.#bytes = 0;
-    this.#isSkipping = false;
+    if (this.#held.length > KEPT_BYTES) this.#held = NOTHING;
+  }
+
+  #hold(part: Buffer): void {
+    const before = this.#bytes;
+    this.#bytes += part.length;
+    if (this.#bytes > this.#maxLineBytes) {
+      this.#held = NOTHING;
+      return;
+    }
+    if (this.#bytes > this.#held.length) {
+      const wanted = Math.max(this.#bytes, this.#held.length * 2, FIRST_BYTES);
+      const grown = Buffer.allocUnsafeSlow(Math.min(wanted, this.#maxLineBytes));
+      this.#held.copy(grown, 0, 0, before);
+      this.#held = grown;
+    }
+    part.copy(this.#held, before);
   }
 }

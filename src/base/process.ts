@@ -10,9 +10,12 @@ export interface EndGrace {
   readonly terminateMs: number;
 }
 
-/** Resolves when no process of the group is left (or, after SIGKILL, when the kernel has been told). */
+/** Groups seen gone. Their number may be given to a stranger, who must not be signalled when a tree is ended again. */
+const gone = new WeakSet<Child>();
+
+/** Resolves when no process of the group is left, or a moment after SIGKILL. Calling it again is safe. */
 export async function endTree(child: Child, world: World, grace: EndGrace): Promise<void> {
-  if (child.pid === undefined) return;
+  if (child.pid === undefined || gone.has(child)) return;
   child.stdin.on("error", () => {}); // the child may be gone already: EPIPE is the expected answer here
   child.stdin.end();
   child.stdout.resume(); // a child blocked on a full pipe could not see its end of input
@@ -21,8 +24,7 @@ export async function endTree(child: Child, world: World, grace: EndGrace): Prom
   child.signalGroup("SIGTERM");
   if (await hasEnded(child, world, grace.terminateMs)) return;
   child.signalGroup("SIGKILL");
-  await child.exited;
-  await hasEnded(child, world, LIMITS.groupPollMs * 10);
+  if (!(await hasEnded(child, world, LIMITS.killWaitMs))) world.log.info("process.group_remains", { pid: child.pid });
 }
 
 /** Polls the group: members other than the child announce nothing when they end. */
@@ -33,8 +35,9 @@ async function hasEnded(child: Child, world: World, withinMs: number): Promise<b
     try {
       await sleep((ms, run) => world.after(ms, run), LIMITS.groupPollMs, deadline.signal);
     } catch {
-      return !child.isGroupAlive();
+      if (child.isGroupAlive()) return false;
     }
   }
+  gone.add(child);
   return true;
 }

@@ -1,4 +1,4 @@
-// Owned disposal and owned background work. Closing a scope aborts its work, awaits it, then disposes in reverse order.
+// Owned disposal and owned background work. Closing a scope aborts its work, disposes in reverse order, then awaits the work.
 import { messageOf } from "./errors.js";
 import type { Log } from "./log.js";
 
@@ -33,40 +33,64 @@ export class Scope implements AsyncDisposable {
 
   /** Disposes `owned` when the scope closes. On a closed scope it is disposed at once, so nothing can leak in late. */
   own<T extends AsyncDisposable | Disposable>(owned: T): T {
-    this.defer(() => (Symbol.asyncDispose in owned ? Promise.resolve(owned[Symbol.asyncDispose]()) : owned[Symbol.dispose]()));
+    this.defer(async () => {
+      if (Symbol.asyncDispose in owned) await owned[Symbol.asyncDispose]();
+      else owned[Symbol.dispose]();
+    });
     return owned;
   }
 
   defer(disposer: Disposer): void {
-    if (this.#closing) this.run("late disposer", async () => disposer());
+    if (this.#closing) this.#track(() => this.#dispose(disposer));
     else this.#disposers.push(disposer);
   }
 
-  /** Starts background work that the scope awaits on close. Failures are logged: work reports what matters by itself. */
+  /**
+   * Starts background work at once; the scope awaits it on close. Failures are logged: work reports what matters by
+   * itself. On a closed scope the work still starts, with an aborted signal, so that whoever waits for it is answered.
+   */
   run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
-    const running = work(this.signal)
-      .catch((error: unknown) => {
-        if (!this.signal.aborted) this.#log.error("scope.work_failed", { work: name, error: messageOf(error) });
-      })
-      .finally(() => this.#work.delete(running));
-    this.#work.add(running);
+    this.#track(async () => {
+      try {
+        await work(this.signal);
+      } catch (error) {
+        const fields = { work: name, error: messageOf(error) };
+        if (!this.signal.aborted) this.#log.error("scope.work_failed", fields);
+        else if (error !== this.signal.reason) this.#log.debug("scope.work_aborted", fields);
+      }
+    });
   }
 
+  /**
+   * Idempotent. Work is awaited last, so that work deaf to its signal cannot keep a child process alive: disposing is
+   * often what ends it. Nothing inside the scope (work or disposer) may await this: it would wait for itself.
+   */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    if (this.#closing) return this.#closing;
+    // Set before anything runs: an abort listener or a disposer may close again, and must find it closing.
+    this.#closing = Promise.resolve().then(() => this.#close());
+    this.#controller.abort(new DOMException("scope closed", "AbortError"));
     return this.#closing;
   }
 
   async #close(): Promise<void> {
-    this.#controller.abort(new DOMException("scope closed", "AbortError"));
-    for (let dispose = this.#disposers.pop(); dispose; dispose = this.#disposers.pop()) {
-      try {
-        await dispose();
-      } catch (error) {
-        this.#log.error("scope.dispose_failed", { error: messageOf(error) });
-      }
-    }
+    for (let disposer = this.#disposers.pop(); disposer; disposer = this.#disposers.pop())
+      await this.#dispose(disposer);
     while (this.#work.size > 0) await Promise.all(this.#work);
+  }
+
+  async #dispose(disposer: Disposer): Promise<void> {
+    try {
+      await disposer();
+    } catch (error) {
+      this.#log.error("scope.dispose_failed", { error: messageOf(error) });
+    }
+  }
+
+  /** `task` never rejects. */
+  #track(task: () => Promise<void>): void {
+    const running = task().finally(() => this.#work.delete(running));
+    this.#work.add(running);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,10 +1,9 @@
 // Everything one turn can tell, as one union.
-import type { ContentBlock } from "../base/content.js";
-import type { JsonObject, JsonValue } from "../base/json.js";
+import type { JsonObject } from "../base/json.js";
 import type { ModelUsage } from "../models/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../tools/index.js";
 
-/** Why a turn ended. `failed` carries an error people can read; it is never passed off as a normal end. */
+/** Why a turn ended well. A turn that fails throws a TenonError people can read; it is never passed off as a normal end. */
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
 /** The tool of a call, or only the name the model made up. */
@@ -28,8 +27,5 @@ export type TurnEvent =
       readonly kind: "call_ended";
       readonly toolCallId: string;
       readonly outcome: ToolOutcome;
-      /** What the person is shown; the model may have got a clipped form. */
-      readonly content: readonly ContentBlock[];
-      readonly structured?: JsonValue;
     }
   | { readonly kind: "usage"; readonly usage: ModelUsage };

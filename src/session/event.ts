@@ -1,6 +1,7 @@
 // What a session tells its clients, in order, inside and outside turns.
 import type { ContentBlock } from "../base/content.js";
-import type { TurnEvent } from "../engine/index.js";
+import type { TenonError } from "../base/errors.js";
+import type { StopReason, TurnEvent } from "../engine/index.js";
 
 /** Where one server of a session stands, in words for people and states for programs. */
 export interface ServerStatus {
@@ -14,10 +15,10 @@ export interface ServerStatus {
   readonly connectMs?: number;
 }
 
-export type NoticeLevel = "info" | "warning" | "error";
-
 export type SessionEvent =
   | { readonly kind: "user"; readonly content: readonly ContentBlock[] }
   | { readonly kind: "turn"; readonly event: TurnEvent }
-  | { readonly kind: "server"; readonly status: ServerStatus }
-  | { readonly kind: "notice"; readonly level: NoticeLevel; readonly text: string };
+  /** The last event of a turn: with its stop reason, or with the error its prompt rejects with. */
+  | { readonly kind: "turn_ended"; readonly turn: number; readonly stopReason: StopReason }
+  | { readonly kind: "turn_ended"; readonly turn: number; readonly error: TenonError }
+  | { readonly kind: "server"; readonly status: ServerStatus };

@@ -1,0 +1,104 @@
+// Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/world.js";
+import type { PromisedSession } from "./agent.js";
+import { introduction } from "./capabilities.js";
+import { readSessionRequest } from "./lenient.js";
+import { Wire, type WireMessage, type WireStreams } from "./wire.js";
+
+export interface FrontOptions extends WireStreams {
+  readonly world: Pick<World, "after">;
+  newSessionId(): string;
+  /** Loads the agent and connects it to the stream. Called once, after the first answers are out; failing is its own affair. */
+  start(stream: Stream, promised: readonly PromisedSession[]): void;
+}
+
+/** The id under which `initialize` is said again to the agent; no client can have chosen it. */
+const REPLAY_ID = "tenon:front:initialize";
+
+export class Front {
+  readonly #options: FrontOptions;
+  readonly #wire: Wire;
+  readonly #promised: PromisedSession[] = [];
+  readonly #waiting: AnyMessage[] = [];
+  #isStarting = false;
+  #introduced = false;
+  #feed: ((message: AnyMessage) => void) | undefined;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    this.#wire = new Wire(options);
+    this.#wire.onMessage = (message) => this.#receive(message);
+  }
+
+  /** Resolves when the client is gone. */
+  get closed(): Promise<void> {
+    return this.#wire.closed;
+  }
+
+  #receive(message: WireMessage): void {
+    if (this.#feed) this.#feed(message);
+    else if (!this.#isStarting && this.#answer(message)) return;
+    else {
+      this.#waiting.push(message);
+      this.#startSoon(0);
+    }
+  }
+
+  /** True when the message is dealt with and the agent need not see it. */
+  #answer(message: WireMessage): boolean {
+    const { id, method } = message;
+    if (id === undefined || id === null) return false;
+    if (method === "initialize" && !this.#introduced) {
+      this.#introduced = true;
+      this.#wire.send({ jsonrpc: "2.0", id, result: introduction() });
+      this.#waiting.push({ ...message, id: REPLAY_ID });
+      this.#startSoon(LIMITS.frontQuietMs);
+      return true;
+    }
+    if (method !== "session/new" || !this.#introduced) return false;
+    this.#openSession(id, message["params"]);
+    return true;
+  }
+
+  #openSession(id: unknown, params: unknown): void {
+    const read = readSessionRequest(params);
+    if (read.ok) {
+      const sessionId = this.#options.newSessionId();
+      this.#promised.push({ id: sessionId, request: read.request });
+      this.#wire.send({ jsonrpc: "2.0", id, result: { sessionId } });
+    } else {
+      this.#wire.send({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${read.reason}` } });
+    }
+    this.#startSoon(0);
+  }
+
+  /** Loading blocks the event loop for tens of milliseconds: it waits until the first answers have left the process. */
+  #startSoon(delayMs: number): void {
+    this.#options.world.after(delayMs, () => {
+      if (this.#isStarting) return;
+      this.#isStarting = true;
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    const readable = new ReadableStream<AnyMessage>({
+      start: (controller) => {
+        for (const message of this.#waiting.splice(0)) controller.enqueue(message);
+        this.#feed = (message) => controller.enqueue(message);
+        this.#wire.closed.then(
+          () => controller.close(),
+          () => controller.close(),
+        );
+      },
+    });
+    const writable = new WritableStream<AnyMessage>({
+      write: (message) => {
+        if (!("id" in message) || message.id !== REPLAY_ID) this.#wire.send(message);
+      },
+    });
+    this.#options.start({ readable, writable }, this.#promised);
+  }
+}

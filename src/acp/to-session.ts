@@ -1,0 +1,34 @@
+// ACP content blocks of a prompt -> our blocks.
+import type * as acp from "@agentclientprotocol/sdk";
+import type { ContentBlock } from "../base/content.js";
+
+export function toBlocks(prompt: readonly acp.ContentBlock[]): ContentBlock[] {
+  return prompt.map((block) => toBlock(block));
+}
+
+function toBlock(block: acp.ContentBlock): ContentBlock {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text };
+    case "image":
+      return { type: "image", data: block.data, mimeType: block.mimeType, ...(block.uri ? { uri: block.uri } : {}) };
+    case "audio":
+      return { type: "audio", data: block.data, mimeType: block.mimeType };
+    case "resource": {
+      const { resource } = block;
+      const mimeType = resource.mimeType ? { mimeType: resource.mimeType } : {};
+      return "text" in resource
+        ? { type: "resource", uri: resource.uri, text: resource.text, ...mimeType }
+        : { type: "resource", uri: resource.uri, blob: resource.blob, ...mimeType };
+    }
+    case "resource_link":
+      return {
+        type: "resource_link",
+        uri: block.uri,
+        name: block.name,
+        ...(block.title ? { title: block.title } : {}),
+        ...(block.description ? { description: block.description } : {}),
+        ...(block.mimeType ? { mimeType: block.mimeType } : {}),
+      };
+  }
+}

@@ -1,0 +1,8 @@
+// Hashes of JSON values. Apart from json.ts, so that what starts first need not load the crypto module.
+import { createHash } from "node:crypto";
+import { canonicalJson, type JsonValue } from "./json.js";
+
+/** sha256 of the canonical form, in hex. */
+export function hashJson(value: JsonValue): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex");
+}

@@ -1,0 +1,25 @@
+// What the terminal client is given: the agent to talk to, the streams of the person, and how it shall behave.
+import type { AgentApp, McpServer } from "@agentclientprotocol/sdk";
+import type { Clock } from "../terminal/clock.js";
+
+export interface ChatOptions {
+  readonly agent: AgentApp;
+  /** Absolute. */
+  readonly cwd: string;
+  readonly mcpServers: readonly McpServer[];
+  /** Answer this once and end, instead of reading prompts from the input. */
+  readonly prompt?: string;
+  /** Print the protocol's updates as NDJSON instead of text for people. */
+  readonly json: boolean;
+  /** Approve every permission question. */
+  readonly yes: boolean;
+  /** A person sits at the input and can be asked. */
+  readonly interactive: boolean;
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  readonly errorOutput: NodeJS.WritableStream;
+  readonly color: boolean;
+  /** Calls the listener at each Ctrl-C or SIGINT; returns the way to stop. */
+  readonly onInterrupt: (listener: () => void) => () => void;
+  readonly clock?: Clock;
+}

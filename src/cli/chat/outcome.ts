@@ -1,0 +1,59 @@
+// How a turn ended, and which exit code says so.
+import { RequestError, type StopReason } from "@agentclientprotocol/sdk";
+import { messageOf } from "../../base/errors.js";
+import { isJsonObject } from "../../base/json.js";
+
+export interface ChatFailure {
+  readonly message: string;
+  readonly hint?: string;
+  /** The JSON-RPC code, when the agent answered with one. */
+  readonly code?: number;
+  readonly data?: unknown;
+}
+
+export type TurnOutcome =
+  /** The agent answered the prompt; `wasDenied`: a permission question of this turn got a no. */
+  | { readonly kind: "stopped"; readonly stopReason: StopReason; readonly wasDenied: boolean }
+  | { readonly kind: "failed"; readonly failure: ChatFailure }
+  /** The person quit before the agent had answered. */
+  | { readonly kind: "abandoned" };
+
+export const EXIT_CODES = { done: 0, failed: 1, denied: 5, interrupted: 130 } as const;
+
+export function exitCodeOf(outcome: TurnOutcome): number {
+  switch (outcome.kind) {
+    case "abandoned":
+      return EXIT_CODES.interrupted;
+    case "failed":
+      return EXIT_CODES.failed;
+    case "stopped":
+      if (outcome.stopReason === "cancelled") return EXIT_CODES.interrupted;
+      if (outcome.wasDenied) return EXIT_CODES.denied;
+      return outcome.stopReason === "end_turn" ? EXIT_CODES.done : EXIT_CODES.failed;
+  }
+}
+
+/** What a person needs to know of whatever a request was rejected with. */
+export function toFailure(thrown: unknown): ChatFailure {
+  if (!(thrown instanceof RequestError)) return { message: messageOf(thrown) };
+  const data = isJsonObject(thrown.data) ? thrown.data : {};
+  const hint = typeof data.hint === "string" ? { hint: data.hint } : {};
+  const message = typeof data.details === "string" ? `${thrown.message}: ${data.details}` : thrown.message;
+  return { message, ...hint, code: thrown.code, ...(thrown.data === undefined ? {} : { data: thrown.data }) };
+}
+
+/** Why an answer is not whole; nothing when it is. */
+export function explainStop(stopReason: StopReason): string | undefined {
+  switch (stopReason) {
+    case "end_turn":
+      return undefined;
+    case "cancelled":
+      return "cancelled";
+    case "max_tokens":
+      return "the answer was cut: the model's output limit was reached";
+    case "max_turn_requests":
+      return "stopped: the turn reached its limit of model calls";
+    case "refusal":
+      return "the model refused to answer";
+  }
+}

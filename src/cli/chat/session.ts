@@ -1,0 +1,60 @@
+// One ACP session from the client's side: connect, open, prompt, cancel, ask for status, close.
+import { type AgentApp, type ClientApp, type ClientConnection, type McpServer, methods, type StopReason } from "@agentclientprotocol/sdk";
+import { VERSION } from "../../base/version.js";
+import { readStatus, type ServerReport, STATUS_METHOD } from "./status.js";
+
+const PROTOCOL_VERSION = 1;
+
+export class ChatSession {
+  readonly #connection: ClientConnection;
+  #sessionId: string | undefined;
+
+  constructor(client: ClientApp, agent: AgentApp) {
+    this.#connection = client.connect(agent);
+  }
+
+  async open(cwd: string, mcpServers: readonly McpServer[]): Promise<void> {
+    const { agent } = this.#connection;
+    await agent.request(methods.agent.initialize, {
+      protocolVersion: PROTOCOL_VERSION,
+      clientInfo: { name: "tenon-chat", title: "Tenon chat", version: VERSION },
+      clientCapabilities: { session: { notices: {} } },
+    });
+    const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [...mcpServers] });
+    this.#sessionId = sessionId;
+  }
+
+  async prompt(text: string): Promise<StopReason> {
+    const response = await this.#connection.agent.request(methods.agent.session.prompt, {
+      sessionId: this.#openId(),
+      prompt: [{ type: "text", text }],
+    });
+    return response.stopReason;
+  }
+
+  async cancel(): Promise<void> {
+    await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId: this.#openId() });
+  }
+
+  async status(): Promise<readonly ServerReport[]> {
+    return readStatus(await this.#connection.agent.request<unknown>(STATUS_METHOD, { sessionId: this.#openId() }));
+  }
+
+  /** Closes the session so that its servers end in order, then the connection; `hurry` skips the wait for the first. */
+  async close(hurry: Promise<void>): Promise<void> {
+    if (this.#sessionId !== undefined) {
+      const closing = this.#connection.agent.request(methods.agent.session.close, { sessionId: this.#sessionId });
+      // An agent that cannot close a session, or fails to, ends it with the connection.
+      await Promise.race([closing.then(ignore, ignore), this.#connection.closed, hurry]);
+    }
+    this.#connection.close();
+    await this.#connection.closed;
+  }
+
+  #openId(): string {
+    if (this.#sessionId === undefined) throw new Error("the session is not open");
+    return this.#sessionId;
+  }
+}
+
+function ignore(): void {}

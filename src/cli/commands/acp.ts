@@ -1,0 +1,52 @@
+// `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
+import type { Stream } from "@agentclientprotocol/sdk";
+import { Front, type PromisedSession } from "../../acp/index.js";
+import { uuidV7 } from "../../base/id.js";
+import { LIMITS } from "../../base/limits.js";
+import { exitAfter, onStopSignals } from "../exit.js";
+
+export interface AcpOptions {
+  readonly model?: string;
+}
+
+/** Runs until the client is gone or a signal comes; then leaves nothing behind. */
+export function runAcp(options: AcpOptions): void {
+  let closeAgent: () => Promise<void> = async () => {};
+  const stop = (code: number) => exitAfter(() => closeAgent(), code);
+  onStopSignals(stop);
+  const front = new Front({
+    input: process.stdin,
+    output: process.stdout,
+    world: { after },
+    newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
+    start: (stream, promised) => {
+      const serving = serve(stream, promised, options);
+      closeAgent = async () => (await serving)();
+      serving.catch((error: unknown) => {
+        process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
+        stop(1);
+      });
+    },
+  });
+  front.closed.then(
+    () => stop(0),
+    () => stop(1),
+  );
+}
+
+/** Each import gets a turn of the event loop of its own, so that messages are read in between. */
+async function serve(stream: Stream, promised: readonly PromisedSession[], options: AcpOptions): Promise<() => Promise<void>> {
+  const { compose } = await import("../compose.js");
+  await new Promise(setImmediate);
+  const { loadAgent } = await import("../../acp/index.js");
+  const { createAgent } = await loadAgent();
+  await new Promise(setImmediate);
+  const { host } = compose(options);
+  createAgent({ host, promised }).connect(stream);
+  return () => host.close(LIMITS.exitGrace);
+}
+
+function after(delayMs: number, run: () => void) {
+  const timer = setTimeout(run, delayMs);
+  return { clear: () => clearTimeout(timer) };
+}

@@ -1,0 +1,105 @@
+// A tool's JSON Schema as a flat list of parameters that words can be matched to. Reads any schema, however malformed.
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { ModelTool } from "../model.js";
+import { stem, stems, words } from "./words.js";
+
+export type ValueKind = "string" | "number" | "integer" | "boolean" | "array" | "object" | "any";
+
+/** What kind of text a string parameter wants. */
+export type TextRole = "path" | "pattern" | "url" | "plain";
+
+export interface ValueShape {
+  readonly kind: ValueKind;
+  /** The only values allowed, where the schema lists them. */
+  readonly choices: readonly JsonValue[] | undefined;
+  readonly schema: JsonObject;
+}
+
+export interface Parameter extends ValueShape {
+  readonly name: string;
+  /** Words of the name, stemmed, in order. */
+  readonly stems: readonly string[];
+  readonly description: string;
+  readonly isRequired: boolean;
+  readonly defaultValue: JsonValue | undefined;
+  readonly role: TextRole;
+  /** Of an array's items. */
+  readonly item: ValueShape | undefined;
+}
+
+const KINDS: readonly string[] = ["string", "number", "integer", "boolean", "array", "object"];
+const PATH_ENDINGS = new Set(
+  "path paths file files filename filepath directory directories dir folder cwd workdir".split(" "),
+);
+const URL_ENDINGS = new Set(["url", "urls", "uri", "uris", "href", "link", "links"]);
+const PATTERN_ENDINGS = new Set(["pattern", "glob"]);
+/** Names that mean paths only in tools about files. */
+const FILE_ENDS = new Set(["source", "destination", "src", "dest", "from", "to"]);
+
+export function readParameters(tool: ModelTool): Parameter[] {
+  const root = tool.inputSchema;
+  const properties = isJsonObject(root["properties"]) ? root["properties"] : {};
+  const required = Array.isArray(root["required"]) ? root["required"] : [];
+  const isAboutFiles = [...stems(tool.name)].some((word) => ["fil", "directory", "folder"].includes(word));
+  return Object.entries(properties).map(([name, value]) => {
+    const schema = resolve(value, root);
+    const shape = shapeOf(schema, root);
+    const description = typeof schema["description"] === "string" ? schema["description"] : "";
+    return {
+      ...shape,
+      name,
+      stems: words(name).map((word) => stem(word)),
+      description,
+      isRequired: required.includes(name),
+      defaultValue: schema["default"],
+      role: roleOf(name, schema, isAboutFiles),
+      item: shape.kind === "array" ? shapeOf(resolve(schema["items"], root), root) : undefined,
+    };
+  });
+}
+
+function roleOf(name: string, schema: JsonObject, isAboutFiles: boolean): TextRole {
+  const last = words(name).at(-1) ?? "";
+  if (URL_ENDINGS.has(last) || schema["format"] === "uri" || schema["format"] === "url") return "url";
+  if (PATTERN_ENDINGS.has(last)) return "pattern";
+  if (PATH_ENDINGS.has(last) || (isAboutFiles && FILE_ENDS.has(last))) return "path";
+  return "plain";
+}
+
+function shapeOf(schema: JsonObject, root: JsonObject): ValueShape {
+  const choices = choicesOf(schema);
+  const said = Array.isArray(schema["type"]) ? schema["type"].find((type) => type !== "null") : schema["type"];
+  if (isKind(said)) return { kind: said, choices, schema };
+  for (const keyword of ["anyOf", "oneOf", "allOf"]) {
+    const options = schema[keyword];
+    if (!Array.isArray(options)) continue;
+    // One step deep: the alternatives of real tools are plain types and null.
+    const usable = options.map((option) => resolve(option, root)).find((option) => isKind(option["type"]));
+    const kind = usable?.["type"];
+    if (usable !== undefined && isKind(kind)) return { kind, choices: choices ?? choicesOf(usable), schema: usable };
+  }
+  if (choices?.every((choice) => typeof choice === "string") === true) return { kind: "string", choices, schema };
+  return { kind: "any", choices, schema };
+}
+
+function choicesOf(schema: JsonObject): readonly JsonValue[] | undefined {
+  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return schema["enum"];
+  return schema["const"] === undefined ? undefined : [schema["const"]];
+}
+
+function isKind(value: unknown): value is Exclude<ValueKind, "any"> {
+  return typeof value === "string" && KINDS.includes(value);
+}
+
+/** Follows one local reference; a reference to elsewhere, or in a circle, is an unknown value. */
+function resolve(value: JsonValue | undefined, root: JsonObject): JsonObject {
+  if (!isJsonObject(value)) return {};
+  const reference = value["$ref"];
+  if (typeof reference !== "string" || !reference.startsWith("#/")) return value;
+  let target: JsonValue | undefined = root;
+  for (const step of reference.slice(2).split("/")) {
+    if (!isJsonObject(target)) return {};
+    target = Object.hasOwn(target, step) ? target[step] : undefined;
+  }
+  return isJsonObject(target) && target["$ref"] === undefined ? { ...target, ...value } : {};
+}

@@ -1,0 +1,123 @@
+// The values in a text that speak for themselves: JSON, quoted strings, URLs, paths and numbers, with where they stand.
+import { type JsonValue, parseJson } from "../../base/json.js";
+
+export type SpanKind = "json" | "quoted" | "url" | "path" | "number";
+
+export interface Span {
+  readonly kind: SpanKind;
+  readonly start: number;
+  readonly end: number;
+  readonly value: JsonValue;
+}
+
+const QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "„": "“" };
+
+const URL_FORM = /[a-z][a-z0-9+.-]*:\/\/[^\s<>"']+/iy;
+const PATH_FORMS: readonly RegExp[] = [
+  /(?:~|\.{1,2})?\/[^\s,;"'<>|]*/y,
+  /[A-Za-z]:\\[^\s,;"'<>|]*/y,
+  /[\p{L}\p{N}_.*@-]+(?:[/\\][\p{L}\p{N}_.*@+-]+)+[/\\]?/uy,
+  /[\p{L}\p{N}_.*@-]+[/\\](?=\s|$)/uy,
+  /[\p{L}\p{N}_*-][\p{L}\p{N}_.*-]*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\p{L}\p{N}])/uy,
+  /\*+(?:\.[A-Za-z0-9]+)?/y,
+  /\.[A-Za-z][\w.-]+/y,
+  /\.{1,2}(?=\s|$)/y,
+];
+/** What looks like a path and is none. */
+const NO_PATH = /^(?:and\/or|e\.g|i\.e|[\d.,/\\]+|\/+|\*+)$/i;
+const NUMBER_FORM = /[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?/iy;
+const AFTER_NUMBER = /(?:%|x(?=\d)|s|ms|sec|secs|min|px|kb|mb)?(?![\p{L}\p{N}_])/iuy;
+
+/** Where a JSON text that is not closed would make every brace scan to the end, this bounds the work. */
+const JSON_ATTEMPTS = 50;
+
+/** All values of a text from left to right; they never overlap. */
+export function scan(text: string): Span[] {
+  const spans: Span[] = [];
+  let attempts = 0;
+  let at = 0;
+  while (at < text.length) {
+    const char = text[at] ?? "";
+    const isBracket = (char === "{" || char === "[") && attempts++ < JSON_ATTEMPTS;
+    const span = (isBracket ? jsonAt(text, at) : undefined) ?? quotedAt(text, at) ?? tokenAt(text, at);
+    if (span !== undefined) spans.push(span);
+    at = span?.end ?? at + 1;
+  }
+  return spans;
+}
+
+/** The text with some spans replaced by spaces, so that positions stay and their words do not count. */
+export function blank(text: string, spans: readonly { readonly start: number; readonly end: number }[]): string {
+  let result = text;
+  for (const { start, end } of spans) result = result.slice(0, start) + " ".repeat(end - start) + result.slice(end);
+  return result;
+}
+
+function jsonAt(text: string, start: number): Span | undefined {
+  let depth = 0;
+  let isInString = false;
+  for (let at = start; at < text.length; at++) {
+    const char = text[at];
+    if (isInString) {
+      if (char === "\\") at++;
+      else if (char === '"') isInString = false;
+    } else if (char === '"') isInString = true;
+    else if (char === "{" || char === "[") depth++;
+    else if ((char === "}" || char === "]") && --depth === 0) {
+      const parsed = parseJson(text.slice(start, at + 1));
+      return parsed.ok ? { kind: "json", start, end: at + 1, value: parsed.value } : undefined;
+    }
+  }
+  return undefined;
+}
+
+function quotedAt(text: string, start: number): Span | undefined {
+  const close = QUOTES[text[start] ?? ""];
+  // An apostrophe inside a word is no quotation mark.
+  if (close === undefined || /[\p{L}\p{N}]/u.test(text[start - 1] ?? "")) return undefined;
+  for (let end = text.indexOf(close, start + 1); end > start; end = text.indexOf(close, end + 1)) {
+    if (/[\p{L}\p{N}]/u.test(text[end + 1] ?? "")) continue;
+    return { kind: "quoted", start, end: end + 1, value: text.slice(start + 1, end) };
+  }
+  return undefined;
+}
+
+function tokenAt(text: string, start: number): Span | undefined {
+  if (/[\p{L}\p{N}_]/u.test(text[start - 1] ?? "") && !isSecondFactor(text, start)) return undefined;
+  const url = match(URL_FORM, text, start);
+  if (url !== undefined) return { kind: "url", ...trimmed(url, start) };
+  for (const form of PATH_FORMS) {
+    const found = match(form, text, start);
+    if (found === undefined) continue;
+    const path = trimmed(found, start);
+    if (path.value !== "" && !NO_PATH.test(path.value)) return { kind: "path", ...path };
+  }
+  return numberAt(text, start);
+}
+
+/** The 600 of `800x600`. */
+function isSecondFactor(text: string, start: number): boolean {
+  return /\dx$/i.test(text.slice(Math.max(0, start - 2), start)) && /\d/.test(text[start] ?? "");
+}
+
+function numberAt(text: string, start: number): Span | undefined {
+  const found = match(NUMBER_FORM, text, start);
+  if (found === undefined) return undefined;
+  // A sign belongs to the number only where no operand stands before it.
+  if (/^[-+]/.test(found) && /[\p{L}\p{N})]\s*$/u.test(text.slice(Math.max(0, start - 2), start))) return undefined;
+  const end = start + found.length;
+  if (match(AFTER_NUMBER, text, end) === undefined) return undefined;
+  const value = Number(found.replaceAll(",", ""));
+  return Number.isFinite(value) ? { kind: "number", start, end, value } : undefined;
+}
+
+/** Without the punctuation of the sentence around it. */
+function trimmed(found: string, start: number): { start: number; end: number; value: string } {
+  const value = /^\.{1,2}$/.test(found) ? found : found.replace(/[.,;:!?)\]}]+$/, "");
+  return { start, end: start + value.length, value };
+}
+
+function match(form: RegExp, text: string, at: number): string | undefined {
+  form.lastIndex = at;
+  return form.exec(text)?.[0];
+}

@@ -1,0 +1,126 @@
+// Our request as the prompt and tools of an AI SDK language model.
+import type {
+  LanguageModelV3FilePart,
+  LanguageModelV3FunctionTool,
+  LanguageModelV3Message,
+  LanguageModelV3Prompt,
+  LanguageModelV3TextPart,
+  LanguageModelV3ToolResultOutput,
+  LanguageModelV3ToolResultPart,
+} from "@ai-sdk/provider";
+import { type ContentBlock, plainText } from "../base/content.js";
+import { isJsonObject } from "../base/json.js";
+import type { ModelMessage, ModelRequest, ModelTool, ModelToolResult } from "./model.js";
+import { toAssistantParts } from "./provider-data.js";
+
+export interface PromptOptions {
+  readonly modelId: string;
+  /** Media types the provider takes as they are; any other reaches it as a label with type and size. */
+  readonly accepts: (mediaType: string) => boolean;
+  /** `inside`: tool results carry media. `beside`: they are text only, and the media follow in a message of the user's. */
+  readonly toolMedia: "inside" | "beside";
+}
+
+type UserPart = LanguageModelV3TextPart | LanguageModelV3FilePart;
+type ToolSchema = LanguageModelV3FunctionTool["inputSchema"];
+
+export function toPrompt(request: ModelRequest, options: PromptOptions): LanguageModelV3Prompt {
+  const prompt: LanguageModelV3Prompt = [];
+  if (request.system.trim() !== "") prompt.push({ role: "system", content: request.system });
+  for (const message of request.messages) prompt.push(...toMessages(message, options));
+  return prompt;
+}
+
+function toMessages(message: ModelMessage, options: PromptOptions): LanguageModelV3Message[] {
+  switch (message.role) {
+    case "user":
+      return [{ role: "user", content: userParts(message.content, options) }];
+    case "assistant": {
+      const content = toAssistantParts(options.modelId, message);
+      return content.length === 0 ? [] : [{ role: "assistant", content }];
+    }
+    case "tool":
+      return toolMessages(message.results, options);
+  }
+}
+
+function userParts(blocks: readonly ContentBlock[], options: PromptOptions): UserPart[] {
+  const parts = blocks
+    .map((block): UserPart => filePart(block, options) ?? { type: "text", text: wordsOf(block) })
+    .filter((part) => part.type !== "text" || part.text.trim() !== "");
+  // Every provider refuses a message without content.
+  return parts.length > 0 ? parts : [{ type: "text", text: "(empty message)" }];
+}
+
+function toolMessages(results: readonly ModelToolResult[], options: PromptOptions): LanguageModelV3Message[] {
+  if (results.length === 0) return [];
+  const content = results.map((result): LanguageModelV3ToolResultPart => {
+    return { type: "tool-result", toolCallId: result.callId, toolName: result.name, output: toOutput(result, options) };
+  });
+  const messages: LanguageModelV3Message[] = [{ role: "tool", content }];
+  const beside = options.toolMedia === "beside" ? results.flatMap((result) => mediaBeside(result, options)) : [];
+  if (beside.length > 0) messages.push({ role: "user", content: beside });
+  return messages;
+}
+
+/** One text first, then the media: Gemini needs a text in every result, and some providers take no more than one. */
+function toOutput(result: ModelToolResult, options: PromptOptions): LanguageModelV3ToolResultOutput {
+  const words = result.content.map((block) => wordsOf(block)).filter((part) => part !== "");
+  const value = words.join("\n") || "(empty result)";
+  if (result.isError) return { type: "error-text", value };
+  const files = result.content.flatMap((block) => filePart(block, options) ?? []);
+  if (files.length === 0 || options.toolMedia === "beside") return { type: "text", value };
+  return { type: "content", value: [{ type: "text", text: value }, ...files.map((file) => toolMedia(file))] };
+}
+
+type OutputMedia = { type: "image-data" | "file-data"; data: string; mediaType: string };
+
+function toolMedia(file: MediaPart): OutputMedia {
+  const type = file.mediaType.startsWith("image/") ? "image-data" : "file-data";
+  return { type, data: file.data, mediaType: file.mediaType };
+}
+
+function mediaBeside(result: ModelToolResult, options: PromptOptions): UserPart[] {
+  const files = result.content.flatMap((block) => filePart(block, options) ?? []);
+  if (files.length === 0) return [];
+  return [{ type: "text", text: `Returned by the tool ${result.name} (call ${result.callId}):` }, ...files];
+}
+
+type MediaPart = LanguageModelV3FilePart & { data: string };
+
+function filePart(block: ContentBlock, options: PromptOptions): MediaPart | undefined {
+  switch (block.type) {
+    case "image":
+    case "audio":
+      return options.accepts(block.mimeType)
+        ? { type: "file", data: block.data, mediaType: block.mimeType }
+        : undefined;
+    case "resource": {
+      const { blob, mimeType } = block;
+      if (blob === undefined || mimeType === undefined || !options.accepts(mimeType)) return undefined;
+      return { type: "file", data: blob, mediaType: mimeType, filename: block.uri.split("/").at(-1) ?? block.uri };
+    }
+    case "text":
+    case "resource_link":
+    case "unknown":
+      return undefined;
+  }
+}
+
+/** The words of a block; an embedded file keeps its address, which a model needs in order to act on it. */
+function wordsOf(block: ContentBlock): string {
+  if (block.type !== "resource" || block.text === undefined) return plainText([block]);
+  return `<resource uri=${JSON.stringify(block.uri)}>\n${block.text}\n</resource>`;
+}
+
+export function toTool(tool: ModelTool): LanguageModelV3FunctionTool {
+  // A root without a type is legal JSON Schema and refused by every provider.
+  const schema = tool.inputSchema["type"] === undefined ? { ...tool.inputSchema, type: "object" } : tool.inputSchema;
+  const inputSchema: ToolSchema = isToolSchema(schema) ? schema : { type: "object" };
+  return { type: "function", name: tool.name, description: tool.description, inputSchema };
+}
+
+/** Schemas travel as data: whether every keyword in them is meaningful is the provider's to say. */
+function isToolSchema(schema: unknown): schema is Exclude<ToolSchema, boolean> {
+  return isJsonObject(schema) && schema["type"] === "object";
+}

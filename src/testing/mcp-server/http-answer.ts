@@ -1,0 +1,36 @@
+// The HTTP answer to one JSON-RPC request: plain JSON, or an event stream once another message goes before the response.
+import type { ServerResponse } from "node:http";
+import type { JsonObject } from "../../base/json.js";
+import type { RequestId } from "./host.js";
+
+export class HttpAnswer {
+  readonly #response: ServerResponse;
+  readonly #id: RequestId;
+
+  constructor(response: ServerResponse, id: RequestId) {
+    this.#response = response;
+    this.#id = id;
+  }
+
+  send(message: JsonObject): void {
+    if (this.#response.writableEnded) return; // a duplicate reply has nowhere to go over HTTP
+    const isResponse = message["id"] === this.#id && message["method"] === undefined;
+    if (isResponse && !this.#response.headersSent) {
+      this.#response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(message));
+      return;
+    }
+    if (!this.#response.headersSent) this.#response.writeHead(200, { "content-type": "text/event-stream" });
+    this.#response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    if (isResponse) this.#response.end();
+  }
+
+  /** A gateway that answers with its own page: 200, and a body that is no message. */
+  garbage(text: string): void {
+    if (!this.#response.headersSent) this.#response.writeHead(200, { "content-type": "application/json" });
+    this.#response.end(text);
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
+}

@@ -1,0 +1,84 @@
+// A child process that is none: streams in memory, and a tree that ends the way the test wants.
+import { PassThrough } from "node:stream";
+import type { Child, ChildExit, SpawnRequest } from "../../base/world.js";
+
+export interface FakeChildOptions {
+  /** Stays when its input ends. */
+  readonly ignoresEof?: boolean;
+  /** Stays when its group gets SIGTERM. */
+  readonly ignoresSigterm?: boolean;
+}
+
+/** A process that the child started in its own group, and that stays when the child ends. */
+export interface GroupMember {
+  readonly ignoresSigterm?: boolean;
+}
+
+let lastPid = 100_000;
+
+export class FakeChild implements Child {
+  readonly request: SpawnRequest;
+  readonly pid: number | undefined;
+  readonly stdin: PassThrough = new PassThrough();
+  readonly stdout: PassThrough = new PassThrough();
+  readonly stderr: PassThrough = new PassThrough();
+  readonly exited: Promise<ChildExit>;
+  /** Signals its group got, in order. */
+  readonly signals: ("SIGTERM" | "SIGKILL")[] = [];
+  readonly #options: FakeChildOptions;
+  #settle: (exit: ChildExit) => void = () => {};
+  #isAlive: boolean;
+  /** Other processes of its group. */
+  #others: GroupMember[] = [];
+
+  /** With `startError` it is a child that could not be started: no pid, and `exited` tells why. */
+  constructor(request: SpawnRequest, options: FakeChildOptions = {}, startError?: Error) {
+    this.request = request;
+    this.#options = options;
+    this.exited = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.pid = startError ? undefined : ++lastPid;
+    this.#isAlive = !startError;
+    if (startError) this.#end({ kind: "not_started", error: startError });
+    else if (!options.ignoresEof) this.#exitAtEof();
+  }
+
+  isGroupAlive(): boolean {
+    return this.#isAlive || this.#others.length > 0;
+  }
+
+  signalGroup(signal: "SIGTERM" | "SIGKILL"): void {
+    if (!this.isGroupAlive()) return;
+    this.signals.push(signal);
+    const isKill = signal === "SIGKILL";
+    this.#others = this.#others.filter((member) => member.ignoresSigterm && !isKill);
+    if (isKill || !this.#options.ignoresSigterm) this.exit(null, signal);
+  }
+
+  startInGroup(member: GroupMember = {}): void {
+    this.#others.push(member);
+  }
+
+  /** The child itself ends; others of its group stay. */
+  exit(code: number | null, signal: string | null = null): void {
+    if (!this.#isAlive) return;
+    this.#isAlive = false;
+    this.#end({ kind: "exited", code, signal });
+  }
+
+  /** Either event may be the only one: without a reader there is no `end`, and unread input delays it. */
+  #exitAtEof(): void {
+    this.stdin.on("end", () => this.exit(0));
+    this.stdin.on("finish", () => {
+      if (this.stdin.readableLength === 0) this.exit(0);
+    });
+  }
+
+  #end(exit: ChildExit): void {
+    this.stdout.end();
+    this.stderr.end();
+    this.stdin.destroy();
+    this.#settle(exit);
+  }
+}

@@ -1,0 +1,138 @@
+// A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
+import { createDeadline } from "../../base/deadline.js";
+import { createLog, type Log } from "../../base/log.js";
+import type { Child, Deadline, Fetch, SpawnRequest, Timer, World } from "../../base/world.js";
+import type { Behaviour } from "../mcp-server/behaviour.js";
+import { FakeChild, type FakeChildOptions } from "./child.js";
+import { FakeClock, settle } from "./clock.js";
+import { FakeFiles } from "./files.js";
+import { scriptedChild } from "./scripted-child.js";
+
+/** What a command does when it is spawned; return undefined for "no such command". */
+export type SpawnScript = (request: SpawnRequest, world: FakeWorld) => FakeChild | undefined;
+
+export interface FakeWorldOptions {
+  /** Milliseconds since the epoch at the start. */
+  readonly nowMs?: number;
+  readonly seed?: number;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly platform?: NodeJS.Platform;
+  /** Files that are there from the start, by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly fetch?: Fetch;
+  readonly spawn?: SpawnScript;
+}
+
+export interface LogEntry {
+  readonly level: string;
+  readonly event: string;
+  readonly [field: string]: string | number | boolean | null | undefined;
+}
+
+const DEFAULT_START_MS = Date.UTC(2026, 10, 1);
+
+export class FakeWorld implements World {
+  readonly clock: FakeClock;
+  readonly files: FakeFiles;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+  readonly fetch: Fetch;
+  readonly log: Log;
+  /** Every child spawned, in order, also those that could not be started. */
+  readonly children: FakeChild[] = [];
+  readonly #logLines: string[] = [];
+  readonly #spawn: SpawnScript;
+  #randomState: number;
+
+  constructor(options: FakeWorldOptions = {}) {
+    this.clock = new FakeClock(options.nowMs ?? DEFAULT_START_MS);
+    this.files = new FakeFiles(options.files);
+    this.env = options.env ?? {};
+    this.platform = options.platform ?? "linux";
+    this.fetch = options.fetch ?? refuseFetch;
+    this.log = createLog({ level: "debug", now: () => this.now(), write: (line) => this.#logLines.push(line) });
+    this.#spawn = options.spawn ?? (() => undefined);
+    this.#randomState = options.seed ?? 1;
+  }
+
+  /** Moves the clock and runs what falls due. */
+  async advance(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+  }
+
+  /** Lets code under way run out while time stands. */
+  async settle(): Promise<void> {
+    await settle();
+  }
+
+  /** Log lines so far, as they were written. */
+  get logLines(): readonly string[] {
+    return this.#logLines;
+  }
+
+  get logEntries(): readonly LogEntry[] {
+    return this.#logLines.map((line): LogEntry => JSON.parse(line));
+  }
+
+  now(): number {
+    return this.clock.nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.clock.elapsedMs;
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    return this.clock.after(delayMs, run);
+  }
+
+  deadline(timeoutMs: number, parent?: AbortSignal): Deadline {
+    return createDeadline((delayMs, run) => this.after(delayMs, run), timeoutMs, parent);
+  }
+
+  spawn(request: SpawnRequest): Child {
+    const child = this.#spawn(request, this) ?? notFound(request);
+    this.children.push(child);
+    return child;
+  }
+
+  /** The same sequence in every run with the same seed. */
+  random(): number {
+    return this.#nextRandom() / 2 ** 32;
+  }
+
+  randomBytes(count: number): Uint8Array {
+    return Uint8Array.from({ length: count }, () => this.#nextRandom() >>> 24);
+  }
+
+  /** mulberry32: small, and good enough for jitter and ids. */
+  #nextRandom(): number {
+    this.#randomState = (this.#randomState + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#randomState ^ (this.#randomState >>> 15), this.#randomState | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+}
+
+export function fakeWorld(options?: FakeWorldOptions): FakeWorld {
+  return new FakeWorld(options);
+}
+
+/** A spawn script: every command is a scripted MCP server. */
+export function spawnsServer(behaviour: Behaviour): SpawnScript {
+  return (request, world) => scriptedChild(request, behaviour, (delayMs, run) => world.after(delayMs, run));
+}
+
+/** A spawn script: every command is a child whose streams the test reads and writes itself. */
+export function spawnsChild(options?: FakeChildOptions): SpawnScript {
+  return (request) => new FakeChild(request, options);
+}
+
+function notFound(request: SpawnRequest): FakeChild {
+  const error = Object.assign(new Error(`spawn ${request.command} ENOENT`), { code: "ENOENT" });
+  return new FakeChild(request, {}, error);
+}
+
+const refuseFetch: Fetch = async (input) => {
+  throw new Error(`the fake world has no network: ${input instanceof Request ? input.url : String(input)}`);
+};

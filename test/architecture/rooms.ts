@@ -1,0 +1,65 @@
+// The rooms of `src/` as data: which may import which, in what way, and which packages each may touch.
+
+export interface Room {
+  /** Rooms it may import, always through their `index.ts` (`base` by file: it has no door). */
+  readonly rooms: readonly string[];
+  /** Rooms it may only take types from. */
+  readonly types?: readonly string[];
+  /** Packages it may import; a name that ends in `/` stands for a scope. Anything new needs an argument in its commit. */
+  readonly packages?: readonly string[];
+  /** Where the real world is: process, clock, files, sockets. Elsewhere they come in through the World port. */
+  readonly isWorldly?: boolean;
+}
+
+const MCP_SDK = "@modelcontextprotocol/client";
+const ACP_SDK = "@agentclientprotocol/sdk";
+const EVERY_ROOM = ["mcp", "models", "tools", "config", "builtin", "engine", "session", "acp", "world", "index"];
+
+/** `index` is the file `src/index.ts`, the embedder's door. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  base: { rooms: [] },
+  mcp: { rooms: ["base"], packages: [MCP_SDK, "zod"] },
+  models: { rooms: ["base"], packages: ["@ai-sdk/"] },
+  tools: { rooms: ["base", "mcp"] },
+  config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["zod"] },
+  builtin: { rooms: ["base", "tools"] },
+  engine: { rooms: ["base", "models", "tools"] },
+  session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },
+  acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK, "zod"] },
+  world: { rooms: ["base"], isWorldly: true },
+  index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
+  testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, MCP_SDK, "zod"], isWorldly: true },
+  cli: { rooms: ["base", ...EVERY_ROOM], isWorldly: true },
+};
+
+/** Built-in modules that reach outside the process. Pure ones (crypto, path, stream, url, util…) are free to all. */
+export const WORLDLY_MODULES: ReadonlySet<string> = new Set(
+  [
+    [
+      "child_process",
+      "cluster",
+      "console",
+      "dgram",
+      "dns",
+      "fs",
+      "http",
+      "http2",
+      "https",
+      "inspector",
+      "module",
+      "net",
+    ],
+    ["os", "perf_hooks", "process", "readline", "repl", "timers", "tls", "tty", "v8", "vm", "worker_threads"],
+  ].flat(),
+);
+
+/** Globals with the same reach, and `globalThis`, which leads to all of them. */
+export const WORLDLY_GLOBALS: ReadonlySet<string> = new Set(
+  [
+    ["process", "console", "fetch", "setTimeout", "setInterval", "setImmediate", "performance", "crypto", "globalThis"],
+    ["WebSocket", "EventSource", "XMLHttpRequest"],
+  ].flat(),
+);
+
+/** Members of pure globals that are not pure themselves. */
+export const WORLDLY_MEMBERS: ReadonlySet<string> = new Set(["Date.now", "Math.random", "AbortSignal.timeout"]);
