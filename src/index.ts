@@ -20,7 +20,7 @@ export type { JsonObject, JsonSchema, JsonValue } from "./base/json.js";
 export type { World } from "./base/world.js";
 export type { RemoteSpec, ServerSpec, StdioSpec } from "./mcp/index.js";
 export type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool, ModelUsage } from "./models/index.js";
-export { aiSdkModel, offlineModel } from "./models/index.js";
+export { aiSdkModel } from "./models/index.js";
 export type {
   NewSession,
   PermissionAnswer,

@@ -9,8 +9,12 @@ describe("runSlowJob", () => {
       { steps: 3, stepMs: 250 },
       {
         signal: new AbortController().signal,
-        pause: async (delayMs) => void happened.push(`pause ${delayMs}`),
-        onProgress: async (step, total) => void happened.push(`${step}/${total}`),
+        pause: async (delayMs) => {
+          happened.push(`pause ${delayMs}`);
+        },
+        onProgress: async (step, total) => {
+          happened.push(`${step}/${total}`);
+        },
       },
     );
     expect(done).toBe(3);

@@ -1,5 +1,6 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { isJsonObject } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
 import type { PromisedSession } from "./agent.js";
@@ -23,7 +24,7 @@ export class Front {
   readonly #promised: PromisedSession[] = [];
   readonly #waiting: AnyMessage[] = [];
   #isStarting = false;
-  #introduced = false;
+  #replay: AnyMessage | undefined;
   #feed: ((message: AnyMessage) => void) | undefined;
 
   constructor(options: FrontOptions) {
@@ -50,14 +51,13 @@ export class Front {
   #answer(message: WireMessage): boolean {
     const { id, method } = message;
     if (id === undefined || id === null) return false;
-    if (method === "initialize" && !this.#introduced) {
-      this.#introduced = true;
+    if (method === "initialize" && !this.#replay && isIntroducing(message["params"])) {
+      this.#replay = { ...message, id: REPLAY_ID };
       this.#wire.send({ jsonrpc: "2.0", id, result: introduction() });
-      this.#waiting.push({ ...message, id: REPLAY_ID });
       this.#startSoon(LIMITS.frontQuietMs);
       return true;
     }
-    if (method !== "session/new" || !this.#introduced) return false;
+    if (method !== "session/new" || !this.#replay) return false;
     this.#openSession(id, message["params"]);
     return true;
   }
@@ -83,22 +83,35 @@ export class Front {
     });
   }
 
+  /** The SDK turns away what comes before `initialize` is answered: everything else waits for its answer to the replay. */
   #start(): void {
+    let enqueue: (message: AnyMessage) => void = () => {};
     const readable = new ReadableStream<AnyMessage>({
       start: (controller) => {
-        for (const message of this.#waiting.splice(0)) controller.enqueue(message);
-        this.#feed = (message) => controller.enqueue(message);
+        enqueue = (message) => controller.enqueue(message);
         this.#wire.closed.then(
           () => controller.close(),
           () => controller.close(),
         );
       },
     });
+    const handOver = () => {
+      for (const message of this.#waiting.splice(0)) enqueue(message);
+      this.#feed = enqueue;
+    };
     const writable = new WritableStream<AnyMessage>({
       write: (message) => {
-        if (!("id" in message) || message.id !== REPLAY_ID) this.#wire.send(message);
+        if ("id" in message && message.id === REPLAY_ID) handOver();
+        else this.#wire.send(message);
       },
     });
+    if (this.#replay) enqueue(this.#replay);
+    else handOver();
     this.#options.start({ readable, writable }, this.#promised);
   }
+}
+
+/** A malformed `initialize` is left to the SDK, which says what is wrong with it. */
+function isIntroducing(params: unknown): boolean {
+  return isJsonObject(params) && Number.isInteger(params["protocolVersion"]);
 }

@@ -56,7 +56,15 @@ function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {
   const command = raw["command"];
   if (typeof command !== "string" || command === "") return { name, reason: "a stdio server needs a command" };
   const args = Array.isArray(raw["args"]) ? raw["args"].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg))) : [];
-  return { kind: "stdio", name, command, args, env: readPairs(raw["env"]) };
+  const cwd = readCwd(raw["_meta"]);
+  return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...(cwd === undefined ? {} : { cwd }) };
+}
+
+/** ACP has no directory per server; `_meta.tenon.cwd` carries one for clients that have it in their config. */
+function readCwd(meta: JsonValue | undefined): string | undefined {
+  const ours = isJsonObject(meta) ? meta["tenon"] : undefined;
+  const cwd = isJsonObject(ours) ? ours["cwd"] : undefined;
+  return typeof cwd === "string" && cwd !== "" ? cwd : undefined;
 }
 
 /** `[{name, value}]` as the protocol says, or a plain map as some clients send it. */

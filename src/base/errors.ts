@@ -39,7 +39,10 @@ export const ERROR_CODES = {
   "session.not_found": { cause: "No session of that id is open.", cure: "Open a session first." },
   "session.busy": { cause: "A turn is already running in the session.", cure: "Wait for it or cancel it." },
   "session.closed": { cause: "The session has been closed.", cure: "Open a new session." },
-  "session.invalid_request": { cause: "A session was asked for with malformed parameters.", cure: "Correct what it names." },
+  "session.invalid_request": {
+    cause: "A session was asked for with malformed parameters.",
+    cure: "Correct what it names.",
+  },
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

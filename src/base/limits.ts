@@ -15,8 +15,10 @@ export const LIMITS = {
   listMaxTools: 20_000,
   /** What is kept of a server's stderr: enough for a stack trace in an error message. */
   stderrTailBytes: 4_096,
+  /** When a connection breaks, how long its process gets to say why: the pipe often breaks before the exit is known. */
+  lastWordsMs: 500,
   /** Normal close of a server, each rung: end of input, then TERM, then KILL, within 5 s in all. */
-  closeGrace: { stdinMs: 2_500, terminateMs: 2_000 },
+  closeGrace: { stdinMs: 1_000, terminateMs: 3_000 },
   /** The same while Tenon itself ends: an editor waits for us. */
   exitGrace: { stdinMs: 1_000, terminateMs: 1_000 },
   /** After KILL: a large process takes a moment to be taken down; one stuck in the kernel is not waited for. */

@@ -88,23 +88,27 @@ export class McpConnection implements AsyncDisposable {
       const transport = await this.#openTransport();
       const client = await this.#createClient();
       this.#client = client;
-      const exit = this.#stdio?.exited.then((ended) => Promise.reject(connectError(this.spec, ended, this.stderrTail)));
       const ready = client.connect(transport, { timeout: LIMITS.connectTimeoutMs * 2, signal: deadline.signal }).then(async () => {
         this.#tools.set(await this.#list(client, deadline.signal));
       });
-      exit?.catch(() => {}); // raced below; a later exit is reported through onclose
-      await orAborted(exit ? Promise.race([ready, exit]) : ready, deadline.signal);
-      ready.catch(() => {});
+      await orAborted(ready, deadline.signal);
       client.onclose = () => this.#lost();
       const server = client.getServerVersion() ?? { name: this.spec.name, version: "?" };
       this.#state.set({ kind: "ready", server, connectMs: this.#elapsedMs() });
     } catch (thrown) {
       if (signal.aborted) return;
-      const error = deadline.expired
-        ? new TenonError("mcp.connect_timeout", `no answer within ${LIMITS.connectTimeoutMs / 1000} s${this.#quoteStderr()}`, { cause: thrown })
-        : toTenonError(thrown, "mcp.connect_failed");
-      this.#fail(error);
+      this.#fail(await this.#explain(thrown, deadline.expired));
     }
+  }
+
+  /** A broken pipe or a closed connection is only the symptom: the process's own end is the cause. */
+  async #explain(thrown: unknown, isLate: boolean): Promise<TenonError> {
+    if (isLate) {
+      const text = `no answer within ${LIMITS.connectTimeoutMs / 1000} s${this.#quoteStderr()}`;
+      return new TenonError("mcp.connect_timeout", text, { cause: thrown });
+    }
+    const exit = await this.#stdio?.lastWords();
+    return exit ? connectError(this.spec, exit, this.stderrTail) : toTenonError(thrown, "mcp.connect_failed");
   }
 
   async #openTransport(): Promise<Transport> {
@@ -149,7 +153,11 @@ export class McpConnection implements AsyncDisposable {
   /** The server went away by itself: its calls have failed, its tools stay listed and answer with the cause. */
   #lost(): void {
     if (this.#closing) return;
-    this.#fail(new TenonError("mcp.connection_lost", `the server ended the connection${this.#quoteStderr()}`));
+    this.#scope.run(`last words of ${this.spec.name}`, async () => {
+      await this.#stdio?.lastWords();
+      if (this.#closing) return;
+      this.#fail(new TenonError("mcp.connection_lost", `the server ended the connection${this.#quoteStderr()}`));
+    });
   }
 
   #fail(error: TenonError): void {

@@ -1,5 +1,6 @@
 // The stdio transport: one child that leads its own process group, newline-delimited JSON, ended with its whole tree.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { orAborted } from "../base/deadline.js";
 import { LIMITS } from "../base/limits.js";
 import { type Line, LineSplitter } from "../base/ndjson.js";
 import { type EndGrace, endTree } from "../base/process.js";
@@ -33,6 +34,22 @@ export class StdioTransport implements Transport {
   /** Settles when the direct child is gone, also when it never started. */
   get exited(): Promise<ChildExit> {
     return this.#child.exited;
+  }
+
+  /** Waits, within a bound, for the exit and the end of stderr: together they tell why a server broke off. */
+  async lastWords(): Promise<ChildExit | undefined> {
+    using deadline = this.#world.deadline(LIMITS.lastWordsMs);
+    const stderrEnded = new Promise<void>((resolve) => {
+      if (this.#child.stderr.readableEnded || this.#child.pid === undefined) resolve();
+      else this.#child.stderr.once("end", resolve);
+    });
+    try {
+      const exit = await orAborted(this.#child.exited, deadline.signal);
+      await orAborted(stderrEnded, deadline.signal).catch(() => undefined); // a grandchild may hold it open
+      return exit;
+    } catch {
+      return undefined;
+    }
   }
 
   get stderrTail(): string {

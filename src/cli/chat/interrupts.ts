@@ -20,6 +20,11 @@ export class Interrupts {
     this.#onFirst();
   }
 
+  /** Quits at once, without a first interrupt. */
+  leave(): void {
+    this.#quit.abort();
+  }
+
   /** The person has done something else since: the next interrupt is a first one again. */
   disarm(): void {
     this.#isArmed = false;
@@ -38,7 +43,10 @@ export class Interrupts {
 }
 
 /** Resolves with the value, or with undefined once the signal aborts; what comes later is dropped, failures included. */
-export async function unlessAborted<T extends {} | null>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+export async function unlessAborted<T extends {} | null>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
   let onAbort = () => {};
   const aborted = new Promise<undefined>((resolve) => {
     onAbort = () => resolve(undefined);

@@ -77,8 +77,9 @@ export class LineReader {
 
   /** Throws away what was typed so far at the open question. */
   clear(): void {
-    this.#open?.write(null, { ctrl: true, name: "e" });
-    this.#open?.write(null, { ctrl: true, name: "u" });
+    if (!this.#open?.terminal) return;
+    this.#open.write(null, { ctrl: true, name: "e" });
+    this.#open.write(null, { ctrl: true, name: "u" });
   }
 
   #createInterface(prompt: string, isFresh: boolean): Interface {

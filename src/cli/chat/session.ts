@@ -1,5 +1,12 @@
 // One ACP session from the client's side: connect, open, prompt, cancel, ask for status, close.
-import { type AgentApp, type ClientApp, type ClientConnection, type McpServer, methods, type StopReason } from "@agentclientprotocol/sdk";
+import {
+  type AgentApp,
+  type ClientApp,
+  type ClientConnection,
+  type McpServer,
+  methods,
+  type StopReason,
+} from "@agentclientprotocol/sdk";
 import { VERSION } from "../../base/version.js";
 import { readStatus, type ServerReport, STATUS_METHOD } from "./status.js";
 

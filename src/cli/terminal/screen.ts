@@ -44,11 +44,11 @@ export class Screen {
   }
 
   /** A piece of the answer, as it streams. */
-  text(styled: string): void {
-    if (styled === "") return;
+  text(plain: string, style: (text: string) => string = asIs): void {
+    if (plain === "") return;
     this.#erase();
-    this.#main.write(styled);
-    this.#isMidLine = !styled.endsWith("\n");
+    this.#main.write(style(plain));
+    this.#isMidLine = !plain.endsWith("\n");
     this.#draw();
   }
 
@@ -124,4 +124,8 @@ export class Screen {
     this.#side.write(`${lines.join("\n")}\n`);
     this.#drawnLines = lines.length;
   }
+}
+
+function asIs(text: string): string {
+  return text;
 }

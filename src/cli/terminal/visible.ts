@@ -6,7 +6,7 @@
  * few format characters that are visible signs of their scripts.
  */
 const HIDDEN =
-  /(?![\n\t\ufe00-\ufe0f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}]/gu;
+  /(?![\ufe00-\ufe0f\n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 const DELETE = 0x7f;
 const CONTROL_PICTURES = 0x2400;

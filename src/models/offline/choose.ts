@@ -1,35 +1,40 @@
-// Which tool a request means: by its name where it is said, otherwise by the words and values that fit it best.
+// Which tools a request may mean: by name where one is said, otherwise by the words and values that fit best.
 import type { ModelTool } from "../model.js";
 import { type Parameter, readParameters } from "./parameters.js";
 import { blank, type Span, scan } from "./spans.js";
-import { areSynonyms, contentStems, operatorStems, stem, stems, words } from "./words.js";
+import { contentStems, isInvocation, isStopWord, likeness, operatorStems, stem, stems, words } from "./words.js";
 
 export interface Candidate {
   readonly tool: ModelTool;
   readonly parameters: readonly Parameter[];
   readonly score: number;
-  /** How the request names the tool, where it does: people then mean it whatever else they say. */
+  /** Whether the request says the tool's name: it is then meant whatever else is said. */
   readonly isNamed: boolean;
+  /** Whether any word of the request is about what the tool does; values alone are not enough to call it. */
+  readonly isMeant: boolean;
 }
 
-/** Below this nothing fits: one strong word of a name and something beside it are needed. */
-const THRESHOLD = 1.15;
-
 const WEIGHTS = {
+  /** A word of the request, by where the tool has it. */
   name: 1,
   title: 0.7,
+  /** The first word of a description is what the tool does. */
+  deed: 0.6,
   source: 0.35,
   parameter: 0.35,
   description: 0.35,
-  /** How much a synonym counts of the word itself. */
-  synonym: 0.6,
-  /** For every word of a name when all of them are said. */
-  whole: 0.9,
-  /** When the request begins with the name. */
-  head: 2.5,
-  /** For a word of the name that was not said. */
+  /** For how much of the name is said, and how much of the request is understood. */
+  covered: 1,
+  understood: 0.3,
+  /** When the request begins with the name, and for each of its words. */
+  head: 1.5,
+  headWord: 0.5,
+  /** When the name's last word is said in the same number: `users` is not `user`. */
+  spelling: 0.15,
+  /** For a word of the name that is not said. */
   unsaid: 0.2,
-  deprecated: 0.6,
+  deprecated: 0.9,
+  named: 100,
 } as const;
 
 /** Only the beginning of a description says what a tool does; the rest is advice, which matches anything. */
@@ -39,34 +44,55 @@ interface Profile {
   readonly tool: ModelTool;
   readonly parameters: readonly Parameter[];
   readonly name: readonly string[];
+  /** The name without a first word that most tools of its server share. */
+  readonly shortName: readonly string[];
+  /** The words of the name as they are written. */
+  readonly spelling: ReadonlySet<string>;
   readonly title: ReadonlySet<string>;
   readonly source: ReadonlySet<string>;
+  readonly deed: string;
   readonly description: ReadonlySet<string>;
   readonly parameterWords: ReadonlySet<string>;
   readonly isDeprecated: boolean;
 }
 
+interface Query {
+  /** All words as they are written. */
+  readonly words: ReadonlySet<string>;
+  /** Stems that carry meaning, in order. */
+  readonly stems: readonly string[];
+  /** What the request is about besides: a path with an extension is about a file. */
+  readonly implied: readonly string[];
+}
+
+type Rarity = (word: string) => number;
+
 /** All tools, the best first; tools that fit equally well keep the order they were offered in. */
 export function rank(request: string, tools: readonly ModelTool[]): Candidate[] {
   const spans = scan(request);
   const bare = blank(request, spans);
-  const query = contentStems(bare);
-  query.push(...operatorStems(request));
-  const profiles = tools.map((tool) => profileOf(tool));
+  const isFile = spans.some(({ kind, value }) => kind === "path" && /[^./\\]\.\w+$/.test(String(value)));
+  const query: Query = {
+    words: new Set(words(bare)),
+    stems: [...contentStems(bare), ...operatorStems(request)],
+    implied: isFile ? [stem("file")] : [],
+  };
+  const profiles = withShortNames(tools.map((tool) => profileOf(tool)));
   const rarity = rarityOf(profiles);
   return profiles
     .map((profile): Candidate => {
-      const isNamed = isSaid(request, profile.tool.name) || isSaid(bare, bareName(profile.tool.name));
-      const score = scoreOf(profile, query, rarity) + valueFit(profile.parameters, spans);
-      return { tool: profile.tool, parameters: profile.parameters, score: score + (isNamed ? 100 : 0), isNamed };
+      const { tool, parameters } = profile;
+      const isNamed = isSaid(request, tool.name) || isSaid(bare, bareName(tool.name));
+      const fit = scoreOf(profile, query, rarity, isNamed) + valueFit(parameters, spans);
+      return {
+        tool,
+        parameters,
+        score: fit + (isNamed ? WEIGHTS.named : 0),
+        isNamed,
+        isMeant: isMeant(profile, query),
+      };
     })
     .toSorted((one, other) => other.score - one.score);
-}
-
-/** The tool that is meant, if any fits. */
-export function choose(request: string, tools: readonly ModelTool[]): Candidate | undefined {
-  const [best] = rank(request, tools);
-  return best !== undefined && best.score >= THRESHOLD ? best : undefined;
 }
 
 /** The part of a model's tool name that people say. A hint for matching only: tools are looked up by their whole name. */
@@ -80,7 +106,7 @@ export function bareName(name: string): string {
  * is an ordinary word too, and is left to the score.
  */
 function isSaid(text: string, name: string): boolean {
-  if (words(name).length < 2 && !/[_-]/.test(name)) return false;
+  if (!/[\p{L}\p{N}][_-]+[\p{L}\p{N}]/u.test(name)) return false;
   const at = text.toLowerCase().indexOf(name.toLowerCase());
   if (at < 0) return false;
   return !/[\w-]/.test(text[at - 1] ?? "") && !/[\w-]/.test(text[at + name.length] ?? "");
@@ -93,64 +119,113 @@ function profileOf(tool: ModelTool): Profile {
   return {
     tool,
     parameters,
-    name: words(bare).map((word) => stem(word)),
+    name: contentStems(bare),
+    shortName: contentStems(bare),
+    spelling: new Set(words(bare).slice(-1)),
     title: stems(tool.title ?? ""),
     source: stems(tool.name.slice(0, tool.name.length - bare.length)),
-    description: new Set(description.map((word) => stem(word))),
+    deed: stem(description[0] ?? ""),
+    description: new Set(description.filter((word) => !isStopWord(word)).map((word) => stem(word))),
     parameterWords: new Set(parameters.flatMap((parameter) => parameter.stems)),
     isDeprecated: /\bdeprecated\b/i.test(`${tool.title ?? ""} ${tool.description}`),
   };
 }
 
-/** From 1 for a word in one tool's name towards 0 for a word in all of them, such as a server's own prefix. */
-function rarityOf(profiles: readonly Profile[]): (word: string) => number {
+/** Nobody says `browser` or `git` before every request, where all tools of a server begin with it. */
+function withShortNames(profiles: readonly Profile[]): Profile[] {
+  const sourceOf = ({ source }: Profile) => [...source].join(" ");
+  const count = (isCounted: (other: Profile) => boolean) => profiles.filter((other) => isCounted(other)).length;
+  const shared = new Map<string, boolean>();
+  return profiles.map((profile) => {
+    const [first = "", ...rest] = profile.name;
+    const key = `${sourceOf(profile)} ${first}`;
+    if (!shared.has(key)) {
+      const siblings = count((other) => sourceOf(other) === sourceOf(profile));
+      const alike = count((other) => sourceOf(other) === sourceOf(profile) && other.name[0] === first);
+      shared.set(key, siblings >= 4 && alike > siblings * 0.6);
+    }
+    return shared.get(key) === true && rest.length > 0 ? { ...profile, shortName: rest } : profile;
+  });
+}
+
+/** A word of the name, the title or the first word of the description; or two words of the rest. */
+function isMeant(profile: Profile, query: Query): boolean {
+  const weights = query.stems.map((word) => wordWeight(profile, word));
+  const isStrong = query.stems.some((word, index) => (weights[index] ?? 0) > 0 && !isOnlyTold(profile, word));
+  return isStrong || weights.filter((weight) => weight > 0).length > 1;
+}
+
+function isOnlyTold(profile: Profile, word: string): boolean {
+  const own = [...profile.name, ...profile.title, profile.deed];
+  return !own.some((one) => likeness(word, one) > 0);
+}
+
+/** From 1 for a word in one tool's name towards 0 for a word in all of them. */
+function rarityOf(profiles: readonly Profile[]): Rarity {
   const counts = new Map<string, number>();
   for (const { name } of profiles) for (const word of new Set(name)) counts.set(word, (counts.get(word) ?? 0) + 1);
-  return (word) => 1 / (1 + Math.log(Math.max(1, counts.get(word) ?? 1)));
+  return (word) => 1 / (1 + 0.5 * Math.log(Math.max(1, counts.get(word) ?? 1)));
 }
 
-function scoreOf(profile: Profile, query: readonly string[], rarity: (word: string) => number): number {
-  let score = profile.isDeprecated ? -WEIGHTS.deprecated : 0;
-  for (const word of new Set(query)) score += rarity(word) * wordWeight(profile, word);
-  const said = profile.name.map((word) => matchIn(query, word));
-  score -= said.filter((match) => match === 0).length * WEIGHTS.unsaid;
-  if (said.every((match) => match > 0)) score += said.reduce((sum, match) => sum + match, 0) * WEIGHTS.whole;
-  if (profile.name.length > 0 && profile.name.every((word, index) => query[index] === word)) score += WEIGHTS.head;
-  return score;
+function scoreOf(profile: Profile, query: Query, rarity: Rarity, isNamed: boolean): number {
+  const { name } = profile;
+  const said = [...new Set(query.stems)];
+  const all = [...new Set([...said, ...query.implied])];
+  let score = 0;
+  for (const word of all) score += rarity(word) * wordWeight(profile, word);
+  const matches = name.map((own) => Math.max(0, ...all.map((word) => likeness(word, own))));
+  const whole = name.reduce((sum, own) => sum + rarity(own), 0);
+  const covered = name.reduce((sum, own, index) => sum + rarity(own) * (matches[index] ?? 0), 0);
+  if (whole > 0) score += (WEIGHTS.covered * covered) / whole;
+  score -= name.reduce((sum, own, index) => sum + (matches[index] === 0 ? rarity(own) * WEIGHTS.unsaid : 0), 0);
+  const meant = said.filter((word) => !isInvocation(word));
+  const understood = meant.filter((word) => wordWeight(profile, word) > 0).length;
+  if (meant.length > 0) score += (WEIGHTS.understood * understood) / meant.length;
+  if (profile.isDeprecated && !isNamed) return score - WEIGHTS.deprecated;
+  if ([...profile.spelling].some((word) => query.words.has(word))) score += WEIGHTS.spelling;
+  const isHead =
+    beginsWith(query.stems, name) || (profile.shortName.length > 1 && beginsWith(query.stems, profile.shortName));
+  return isHead ? score + WEIGHTS.head + name.length * WEIGHTS.headWord : score;
 }
 
-/** 1 when the word is said, less for a synonym, 0 when neither is. */
-function matchIn(query: readonly string[], word: string): number {
-  if (query.includes(word)) return 1;
-  return query.some((said) => areSynonyms(said, word)) ? WEIGHTS.synonym : 0;
+/** Whether the request begins with the tool's name, with or without a "use" or "run" before it. */
+function beginsWith(said: readonly string[], name: readonly string[]): boolean {
+  const start = said.findIndex((word) => !isInvocation(word));
+  return (
+    name.length > 0 && [0, start].some((from) => from >= 0 && name.every((own, index) => said[from + index] === own))
+  );
 }
 
 function wordWeight(profile: Profile, word: string): number {
-  if (profile.name.includes(word)) return WEIGHTS.name;
-  if (profile.title.has(word)) return WEIGHTS.title;
-  if (profile.name.some((own) => areSynonyms(own, word))) return WEIGHTS.name * WEIGHTS.synonym;
-  if (profile.source.has(word)) return WEIGHTS.source;
-  if (profile.parameterWords.has(word)) return WEIGHTS.parameter;
-  return profile.description.has(word) ? WEIGHTS.description : 0;
+  const inName = WEIGHTS.name * Math.max(0, ...profile.name.map((own) => likeness(word, own)));
+  const elsewhere = [
+    profile.title.has(word) ? WEIGHTS.title : 0,
+    WEIGHTS.deed * likeness(word, profile.deed),
+    profile.source.has(word) ? WEIGHTS.source : 0,
+    profile.parameterWords.has(word) ? WEIGHTS.parameter : 0,
+    profile.description.has(word) ? WEIGHTS.description : 0,
+  ];
+  return Math.max(inName, ...elsewhere);
 }
 
 /** Whether the values in the request have a place in the tool, and its required ones a value in the request. */
 function valueFit(parameters: readonly Parameter[], spans: readonly Span[]): number {
   const count = (kind: Span["kind"]) => spans.filter((span) => span.kind === kind).length;
-  const required = parameters.filter((parameter) => parameter.isRequired);
-  const numbersNeeded = required.filter(({ kind }) => kind === "number" || kind === "integer").length;
-  let fit = 0;
-  if (numbersNeeded > 0) fit += count("number") >= numbersNeeded ? 0.4 : -0.4;
-  fit += placeFor(parameters, "path", count("path"));
-  fit += placeFor(parameters, "url", count("url"));
+  const isNumber = ({ kind }: Parameter) => kind === "number" || kind === "integer";
+  const needed = parameters.filter((parameter) => parameter.isRequired && isNumber(parameter)).length;
+  const takesText = parameters.some(({ kind, isRequired }) => isRequired && (kind === "string" || kind === "any"));
+  let fit = placeFor(parameters, "path", count("path")) + placeFor(parameters, "url", count("url"));
+  if (needed > 0) fit += count("number") >= needed ? 0.4 : -0.4;
+  else if (count("number") > 0 && !parameters.some((parameter) => isNumber(parameter))) fit -= takesText ? 0.1 : 0.4;
   const takesJson = parameters.some(({ kind }) => kind === "array" || kind === "object");
-  if (count("json") > 0 && takesJson) fit += 0.4;
-  return fit;
+  return count("json") > 0 && takesJson ? fit + 0.4 : fit;
 }
 
 function placeFor(parameters: readonly Parameter[], role: "path" | "url", count: number): number {
   const places = parameters.filter((parameter) => parameter.role === role);
-  if (count === 0) return places.some((place) => place.isRequired) && role === "url" ? -0.3 : 0;
-  if (places.some((place) => place.isRequired)) return 0.6;
-  return places.length > 0 || parameters.some(({ kind }) => kind === "string") ? 0.2 : -0.6;
+  const isRequired = places.some((place) => place.isRequired);
+  if (count === 0) return isRequired && role === "url" ? -0.3 : 0;
+  const room = places.some(({ kind }) => kind === "array") ? count : places.length;
+  if (room === 0) return parameters.some(({ kind }) => kind === "string") ? 0 : -0.6;
+  return (isRequired ? 0.6 : 0.3) - (room < count ? 0.2 : 0);
 }

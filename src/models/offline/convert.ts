@@ -13,7 +13,10 @@ export function fromText(text: string, parameter: Parameter): JsonValue | undefi
 }
 
 function shapeFromText(text: string, shape: ValueShape): JsonValue | undefined {
-  if (shape.choices !== undefined) return choiceIn(text, shape.choices, "whole");
+  if (shape.choices !== undefined) {
+    const found = findChoice(text, shape.choices);
+    return found !== undefined && text.slice(0, found.start).trim() === "" ? found.value : undefined;
+  }
   switch (shape.kind) {
     case "string":
       return text;
@@ -77,17 +80,17 @@ export function fits(value: JsonValue, shape: ValueShape): boolean {
   }
 }
 
-/** The choice a text is (`whole`) or mentions (`within`), whatever its case and separators; the longest when several are. */
-export function choiceIn(
+/** The first mention of one of the choices, whatever its case and separators; the longest where several begin. */
+export function findChoice(
   text: string,
   choices: readonly JsonValue[],
-  how: "whole" | "within",
-): JsonValue | undefined {
-  const said = ` ${words(text).join(" ")} `;
-  const found = choices.filter((choice) => {
-    const sought = words(String(choice)).join(" ");
-    if (sought === "") return false;
-    return how === "whole" ? said === ` ${sought} ` : said.includes(` ${sought} `);
+): { value: JsonValue; start: number; end: number } | undefined {
+  const found = choices.flatMap((value) => {
+    const parts = words(String(value));
+    if (parts.length === 0) return [];
+    const form = new RegExp(`(?<![\\p{L}\\p{N}_])${parts.join("[\\s_-]*")}(?![\\p{L}\\p{N}_])`, "iu");
+    const match = form.exec(text);
+    return match === null ? [] : [{ value, start: match.index, end: match.index + match[0].length }];
   });
-  return found.toSorted((one, other) => String(other).length - String(one).length)[0];
+  return found.toSorted((one, other) => one.start - other.start || other.end - one.end)[0];
 }

@@ -1,6 +1,6 @@
 // Arguments that are written out: `key=value`, `key: value`, `--key value`.
 import type { JsonValue } from "../../base/json.js";
-import { fromText, fits } from "./convert.js";
+import { fits, fromText } from "./convert.js";
 import type { Parameter } from "./parameters.js";
 import type { Span } from "./spans.js";
 import { words } from "./words.js";
@@ -35,7 +35,10 @@ function findKeys(text: string, parameters: readonly Parameter[], spans: readonl
     const parts = words(parameter.name);
     if (parts.length === 0) continue;
     const name = parts.join("[\\s_-]?");
-    const form = new RegExp(`(?<![\\p{L}\\p{N}_/.-])(--)?${name}(?:\\s*=\\s*|:(?!//)\\s*|(?<=--${name})(?:\\s+|$))`, "giu");
+    const form = new RegExp(
+      `(?<![\\p{L}\\p{N}_/.-])(--)?${name}(?:\\s*=\\s*|:(?!//)\\s*|(?<=--${name})(?:\\s+|$))`,
+      "giu",
+    );
     for (const found of text.matchAll(form)) {
       const start = found.index;
       if (spans.some((span) => isOpaque(span) && start >= span.start && start < span.end)) continue;

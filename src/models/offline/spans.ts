@@ -10,7 +10,15 @@ export interface Span {
   readonly value: JsonValue;
 }
 
-const QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "„": "“" };
+const QUOTES: Readonly<Record<string, string>> = {
+  '"': '"',
+  "'": "'",
+  "`": "`",
+  "“": "”",
+  "‘": "’",
+  "«": "»",
+  "„": "“",
+};
 
 const URL_FORM = /[a-z][a-z0-9+.-]*:\/\/[^\s<>"']+/iy;
 const PATH_FORMS: readonly RegExp[] = [
@@ -26,7 +34,7 @@ const PATH_FORMS: readonly RegExp[] = [
 /** What looks like a path and is none. */
 const NO_PATH = /^(?:and\/or|e\.g|i\.e|[\d.,/\\]+|\/+|\*+)$/i;
 const NUMBER_FORM = /[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?/iy;
-const AFTER_NUMBER = /(?:%|x(?=\d)|s|ms|sec|secs|min|px|kb|mb)?(?![\p{L}\p{N}_])/iuy;
+const AFTER_NUMBER = /x(?=\d)|(?:%|s|ms|sec|secs|min|px|kb|mb)?(?![\p{L}\p{N}_])/iuy;
 
 /** Where a JSON text that is not closed would make every brace scan to the end, this bounds the work. */
 const JSON_ATTEMPTS = 50;
@@ -83,7 +91,9 @@ function quotedAt(text: string, start: number): Span | undefined {
 }
 
 function tokenAt(text: string, start: number): Span | undefined {
-  if (/[\p{L}\p{N}_]/u.test(text[start - 1] ?? "") && !isSecondFactor(text, start)) return undefined;
+  // Not in the middle of a word or of a version such as v1.2.
+  const before = text.slice(Math.max(0, start - 2), start);
+  if (/[\p{L}\p{N}_]$|\d[.,]$/u.test(before) && !isSecondFactor(text, start)) return undefined;
   const url = match(URL_FORM, text, start);
   if (url !== undefined) return { kind: "url", ...trimmed(url, start) };
   for (const form of PATH_FORMS) {
@@ -104,7 +114,7 @@ function numberAt(text: string, start: number): Span | undefined {
   const found = match(NUMBER_FORM, text, start);
   if (found === undefined) return undefined;
   // A sign belongs to the number only where no operand stands before it.
-  if (/^[-+]/.test(found) && /[\p{L}\p{N})]\s*$/u.test(text.slice(Math.max(0, start - 2), start))) return undefined;
+  if (/^[-+]/.test(found) && /[\d)]\s*$/.test(text.slice(Math.max(0, start - 2), start))) return undefined;
   const end = start + found.length;
   if (match(AFTER_NUMBER, text, end) === undefined) return undefined;
   const value = Number(found.replaceAll(",", ""));

@@ -3,7 +3,7 @@
 /** Words that say nothing about which tool is meant. */
 const STOP_WORDS = new Set(
   (
-    "a an the this that these those my your our its it me i you we us he she they them is are was were be been am do does did " +
+    "a an the this that these those my your our its it me i you we us he she they them is are was were be been am does did " +
     "can could would should will shall may might must please pls kindly want wants need needs like lets let to of for in on at " +
     "by with from into onto as and or but so then also now just about than there what which who how when where why if not no " +
     "hey hi hello ok okay thanks thank s t m ll re ve d some any tool tools mcp using"
@@ -11,35 +11,37 @@ const STOP_WORDS = new Set(
 );
 
 /** Words that ask for a tool to be used without saying which. */
-const INVOCATIONS = new Set(["use", "call", "run", "invoke", "execute", "try", "tell"]);
+const INVOCATIONS = new Set(["use", "call", "run", "invoke", "execute", "try", "tell", "do", "give"]);
 
-/** Words people use for what tools call otherwise; within a group each stands for the others. */
-const SYNONYM_GROUPS: readonly (readonly string[])[] = [
-  ["read", "show", "display", "view", "cat", "print", "open", "get", "fetch", "retrieve", "see"],
-  ["list", "show", "ls", "enumerate"],
-  ["write", "save", "store", "put"],
-  ["create", "make", "new", "add"],
-  ["delete", "remove", "erase", "drop", "rm"],
-  ["search", "find", "look", "lookup", "grep", "locate"],
-  ["directory", "folder", "dir", "here"],
-  ["file", "document"],
-  ["add", "sum", "plus", "total", "addition"],
-  ["subtract", "minus", "difference"],
-  ["multiply", "times", "product"],
-  ["divide", "quotient"],
-  ["calculate", "compute", "calculator", "evaluate", "math", "calc"],
-  ["image", "picture", "photo", "logo", "img"],
-  ["environment", "env"],
-  ["move", "rename", "mv"],
-  ["copy", "duplicate", "cp"],
-  ["edit", "change", "modify", "update", "replace"],
-  ["run", "execute", "start", "launch", "trigger"],
-  ["echo", "say", "repeat"],
-  ["navigate", "go", "visit", "browse"],
-  ["slow", "long"],
-  ["job", "task", "operation"],
-  ["info", "information", "details", "metadata"],
-  ["history", "log"],
+/** Words people use for what tools call otherwise. Within a group each stands for the others, with a weight below 1. */
+const SYNONYM_GROUPS: readonly (readonly [weight: number, words: readonly string[]])[] = [
+  [0.6, ["read", "show", "display", "view", "cat", "print", "open", "see"]],
+  [0.6, ["list", "show", "ls", "enumerate"]],
+  [0.4, ["get", "fetch", "retrieve", "show", "read", "give", "list"]],
+  [0.6, ["write", "save", "store", "put"]],
+  [0.4, ["write", "create", "make"]],
+  [0.6, ["create", "make", "new", "add"]],
+  [0.6, ["delete", "remove", "erase", "drop", "rm"]],
+  [0.6, ["search", "find", "look", "lookup", "grep", "locate"]],
+  [0.6, ["directory", "folder", "dir", "here"]],
+  [0.6, ["file", "document"]],
+  [0.6, ["add", "sum", "plus", "total", "addition"]],
+  [0.6, ["subtract", "minus", "difference"]],
+  [0.6, ["multiply", "times", "product"]],
+  [0.6, ["divide", "quotient"]],
+  [0.6, ["calculate", "compute", "calculator", "evaluate", "math", "calc"]],
+  [0.6, ["image", "picture", "photo", "logo", "img", "media"]],
+  [0.6, ["environment", "env"]],
+  [0.6, ["move", "rename", "mv"]],
+  [0.6, ["copy", "duplicate", "cp"]],
+  [0.6, ["edit", "change", "modify", "update", "replace"]],
+  [0.6, ["run", "execute", "start", "launch", "trigger"]],
+  [0.6, ["echo", "say", "repeat"]],
+  [0.6, ["navigate", "go", "visit", "browse"]],
+  [0.6, ["slow", "long"]],
+  [0.6, ["job", "task", "operation"]],
+  [0.6, ["info", "information", "details", "metadata"]],
+  [0.8, ["history", "log"]],
 ];
 
 /** Operators between numbers, as the words they stand for. */
@@ -76,11 +78,15 @@ export function isStopWord(word: string): boolean {
   return STOP_WORDS.has(word);
 }
 
-/** The stems that carry meaning, in order, without the words that only ask for a tool to be used. */
+export function isInvocation(word: string): boolean {
+  return INVOCATIONS.has(word);
+}
+
+/** The stems that carry meaning, in order. */
 export function contentStems(text: string): string[] {
-  const kept = words(text).filter((word) => !STOP_WORDS.has(word));
-  const start = kept.findIndex((word) => !INVOCATIONS.has(word));
-  return (start < 0 ? kept : kept.slice(start)).map((word) => stem(word));
+  return words(text)
+    .filter((word) => !STOP_WORDS.has(word))
+    .map((word) => stem(word));
 }
 
 export function stems(text: string): Set<string> {
@@ -91,12 +97,17 @@ export function operatorStems(text: string): string[] {
   return OPERATORS.flatMap(([pattern, meant]) => (pattern.test(text) ? meant.map((word) => stem(word)) : []));
 }
 
-const SYNONYMS = new Map<string, Set<string>>();
-for (const group of SYNONYM_GROUPS) {
+const SYNONYMS = new Map<string, Map<string, number>>();
+for (const [weight, group] of SYNONYM_GROUPS) {
   const members = group.map((word) => stem(word));
-  for (const member of members) SYNONYMS.set(member, new Set([...(SYNONYMS.get(member) ?? []), ...members]));
+  for (const member of members) {
+    const known = SYNONYMS.get(member) ?? new Map<string, number>();
+    for (const other of members) known.set(other, Math.max(weight, known.get(other) ?? 0));
+    SYNONYMS.set(member, known);
+  }
 }
 
-export function areSynonyms(one: string, other: string): boolean {
-  return one === other || SYNONYMS.get(one)?.has(other) === true;
+/** 1 for the same word, less for a synonym, 0 for words that have nothing to do with each other. */
+export function likeness(one: string, other: string): number {
+  return one === other ? 1 : (SYNONYMS.get(one)?.get(other) ?? 0);
 }

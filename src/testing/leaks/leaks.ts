@@ -3,7 +3,7 @@ import { setTimeout as realSetTimeout } from "node:timers";
 import { MARKER_VARIABLE } from "../mcp-server/scripted-server.js";
 import { settle } from "../world/clock.js";
 import { commandOf, descendantsOf, hasEnvironment, hasProc, listProcesses, type ProcessInfo } from "./processes.js";
-import { countResources, growthSince, type ResourceCounts, touchStandardStreams } from "./resources.js";
+import { countResources, describeHandles, growthSince, openStandardStreams, type ResourceCounts } from "./resources.js";
 
 export interface LeakCheckOptions {
   /** Processes with TENON_TEST_MARKER=<marker> in their environment are ours, whoever their parent is by now. */
@@ -33,7 +33,7 @@ export class LeakCheck {
   constructor(options: LeakCheckOptions = {}) {
     this.#withinMs = options.withinMs ?? DEFAULT_WITHIN_MS;
     if (options.marker !== undefined) this.#markers.add(options.marker);
-    touchStandardStreams();
+    openStandardStreams();
     this.#before = new Set(hasProc ? descendantsOf(process.pid, listProcesses()).map(identity) : []);
     this.#resourcesBefore = countResources();
   }
@@ -67,7 +67,9 @@ export class LeakCheck {
       const lines = [...leaks.processes, ...leaks.resources];
       if (lines.length === 0) return leaks.skipped;
       if (performance.now() >= endMs) {
-        throw new Error(`left behind after ${this.#withinMs} ms:\n  ${[...lines, ...leaks.skipped].join("\n  ")}`);
+        const handles = leaks.resources.length > 0 ? describeHandles() : [];
+        const all = [...lines, ...handles, ...leaks.skipped];
+        throw new Error(`left behind after ${this.#withinMs} ms:\n  ${all.join("\n  ")}`);
       }
       await new Promise<void>((resolve) => realSetTimeout(resolve, POLL_MS));
     }

@@ -154,8 +154,10 @@ export class ScriptedPeer implements StepServer {
   async #call(flow: Flow): Promise<void> {
     const { params } = flow;
     const tool = this.#tools.find(({ name }) => name === params["name"]);
-    if (!tool)
-      return this.#reply(flow, { error: { code: INVALID_PARAMS, message: `Unknown tool: ${String(params["name"])}` } });
+    if (!tool) {
+      const message = `Unknown tool: ${JSON.stringify(params["name"])}`;
+      return this.#reply(flow, { error: { code: INVALID_PARAMS, message } });
+    }
     if (tool.ignoresCancel) flow.ignoreCancel();
     const args = isJsonObject(params["arguments"]) ? params["arguments"] : {};
     await runSteps(tool.steps, flow, this);

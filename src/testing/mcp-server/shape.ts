@@ -77,6 +77,6 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 function show(value: unknown): string {
   if (value === undefined) return "nothing";
-  const words = JSON.stringify(value) ?? String(value);
+  const words = JSON.stringify(value) ?? `a ${typeof value}`;
   return words.length <= 60 ? words : `${words.slice(0, 60)}…`;
 }

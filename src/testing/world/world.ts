@@ -71,7 +71,10 @@ export class FakeWorld implements World {
   }
 
   get logEntries(): readonly LogEntry[] {
-    return this.#logLines.map((line): LogEntry => JSON.parse(line));
+    return this.#logLines.map((line) => {
+      const entry: LogEntry = JSON.parse(line);
+      return entry;
+    });
   }
 
   now(): number {

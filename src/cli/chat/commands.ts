@@ -1,0 +1,109 @@
+// The words that are for the chat itself and not for the agent: /help, /tools, /mcp, /quit.
+import { formatElapsed } from "../terminal/clock.js";
+import type { Palette } from "../terminal/palette.js";
+import type { Screen } from "../terminal/screen.js";
+import { renderTable } from "../terminal/table.js";
+import { visible, visibleLine } from "../terminal/visible.js";
+import { preview } from "./describe.js";
+import type { ServerReport } from "./status.js";
+
+export interface CommandPorts {
+  readonly screen: Screen;
+  readonly palette: Palette;
+  readonly status: () => Promise<readonly ServerReport[]>;
+}
+
+const COMMANDS = [
+  ["/help", "these words"],
+  ["/tools", "the tools of this session, by server"],
+  ["/mcp", "the MCP servers of this session and their state"],
+  ["/quit", "end the chat (so do Ctrl-D, and Ctrl-C twice)"],
+] as const;
+
+const ERROR_LINES = 12;
+
+/** The command a line is, or undefined when it is a prompt. A path such as /etc/hosts is a prompt. */
+export function commandOf(line: string): string | undefined {
+  return /^\/([a-z]+)\s*$/iu.exec(line.trim())?.[1]?.toLowerCase();
+}
+
+/** Resolves with "quit" when the chat shall end. */
+export async function runCommand(command: string, ports: CommandPorts): Promise<"quit" | "go on"> {
+  const { screen, palette } = ports;
+  switch (command) {
+    case "help":
+      for (const row of renderTable(COMMANDS, { columns: screen.columns, indent: 2 })) screen.line(row);
+      screen.line(palette.dim("  Anything else is sent to the agent. Ctrl-C stops its answer."));
+      return "go on";
+    case "tools":
+      showTools(await ports.status(), ports);
+      return "go on";
+    case "mcp":
+      showServers(await ports.status(), ports);
+      return "go on";
+    case "quit":
+    case "exit":
+      return "quit";
+    default:
+      screen.line(palette.yellow(`There is no command /${command}. /help lists them.`));
+      return "go on";
+  }
+}
+
+function showTools(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {
+  if (servers.length === 0) screen.line(palette.dim("  No MCP servers in this session. --mcp-config FILE adds some."));
+  for (const server of servers) {
+    screen.line(`${palette.bold(visibleLine(server.name))} ${palette.dim(`(${summary(server)})`)}`);
+    const rows = server.tools.map((tool) => [
+      visibleLine(tool.name),
+      visibleLine(tool.title ?? ""),
+      visibleLine(tool.description),
+    ]);
+    for (const row of renderTable(rows, { columns: screen.columns, indent: 2 })) screen.line(row);
+  }
+}
+
+function showServers(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {
+  if (servers.length === 0) screen.line(palette.dim("  No MCP servers in this session. --mcp-config FILE adds some."));
+  const rows = servers.map((server) => [visibleLine(server.name), server.state, summary(server)]);
+  renderTable(rows, { columns: screen.columns - 2 }).forEach((row, at) => {
+    const server = servers[at];
+    if (!server) return;
+    screen.line(`${mark(server, palette)} ${row}`);
+    if (server.state !== "failed") return;
+    const cause = visible(server.error ?? "")
+      .trimEnd()
+      .split("\n")
+      .filter((line) => line !== "");
+    for (const line of preview(cause, { maxLines: ERROR_LINES, columns: screen.columns - 4 }))
+      screen.line(`    ${palette.red(line)}`);
+    if (server.hint !== undefined) screen.line(`    ${palette.dim(visibleLine(server.hint))}`);
+  });
+}
+
+function mark(server: ServerReport, palette: Palette): string {
+  switch (server.state) {
+    case "ready":
+      return palette.green("✓");
+    case "failed":
+      return palette.red("✗");
+    case "connecting":
+      return palette.yellow("…");
+    case "closed":
+      return palette.dim("–");
+  }
+}
+
+function summary({ state, toolCount, connectMs }: ServerReport): string {
+  const tools = `${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
+  switch (state) {
+    case "ready":
+      return connectMs === undefined ? tools : `${tools}, connected in ${formatElapsed(connectMs)}`;
+    case "failed":
+      return connectMs === undefined ? "not connected" : `not connected, after ${formatElapsed(connectMs)}`;
+    case "connecting":
+      return "no tools yet";
+    case "closed":
+      return "ended";
+  }
+}

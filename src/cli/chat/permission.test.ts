@@ -1,0 +1,138 @@
+// Permission questions: who answers them, how, and what that means for the exit code.
+import { describe, expect, it } from "vitest";
+import { type FakeAgent, TestChat, type Turn } from "./test-chat.js";
+
+const CALL = {
+  toolCallId: "1",
+  title: "notes / Add a note",
+  rawInput: { text: "buy milk\nand bread", tags: ["home"] },
+};
+
+/** Asks once, says the outcome. */
+const asksOnce: FakeAgent["turn"] = async (turn: Turn) => {
+  const outcome = await turn.ask(CALL);
+  await turn.say(outcome.outcome === "selected" ? `selected ${outcome.optionId}` : outcome.outcome);
+  return outcome.outcome === "cancelled" ? "cancelled" : "end_turn";
+};
+
+describe("without a person", () => {
+  it("approves with --yes, once each", async () => {
+    const chat = new TestChat();
+    expect(await chat.run({ turn: asksOnce }, { prompt: "add", yes: true })).toBe(0);
+    expect(chat.output.text).toBe("selected yes-once\n");
+    expect(chat.errorOutput.text).toBe("");
+  });
+
+  it("denies at once, says to use --yes, and exits with 5", async () => {
+    const chat = new TestChat();
+    expect(await chat.run({ turn: asksOnce }, { prompt: "add" })).toBe(5);
+    expect(chat.output.text).toBe("selected no-once\n");
+    expect(chat.errorOutput.text).toContain("Not allowed: notes / Add a note.");
+    expect(chat.errorOutput.text).toContain("--yes");
+  });
+
+  it("fails rather than denies when the turn fails after the no", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      await told.ask(CALL);
+      throw new Error("broken");
+    };
+    expect(await chat.run({ turn }, { prompt: "add" })).toBe(1);
+  });
+});
+
+describe("with a person", () => {
+  it.each([
+    ["y", "yes-once", 0],
+    ["YES", "yes-once", 0],
+    ["a", "yes-always", 0],
+    ["n", "no-once", 5],
+  ])("takes %s as %s and exits with %d", async (typed, optionId, code) => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksOnce }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    chat.type(typed);
+    expect(await done).toBe(code);
+    expect(chat.output.text).toBe(`selected ${optionId}\n`);
+  });
+
+  it("shows the whole call before it asks, and asks again after an unclear answer", async () => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksOnce }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    expect(chat.errorOutput.text).toBe(
+      [
+        "? Allow notes / Add a note?",
+        "    text:",
+        "      buy milk",
+        "      and bread",
+        '    tags: ["home"]',
+        "  [y] yes, once  [a] always in this session  [n] no › ",
+      ].join("\n"),
+    );
+    chat.type("maybe");
+    await chat.errorOutput.until("Please answer y, a, n.");
+    chat.type("");
+    await chat.errorOutput.until("Please answer y, a, n.", 2);
+    chat.type("y");
+    expect(await done).toBe(0);
+  });
+
+  it("takes the end of the input as a no", async () => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksOnce }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    chat.input.end();
+    expect(await done).toBe(5);
+  });
+
+  it("asks questions that come together one after the other", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      const outcomes = await Promise.all([
+        told.ask({ toolCallId: "1", title: "first" }),
+        told.ask({ toolCallId: "2", title: "second" }),
+      ]);
+      await told.say(outcomes.map((outcome) => ("optionId" in outcome ? outcome.optionId : outcome.outcome)).join(" "));
+      return "end_turn";
+    };
+    const done = chat.run({ turn }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    expect(chat.errorOutput.text).not.toContain("second");
+    chat.type("y");
+    await chat.errorOutput.until("› ", 2);
+    expect(chat.errorOutput.text).toContain("? Allow second?");
+    chat.type("a");
+    expect(await done).toBe(0);
+    expect(chat.output.text).toBe("yes-once yes-always\n");
+  });
+
+  it("answers every open question with cancelled when Ctrl-C stops the turn", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      const outcomes = await Promise.all([told.ask({ toolCallId: "1" }), told.ask({ toolCallId: "2" })]);
+      await told.say(outcomes.map(({ outcome }) => outcome).join(" "));
+      return "cancelled";
+    };
+    const done = chat.run({ turn }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    chat.interrupt();
+    expect(await done).toBe(130);
+    expect(chat.output.text).toBe("cancelled cancelled\n");
+  });
+
+  it("does not take a line that was pasted with the prompt for consent", async () => {
+    const chat = new TestChat();
+    const done = chat.run(
+      { turn: async (told) => (told.text === "add" ? await asksOnce(told) : "end_turn") },
+      { interactive: true },
+    );
+    await chat.output.until("› ");
+    chat.type("add\ny");
+    await chat.output.until("Allow notes / Add a note?");
+    chat.type("n");
+    await chat.output.until("selected no-once");
+    chat.input.end();
+    expect(await done).toBe(0);
+  });
+});

@@ -1,0 +1,151 @@
+// The view for people: the answer as it streams, tool calls and notices as lines around it.
+import { type ClientApp, type ContentBlock, methods, type Notice, type SessionUpdate } from "@agentclientprotocol/sdk";
+import { type Clock, formatElapsed } from "../terminal/clock.js";
+import type { Palette } from "../terminal/palette.js";
+import type { Screen } from "../terminal/screen.js";
+import { visible, visibleLine } from "../terminal/visible.js";
+import { describeBlock, preview } from "./describe.js";
+import { type ChatFailure, explainStop, type TurnOutcome } from "./outcome.js";
+import { ToolCalls } from "./tool-calls.js";
+import type { ChatView } from "./view.js";
+
+export interface TextViewOptions {
+  readonly screen: Screen;
+  readonly palette: Palette;
+  readonly clock: Clock;
+  /** Also shows what is worth knowing only while one watches: thoughts, and notices that ask for nothing. */
+  readonly isTalkative: boolean;
+  /** Lets lines be written while the person may be typing. */
+  readonly interject: (write: () => void) => void;
+}
+
+const REPORT_LINES = 10;
+
+type Voice = "answer" | "thought";
+
+export class TextView implements ChatView {
+  readonly #options: TextViewOptions;
+  readonly #calls: ToolCalls;
+  #voice: Voice | undefined;
+  #isInTurn = false;
+  #stopThinking: () => void = () => {};
+
+  constructor(options: TextViewOptions) {
+    this.#options = options;
+    this.#calls = new ToolCalls(options);
+  }
+
+  listen(client: ClientApp): ClientApp {
+    return client.onNotification(methods.client.session.update, ({ params }) => {
+      this.#options.interject(() => this.#update(params.update));
+    });
+  }
+
+  turnStarted(): void {
+    this.#isInTurn = true;
+    this.#think();
+  }
+
+  turnEnded(outcome: TurnOutcome): void {
+    const { screen, palette } = this.#options;
+    this.#isInTurn = false;
+    this.#stopThinking();
+    this.#calls.endAll();
+    this.#speak(undefined);
+    switch (outcome.kind) {
+      case "stopped": {
+        const why = explainStop(outcome.stopReason);
+        if (why !== undefined) screen.line(palette.yellow(`(${why})`));
+        break;
+      }
+      case "failed":
+        this.failed(outcome.failure);
+        break;
+      case "abandoned":
+        break;
+    }
+  }
+
+  failed({ message, hint }: ChatFailure): void {
+    this.#report(`error: ${message}`, hint, this.#options.palette.red);
+  }
+
+  #update(update: SessionUpdate): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        this.#stream("answer", update.content);
+        break;
+      case "agent_thought_chunk":
+        if (this.#options.isTalkative) this.#stream("thought", update.content);
+        break;
+      case "tool_call":
+        this.#stopThinking();
+        this.#speak(undefined);
+        this.#calls.started(update);
+        break;
+      case "tool_call_update":
+        this.#calls.updated(update);
+        if (this.#isInTurn && this.#calls.openCount === 0) this.#think();
+        break;
+      case "notice":
+        this.#notice(update);
+        break;
+      // Nothing of these is shown: no plan, mode, option or command of this agent needs a line of its own.
+      case "user_message_chunk":
+      case "plan":
+      case "available_commands_update":
+      case "current_mode_update":
+      case "config_option_update":
+      case "session_info_update":
+      case "usage_update":
+      case "compaction_update":
+      case "compaction_summary_chunk":
+        break;
+    }
+  }
+
+  #stream(voice: Voice, content: ContentBlock): void {
+    const { screen, palette } = this.#options;
+    this.#stopThinking();
+    this.#speak(voice);
+    const text = content.type === "text" ? describeBlock(content) : `${describeBlock(content)}\n`;
+    screen.text(text, voice === "thought" ? palette.dim : undefined);
+  }
+
+  /** Thoughts and answers never share a line. */
+  #speak(voice: Voice | undefined): void {
+    if (voice !== this.#voice) this.#options.screen.endLine();
+    this.#voice = voice;
+  }
+
+  #think(): void {
+    const { screen, palette, clock } = this.#options;
+    this.#stopThinking();
+    const startedMs = clock.now();
+    const stop = screen.show({
+      render: (_columns, spinner) =>
+        `${palette.cyan(spinner)} ${palette.dim(`thinking (${formatElapsed(clock.now() - startedMs)})`)}`,
+    });
+    this.#stopThinking = () => {
+      stop();
+      this.#stopThinking = () => {};
+    };
+  }
+
+  #notice({ severity, title, description }: Notice): void {
+    const { palette, isTalkative } = this.#options;
+    if (severity === "error") this.#report(`! ${title}`, description, palette.red);
+    else if (severity === "warning") this.#report(`! ${title}`, description, palette.yellow);
+    else if (isTalkative) this.#report(`! ${title}`, description, palette.dim);
+  }
+
+  /** Causes carry the end of a server's stderr: its lines stay lines. */
+  #report(text: string, hint: string | null | undefined, style: (line: string) => string): void {
+    const { screen, palette } = this.#options;
+    const [first = "", ...rest] = visible(text).trimEnd().split("\n");
+    screen.line(style(first));
+    for (const line of preview(rest, { maxLines: REPORT_LINES, columns: screen.columns - 2 }))
+      screen.line(palette.dim(`  ${line}`));
+    if (hint) screen.line(palette.dim(`  ${visibleLine(hint)}`));
+  }
+}

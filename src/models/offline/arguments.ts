@@ -1,0 +1,291 @@
+// A tool's arguments, filled from the words of a request by the tool's schema.
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { bareName, type Candidate } from "./choose.js";
+import { findChoice, fits, fromText } from "./convert.js";
+import { assign } from "./evidence.js";
+import { findPairs } from "./pairs.js";
+import type { Parameter } from "./parameters.js";
+import { isGenericPlace, nearbyPlace } from "./places.js";
+import { type Range, withoutCommand, withoutUsed } from "./rest.js";
+import { blank, type Span, scan } from "./spans.js";
+import { splitTexts, textAfterName } from "./texts.js";
+import { stem, words } from "./words.js";
+
+export interface FilledArguments {
+  readonly arguments: JsonObject;
+  /** Required parameters that the request says nothing about. */
+  readonly missing: readonly Parameter[];
+}
+
+export function fillArguments(request: string, candidate: Candidate): FilledArguments {
+  const filling = new Filling(request, candidate);
+  filling.takeJson();
+  filling.takePairs();
+  filling.takeChoices();
+  filling.takeFlags();
+  filling.takeRepository();
+  filling.takePlaces();
+  filling.takeQuoted();
+  filling.takeNumbers();
+  filling.takePlacesByName();
+  filling.takeTexts();
+  filling.takeDefaults();
+  return filling.result();
+}
+
+/** The state of one filling; each step takes what it is sure of and leaves the rest of the text to the next. */
+class Filling {
+  readonly #text: string;
+  readonly #parameters: readonly Parameter[];
+  readonly #spans: readonly Span[];
+  readonly #toolWords: ReadonlySet<string>;
+  readonly #values = new Map<Parameter, JsonValue>();
+  readonly #used: Range[] = [];
+  /** Arguments given as JSON under names the schema does not list. */
+  #extra: JsonObject = {};
+
+  constructor(request: string, candidate: Candidate) {
+    const { tool, parameters } = candidate;
+    this.#text = withoutName(request, tool.name);
+    this.#parameters = parameters;
+    this.#spans = scan(this.#text);
+    const named = [...words(bareName(tool.name)), ...words(tool.title ?? "")];
+    this.#toolWords = new Set(named.map((word) => stem(word)));
+  }
+
+  takeJson(): void {
+    for (const span of this.#free("json")) {
+      if (isJsonObject(span.value) && this.#takesAsArguments(span.value)) {
+        for (const parameter of this.#parameters) {
+          const value = span.value[parameter.name];
+          if (value !== undefined) this.#values.set(parameter, value);
+        }
+        this.#extra = { ...span.value };
+        this.#used.push(span);
+        return;
+      }
+      const [place] = this.#open().filter(({ kind }) => kind === (Array.isArray(span.value) ? "array" : "object"));
+      const isKey = /[=:]\s*$/.test(this.#text.slice(0, span.start));
+      if (place !== undefined && !isKey) this.#set(place, span.value, span);
+    }
+  }
+
+  takePairs(): void {
+    for (const { parameter, value, start, end } of findPairs(this.#text, this.#open(), this.#free())) {
+      this.#set(parameter, value, { start, end });
+    }
+  }
+
+  takeChoices(): void {
+    for (const parameter of this.#open()) {
+      if (parameter.choices === undefined) continue;
+      const found = findChoice(this.#remaining(), parameter.choices);
+      if (found === undefined) continue;
+      // A word of the tool's own name is no choice, unless nothing else could be meant.
+      const isName = words(String(found.value)).every((word) => this.#toolWords.has(stem(word)));
+      if (parameter.isRequired || !isName) this.#set(parameter, found.value, found);
+    }
+  }
+
+  takeFlags(): void {
+    for (const parameter of this.#open()) {
+      const parts = words(parameter.name);
+      if (parameter.kind !== "boolean" || parts.length === 0) continue;
+      const isName = parameter.stems.every((word) => this.#toolWords.has(word));
+      const form = new RegExp(`(?:\\b(no|not|without|don't|never)\\s+)?\\b${parts.join("[\\s_-]?")}\\b`, "iu");
+      const found = form.exec(this.#remaining());
+      if (found === null || (isName && !parameter.isRequired)) continue;
+      this.#set(parameter, found[1] === undefined, { start: found.index, end: found.index + found[0].length });
+    }
+  }
+
+  /** URLs and paths, to the parameters that want them. */
+  takePlaces(): void {
+    this.#assign("url", (parameter) => parameter.role === "url", true);
+    const globs = this.#free("path").filter((span) => String(span.value).includes("*"));
+    this.#assignSpans(globs, (parameter) => parameter.role === "pattern", true);
+    this.#assign("path", (parameter) => parameter.role === "path", true);
+  }
+
+  /** `owner/name`, which looks like a path, for tools that want the two apart. */
+  takeRepository(): void {
+    const [owner, repository] = ["owner", "repo"].map((name) => this.#open().find((one) => one.name === name));
+    const span = this.#free("path").find(({ value }) => /^[\w.-]+\/[\w.-]+$/.test(String(value)));
+    if (owner === undefined || repository === undefined || span === undefined) return;
+    const [first = "", second = ""] = String(span.value).split("/");
+    this.#set(owner, first, span);
+    this.#set(repository, second, span);
+  }
+
+  takeQuoted(): void {
+    this.#assign("quoted", isPlainText, true);
+    this.#assign("quoted", (parameter) => parameter.role === "pattern", true);
+    this.#assign("quoted", (parameter) => isText(parameter), true);
+  }
+
+  takeNumbers(): void {
+    const isNumber = ({ kind, choices }: Parameter) =>
+      (kind === "number" || kind === "integer") && choices === undefined;
+    // Where a text is still wanted, a number is more likely part of it than an option nobody mentioned.
+    this.#assign("number", isNumber, !this.#open().some((parameter) => parameter.isRequired && isText(parameter)));
+  }
+
+  /** Paths that do not look like paths: "here", "in docs", "the folder src". */
+  takePlacesByName(): void {
+    for (const parameter of this.#open()) {
+      if (!parameter.isRequired || parameter.role !== "path" || parameter.kind !== "string") continue;
+      const found = nearbyPlace(this.#remaining(), this.#toolWords);
+      const isTextWanted = this.#open().some((other) => other !== parameter && other.isRequired && isText(other));
+      if (found !== undefined) this.#set(parameter, found.path, found);
+      else if (isTextWanted && this.#isListing()) this.#values.set(parameter, ".");
+    }
+  }
+
+  takeTexts(): void {
+    const [first, ...others] = this.#open().filter((parameter) => parameter.isRequired && isText(parameter));
+    if (first !== undefined && others.length > 0) {
+      const whole = withoutUsed(this.#text, this.#used);
+      const found = splitTexts(whole, this.#left(undefined), [first, ...others]);
+      for (const { parameter, text } of found) this.#setText(parameter, text);
+      return;
+    }
+    const parameter = first ?? this.#onlyOptionalText();
+    const named = parameter && textAfterName(withoutUsed(this.#text, this.#used), parameter);
+    const left = parameter === undefined ? "" : (named ?? this.#left(parameter));
+    if (parameter === undefined || left === "") return;
+    const isAnyText = parameter.role === "plain" || parameter.role === "pattern";
+    if (isAnyText || this.#mayBePlace(left)) this.#setText(parameter, left);
+  }
+
+  takeDefaults(): void {
+    for (const parameter of this.#open()) {
+      if (!parameter.isRequired) continue;
+      if (parameter.defaultValue !== undefined) this.#values.set(parameter, parameter.defaultValue);
+      else if (parameter.choices?.length === 1) this.#values.set(parameter, parameter.choices[0] ?? null);
+      else if (parameter.role === "path" && parameter.kind === "string" && this.#isListing()) {
+        this.#values.set(parameter, ".");
+      }
+    }
+  }
+
+  result(): FilledArguments {
+    const filled = this.#parameters.flatMap((parameter): [string, JsonValue][] => {
+      const value = this.#values.get(parameter);
+      return value === undefined ? [] : [[parameter.name, value]];
+    });
+    const missing = this.#open().filter((parameter) => parameter.isRequired);
+    return { arguments: { ...this.#extra, ...Object.fromEntries(filled) }, missing };
+  }
+
+  /** JSON after a tool's name is its arguments when the schema knows any of its keys, or lists none itself. */
+  #takesAsArguments(value: JsonObject): boolean {
+    if (this.#parameters.length === 0) return true;
+    return this.#parameters.some((parameter) => Object.hasOwn(value, parameter.name));
+  }
+
+  /** A path or an address is one word at the end; anything else is part of a sentence that names none. */
+  #mayBePlace(left: string): boolean {
+    return /^\S+$/.test(left) && !isGenericPlace(left) && this.#text.trimEnd().endsWith(left);
+  }
+
+  #isListing(): boolean {
+    return ["list", "tre", "search", "find", "glob"].some((word) => this.#toolWords.has(word));
+  }
+
+  /** A tool without required parameters takes the text into its one optional text, or its query. */
+  #onlyOptionalText(): Parameter | undefined {
+    if (this.#parameters.some((parameter) => parameter.isRequired)) return undefined;
+    const texts = this.#parameters.filter((parameter) => isPlainText(parameter));
+    const only = texts.length === 1 ? texts[0] : texts.find(({ name }) => QUERY_NAMES.has(name.toLowerCase()));
+    return only !== undefined && !this.#values.has(only) ? only : undefined;
+  }
+
+  #assign(kind: Span["kind"], isWanted: (parameter: Parameter) => boolean, isGenerous: boolean): void {
+    this.#assignSpans(this.#free(kind), isWanted, isGenerous);
+  }
+
+  #assignSpans(spans: readonly Span[], isWanted: (parameter: Parameter) => boolean, isGenerous: boolean): void {
+    const wanted = this.#open().filter((parameter) => isWanted(parameter));
+    // A value nobody explained never goes to the repository or directory a tool works in.
+    const usable = wanted.filter((parameter) => parameter.kind !== "array" && weight(parameter) >= 0);
+    const single = usable.toSorted((one, other) => weight(other) - weight(one));
+    const list = wanted.find(({ kind, item, isRequired }) => {
+      return (
+        kind === "array" && item !== undefined && spans[0] !== undefined && fits(spans[0].value, item) && isRequired
+      );
+    });
+    const optionalList = wanted.find(({ kind, item }) => kind === "array" && item?.kind === "string");
+    const target = list ?? (single.length > 0 ? undefined : optionalList);
+    if (target !== undefined && spans.length > 0) {
+      this.#values.set(
+        target,
+        spans.map((span) => span.value),
+      );
+      this.#used.push(...spans);
+      return;
+    }
+    for (const { parameter, span, value } of assign(this.#text, spans, single, isGenerous)) {
+      this.#set(parameter, value, span);
+    }
+  }
+
+  #open(): Parameter[] {
+    return this.#parameters.filter((parameter) => !this.#values.has(parameter));
+  }
+
+  #free(kind?: Span["kind"]): Span[] {
+    return this.#spans.filter((span) => {
+      const isTaken = this.#used.some((range) => span.start < range.end && range.start < span.end);
+      return !isTaken && (kind === undefined || span.kind === kind);
+    });
+  }
+
+  #set(parameter: Parameter, value: JsonValue, range: Range): void {
+    this.#values.set(parameter, value);
+    this.#used.push({ start: range.start, end: range.end });
+  }
+
+  #setText(parameter: Parameter, text: string): void {
+    const value = fromText(text, parameter);
+    if (value !== undefined) this.#values.set(parameter, value);
+  }
+
+  /** The text with everything taken blanked out, positions kept. */
+  #remaining(): string {
+    return blank(this.#text, this.#used);
+  }
+
+  #left(parameter: Parameter | undefined): string {
+    return withoutCommand(withoutUsed(this.#text, this.#used), this.#toolWords, parameter);
+  }
+}
+
+/** Optional texts that are what a request is about, not a detail of it. */
+const QUERY_NAMES = new Set(["query", "q", "sql", "search", "prompt", "expression", "command"]);
+
+function isText({ kind, choices, item }: Parameter): boolean {
+  if (choices !== undefined) return false;
+  return kind === "string" || kind === "any" || (kind === "array" && item?.kind === "string");
+}
+
+function isPlainText(parameter: Parameter): boolean {
+  return isText(parameter) && parameter.kind !== "array" && parameter.role === "plain";
+}
+
+/** Of several paths an optional one is meant: rather the file than the repository or directory it is in. */
+function weight(parameter: Parameter): number {
+  if (parameter.isRequired) return 2;
+  if (/\b(?:repository|working directory|repo)\b/i.test(parameter.description)) return -1;
+  return parameter.stems.includes("fil") ? 1 : 0;
+}
+
+/** The tool's name is a command, not a value: blanked, so that positions stay. */
+function withoutName(request: string, name: string): string {
+  const lower = request.toLowerCase();
+  for (const said of [name, bareName(name)]) {
+    const at = said === "" ? -1 : lower.indexOf(said.toLowerCase());
+    const isWhole = !/[\w-]/.test(request[at - 1] ?? "") && !/[\w-]/.test(request[at + said.length] ?? "");
+    if (at >= 0 && isWhole && /[_-]/.test(said)) return blank(request, [{ start: at, end: at + said.length }]);
+  }
+  return request;
+}

@@ -1,0 +1,86 @@
+// A request as the steps it asks for: one call each, or the words that explain why there is none.
+import type { JsonObject } from "../../base/json.js";
+import type { ModelTool } from "../model.js";
+import { type FilledArguments, fillArguments } from "./arguments.js";
+import { type Candidate, rank } from "./choose.js";
+import { describeMissing, describeTools, isAboutTools } from "./explain.js";
+import { blank, scan } from "./spans.js";
+
+export type Step =
+  | { readonly kind: "call"; readonly tool: ModelTool; readonly arguments: JsonObject }
+  | { readonly kind: "explain"; readonly text: string };
+
+/** Below these nothing fits. A tool whose arguments are all there needs less to be believed. */
+const THRESHOLDS = { complete: 0.8, incomplete: 1.2 };
+/** How much one missing argument counts against a tool, up to three. */
+const MISSING = { each: 0.25, atMost: 3 };
+/** How many of the best tools are tried on the request's values. */
+const TRIED = 5;
+
+/** "Add 2 and 3, then echo hi" is two steps when each part is a call by itself, and one request otherwise. */
+export function plan(request: string, tools: readonly ModelTool[]): Step[] {
+  const parts = clauses(request);
+  if (parts.length > 1) {
+    const steps = parts.map((part) => planOne(part, tools));
+    if (steps.every((step) => step.kind === "call")) return steps;
+  }
+  return [planOne(request, tools)];
+}
+
+function planOne(request: string, tools: readonly ModelTool[]): Step {
+  const ranked = rank(request, tools);
+  const best = choose(request, ranked);
+  if (isAboutTools(request) && best?.candidate.isNamed !== true) {
+    return { kind: "explain", text: describeTools(tools, true) };
+  }
+  if (best === undefined) {
+    return {
+      kind: "explain",
+      text: describeTools(
+        ranked.map(({ tool }) => tool),
+        false,
+      ),
+    };
+  }
+  const { candidate, filled } = best;
+  if (filled.missing.length > 0) return { kind: "explain", text: describeMissing(candidate, filled) };
+  return { kind: "call", tool: candidate.tool, arguments: filled.arguments };
+}
+
+interface Choice {
+  readonly candidate: Candidate;
+  readonly filled: FilledArguments;
+  readonly score: number;
+}
+
+/** The tool that is meant, if any fits: among the best, one whose arguments are all there goes before its equals. */
+function choose(request: string, ranked: readonly Candidate[]): Choice | undefined {
+  const [best] = ranked
+    .slice(0, TRIED)
+    .map((candidate): Choice => {
+      const filled = fillArguments(request, candidate);
+      return {
+        candidate,
+        filled,
+        score: candidate.score - Math.min(filled.missing.length, MISSING.atMost) * MISSING.each,
+      };
+    })
+    .toSorted((one, other) => other.score - one.score);
+  if (best === undefined) return undefined;
+  const threshold = best.filled.missing.length === 0 ? THRESHOLDS.complete : THRESHOLDS.incomplete;
+  return best.candidate.isMeant && best.score >= threshold ? best : undefined;
+}
+
+/** Splits at "then", semicolons and lines, but never inside a quoted text or JSON. */
+function clauses(request: string): string[] {
+  const opaque = scan(request).filter(({ kind }) => kind === "quoted" || kind === "json");
+  const visible = blank(request, opaque);
+  const parts: string[] = [];
+  let at = 0;
+  for (const found of visible.matchAll(/[,.;]?\s+(?:and\s+)?then\s+|\s*;\s+|\s*\n+\s*/gi)) {
+    parts.push(request.slice(at, found.index));
+    at = found.index + found[0].length;
+  }
+  parts.push(request.slice(at));
+  return parts.map((part) => part.trim()).filter((part) => part !== "");
+}

@@ -1,0 +1,63 @@
+// The door of `tenon/testing`: scripted peers, a fake world and a leak check, for our tests and for embedders'.
+export type { AgentMessage, MessageValidator } from "./acp-client/agent-message.js";
+export { AcpClient, type AcpClientOptions, type NewSessionParams } from "./acp-client/client.js";
+export type { AgentCommand, AgentExit, AgentStreams } from "./acp-client/link.js";
+export type { PermissionAnswer, PermissionPolicy } from "./acp-client/permissions.js";
+export { acpSchemaValidator, type SchemaValidatorOptions } from "./acp-client/schema.js";
+export { connectAgent, connectStreams, startAgent } from "./acp-client/start.js";
+export type { WireLine } from "./acp-client/wire.js";
+export { FakeProvider, fakeProvider, type ReplyScript } from "./fake-provider/provider.js";
+export {
+  type Answer,
+  type AnswerPart,
+  type AnswerUsage,
+  answerText,
+  answerToolCall,
+  type Gate,
+  gate,
+  type ProviderReply,
+  type ProviderRequest,
+} from "./fake-provider/reply.js";
+export type { WaitOptions } from "./feed.js";
+export { LeakCheck, type LeakCheckOptions, type Leaks, leakCheck } from "./leaks/leaks.js";
+export {
+  BAD_TOOLS,
+  type Behaviour,
+  type CrashStep,
+  echoTool,
+  type SpawnChildrenStep,
+  STAGES,
+  type Stage,
+  type Step,
+  type ToolReply,
+  type ToolScript,
+} from "./mcp-server/behaviour.js";
+export { parseBehaviour } from "./mcp-server/check-behaviour.js";
+export type { CallProgress, HeldCall } from "./mcp-server/held-call.js";
+export {
+  type HttpRequestRecord,
+  type HttpServerOptions,
+  ScriptedHttpServer,
+  scriptedHttpServer,
+} from "./mcp-server/http.js";
+export { MemoryServer, type MemoryServerOptions, memoryServer } from "./mcp-server/memory.js";
+export {
+  type AcpServerEntry,
+  MARKER_VARIABLE,
+  type ScriptedServerOptions,
+  type ScriptedServerSpec,
+  scriptedAcpServer,
+  scriptedServer,
+} from "./mcp-server/scripted-server.js";
+export { FakeChild, type FakeChildOptions, type GroupMember } from "./world/child.js";
+export { FakeClock, settle } from "./world/clock.js";
+export { FakeFiles } from "./world/files.js";
+export {
+  FakeWorld,
+  type FakeWorldOptions,
+  fakeWorld,
+  type LogEntry,
+  type SpawnScript,
+  spawnsChild,
+  spawnsServer,
+} from "./world/world.js";
