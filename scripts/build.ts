@@ -4,9 +4,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join } from "node:path";
 import { bundleCli, bundleDemoServer } from "./lib/bundle.js";
 import { hashTree } from "./lib/hash-tree.js";
-import { capture } from "./lib/run.js";
+import { ROOT, runTool } from "./lib/run.js";
 
-const ROOT = join(import.meta.dirname, "..");
 const STAMP = join(ROOT, ".cache/build.stamp");
 const INPUTS = [
   "src",
@@ -26,12 +25,7 @@ function swap(staged: string, target: string): void {
 }
 
 async function buildLibrary(outDir: string): Promise<void> {
-  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
-  const { code, output } = await capture(
-    process.execPath,
-    [tsc, "-p", "tsconfig.build.json", "--outDir", outDir],
-    ROOT,
-  );
+  const { code, output } = await runTool("tsc", ["-p", "tsconfig.build.json", "--outDir", outDir]);
   if (code !== 0) throw new Error(`tsc found faults in the library:\n${output}`);
 }
 

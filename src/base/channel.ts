@@ -67,7 +67,7 @@ export class Channel<T> implements AsyncIterable<T> {
   /** Resolves true once the item is queued, false when the channel is closed and nobody will read it. Order is kept. */
   async send(item: T): Promise<boolean> {
     if (this.#isClosed) return false;
-    if (this.#senders.length === 0 && this.#items.length < this.#capacity) return this.offer(item);
+    if (this.#items.length < this.#capacity) return this.offer(item);
     return await new Promise<boolean>((settle) => this.#senders.push({ item, settle }));
   }
 

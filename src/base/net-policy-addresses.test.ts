@@ -172,7 +172,7 @@ describe("isPrivateAddress", () => {
         expect(isPrivateAddress(text)).toBe(true);
       }),
     );
-    for (const text of ["", "example.com", "0x7f.1", "127.1", "010.0.0.1", "1.2.3.4.5"])
+    for (const text of ["", "example.com", "0x7f.1", "127.1", "08.8.8.8", "8.8.8.256", "8.8.8", "1.2.3.4.5"])
       expect(isPrivateAddress(text)).toBe(true);
   });
 });

@@ -175,6 +175,7 @@ describe("checkUrl for what others name", () => {
     expect(isAccepted("https://10.0.0.1:3000/", policy)).toBe(false);
     expect(isAccepted("https://10.0.0.1/b", { source: "redirect", from: new URL("https://10.0.0.1/a") })).toBe(true);
     expect(isAccepted("https://10.0.0.2/b", { source: "redirect", from: new URL("https://10.0.0.1/a") })).toBe(false);
+    expect(isAccepted("https://localhost/", { source: "redirect", from: new URL("https://example.com/") })).toBe(false);
     expect(isAccepted("http://127.0.0.1/", { source: "redirect", from: new URL("https://example.com/") })).toBe(false);
     expect(isAccepted("http://example.com/", { source: "redirect", from: new URL("https://example.com/") })).toBe(
       false,
@@ -197,6 +198,7 @@ describe("allowHosts", () => {
     ["internal.example:8080", "http://internal.example:8080/", true],
     ["internal.example:8080", "http://internal.example:8081/", false],
     ["internal.example:80", "http://internal.example/", true],
+    ["internal.example:80", "http://internal.example:8080/", false],
     ["internal.example:443", "https://internal.example/", true],
     ["internal.example:443", "http://internal.example/", false],
     ["example", "http://internal.example/", false],

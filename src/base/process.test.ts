@@ -117,11 +117,15 @@ async function run(script: Script): Promise<{ child: FakeChild; clock: Clock; ev
   const events: string[] = [];
   const child = new FakeChild(clock, script);
   let endedAtMs = Number.NaN;
-  const ending = endTree(child, worldOn(clock, events), GRACE).then(() => (endedAtMs = clock.nowMs));
+  let timersLeft = Number.NaN;
+  const ending = endTree(child, worldOn(clock, events), GRACE).then(() => {
+    endedAtMs = clock.nowMs;
+    timersLeft = clock.timers;
+  });
   await clock.runAll();
   expect(endedAtMs).not.toBeNaN();
   await ending;
-  expect(clock.timers).toBe(0);
+  expect(timersLeft).toBe(0);
   return { child, clock, events, endedAtMs };
 }
 

@@ -9,35 +9,35 @@ export type FailurePhase = "asking" | "reading";
 const MESSAGE_MAX_CHARS = 500;
 
 /** Error classes of the AI SDK, by the name it gives them: it asks not to rely on `instanceof` across its packages. */
-const CODES_BY_NAME: Readonly<Record<string, ErrorCode>> = {
-  AI_LoadAPIKeyError: "model.unauthorized",
-  AI_LoadSettingError: "model.invalid_request",
-  AI_NoSuchModelError: "model.unknown",
-  AI_UnsupportedFunctionalityError: "model.invalid_request",
-  AI_InvalidPromptError: "model.invalid_request",
-  AI_InvalidArgumentError: "model.invalid_request",
-  AI_JSONParseError: "model.broken_stream",
-  AI_TypeValidationError: "model.broken_stream",
-  AI_InvalidResponseDataError: "model.broken_stream",
-  AI_EmptyResponseBodyError: "model.broken_stream",
-  AI_NoContentGeneratedError: "model.broken_stream",
-};
+const CODES_BY_NAME = new Map<string, ErrorCode>([
+  ["AI_LoadAPIKeyError", "model.unauthorized"],
+  ["AI_LoadSettingError", "model.invalid_request"],
+  ["AI_NoSuchModelError", "model.unknown"],
+  ["AI_UnsupportedFunctionalityError", "model.invalid_request"],
+  ["AI_InvalidPromptError", "model.invalid_request"],
+  ["AI_InvalidArgumentError", "model.invalid_request"],
+  ["AI_JSONParseError", "model.broken_stream"],
+  ["AI_TypeValidationError", "model.broken_stream"],
+  ["AI_InvalidResponseDataError", "model.broken_stream"],
+  ["AI_EmptyResponseBodyError", "model.broken_stream"],
+  ["AI_NoContentGeneratedError", "model.broken_stream"],
+]);
 
 /** Error types that providers send inside a stream whose HTTP status was 200. */
-const CODES_BY_TYPE: Readonly<Record<string, ErrorCode>> = {
-  authentication_error: "model.unauthorized",
-  permission_error: "model.unauthorized",
-  not_found_error: "model.unknown",
-  rate_limit_error: "model.rate_limited",
-  rate_limit_exceeded: "model.rate_limited",
-  insufficient_quota: "model.rate_limited",
-  invalid_request_error: "model.invalid_request",
-  request_too_large: "model.invalid_request",
-  overloaded_error: "model.unavailable",
-  api_error: "model.unavailable",
-  server_error: "model.unavailable",
-  timeout_error: "model.unavailable",
-};
+const CODES_BY_TYPE = new Map<string, ErrorCode>([
+  ["authentication_error", "model.unauthorized"],
+  ["permission_error", "model.unauthorized"],
+  ["not_found_error", "model.unknown"],
+  ["rate_limit_error", "model.rate_limited"],
+  ["rate_limit_exceeded", "model.rate_limited"],
+  ["insufficient_quota", "model.rate_limited"],
+  ["invalid_request_error", "model.invalid_request"],
+  ["request_too_large", "model.invalid_request"],
+  ["overloaded_error", "model.unavailable"],
+  ["api_error", "model.unavailable"],
+  ["server_error", "model.unavailable"],
+  ["timeout_error", "model.unavailable"],
+]);
 
 export function toModelError(modelId: string, thrown: unknown, phase: FailurePhase): TenonError {
   if (thrown instanceof TenonError) return thrown;
@@ -61,13 +61,13 @@ const SENTENCES: Partial<Record<ErrorCode, string>> = {
 function codeOf(thrown: unknown, status: number | undefined, phase: FailurePhase): ErrorCode {
   if (status !== undefined && status >= 400) return codeOfStatus(status, thrown);
   const name = stringField(thrown, "name");
-  const byName = name === undefined ? undefined : CODES_BY_NAME[name];
+  const byName = name === undefined ? undefined : CODES_BY_NAME.get(name);
   if (byName !== undefined) return byName;
   // A status below 400 comes with an answer that could not be processed; none at all with a failed connection.
   if (name === "AI_APICallError") return status === undefined ? "model.unavailable" : "model.broken_stream";
   for (const key of ["code", "type"]) {
     const said = stringField(thrown, key);
-    const byType = said === undefined ? undefined : CODES_BY_TYPE[said];
+    const byType = said === undefined ? undefined : CODES_BY_TYPE.get(said);
     if (byType !== undefined) return byType;
   }
   return phase === "asking" ? "model.unavailable" : "model.broken_stream";

@@ -57,8 +57,8 @@ export class Conversation {
     const over = new AbortController();
     const cancelling: Promise<void>[] = [];
     const cancel = () => {
-      screen.line(palette.dim("Stopping. Ctrl-C again quits."));
       over.abort();
+      screen.line(palette.dim("Stopping. Ctrl-C again quits."));
       cancelling.push(session.cancel());
     };
     desk.beginTurn(over.signal);

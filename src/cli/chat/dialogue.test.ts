@@ -67,7 +67,7 @@ describe("the dialogue", () => {
       },
       { interactive: true },
     );
-    await chat.output.until('! MCP server "a" is ready');
+    await chat.output.until('· MCP server "a" is ready');
     chat.type("hello");
     await chat.output.until("hmm\nyes\n");
     chat.input.end();

@@ -53,6 +53,8 @@ export class LineReader {
         this.#open = undefined;
         const [first, ...rest] = lines;
         this.#ahead.push(...rest);
+        // Nobody pressed Enter: what is printed next must not continue the question's line.
+        if (first === undefined) this.#options.output.write("\n");
         resolve(first);
       });
       signal.addEventListener("abort", close, { once: true });

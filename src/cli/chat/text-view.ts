@@ -20,6 +20,8 @@ export interface TextViewOptions {
 }
 
 const REPORT_LINES = 10;
+/** Shorter waits need no number. */
+const NOTEWORTHY_MS = 1_000;
 
 type Voice = "answer" | "thought";
 
@@ -123,8 +125,11 @@ export class TextView implements ChatView {
     this.#stopThinking();
     const startedMs = clock.now();
     const stop = screen.show({
-      render: (_columns, spinner) =>
-        `${palette.cyan(spinner)} ${palette.dim(`thinking (${formatElapsed(clock.now() - startedMs)})`)}`,
+      render: (_columns, spinner) => {
+        const elapsedMs = clock.now() - startedMs;
+        const elapsed = elapsedMs < NOTEWORTHY_MS ? "" : ` (${formatElapsed(elapsedMs)})`;
+        return `${palette.cyan(spinner)} ${palette.dim(`thinking${elapsed}`)}`;
+      },
     });
     this.#stopThinking = () => {
       stop();
@@ -136,7 +141,7 @@ export class TextView implements ChatView {
     const { palette, isTalkative } = this.#options;
     if (severity === "error") this.#report(`! ${title}`, description, palette.red);
     else if (severity === "warning") this.#report(`! ${title}`, description, palette.yellow);
-    else if (isTalkative) this.#report(`! ${title}`, description, palette.dim);
+    else if (isTalkative) this.#report(`· ${title}`, description, palette.dim);
   }
 
   /** Causes carry the end of a server's stderr: its lines stay lines. */

@@ -57,7 +57,7 @@ class Filling {
     for (const span of this.#free("json")) {
       if (isJsonObject(span.value) && this.#takesAsArguments(span.value)) {
         for (const parameter of this.#parameters) {
-          const value = span.value[parameter.name];
+          const value = Object.hasOwn(span.value, parameter.name) ? span.value[parameter.name] : undefined;
           if (value !== undefined) this.#values.set(parameter, value);
         }
         this.#extra = { ...span.value };
@@ -82,7 +82,7 @@ class Filling {
       const found = findChoice(this.#remaining(), parameter.choices);
       if (found === undefined) continue;
       // A word of the tool's own name is no choice, unless nothing else could be meant.
-      const isName = words(String(found.value)).every((word) => this.#toolWords.has(stem(word)));
+      const isName = words(JSON.stringify(found.value)).every((word) => this.#toolWords.has(stem(word)));
       if (parameter.isRequired || !isName) this.#set(parameter, found.value, found);
     }
   }

@@ -40,6 +40,12 @@ const WEIGHTS = {
 /** Only the beginning of a description says what a tool does; the rest is advice, which matches anything. */
 const DESCRIPTION_MAX_WORDS = 40;
 
+/** What a request wants is said at its beginning; the rest of a long one is a text for the tool. */
+const QUERY_MAX_WORDS = 64;
+/** Verbs that so many requests begin with that they say little. */
+const COMMON_VERBS = new Set(["show", "display", "view", "see", "get", "give", "print"].map((word) => stem(word)));
+const COMMON_VERB_RARITY = 0.8;
+
 interface Profile {
   readonly tool: ModelTool;
   readonly parameters: readonly Parameter[];
@@ -74,7 +80,7 @@ export function rank(request: string, tools: readonly ModelTool[]): Candidate[] 
   const isFile = spans.some(({ kind, value }) => kind === "path" && /[^./\\]\.\w+$/.test(String(value)));
   const query: Query = {
     words: new Set(words(bare)),
-    stems: [...contentStems(bare), ...operatorStems(request)],
+    stems: [...contentStems(bare).slice(0, QUERY_MAX_WORDS), ...operatorStems(request)],
     implied: isFile ? [stem("file")] : [],
   };
   const profiles = withShortNames(tools.map((tool) => profileOf(tool)));
@@ -133,18 +139,18 @@ function profileOf(tool: ModelTool): Profile {
 
 /** Nobody says `browser` or `git` before every request, where all tools of a server begin with it. */
 function withShortNames(profiles: readonly Profile[]): Profile[] {
+  const siblings = new Map<string, number>();
+  const alike = new Map<string, number>();
   const sourceOf = ({ source }: Profile) => [...source].join(" ");
-  const count = (isCounted: (other: Profile) => boolean) => profiles.filter((other) => isCounted(other)).length;
-  const shared = new Map<string, boolean>();
+  const beginningOf = (profile: Profile) => JSON.stringify([sourceOf(profile), profile.name[0]]);
+  for (const profile of profiles) {
+    siblings.set(sourceOf(profile), (siblings.get(sourceOf(profile)) ?? 0) + 1);
+    alike.set(beginningOf(profile), (alike.get(beginningOf(profile)) ?? 0) + 1);
+  }
   return profiles.map((profile) => {
-    const [first = "", ...rest] = profile.name;
-    const key = `${sourceOf(profile)} ${first}`;
-    if (!shared.has(key)) {
-      const siblings = count((other) => sourceOf(other) === sourceOf(profile));
-      const alike = count((other) => sourceOf(other) === sourceOf(profile) && other.name[0] === first);
-      shared.set(key, siblings >= 4 && alike > siblings * 0.6);
-    }
-    return shared.get(key) === true && rest.length > 0 ? { ...profile, shortName: rest } : profile;
+    const total = siblings.get(sourceOf(profile)) ?? 0;
+    const isShared = total >= 4 && (alike.get(beginningOf(profile)) ?? 0) > total * 0.6;
+    return isShared && profile.name.length > 1 ? { ...profile, shortName: profile.name.slice(1) } : profile;
   });
 }
 
@@ -164,7 +170,10 @@ function isOnlyTold(profile: Profile, word: string): boolean {
 function rarityOf(profiles: readonly Profile[]): Rarity {
   const counts = new Map<string, number>();
   for (const { name } of profiles) for (const word of new Set(name)) counts.set(word, (counts.get(word) ?? 0) + 1);
-  return (word) => 1 / (1 + 0.5 * Math.log(Math.max(1, counts.get(word) ?? 1)));
+  return (word) => {
+    const rarity = 1 / (1 + 0.5 * Math.log(Math.max(1, counts.get(word) ?? 1)));
+    return COMMON_VERBS.has(word) ? rarity * COMMON_VERB_RARITY : rarity;
+  };
 }
 
 function scoreOf(profile: Profile, query: Query, rarity: Rarity, isNamed: boolean): number {

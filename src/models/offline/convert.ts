@@ -86,7 +86,7 @@ export function findChoice(
   choices: readonly JsonValue[],
 ): { value: JsonValue; start: number; end: number } | undefined {
   const found = choices.flatMap((value) => {
-    const parts = words(String(value));
+    const parts = words(typeof value === "string" ? value : JSON.stringify(value));
     if (parts.length === 0) return [];
     const form = new RegExp(`(?<![\\p{L}\\p{N}_])${parts.join("[\\s_-]*")}(?![\\p{L}\\p{N}_])`, "iu");
     const match = form.exec(text);

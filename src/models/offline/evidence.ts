@@ -21,8 +21,8 @@ const POINTERS: readonly (readonly [words: readonly string[], parameters: readon
   [["last"], ["tail"]],
 ];
 
-/** How many words on each side are looked at. */
-const WINDOW = { before: 3, after: 2 };
+/** How many words on each side are looked at, and in how many characters they are looked for. */
+const WINDOW = { before: 3, after: 2, chars: 100 };
 
 /**
  * Pairs values with parameters: the best evidence first, then what is left in order, required parameters before optional
@@ -51,8 +51,8 @@ export function assign(
 }
 
 function evidenceFor(text: string, span: Span, parameter: Parameter): number {
-  const before = words(text.slice(0, span.start)).slice(-WINDOW.before);
-  const after = words(text.slice(span.end)).slice(0, WINDOW.after);
+  const before = words(text.slice(Math.max(0, span.start - WINDOW.chars), span.start)).slice(-WINDOW.before);
+  const after = words(text.slice(span.end, span.end + WINDOW.chars)).slice(0, WINDOW.after);
   const names = parameter.stems;
   let evidence = 0;
   for (const [distance, word] of before.toReversed().entries()) {

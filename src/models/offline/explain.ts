@@ -66,7 +66,8 @@ function exampleFor(
 ): string {
   const name = bareName(tool.name);
   const values = parameters.flatMap((parameter): [string, JsonValue][] => {
-    const value = known[parameter.name] ?? (parameter.isRequired ? exampleValue(parameter) : undefined);
+    const given = Object.hasOwn(known, parameter.name) ? known[parameter.name] : undefined;
+    const value = given ?? (parameter.isRequired ? exampleValue(parameter) : undefined);
     return value === undefined ? [] : [[parameter.name, value]];
   });
   if (values.some(([, value]) => typeof value === "object"))

@@ -10,8 +10,12 @@ export type Step =
   | { readonly kind: "call"; readonly tool: ModelTool; readonly arguments: JsonObject }
   | { readonly kind: "explain"; readonly text: string };
 
-/** Below these nothing fits. A tool whose arguments are all there needs less to be believed. */
-const THRESHOLDS = { complete: 0.8, incomplete: 1.2 };
+/** Below these nothing fits. A tool whose arguments are all in the request needs less to be believed. */
+const THRESHOLDS = { complete: 0.8, empty: 1.1, incomplete: 1.2 };
+/** More parts than this are a text with line breaks, not a list of steps. */
+const MAX_STEPS = 10;
+/** Matching is not linear in the text; real requests stay far below, and longer ones are for a model that reads. */
+const REQUEST_MAX_CHARS = 50_000;
 /** How much one missing argument counts against a tool, up to three. */
 const MISSING = { each: 0.25, atMost: 3 };
 /** How many of the best tools are tried on the request's values. */
@@ -19,8 +23,12 @@ const TRIED = 5;
 
 /** "Add 2 and 3, then echo hi" is two steps when each part is a call by itself, and one request otherwise. */
 export function plan(request: string, tools: readonly ModelTool[]): Step[] {
+  if (request.length > REQUEST_MAX_CHARS) {
+    const text = `That is ${request.length} characters long; the offline model reads at most ${REQUEST_MAX_CHARS}.`;
+    return [{ kind: "explain", text }];
+  }
   const parts = clauses(request);
-  if (parts.length > 1) {
+  if (parts.length > 1 && parts.length <= MAX_STEPS) {
     const steps = parts.map((part) => planOne(part, tools));
     if (steps.every((step) => step.kind === "call")) return steps;
   }
@@ -67,8 +75,12 @@ function choose(request: string, ranked: readonly Candidate[]): Choice | undefin
     })
     .toSorted((one, other) => other.score - one.score);
   if (best === undefined) return undefined;
-  const threshold = best.filled.missing.length === 0 ? THRESHOLDS.complete : THRESHOLDS.incomplete;
-  return best.candidate.isMeant && best.score >= threshold ? best : undefined;
+  return best.candidate.isMeant && best.score >= thresholdFor(best.filled) ? best : undefined;
+}
+
+function thresholdFor(filled: FilledArguments): number {
+  if (filled.missing.length > 0) return THRESHOLDS.incomplete;
+  return Object.keys(filled.arguments).length > 0 ? THRESHOLDS.complete : THRESHOLDS.empty;
 }
 
 /** Splits at "then", semicolons and lines, but never inside a quoted text or JSON. */

@@ -20,48 +20,56 @@ const QUOTES: Readonly<Record<string, string>> = {
   "„": "“",
 };
 
-const URL_FORM = /[a-z][a-z0-9+.-]*:\/\/[^\s<>"']+/iy;
+/** Lengths are bounded everywhere: without that, a line of dashes or slashes would cost its square in time. */
+const URL_FORM = /[a-z][a-z0-9+.-]{0,30}:\/\/[^\s<>"']{1,2000}/iy;
 const PATH_FORMS: readonly RegExp[] = [
-  /(?:~|\.{1,2})?\/[^\s,;"'<>|]*/y,
-  /[A-Za-z]:\\[^\s,;"'<>|]*/y,
-  /[\p{L}\p{N}_.*@-]+(?:[/\\][\p{L}\p{N}_.*@+-]+)+[/\\]?/uy,
-  /[\p{L}\p{N}_.*@-]+[/\\](?=\s|$)/uy,
-  /[\p{L}\p{N}_*-][\p{L}\p{N}_.*-]*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\p{L}\p{N}])/uy,
-  /\*+(?:\.[A-Za-z0-9]+)?/y,
-  /\.[A-Za-z][\w.-]+/y,
+  /(?:~|\.{1,2})?\/[^\s,;"'<>|]{0,1000}/y,
+  /[A-Za-z]:\\[^\s,;"'<>|]{0,1000}/y,
+  /[\p{L}\p{N}_.*@-]{1,200}(?:[/\\][\p{L}\p{N}_.*@+-]{1,200}){1,50}[/\\]?/uy,
+  /[\p{L}\p{N}_.*@-]{1,200}[/\\](?=\s|$)/uy,
+  /[\p{L}\p{N}_*-][\p{L}\p{N}_.*-]{0,200}\.[A-Za-z][A-Za-z0-9]{0,7}(?![\p{L}\p{N}])/uy,
+  /\*{1,2}(?:\.[A-Za-z0-9]{1,8})?/y,
+  /\.[A-Za-z][\w.-]{1,200}/y,
   /\.{1,2}(?=\s|$)/y,
 ];
 /** What looks like a path and is none. */
 const NO_PATH = /^(?:and\/or|e\.g|i\.e|[\d.,/\\]+|\/+|\*+)$/i;
-const NUMBER_FORM = /[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?/iy;
+const NUMBER_FORM = /[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?!\d)|\d{1,30})(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?/iy;
 const AFTER_NUMBER = /x(?=\d)|(?:%|s|ms|sec|secs|min|px|kb|mb)?(?![\p{L}\p{N}_])/iuy;
 
-/** Where a JSON text that is not closed would make every brace scan to the end, this bounds the work. */
-const JSON_ATTEMPTS = 50;
+/** Brackets and quotation marks that are tried, since each may scan to the end; and values that are kept. */
+const MAX_OPENINGS = 200;
+const MAX_SPANS = 200;
 
-/** All values of a text from left to right; they never overlap. */
+/** The values of a text from left to right; they never overlap. */
 export function scan(text: string): Span[] {
   const spans: Span[] = [];
-  let attempts = 0;
+  let openings = 0;
   let at = 0;
-  while (at < text.length) {
+  while (at < text.length && spans.length < MAX_SPANS) {
     const char = text[at] ?? "";
-    const isBracket = (char === "{" || char === "[") && attempts++ < JSON_ATTEMPTS;
-    const span = (isBracket ? jsonAt(text, at) : undefined) ?? quotedAt(text, at) ?? tokenAt(text, at);
+    const isOpening = (char === "{" || char === "[" || char in QUOTES) && openings++ < MAX_OPENINGS;
+    const span = (isOpening ? (jsonAt(text, at) ?? quotedAt(text, at)) : undefined) ?? tokenAt(text, at);
     if (span !== undefined) spans.push(span);
     at = span?.end ?? at + 1;
   }
   return spans;
 }
 
-/** The text with some spans replaced by spaces, so that positions stay and their words do not count. */
-export function blank(text: string, spans: readonly { readonly start: number; readonly end: number }[]): string {
-  let result = text;
-  for (const { start, end } of spans) result = result.slice(0, start) + " ".repeat(end - start) + result.slice(end);
-  return result;
+/** The text with some ranges replaced by spaces, so that positions stay and their words do not count. */
+export function blank(text: string, ranges: readonly { readonly start: number; readonly end: number }[]): string {
+  let result = "";
+  for (const { start, end } of ranges.toSorted((one, other) => one.start - other.start)) {
+    const from = Math.max(start, result.length);
+    if (end <= from) continue;
+    result += text.slice(result.length, from);
+    result += " ".repeat(end - from);
+  }
+  return result + text.slice(result.length);
 }
 
 function jsonAt(text: string, start: number): Span | undefined {
+  if (text[start] !== "{" && text[start] !== "[") return undefined;
   let depth = 0;
   let isInString = false;
   for (let at = start; at < text.length; at++) {
@@ -84,6 +92,7 @@ function quotedAt(text: string, start: number): Span | undefined {
   // An apostrophe inside a word is no quotation mark.
   if (close === undefined || /[\p{L}\p{N}]/u.test(text[start - 1] ?? "")) return undefined;
   for (let end = text.indexOf(close, start + 1); end > start; end = text.indexOf(close, end + 1)) {
+    // Nor is one before a letter the closing one.
     if (/[\p{L}\p{N}]/u.test(text[end + 1] ?? "")) continue;
     return { kind: "quoted", start, end: end + 1, value: text.slice(start + 1, end) };
   }

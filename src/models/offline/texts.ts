@@ -8,14 +8,14 @@ export interface NamedText {
 }
 
 /** What people say for a parameter of that name. */
-const SAID_FOR: Readonly<Record<string, readonly string[]>> = {
-  title: ["titled", "called", "named", "entitled"],
-  name: ["named", "called"],
-  content: ["contents", "saying", "text", "containing"],
-  text: ["saying", "content", "containing"],
-  body: ["saying", "text", "content", "containing"],
-  message: ["saying", "text"],
-};
+const SAID_FOR = new Map<string, readonly string[]>([
+  ["title", ["titled", "called", "named", "entitled"]],
+  ["name", ["named", "called"]],
+  ["content", ["contents", "saying", "text", "containing"]],
+  ["text", ["saying", "content", "containing"]],
+  ["body", ["saying", "text", "content", "containing"]],
+  ["message", ["saying", "text"]],
+]);
 
 /** `text` is the whole sentence, `rest` the same without its command. */
 export function splitTexts(text: string, rest: string, parameters: readonly Parameter[]): NamedText[] {
@@ -44,7 +44,7 @@ export function textAfterName(text: string, parameter: Parameter): string | unde
 function byName(text: string, parameters: readonly Parameter[]): NamedText[] {
   const marks = parameters.flatMap((parameter) => {
     const last = words(parameter.name).at(-1) ?? "";
-    const said = [words(parameter.name).join("[\\s_-]?"), ...(SAID_FOR[last] ?? [])].filter((word) => word !== "");
+    const said = [words(parameter.name).join("[\\s_-]?"), ...(SAID_FOR.get(last) ?? [])].filter((word) => word !== "");
     if (said.length === 0) return [];
     const form = new RegExp(`(?:\\b(?:with|and|the|a)\\s+)*\\b(?:${said.join("|")})(?:\\s+(?:is|of))?[\\s:=]+`, "iu");
     const match = form.exec(text);

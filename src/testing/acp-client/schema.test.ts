@@ -32,7 +32,7 @@ test.each<[string, AgentMessage, RegExp]>([
     update({ sessionUpdate: "agent_message_chunk", content: { type: "text" } }),
     /required property 'text'/,
   ],
-  ["an unknown update", update({ sessionUpdate: "nonsense" }), /must match exactly one schema/],
+  ["an unknown update", update({ sessionUpdate: "nonsense" }), /no session update of that name/],
   ["an unknown status", update({ sessionUpdate: "tool_call_update", toolCallId: "1", status: "halfway" }), /status/],
   [
     "a made-up stop reason",

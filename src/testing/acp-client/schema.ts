@@ -24,6 +24,7 @@ export async function acpSchemaValidator(options: SchemaValidatorOptions = {}): 
   const compiled = new Map<string, Compiled>();
   const check = (name: string, payload: JsonValue | undefined): string | undefined => {
     const schema = narrowed(name, payload, definitions);
+    if (schema === undefined) return "the protocol has no session update of that name";
     const key = JSON.stringify(schema);
     const validate = compiled.get(key) ?? compile({ $defs: definitions, ...schema });
     compiled.set(key, validate);
@@ -59,15 +60,18 @@ function definitionFor({ kind, method }: AgentMessage, definitions: JsonObject):
   return found?.[0];
 }
 
-/** Of a union of updates only the one meant: the problems of all the others would bury its own. */
-function narrowed(name: string, payload: JsonValue | undefined, definitions: JsonObject): JsonObject {
+/**
+ * Of a union of updates only the one meant: the problems of all the others would bury its own. Undefined when there is
+ * none of that name.
+ */
+function narrowed(name: string, payload: JsonValue | undefined, definitions: JsonObject): JsonObject | undefined {
   const whole = { $ref: `#/$defs/${name}` };
   const update = isJsonObject(payload) ? payload["update"] : undefined;
   const union = definitions["SessionUpdate"];
   if (name !== "SessionNotification" || !isJsonObject(update) || !isJsonObject(union)) return whole;
   const cases = union["oneOf"];
   const index = Array.isArray(cases) ? cases.findIndex((one) => discriminator(one) === update["sessionUpdate"]) : -1;
-  if (index === -1) return whole;
+  if (index === -1) return undefined;
   return {
     type: "object",
     required: ["sessionId", "update"],

@@ -138,7 +138,7 @@ test("an answer that the agent does not offer is a fault of the agent", async ()
   const client = connectAgent(askingAgent(), { permissions: "deny_always" });
   await client.initialize();
   const { sessionId } = await client.newSession({ cwd: "/a" });
-  await expect(client.prompt(sessionId, "hello")).rejects.toThrow();
+  await expect(client.prompt(sessionId, "hello")).rejects.toThrow("Internal error");
   await expect(client[Symbol.asyncDispose]()).rejects.toThrow(
     "offers no option of kind reject_always, only allow_once, allow_always",
   );
@@ -212,7 +212,7 @@ test("a request fails with the agent's exit and its last words", async () => {
 });
 
 test("an agent that does not end with its input is killed, and that is an error", async () => {
-  const client = started(`${INITIALIZED}`.concat("setInterval(() => {}, 1000);"), { endWithinMs: 100 });
+  const client = started(`${INITIALIZED} setInterval(() => {}, 1000);`, { endWithinMs: 100 });
   await client.initialize();
   client.sendLine('{"jsonrpc":"2.0","method":"_stay"}');
   client.sendLine('{"jsonrpc":"2.0","id":"x","method":"initialize"}');

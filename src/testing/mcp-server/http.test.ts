@@ -77,7 +77,7 @@ test("held calls, crashes and forgotten sessions show as they would from a real 
   await server.forgetSessions();
   await expect(client.listTools()).rejects.toMatchObject({ data: { status: 404 } });
   const other = await connected(server);
-  await expect(other.callTool({ name: "die" })).rejects.toThrow();
+  await expect(other.callTool({ name: "die" })).rejects.toThrow("fetch failed");
   expect(server.sessionCount).toBe(0);
 });
 
@@ -87,13 +87,13 @@ test("a body that is no message breaks only the request it answers", async () =>
     steps: { "tools/list": [{ do: "garbage", text: "<html>" }] },
   });
   const client = await connected(server);
-  await expect(client.listTools()).rejects.toThrow();
+  await expect(client.listTools()).rejects.toThrow("Unexpected token");
   expect(await client.callTool({ name: "echo", arguments: {} })).toMatchObject({ content: [{ text: "{}" }] });
 });
 
 test("it can want a bearer token", async () => {
   const server = await serverWith({ tools: [echoTool()] }, { bearer: "secret" });
-  await expect(connected(server)).rejects.toThrow();
+  await expect(connected(server)).rejects.toThrow("unauthorized");
   expect((await (await connected(server, { authorization: "Bearer secret" })).listTools()).tools).toHaveLength(1);
 });
 
@@ -104,7 +104,7 @@ test("a server that never answers is closed all the same", async () => {
   await server.awaitMessage("initialize");
   open.splice(open.indexOf(server), 1);
   await server[Symbol.asyncDispose]();
-  await expect(connecting).rejects.toThrow();
+  await expect(connecting).rejects.toThrow("fetch failed");
 });
 
 test.each([

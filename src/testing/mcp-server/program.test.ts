@@ -60,6 +60,10 @@ function start(behaviour: Behaviour): Started {
   return { child, lines, stderr: () => errors, send: (message) => child.stdin.write(`${JSON.stringify(message)}\n`) };
 }
 
+interface PidAnswer {
+  readonly result: { readonly structuredContent: { readonly pid: number; readonly children: readonly number[] } };
+}
+
 const INITIALIZE = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18" } };
 const answers = (id: number | null) => (line: string) => line.startsWith("{") && JSON.parse(line).id === id;
 
@@ -205,12 +209,14 @@ test.runIf(process.platform === "linux")(
       },
     });
     send({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "pid" } });
-    const { pid, children: grandchildren } = JSON.parse(await lines.find(answers(2))).result.structuredContent;
+    const answer: PidAnswer = JSON.parse(await lines.find(answers(2)));
+    const { pid, children: grandchildren } = answer.result.structuredContent;
     expect(pid).toBe(child.pid);
     expect(grandchildren).toHaveLength(2);
     child.stdin?.end();
     await exitOf(child);
-    const [plain, daemon] = grandchildren.map((one: number) => listProcesses().find((info) => info.pid === one));
+    const [plain, daemon] = grandchildren.map((one) => listProcesses().find((info) => info.pid === one));
+    if (!plain || !daemon) throw new Error("a grandchild is gone");
     expect(
       hasEnvironment(plain.pid, MARKER_VARIABLE, marker) && hasEnvironment(daemon.pid, MARKER_VARIABLE, marker),
     ).toBe(true);

@@ -1,0 +1,163 @@
+// `npm run demo`: installs and builds what is missing, then opens the chat with the demo server and the offline model.
+// Plain JavaScript without dependencies: it runs before anything is installed. Leaves nothing behind but node_modules and dist.
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
+const CLI = join(ROOT, "dist", "cli", "main.js");
+const SERVER = join(ROOT, "dist", "demo-server", "main.js");
+/** Far above what the script takes; a demo that hangs must not hang whoever runs it. */
+const SCRIPT_TIMEOUT_MS = 120_000;
+
+/** What is said when nobody is there to type, and what the answer must show. */
+const SCRIPT = [
+  {
+    say: "add a note: buy oak for the tenon joint",
+    tool: "Add a note",
+    shows: "Saved note 1: buy oak for the tenon joint",
+  },
+  { say: "search the notes for oak", tool: "Search notes", shows: "1. buy oak for the tenon joint" },
+  { say: "calculate (2 + 3) * 4 ^ 2", tool: "Calculate", shows: "= 80" },
+  {
+    say: 'write_file path=plan.txt content="Measure twice."',
+    tool: "Write a file",
+    shows: "Wrote 14 bytes to plan.txt.",
+  },
+  { say: "read the file plan.txt", tool: "Read a file", shows: "Measure twice." },
+  { say: "list the files", tool: "List files", shows: "plan.txt (14 bytes)" },
+  { say: "run the slow job with 3 steps", tool: "Run a slow job", shows: "3 of 3 steps" },
+  { say: "draw a red triangle", tool: "Draw a picture", shows: "[image image/png, " },
+];
+
+async function main() {
+  if (!isInstalled()) await npm("Installing (npm ci)", ["ci", "--include=dev", "--no-audit", "--no-fund"]);
+  await npm("Building", ["run", "build", "--", "--if-needed"]);
+  const scratch = mkdtempSync(join(tmpdir(), "tenon-demo-run-"));
+  // Also when the demo is ended by a signal or an error.
+  process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+  const chat = prepare(scratch);
+  return process.stdin.isTTY ? await talk(chat) : await playScript(chat);
+}
+
+/** True when every package of the lockfile that this platform needs is there in its locked version. */
+function isInstalled() {
+  const locked = readPackages(join(ROOT, "package-lock.json"));
+  const installed = readPackages(join(ROOT, "node_modules", ".package-lock.json"));
+  if (!locked || !installed) return false;
+  return Object.entries(locked).every(([path, entry]) => {
+    const isNeeded = path !== "" && !entry.optional && !entry.devOptional && !entry.link;
+    return !isNeeded || installed[path]?.version === entry.version;
+  });
+}
+
+function readPackages(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs npm and keeps its output to itself unless it fails. */
+async function npm(title, words) {
+  const started = Date.now();
+  const npmCli = process.env.npm_execpath?.endsWith(".js") ? process.env.npm_execpath : undefined;
+  const [command, args] = npmCli ? [process.execPath, [npmCli, ...words]] : ["npm", words];
+  const notice = setTimeout(() => process.stderr.write(`${title}…\n`), 1_000);
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "pipe"],
+    shell: !npmCli && process.platform === "win32",
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (chunk) => (output += chunk));
+  const { code, reason } = await ended(child);
+  clearTimeout(notice);
+  if (code !== 0) throw new Error(`${output}\n${title} failed: ${reason}`);
+  const seconds = (Date.now() - started) / 1_000;
+  if (seconds > 1) process.stderr.write(`${title} took ${seconds.toFixed(0)} s.\n`);
+}
+
+/** Settings of its own: the person's configuration, keys and sessions are neither used nor touched. */
+function prepare(scratch) {
+  const files = join(scratch, "files");
+  mkdirSync(files);
+  writeFileSync(join(files, "welcome.txt"), "Welcome. This folder is gone when the demo ends.\n");
+  const demo = { command: process.execPath, args: [SERVER, files] };
+  writeFileSync(join(scratch, "mcp.json"), JSON.stringify({ mcpServers: { demo } }));
+  const env = { ...process.env, TENON_HOME: join(scratch, "home"), TENON_MODEL: "offline/operator" };
+  return { scratch, env };
+}
+
+async function talk({ scratch, env }) {
+  process.stdout.write(`A chat with the bundled demo server and the offline model: no key, no network. For example:\n`);
+  for (const { say } of SCRIPT.slice(0, 3)) process.stdout.write(`  ${say}\n`);
+  const child = spawn(process.execPath, [CLI, "chat", "--mcp-config", join(scratch, "mcp.json")], {
+    env,
+    stdio: "inherit",
+  });
+  // Ctrl-C belongs to the chat: it stops an answer there, and the demo ends when the chat does.
+  process.on("SIGINT", () => {});
+  passOn(child);
+  return (await ended(child)).code ?? 1;
+}
+
+/** Answers and the lines around them come through one stream, so that they are shown in the order they were written. */
+async function playScript({ scratch, env }) {
+  const exec = process.platform === "win32" ? "" : "exec ";
+  const command = `${exec}"${process.execPath}" "${CLI}" chat --mcp-config mcp.json --yes 2>&1`;
+  const child = spawn(command, { cwd: scratch, env, shell: true, stdio: ["pipe", "pipe", "inherit"] });
+  passOn(child);
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk) => {
+    output += chunk;
+    process.stdout.write(chunk);
+  });
+  // A chat that ends before it has read everything is reported by its exit code.
+  child.stdin.on("error", () => {});
+  child.stdin.end(`${SCRIPT.map(({ say }) => say).join("\n")}\n`);
+  const watchdog = setTimeout(() => child.kill("SIGKILL"), SCRIPT_TIMEOUT_MS);
+  const { code, reason } = await ended(child);
+  clearTimeout(watchdog);
+  if (code !== 0) throw new Error(`The chat ended early: ${reason}`);
+  const unanswered = findUnanswered(output);
+  if (unanswered.length > 0) throw new Error(`Not answered as expected:\n${unanswered.join("\n")}`);
+  process.stdout.write(
+    `\nAll ${SCRIPT.length} prompts were answered. In a terminal, \`npm run demo\` lets you type your own.\n`,
+  );
+  return 0;
+}
+
+function findUnanswered(output) {
+  const turns = output.split(/^› /m).slice(1);
+  return SCRIPT.flatMap(({ say, tool, shows }, at) => {
+    const [echo, ...answer] = (turns[at] ?? "").split("\n");
+    const text = answer.join("\n");
+    const isAnswered = echo.trim() === say && text.includes(`✓ demo / ${tool}`) && text.includes(shows);
+    return isAnswered ? [] : [`  ${say}`];
+  });
+}
+
+function passOn(child) {
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+}
+
+function ended(child) {
+  return new Promise((resolve) => {
+    child.on("error", (error) => resolve({ code: 1, reason: error.message }));
+    child.on("close", (code, signal) =>
+      resolve({ code, reason: signal === null ? `exit code ${code}` : `signal ${signal}` }),
+    );
+  });
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`demo: ${error instanceof Error ? error.message.trim() : error}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,86 @@
+// `tenon chat` as a person or a script runs it.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { answerText, type Behaviour, fakeProvider, scriptedServer } from "../../src/testing/index.js";
+import { cleanEnv, TemporaryFolder } from "./agent.js";
+import { agentNode, TENON } from "./peers.js";
+import { type CommandResult, runCommand } from "./run-command.js";
+import { scenario } from "./scenario.js";
+
+const GREETER: Behaviour = { tools: [{ name: "greet", description: "Greets the person", reply: { kind: "text", text: "good morning" } }] };
+
+function configFile(home: TemporaryFolder, servers: Record<string, unknown>): string {
+  const path = join(home.path, "servers.json");
+  writeFileSync(path, JSON.stringify({ mcpServers: servers }));
+  return path;
+}
+
+async function chat(home: TemporaryFolder, args: string[], extra: { input?: string; env?: Record<string, string> } = {}): Promise<CommandResult> {
+  const { input = "", env = {} } = extra;
+  return await runCommand(agentNode(), [TENON, "chat", ...args], { env: cleanEnv(home.path, env), cwd: home.path, input });
+}
+
+scenario(["S10", "S11"], "-p answers once with the configured server and exits 0", async () => {
+  using home = new TemporaryFolder();
+  const config = configFile(home, { greeter: scriptedServer(GREETER) });
+  const { code, stdout } = await chat(home, ["-p", "greet me", "--mcp-config", config, "--yes"]);
+  expect(stdout).toContain("good morning");
+  expect(stdout).not.toContain("\u001b");
+  expect(code).toBe(0);
+});
+
+scenario(["S10"], "without --yes nobody can be asked: the call is refused, said so, and the exit code is 5", async () => {
+  using home = new TemporaryFolder();
+  const config = configFile(home, { greeter: scriptedServer(GREETER) });
+  const { code, stdout, stderr } = await chat(home, ["-p", "greet me", "--mcp-config", config]);
+  expect(code).toBe(5);
+  expect(stderr).toContain("--yes");
+  expect(stdout).not.toContain("good morning");
+});
+
+scenario(["S10", "S11"], "a model that fails is told with what to do, and the exit code is 1", async () => {
+  using home = new TemporaryFolder();
+  const { code, stderr } = await chat(home, ["-p", "hello", "--model", "openai/gpt-5"]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("OPENAI_API_KEY");
+  const unknown = await chat(home, ["-p", "hello", "--model", "nobody/nothing"]);
+  expect(unknown.code).toBe(1);
+  expect(unknown.stderr).toContain("nobody");
+});
+
+scenario(["S10"], "wrong usage exits 2 and says which word was wrong; an unusable config file exits 3", async () => {
+  using home = new TemporaryFolder();
+  const wrong = await chat(home, ["--no-such-flag"]);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain("--no-such-flag");
+  const missing = await chat(home, ["-p", "hi", "--mcp-config", "nowhere.json"]);
+  expect(missing.code).toBe(3);
+  expect(missing.stderr).toContain("nowhere.json");
+});
+
+scenario(["S11"], "--model reaches a provider, --json prints the updates as NDJSON and nothing else", async () => {
+  using home = new TemporaryFolder();
+  await using provider = await fakeProvider();
+  provider.reply(answerText("Hello from the provider."));
+  const env = { TENON_BASE_URL: provider.url };
+  const { code, stdout } = await chat(home, ["-p", "hi", "--json", "--model", "openai-compatible/m"], { env });
+  expect(code).toBe(0);
+  const lines: { params?: { update?: { sessionUpdate?: string } }; result?: { stopReason?: string } }[] = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines.at(-1)?.result?.stopReason).toBe("end_turn");
+  expect(lines.some((line) => line.params?.update?.sessionUpdate === "agent_message_chunk")).toBe(true);
+  expect(stdout).toContain("Hello from the provider.");
+});
+
+scenario(["S11"], "a bad entry in --mcp-config is told and the good one works; stdin lines are prompts", async () => {
+  using home = new TemporaryFolder();
+  const config = configFile(home, { greeter: scriptedServer(GREETER), broken: { args: ["x"] } });
+  const { code, stdout, stderr } = await chat(home, ["--mcp-config", config, "--yes"], { input: "greet me\n/mcp\n/tools\n" });
+  expect(stderr).toContain('"broken"');
+  expect(stdout).toContain("good morning");
+  expect(stdout + stderr).toContain("mcp__greeter__greet");
+  expect(code).toBe(0);
+});
