@@ -1,16 +1,19 @@
 // `npm run demo`: installs and builds what is missing, then opens the chat with the demo server and the offline model.
 // Plain JavaScript without dependencies: it runs before anything is installed. Leaves nothing behind but node_modules and dist.
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isInstalled } from "./lib/installed.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const CLI = join(ROOT, "dist", "cli", "main.js");
 const SERVER = join(ROOT, "dist", "demo-server", "main.js");
 /** Far above what the script takes; a demo that hangs must not hang whoever runs it. */
 const SCRIPT_TIMEOUT_MS = 120_000;
+/** Leaving by Ctrl-C is a way to end a demo, not a failure of it. */
+const INTERRUPTED = 130;
 
 /** What is said when nobody is there to type, and what the answer must show. */
 const SCRIPT = [
@@ -33,7 +36,7 @@ const SCRIPT = [
 ];
 
 async function main() {
-  if (!isInstalled()) await npm("Installing (npm ci)", ["ci", "--include=dev", "--no-audit", "--no-fund"]);
+  if (!isInstalled(ROOT)) await install();
   await npm("Building", ["run", "build", "--", "--if-needed"]);
   const scratch = mkdtempSync(join(tmpdir(), "tenon-demo-run-"));
   // Also when the demo is ended by a signal or an error.
@@ -42,22 +45,16 @@ async function main() {
   return process.stdin.isTTY ? await talk(chat) : await playScript(chat);
 }
 
-/** True when every package of the lockfile that this platform needs is there in its locked version. */
-function isInstalled() {
-  const locked = readPackages(join(ROOT, "package-lock.json"));
-  const installed = readPackages(join(ROOT, "node_modules", ".package-lock.json"));
-  if (!locked || !installed) return false;
-  return Object.entries(locked).every(([path, entry]) => {
-    const isNeeded = path !== "" && !entry.optional && !entry.devOptional && !entry.link;
-    return !isNeeded || installed[path]?.version === entry.version;
-  });
-}
-
-function readPackages(file) {
+/**
+ * `npm ci` refuses a lockfile without the optional packages of every other platform, which is what npm writes where a
+ * registry lacks them. `npm install` takes the same locked versions and leaves the lockfile alone.
+ */
+async function install() {
+  const flags = ["--include=dev", "--no-audit", "--no-fund"];
   try {
-    return JSON.parse(readFileSync(file, "utf8")).packages;
+    await npm("Installing (npm ci)", ["ci", ...flags]);
   } catch {
-    return undefined;
+    await npm("Installing (npm install)", ["install", "--no-save", ...flags]);
   }
 }
 
@@ -103,7 +100,8 @@ async function talk({ scratch, env }) {
   // Ctrl-C belongs to the chat: it stops an answer there, and the demo ends when the chat does.
   process.on("SIGINT", () => {});
   passOn(child);
-  return (await ended(child)).code ?? 1;
+  const { code } = await ended(child);
+  return code === INTERRUPTED ? 0 : (code ?? 1);
 }
 
 /** Answers and the lines around them come through one stream, so that they are shown in the order they were written. */

@@ -1,13 +1,17 @@
-// The esbuild part of the build: ESM with lazy chunks, and a proof that nothing heavy is loaded at start.
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join, relative } from "node:path";
-import { type BuildResult, build, type Metafile } from "esbuild";
+// The esbuild part of the build: one file to start with, lazy chunks beside it, and a proof that the start stays light.
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { licenceTexts } from "./licences.js";
-
-type Bundle = BuildResult<{ metafile: true }>;
 
 /** What `initialize` must not pay for: these packages may only be reached through a dynamic import. */
 const LAZY_PACKAGES = ["@agentclientprotocol/", "@modelcontextprotocol/", "@ai-sdk/", "zod/"];
+
+/**
+ * The start and the chunks each carry their own copy of the small modules both use. These may not be in the start: a
+ * second copy of the error class breaks `instanceof`, and a second copy of a module's state is a second state.
+ */
+const ONE_COPY = ["src/base/errors.ts", "src/base/process.ts"];
 
 /**
  * Bundled CommonJS packages `require` built-in modules. `process.getBuiltinModule` (Node 20.16) gives them without the
@@ -16,116 +20,129 @@ const LAZY_PACKAGES = ["@agentclientprotocol/", "@modelcontextprotocol/", "@ai-s
 const REQUIRE_SHIM =
   'const require=(id)=>{const m=process.getBuiltinModule(id);if(m)return m;throw new Error("not bundled: "+id)};\n';
 
+const SHEBANG = "#!/usr/bin/env node\n";
+
+type Output = { readonly metafile: Metafile };
+
+/**
+ * Two builds. The start is one self-contained CommonJS file: every file more is a read and a compile, and Node's ESM
+ * loader alone costs a fifth of an empty process on Node 20. What it imports dynamically is built as ESM with splitting.
+ */
 export async function bundleCli(root: string, outDir: string): Promise<string[]> {
   const entry = "src/cli/main.ts";
   if (!existsSync(join(root, entry))) throw new Error(`${entry} does not exist: there is no command line to build`);
-  const { metafile } = await bundle(root, entry, join(outDir, "cli"));
-  const main = outputOf(metafile, entry);
-  const atStart = staticOutputs(metafile, main);
-  refuseHeavyStart(metafile, entry, atStart);
-  const all = Object.entries(metafile.outputs);
-  const startBytes = sum(atStart.map((output) => metafile.outputs[output]?.bytes ?? 0));
-  return [
-    `cli: ${atStart.length} of ${all.length} files at start, ${kb(startBytes)} of ${kb(sum(all.map(([, o]) => o.bytes)))}`,
-    ...atStart.map(
-      (output) => `  start  ${relative(outDir, join(root, output))}  ${kb(metafile.outputs[output]?.bytes ?? 0)}`,
-    ),
-  ];
+  const folder = join(outDir, "cli");
+  const lazy = new Map<string, string>();
+  const start = await bundle(root, {
+    entryPoints: { main: entry },
+    outdir: folder,
+    format: "cjs",
+    plugins: [lazyImports(root, lazy)],
+  });
+  refuseHeavyStart(start.metafile, entry);
+  refuseSecondCopies(start.metafile);
+  makeCommand(join(folder, "main.js"));
+  writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');
+  const chunks = await bundle(root, {
+    entryPoints: Object.fromEntries(lazy),
+    outdir: join(folder, "chunks"),
+    outExtension: { ".js": ".mjs" },
+    format: "esm",
+    splitting: true,
+    chunkNames: "[name]-[hash]",
+  });
+  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, chunks.metafile));
+  const files = Object.values(chunks.metafile.outputs);
+  return [`cli: ${kb(bytesOf(start))} at start in one file, ${kb(bytesOf(chunks))} in ${files.length} lazy chunks`];
 }
 
 export async function bundleDemoServer(root: string, outDir: string): Promise<string[]> {
   const entry = "examples/demo-server/main.ts";
   if (!existsSync(join(root, entry))) return [];
-  const { metafile } = await bundle(root, entry, join(outDir, "demo-server"));
-  return [`demo server: ${kb(sum(Object.values(metafile.outputs).map((output) => output.bytes)))}`];
+  const folder = join(outDir, "demo-server");
+  const output = await bundle(root, { entryPoints: { main: entry }, outdir: folder, format: "esm" });
+  makeCommand(join(folder, "main.js"));
+  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, output.metafile));
+  return [`demo server: ${kb(bytesOf(output))}`];
 }
 
-async function bundle(root: string, entry: string, outdir: string): Promise<Bundle> {
-  const result = await build({
+async function bundle(root: string, options: BuildOptions & { readonly outdir: string }): Promise<Output> {
+  mkdirSync(options.outdir, { recursive: true });
+  const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { main: entry },
-    outdir,
     bundle: true,
-    splitting: true,
-    format: "esm",
     platform: "node",
     target: "node20",
     minify: true,
     metafile: true,
-    chunkNames: "chunks/[name]-[hash]",
     legalComments: "none",
     logLevel: "warning",
+    ...options,
   });
-  for (const output of Object.keys(result.metafile.outputs)) {
-    dropHelperImports(result.metafile, root, output);
-    finish(join(root, output));
-  }
-  writeFileSync(join(outdir, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, result.metafile));
-  return result;
+  if (!metafile) throw new Error("esbuild gave no metafile");
+  if (options.format === "esm") for (const output of Object.keys(metafile.outputs)) addRequire(join(root, output));
+  return { metafile };
 }
 
-/** esbuild's banner would go into every chunk; only the entry needs a shebang and only one chunk holds the require shim. */
-function finish(file: string): void {
-  let code = readFileSync(file, "utf8");
-  const isEntry = file.endsWith("/main.js");
-  if (code.includes("Dynamic require of")) {
-    const shebang = code.startsWith("#!") ? code.slice(0, code.indexOf("\n") + 1) : "";
-    code = shebang + REQUIRE_SHIM + code.slice(shebang.length);
-  }
-  if (isEntry && !code.startsWith("#!")) code = `#!/usr/bin/env node\n${code}`;
-  writeFileSync(file, code);
-  if (isEntry) chmodSync(file, 0o755);
+/** Leaves every `import()` of our own files to the chunks, and collects what has to be there: chunk name -> source. */
+function lazyImports(root: string, found: Map<string, string>): Plugin {
+  const isOurs = Symbol("resolved by this plugin");
+  return {
+    name: "lazy-imports",
+    setup: ({ onResolve, resolve }) => {
+      onResolve({ filter: /^\./ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
+        if (kind !== "dynamic-import" || pluginData === isOurs) return undefined;
+        const target = await resolve(path, { kind, resolveDir, importer, pluginData: isOurs });
+        if (target.errors.length > 0) return { errors: target.errors };
+        const source = relative(root, target.path);
+        const name = source
+          .replace(/^src\//, "")
+          .replace(/\.ts$/, "")
+          .replaceAll("/", "-");
+        found.set(name, source);
+        return { path: `./chunks/${name}.mjs`, external: true };
+      });
+    },
+  };
 }
 
-/**
- * esbuild imports the chunk of its own helpers for side effects even where no helper is used. The helpers have none, and
- * a file less to load is start time.
- */
-function dropHelperImports(metafile: Metafile, root: string, output: string): void {
-  const meta = metafile.outputs[output];
-  if (!meta) return;
-  const file = join(root, output);
-  let code = readFileSync(file, "utf8");
-  meta.imports = meta.imports.filter(({ path, kind }) => {
-    const target = metafile.outputs[path];
-    if (kind !== "import-statement" || !target || Object.keys(target.inputs).length > 0) return true;
-    const shorter = code.replace(new RegExp(`import"[^"]*${basename(path).replaceAll(".", "\\.")}";`), "");
-    const isGone = shorter !== code;
-    code = shorter;
-    return !isGone;
-  });
-  writeFileSync(file, code);
+/** esbuild's banner would go into every chunk; only those that hold bundled CommonJS need the shim. */
+function addRequire(file: string): void {
+  const code = readFileSync(file, "utf8");
+  if (!code.includes("Dynamic require of")) return;
+  const shebang = code.startsWith("#!") ? code.slice(0, code.indexOf("\n") + 1) : "";
+  writeFileSync(file, shebang + REQUIRE_SHIM + code.slice(shebang.length));
 }
 
-function outputOf(metafile: Metafile, entry: string): string {
-  const found = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entry);
-  if (!found) throw new Error(`esbuild reports no output for ${entry}`);
-  return found[0];
+function makeCommand(file: string): void {
+  const code = readFileSync(file, "utf8");
+  if (!code.startsWith("#!")) writeFileSync(file, SHEBANG + code);
+  chmodSync(file, 0o755);
 }
 
-/** The entry chunk and every chunk it imports statically: what Node loads before the first line runs. */
-function staticOutputs(metafile: Metafile, main: string): string[] {
-  const seen = new Set([main]);
-  for (const output of seen) {
-    for (const { path, kind } of metafile.outputs[output]?.imports ?? []) {
-      if (kind === "import-statement" && metafile.outputs[path]) seen.add(path);
-    }
-  }
-  return [...seen];
-}
-
-function refuseHeavyStart(metafile: Metafile, entry: string, atStart: readonly string[]): void {
-  const heavy = new Set<string>();
-  for (const output of atStart) {
-    for (const [input, { bytesInOutput }] of Object.entries(metafile.outputs[output]?.inputs ?? {})) {
-      if (bytesInOutput > 0 && LAZY_PACKAGES.some((name) => input.includes(`node_modules/${name}`))) heavy.add(input);
-    }
-  }
+function refuseHeavyStart(metafile: Metafile, entry: string): void {
+  const heavy = inputsOf(metafile).filter((input) =>
+    LAZY_PACKAGES.some((name) => input.includes(`node_modules/${name}`)),
+  );
   const [first] = heavy;
   if (first === undefined) return;
   const chain = importChain(metafile, entry, first);
   throw new Error(
-    `the start of the command line loads ${heavy.size} modules that must be lazy; the first comes in by\n  ${chain.join("\n  -> ")}`,
+    `the start of the command line loads ${heavy.length} modules that must be lazy; the first comes in by\n  ${chain.join("\n  -> ")}`,
+  );
+}
+
+function refuseSecondCopies(metafile: Metafile): void {
+  const twice = inputsOf(metafile).filter((input) => ONE_COPY.includes(input));
+  if (twice.length > 0) {
+    throw new Error(`${twice.join(", ")} is in the start of the command line and in its chunks: it must exist once`);
+  }
+}
+
+/** The modules of which something is left in the output. */
+function inputsOf(metafile: Metafile): string[] {
+  return Object.values(metafile.outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([input, { bytesInOutput }]) => (bytesInOutput > 0 ? [input] : [])),
   );
 }
 
@@ -138,14 +155,14 @@ function importChain(metafile: Metafile, entry: string, target: string): string[
       if (kind === "import-statement" && !cameFrom.has(path)) cameFrom.set(path, input);
     }
   }
-  if (!cameFrom.has(target)) return [entry, "(a chunk shared with a lazy part)", target];
+  if (!cameFrom.has(target)) return [entry, "(an import() of a package)", target];
   const chain: string[] = [];
   for (let at = target; at !== ""; at = cameFrom.get(at) ?? "") chain.unshift(at);
   return chain;
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function bytesOf({ metafile }: Output): number {
+  return Object.values(metafile.outputs).reduce((total, output) => total + output.bytes, 0);
 }
 
 function kb(bytes: number): string {

@@ -23,7 +23,7 @@ export const STEPS: readonly Step[] = [
     what: "library, command line, nothing heavy at start",
     run: () => one(run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/build.ts"), "--if-needed"])),
   },
-  { name: "format", what: "biome", run: () => one(runTool("biome", ["check", "."])) },
+  { name: "format", what: "biome", run: () => one(runTool("biome", ["check", "--max-diagnostics=200", "."])) },
   { name: "lint", what: "oxlint, type-aware", run: () => one(runTool("oxlint", ["--type-aware", "--deny-warnings"])) },
   { name: "types", what: "tsc", run: () => one(runTool("tsc", ["--noEmit", "-p", "tsconfig.json"])) },
   {

@@ -1,5 +1,4 @@
 // Where Tenon keeps things: TENON_HOME moves all of it, else the XDG places.
-import { homedir } from "node:os";
 import { join } from "node:path";
 
 export interface Paths {
@@ -10,6 +9,6 @@ export interface Paths {
 export function tenonPaths(env: Readonly<Record<string, string | undefined>>): Paths {
   const moved = env["TENON_HOME"];
   if (moved) return { stateDir: join(moved, "state") };
-  const home = env["HOME"] || homedir();
+  const home = env["HOME"] ?? env["USERPROFILE"] ?? ".";
   return { stateDir: join(env["XDG_STATE_HOME"] || join(home, ".local", "state"), "tenon") };
 }

@@ -1,8 +1,9 @@
 // The real World on Node: the only place besides the CLI where the process, the clock and the disk are touched.
 import { spawn as spawnChild } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname } from "node:path";
 import { createDeadline } from "../base/deadline.js";
 import { createLog, type Log, type LogLevel } from "../base/log.js";
@@ -24,7 +25,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     files: { openAppend, readText: (path) => readFile(path, "utf8") },
     randomBytes: (count) => new Uint8Array(randomBytes(count)),
     random: () => Math.random(),
-    env: options.env ?? process.env,
+    env: options.env ?? { HOME: homedir(), ...process.env },
     platform: process.platform,
     log: options.log ?? stderrLog("warn"),
   };
@@ -60,8 +61,26 @@ function spawn(request: SpawnRequest): Child {
     stderr: child.stderr,
     exited,
     signalGroup: (signal) => signalGroup(child.pid, signal),
-    isGroupAlive: () => signalGroup(child.pid, 0),
+    isGroupAlive: () => {
+      if (!signalGroup(child.pid, 0)) return false;
+      const hasLeader = child.exitCode === null && child.signalCode === null;
+      return hasLeader || process.platform !== "linux" || hasLivingMember(child.pid);
+    },
   };
+}
+
+/** A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count. */
+function hasLivingMember(group: number | undefined): boolean {
+  return readdirSync("/proc").some((entry) => {
+    if (!/^\d+$/u.test(entry)) return false;
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
+      const [state, , groupId] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return Number(groupId) === group && state !== "Z" && state !== "X";
+    } catch {
+      return false; // gone since the listing
+    }
+  });
 }
 
 /** True when the signal reached someone. Signal 0 only asks. */

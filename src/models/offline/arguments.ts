@@ -1,15 +1,16 @@
 // A tool's arguments, filled from the words of a request by the tool's schema.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
-import { bareName, type Candidate } from "./choose.js";
+import type { Candidate } from "./choose.js";
 import { findChoice, fits, fromText } from "./convert.js";
 import { assign } from "./evidence.js";
+import { bareName, whereSaid } from "./names.js";
 import { findPairs } from "./pairs.js";
-import type { Parameter } from "./parameters.js";
-import { isGenericPlace, nearbyPlace } from "./places.js";
+import { isPlainText, isText, type Parameter, placeWeight } from "./parameters.js";
+import { isGenericPlace, isPlaceToWorkIn, nearbyPlace } from "./places.js";
 import { type Range, withoutCommand, withoutUsed } from "./rest.js";
 import { blank, type Span, scan } from "./spans.js";
 import { splitTexts, textAfterName } from "./texts.js";
-import { stem, words } from "./words.js";
+import { contentStems, stem, words } from "./words.js";
 
 export interface FilledArguments {
   readonly arguments: JsonObject;
@@ -33,12 +34,20 @@ export function fillArguments(request: string, candidate: Candidate): FilledArgu
   return filling.result();
 }
 
+/** Optional texts that are what a request is about, not a detail of it. */
+const QUERY_NAMES = new Set(
+  "query q sql search prompt expression command input question topic term keywords".split(" "),
+);
+
 /** The state of one filling; each step takes what it is sure of and leaves the rest of the text to the next. */
 class Filling {
   readonly #text: string;
   readonly #parameters: readonly Parameter[];
   readonly #spans: readonly Span[];
   readonly #toolWords: ReadonlySet<string>;
+  /** The same with the words of the tool's source. */
+  readonly #commandWords: ReadonlySet<string>;
+  readonly #isSaid: boolean;
   readonly #values = new Map<Parameter, JsonValue>();
   readonly #used: Range[] = [];
   /** Arguments given as JSON under names the schema does not list. */
@@ -46,11 +55,14 @@ class Filling {
 
   constructor(request: string, candidate: Candidate) {
     const { tool, parameters } = candidate;
-    this.#text = withoutName(request, tool.name);
+    // The tool's name is a command, not a value: blanked, so that positions stay.
+    const said = whereSaid(request, tool.name) ?? whereSaid(request, bareName(tool.name));
+    this.#text = said === undefined ? request : blank(request, [said]);
     this.#parameters = parameters;
     this.#spans = scan(this.#text);
-    const named = [...words(bareName(tool.name)), ...words(tool.title ?? "")];
-    this.#toolWords = new Set(named.map((word) => stem(word)));
+    this.#isSaid = said !== undefined;
+    this.#toolWords = new Set(contentStems(`${bareName(tool.name)} ${tool.title ?? ""}`));
+    this.#commandWords = new Set([...this.#toolWords, ...contentStems(tool.name)]);
   }
 
   takeJson(): void {
@@ -79,7 +91,7 @@ class Filling {
   takeChoices(): void {
     for (const parameter of this.#open()) {
       if (parameter.choices === undefined) continue;
-      const found = findChoice(this.#remaining(), parameter.choices);
+      const found = findChoice(parameter.isRequired ? this.#remaining() : this.#sentence(), parameter.choices);
       if (found === undefined) continue;
       // A word of the tool's own name is no choice, unless nothing else could be meant.
       const isName = words(JSON.stringify(found.value)).every((word) => this.#toolWords.has(stem(word)));
@@ -93,7 +105,7 @@ class Filling {
       if (parameter.kind !== "boolean" || parts.length === 0) continue;
       const isName = parameter.stems.every((word) => this.#toolWords.has(word));
       const form = new RegExp(`(?:\\b(no|not|without|don't|never)\\s+)?\\b${parts.join("[\\s_-]?")}\\b`, "iu");
-      const found = form.exec(this.#remaining());
+      const found = form.exec(this.#sentence());
       if (found === null || (isName && !parameter.isRequired)) continue;
       this.#set(parameter, found[1] === undefined, { start: found.index, end: found.index + found[0].length });
     }
@@ -124,8 +136,10 @@ class Filling {
   }
 
   takeNumbers(): void {
-    const isNumber = ({ kind, choices }: Parameter) =>
-      (kind === "number" || kind === "integer") && choices === undefined;
+    const isNumber = ({ kind, choices, item }: Parameter) => {
+      const wanted = kind === "array" ? item?.kind : kind;
+      return (wanted === "number" || wanted === "integer") && choices === undefined;
+    };
     // Where a text is still wanted, a number is more likely part of it than an option nobody mentioned.
     this.#assign("number", isNumber, !this.#open().some((parameter) => parameter.isRequired && isText(parameter)));
   }
@@ -133,11 +147,12 @@ class Filling {
   /** Paths that do not look like paths: "here", "in docs", "the folder src". */
   takePlacesByName(): void {
     for (const parameter of this.#open()) {
-      if (!parameter.isRequired || parameter.role !== "path" || parameter.kind !== "string") continue;
+      if (parameter.role !== "path" || parameter.kind !== "string" || placeWeight(parameter) < 0) continue;
+      if (!parameter.isRequired && !this.#isListing()) continue;
       const found = nearbyPlace(this.#remaining(), this.#toolWords);
       const isTextWanted = this.#open().some((other) => other !== parameter && other.isRequired && isText(other));
       if (found !== undefined) this.#set(parameter, found.path, found);
-      else if (isTextWanted && this.#isListing()) this.#values.set(parameter, ".");
+      else if (parameter.isRequired && isTextWanted && this.#isListing()) this.#values.set(parameter, ".");
     }
   }
 
@@ -149,7 +164,7 @@ class Filling {
       for (const { parameter, text } of found) this.#setText(parameter, text);
       return;
     }
-    const parameter = first ?? this.#onlyOptionalText();
+    const parameter = first ?? this.#optionalText();
     const named = parameter && textAfterName(withoutUsed(this.#text, this.#used), parameter);
     const left = parameter === undefined ? "" : (named ?? this.#left(parameter));
     if (parameter === undefined || left === "") return;
@@ -192,12 +207,10 @@ class Filling {
     return ["list", "tre", "search", "find", "glob"].some((word) => this.#toolWords.has(word));
   }
 
-  /** A tool without required parameters takes the text into its one optional text, or its query. */
-  #onlyOptionalText(): Parameter | undefined {
+  /** A tool without required parameters takes the text into its query, where it has one. */
+  #optionalText(): Parameter | undefined {
     if (this.#parameters.some((parameter) => parameter.isRequired)) return undefined;
-    const texts = this.#parameters.filter((parameter) => isPlainText(parameter));
-    const only = texts.length === 1 ? texts[0] : texts.find(({ name }) => QUERY_NAMES.has(name.toLowerCase()));
-    return only !== undefined && !this.#values.has(only) ? only : undefined;
+    return this.#open().find((parameter) => isPlainText(parameter) && QUERY_NAMES.has(parameter.name.toLowerCase()));
   }
 
   #assign(kind: Span["kind"], isWanted: (parameter: Parameter) => boolean, isGenerous: boolean): void {
@@ -206,9 +219,10 @@ class Filling {
 
   #assignSpans(spans: readonly Span[], isWanted: (parameter: Parameter) => boolean, isGenerous: boolean): void {
     const wanted = this.#open().filter((parameter) => isWanted(parameter));
-    // A value nobody explained never goes to the repository or directory a tool works in.
-    const usable = wanted.filter((parameter) => parameter.kind !== "array" && weight(parameter) >= 0);
-    const single = usable.toSorted((one, other) => weight(other) - weight(one));
+    const isPointed = spans.some((span) => isPlaceToWorkIn(this.#text, span));
+    // Without such words a path never goes to the repository or directory a tool works in.
+    const usable = wanted.filter(({ kind }) => kind !== "array").filter((one) => isPointed || placeWeight(one) >= 0);
+    const single = usable.toSorted((one, other) => placeWeight(other) - placeWeight(one));
     const list = wanted.find(({ kind, item, isRequired }) => {
       return (
         kind === "array" && item !== undefined && spans[0] !== undefined && fits(spans[0].value, item) && isRequired
@@ -255,37 +269,15 @@ class Filling {
     return blank(this.#text, this.#used);
   }
 
+  /** The same without all values: a quoted "force" is not a flag. */
+  #sentence(): string {
+    return blank(this.#text, [...this.#used, ...this.#spans]);
+  }
+
   #left(parameter: Parameter | undefined): string {
-    return withoutCommand(withoutUsed(this.#text, this.#used), this.#toolWords, parameter);
+    const text = withoutUsed(this.#text, this.#used);
+    // The source's name may be all there is to the text: "search repositories for mcp".
+    const command = { words: this.#commandWords, parameter, isSaid: this.#isSaid };
+    return withoutCommand(text, command) || withoutCommand(text, { ...command, words: this.#toolWords });
   }
-}
-
-/** Optional texts that are what a request is about, not a detail of it. */
-const QUERY_NAMES = new Set(["query", "q", "sql", "search", "prompt", "expression", "command"]);
-
-function isText({ kind, choices, item }: Parameter): boolean {
-  if (choices !== undefined) return false;
-  return kind === "string" || kind === "any" || (kind === "array" && item?.kind === "string");
-}
-
-function isPlainText(parameter: Parameter): boolean {
-  return isText(parameter) && parameter.kind !== "array" && parameter.role === "plain";
-}
-
-/** Of several paths an optional one is meant: rather the file than the repository or directory it is in. */
-function weight(parameter: Parameter): number {
-  if (parameter.isRequired) return 2;
-  if (/\b(?:repository|working directory|repo)\b/i.test(parameter.description)) return -1;
-  return parameter.stems.includes("fil") ? 1 : 0;
-}
-
-/** The tool's name is a command, not a value: blanked, so that positions stay. */
-function withoutName(request: string, name: string): string {
-  const lower = request.toLowerCase();
-  for (const said of [name, bareName(name)]) {
-    const at = said === "" ? -1 : lower.indexOf(said.toLowerCase());
-    const isWhole = !/[\w-]/.test(request[at - 1] ?? "") && !/[\w-]/.test(request[at + said.length] ?? "");
-    if (at >= 0 && isWhole && /[_-]/.test(said)) return blank(request, [{ start: at, end: at + said.length }]);
-  }
-  return request;
 }

@@ -1,8 +1,9 @@
 // Which tools a request may mean: by name where one is said, otherwise by the words and values that fit best.
 import type { ModelTool } from "../model.js";
+import { bareName, whereSaid } from "./names.js";
 import { type Parameter, readParameters } from "./parameters.js";
 import { blank, type Span, scan } from "./spans.js";
-import { contentStems, isInvocation, isStopWord, likeness, operatorStems, stem, stems, words } from "./words.js";
+import { contentStems, isAction, isInvocation, likeness, operatorStems, stem, stems, words } from "./words.js";
 
 export interface Candidate {
   readonly tool: ModelTool;
@@ -29,6 +30,9 @@ const WEIGHTS = {
   /** When the request begins with the name, and for each of its words. */
   head: 1.5,
   headWord: 0.5,
+  /** When the first word of the request, mostly what is to be done, is in the name. */
+  verb: 0.3,
+  otherVerb: 0.8,
   /** When the name's last word is said in the same number: `users` is not `user`. */
   spelling: 0.15,
   /** For a word of the name that is not said. */
@@ -38,7 +42,7 @@ const WEIGHTS = {
 } as const;
 
 /** Only the beginning of a description says what a tool does; the rest is advice, which matches anything. */
-const DESCRIPTION_MAX_WORDS = 40;
+const DESCRIPTION_MAX_CHARS = 250;
 
 /** What a request wants is said at its beginning; the rest of a long one is a text for the tool. */
 const QUERY_MAX_WORDS = 64;
@@ -88,7 +92,7 @@ export function rank(request: string, tools: readonly ModelTool[]): Candidate[] 
   return profiles
     .map((profile): Candidate => {
       const { tool, parameters } = profile;
-      const isNamed = isSaid(request, tool.name) || isSaid(bare, bareName(tool.name));
+      const isNamed = (whereSaid(request, tool.name) ?? whereSaid(bare, bareName(tool.name))) !== undefined;
       const fit = scoreOf(profile, query, rarity, isNamed) + valueFit(parameters, spans);
       return {
         tool,
@@ -101,27 +105,9 @@ export function rank(request: string, tools: readonly ModelTool[]): Candidate[] 
     .toSorted((one, other) => other.score - one.score);
 }
 
-/** The part of a model's tool name that people say. A hint for matching only: tools are looked up by their whole name. */
-export function bareName(name: string): string {
-  const part = name.slice(name.lastIndexOf("__") + 1).replace(/^_+/, "");
-  return part === "" ? name : part;
-}
-
-/**
- * A name of several words counts as said wherever it stands, since nobody writes `read_file` by chance; a name of one word
- * is an ordinary word too, and is left to the score.
- */
-function isSaid(text: string, name: string): boolean {
-  if (!/[\p{L}\p{N}][_-]+[\p{L}\p{N}]/u.test(name)) return false;
-  const at = text.toLowerCase().indexOf(name.toLowerCase());
-  if (at < 0) return false;
-  return !/[\w-]/.test(text[at - 1] ?? "") && !/[\w-]/.test(text[at + name.length] ?? "");
-}
-
 function profileOf(tool: ModelTool): Profile {
   const bare = bareName(tool.name);
   const parameters = readParameters(tool);
-  const description = words(tool.description).slice(0, DESCRIPTION_MAX_WORDS);
   return {
     tool,
     parameters,
@@ -130,11 +116,17 @@ function profileOf(tool: ModelTool): Profile {
     spelling: new Set(words(bare).slice(-1)),
     title: stems(tool.title ?? ""),
     source: stems(tool.name.slice(0, tool.name.length - bare.length)),
-    deed: stem(description[0] ?? ""),
-    description: new Set(description.filter((word) => !isStopWord(word)).map((word) => stem(word))),
-    parameterWords: new Set(parameters.flatMap((parameter) => parameter.stems)),
+    deed: stem(words(tool.description.slice(0, DESCRIPTION_MAX_CHARS))[0] ?? ""),
+    description: new Set(beginningOf(tool.description)),
+    parameterWords: new Set(
+      parameters.flatMap((parameter) => [...parameter.stems, ...beginningOf(parameter.description)]),
+    ),
     isDeprecated: /\bdeprecated\b/i.test(`${tool.title ?? ""} ${tool.description}`),
   };
+}
+
+function beginningOf(description: string): string[] {
+  return contentStems(description.slice(0, DESCRIPTION_MAX_CHARS));
 }
 
 /** Nobody says `browser` or `git` before every request, where all tools of a server begin with it. */
@@ -142,14 +134,14 @@ function withShortNames(profiles: readonly Profile[]): Profile[] {
   const siblings = new Map<string, number>();
   const alike = new Map<string, number>();
   const sourceOf = ({ source }: Profile) => [...source].join(" ");
-  const beginningOf = (profile: Profile) => JSON.stringify([sourceOf(profile), profile.name[0]]);
+  const startOf = (profile: Profile) => JSON.stringify([sourceOf(profile), profile.name[0]]);
   for (const profile of profiles) {
     siblings.set(sourceOf(profile), (siblings.get(sourceOf(profile)) ?? 0) + 1);
-    alike.set(beginningOf(profile), (alike.get(beginningOf(profile)) ?? 0) + 1);
+    alike.set(startOf(profile), (alike.get(startOf(profile)) ?? 0) + 1);
   }
   return profiles.map((profile) => {
     const total = siblings.get(sourceOf(profile)) ?? 0;
-    const isShared = total >= 4 && (alike.get(beginningOf(profile)) ?? 0) > total * 0.6;
+    const isShared = total >= 4 && (alike.get(startOf(profile)) ?? 0) > total * 0.6;
     return isShared && profile.name.length > 1 ? { ...profile, shortName: profile.name.slice(1) } : profile;
   });
 }
@@ -191,10 +183,19 @@ function scoreOf(profile: Profile, query: Query, rarity: Rarity, isNamed: boolea
   const understood = meant.filter((word) => wordWeight(profile, word) > 0).length;
   if (meant.length > 0) score += (WEIGHTS.understood * understood) / meant.length;
   if (profile.isDeprecated && !isNamed) return score - WEIGHTS.deprecated;
+  score += verbFit(profile, meant[0]);
   if ([...profile.spelling].some((word) => query.words.has(word))) score += WEIGHTS.spelling;
   const isHead =
     beginsWith(query.stems, name) || (profile.shortName.length > 1 && beginsWith(query.stems, profile.shortName));
   return isHead ? score + WEIGHTS.head + name.length * WEIGHTS.headWord : score;
+}
+
+/** The first word of a request mostly says what is to be done: the tool does it, or it is the wrong one. */
+function verbFit(profile: Profile, verb: string | undefined): number {
+  if (verb === undefined || COMMON_VERBS.has(verb)) return 0;
+  const isOther = wordWeight(profile, verb) === 0 && ![...profile.title].some((word) => likeness(verb, word) > 0);
+  if (isAction(verb) && isOther) return -WEIGHTS.otherVerb;
+  return WEIGHTS.verb * Math.max(0, ...profile.name.map((word) => likeness(verb, word)));
 }
 
 /** Whether the request begins with the tool's name, with or without a "use" or "run" before it. */
@@ -225,7 +226,7 @@ function valueFit(parameters: readonly Parameter[], spans: readonly Span[]): num
   const takesText = parameters.some(({ kind, isRequired }) => isRequired && (kind === "string" || kind === "any"));
   let fit = placeFor(parameters, "path", count("path")) + placeFor(parameters, "url", count("url"));
   if (needed > 0) fit += count("number") >= needed ? 0.4 : -0.4;
-  else if (count("number") > 0 && !parameters.some((parameter) => isNumber(parameter))) fit -= takesText ? 0.1 : 0.4;
+  else if (count("number") > 0 && !parameters.some((parameter) => isNumber(parameter))) fit -= takesText ? 0.1 : 0.6;
   const takesJson = parameters.some(({ kind }) => kind === "array" || kind === "object");
   return count("json") > 0 && takesJson ? fit + 0.4 : fit;
 }

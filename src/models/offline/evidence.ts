@@ -55,7 +55,9 @@ function evidenceFor(text: string, span: Span, parameter: Parameter): number {
   const after = words(text.slice(span.end, span.end + WINDOW.chars)).slice(0, WINDOW.after);
   const names = parameter.stems;
   let evidence = 0;
-  for (const [distance, word] of before.toReversed().entries()) {
+  // In "3 seconds 6 steps" the word before the 6 belongs to the 3.
+  const isOfAnother = /\d\s*\p{L}+\s*$/u.test(text.slice(Math.max(0, span.start - WINDOW.chars), span.start));
+  for (const [distance, word] of isOfAnother ? [] : before.toReversed().entries()) {
     if (names.includes(stem(word))) evidence = Math.max(evidence, 4 - distance);
   }
   const [next] = after;

@@ -2,7 +2,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { ModelTool } from "../model.js";
 import type { FilledArguments } from "./arguments.js";
-import { bareName, type Candidate } from "./choose.js";
+import type { Candidate } from "./choose.js";
+import { bareName } from "./names.js";
 import { type Parameter, readParameters } from "./parameters.js";
 
 export const INTRODUCTION: string =

@@ -103,3 +103,21 @@ function resolve(value: JsonValue | undefined, root: JsonObject): JsonObject {
   }
   return isJsonObject(target) && target["$ref"] === undefined ? { ...target, ...value } : {};
 }
+
+/** A parameter that takes running text, or a list of texts. */
+export function isText({ kind, choices, item }: Parameter): boolean {
+  if (choices !== undefined) return false;
+  return kind === "string" || kind === "any" || (kind === "array" && item?.kind === "string");
+}
+
+/** The same, but no list, path, pattern or address. */
+export function isPlainText(parameter: Parameter): boolean {
+  return isText(parameter) && parameter.kind !== "array" && parameter.role === "plain";
+}
+
+/** Of several paths an optional one is meant: rather the file than the repository or directory it is in. */
+export function placeWeight(parameter: Parameter): number {
+  if (parameter.isRequired) return 2;
+  if (/\b(?:repository|working directory|repo)\b/i.test(parameter.description)) return -1;
+  return parameter.stems.includes("fil") ? 1 : 0;
+}

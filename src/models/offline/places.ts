@@ -1,4 +1,5 @@
 // Paths in plain words: "here", "in docs", "the folder src".
+import type { Span } from "./spans.js";
 import { isStopWord, stem } from "./words.js";
 
 export interface NamedPlace {
@@ -18,6 +19,12 @@ const GENERIC = /^(?:files?|folders?|director(?:y|ies)|contents?|everything|all|
 
 export function isGenericPlace(word: string): boolean {
   return GENERIC.test(word);
+}
+
+/** Whether a path is said to be where to work: "in /srv/app", or any absolute one. */
+export function isPlaceToWorkIn(text: string, span: Span): boolean {
+  if (span.kind !== "path") return false;
+  return /^(?:[/~]|[A-Za-z]:)/.test(String(span.value)) || /\b(?:in|at|inside)\s+$/i.test(text.slice(0, span.start));
 }
 
 /** The place a text speaks of, with the words that say so. */

@@ -11,13 +11,15 @@ export type Step =
   | { readonly kind: "explain"; readonly text: string };
 
 /** Below these nothing fits. A tool whose arguments are all in the request needs less to be believed. */
-const THRESHOLDS = { complete: 0.8, empty: 1.1, incomplete: 1.2 };
+const THRESHOLDS = { complete: 1.1, empty: 1.3, incomplete: 1.2 };
 /** More parts than this are a text with line breaks, not a list of steps. */
 const MAX_STEPS = 10;
 /** Matching is not linear in the text; real requests stay far below, and longer ones are for a model that reads. */
 const REQUEST_MAX_CHARS = 50_000;
 /** How much one missing argument counts against a tool, up to three. */
-const MISSING = { each: 0.25, atMost: 3 };
+const MISSING = { each: 0.4, atMost: 3 };
+/** From here on a tool is close enough to be listed before the others. */
+const CLOSE = 0.5;
 /** How many of the best tools are tried on the request's values. */
 const TRIED = 5;
 
@@ -42,13 +44,8 @@ function planOne(request: string, tools: readonly ModelTool[]): Step {
     return { kind: "explain", text: describeTools(tools, true) };
   }
   if (best === undefined) {
-    return {
-      kind: "explain",
-      text: describeTools(
-        ranked.map(({ tool }) => tool),
-        false,
-      ),
-    };
+    const close = ranked.filter(({ score }) => score >= CLOSE).map(({ tool }) => tool);
+    return { kind: "explain", text: describeTools([...new Set([...close, ...tools])], false) };
   }
   const { candidate, filled } = best;
   if (filled.missing.length > 0) return { kind: "explain", text: describeMissing(candidate, filled) };

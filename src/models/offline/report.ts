@@ -1,7 +1,7 @@
 // Tool results in plain sentences.
 import { base64Bytes, type ContentBlock } from "../../base/content.js";
 import type { ModelToolResult } from "../model.js";
-import { bareName } from "./choose.js";
+import { bareName } from "./names.js";
 
 /** What is repeated of a long text: the person sees the whole of it with the call itself. */
 const TEXT_MAX_CHARS = 8_000;

@@ -20,18 +20,25 @@ const SAID_FOR = new Map<string, readonly string[]>([
 /** `text` is the whole sentence, `rest` the same without its command. */
 export function splitTexts(text: string, rest: string, parameters: readonly Parameter[]): NamedText[] {
   const named = byName(text, parameters);
-  if (named.length > 0) return named;
-  const [first, second, third] = parameters;
-  const colon = /:\s+/.exec(rest);
+  const [only, another] = named;
+  if (another !== undefined || (only !== undefined && !only.text.includes(": "))) return named;
+  const [first, second, third] =
+    only === undefined ? parameters : [only.parameter, ...without(parameters, only.parameter)];
+  const both = only?.text ?? rest;
+  const colon = /:\s+/.exec(both);
   if (first === undefined || second === undefined || third !== undefined || colon === null) return [];
-  const before = rest.slice(0, colon.index).trim();
-  const after = rest.slice(colon.index + colon[0].length).trim();
+  const before = both.slice(0, colon.index).trim();
+  const after = both.slice(colon.index + colon[0].length).trim();
   return before === "" || after === ""
     ? []
     : [
         { parameter: first, text: before },
         { parameter: second, text: after },
       ];
+}
+
+function without(parameters: readonly Parameter[], left: Parameter): Parameter[] {
+  return parameters.filter((parameter) => parameter !== left);
 }
 
 /** The text after "with content" and the like, where a sentence says so in as many words. */

@@ -20,6 +20,7 @@ const SYNONYM_GROUPS: readonly (readonly [weight: number, words: readonly string
   [0.4, ["get", "fetch", "retrieve", "show", "read", "give", "list"]],
   [0.6, ["write", "save", "store", "put"]],
   [0.4, ["write", "create", "make"]],
+  [0.5, ["write", "save", "add", "put"]],
   [0.6, ["create", "make", "new", "add"]],
   [0.6, ["delete", "remove", "erase", "drop", "rm"]],
   [0.6, ["search", "find", "look", "lookup", "grep", "locate"]],
@@ -37,12 +38,18 @@ const SYNONYM_GROUPS: readonly (readonly [weight: number, words: readonly string
   [0.6, ["edit", "change", "modify", "update", "replace"]],
   [0.6, ["run", "execute", "start", "launch", "trigger"]],
   [0.6, ["echo", "say", "repeat"]],
-  [0.6, ["navigate", "go", "visit", "browse"]],
+  [0.6, ["navigate", "go", "visit", "browse", "open"]],
   [0.6, ["slow", "long"]],
   [0.6, ["job", "task", "operation"]],
   [0.6, ["info", "information", "details", "metadata"]],
   [0.8, ["history", "log"]],
 ];
+
+/** Words that say what is to be done: a tool that does something else is not meant. */
+const ACTIONS = (
+  "read open list ls write save store create make add delete remove erase drop rm search find grep " +
+  "move rename copy edit change modify update replace navigate visit multiply subtract divide fetch retrieve"
+).split(" ");
 
 /** Operators between numbers, as the words they stand for. */
 const OPERATORS: readonly (readonly [RegExp, readonly string[]])[] = [
@@ -95,6 +102,12 @@ export function stems(text: string): Set<string> {
 
 export function operatorStems(text: string): string[] {
   return OPERATORS.flatMap(([pattern, meant]) => (pattern.test(text) ? meant.map((word) => stem(word)) : []));
+}
+
+const ACTION_STEMS = new Set(ACTIONS.map((word) => stem(word)));
+
+export function isAction(root: string): boolean {
+  return ACTION_STEMS.has(root);
 }
 
 const SYNONYMS = new Map<string, Map<string, number>>();

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../base/json.js";
 import type { RequestId } from "./host.js";
 
-export interface FlowRequest {
+interface FlowRequest {
   readonly id: RequestId;
   readonly params: JsonObject;
   readonly progressToken: RequestId | undefined;

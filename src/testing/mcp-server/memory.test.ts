@@ -244,6 +244,49 @@ test("a crash closes the connection, and a new one starts afresh", async () => {
   await expect(again.listTools()).rejects.toThrow(/Not connected|not connected/i);
 });
 
+test("it claims the protocol version it is told to, and otherwise the client's own", async () => {
+  const claims = serverWith({ protocolVersion: "1999-01-01" });
+  await expect(connected(claims)).rejects.toThrow("1999-01-01");
+  const agrees = serverWith({});
+  const answers: unknown[] = [];
+  agrees.transport.onmessage = (message) => answers.push(message);
+  await agrees.transport.start();
+  await agrees.transport.send({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2024-11-05" },
+  });
+  await expect.poll(() => answers).toMatchObject([{ id: 1, result: { protocolVersion: "2024-11-05" } }]);
+});
+
+test("a reply can wait for a notification, change the tools on the way and be any JSON at all", async () => {
+  const server = serverWith({
+    tools: [
+      tool("swap", {
+        steps: [
+          { do: "await_notification", method: "notifications/roots/list_changed" },
+          { do: "set_tools", tools: [tool("odd", { reply: { kind: "raw", result: { content: [], extra: 1 } } })] },
+          { do: "notify", method: "notifications/message", params: { level: "info", data: "swapped" } },
+        ],
+        reply: { kind: "text", text: "swapped" },
+      }),
+    ],
+  });
+  const client = await connected(server, { capabilities: { roots: { listChanged: true } } });
+  let isAnswered = false;
+  const answer = client.callTool({ name: "swap" }).finally(() => {
+    isAnswered = true;
+  });
+  await server.awaitMessage("tools/call");
+  await client.ping();
+  expect(isAnswered).toBe(false);
+  await client.notification({ method: "notifications/roots/list_changed" });
+  expect(await answer).toMatchObject({ content: [{ text: "swapped" }] });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["odd"]);
+  expect(await client.callTool({ name: "odd" })).toMatchObject({ content: [], extra: 1 });
+});
+
 test("what memory cannot carry is refused at once", () => {
   expect(() => memoryServer({ garbageBetween: "x" })).toThrow("cannot be done by a server in memory");
   expect(() => memoryServer({ steps: { start: [{ do: "stderr", text: "x" }] } })).toThrow('the step "stderr"');

@@ -232,6 +232,20 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+test("a child that holds stdout keeps the pipe open after the server has gone", async () => {
+  const { child, lines, send } = start({
+    steps: { start: [{ do: "spawn_children", count: 1, holdsStdout: true }] },
+    maxLifetimeMs: 1_500,
+  });
+  send(INITIALIZE);
+  await lines.find(answers(1));
+  child.stdin?.end();
+  await exitOf(child);
+  expect(child.stdout?.readableEnded).toBe(false);
+  await once(child, "close"); // the grandchild's lifetime ends too
+  expect(child.stdout?.readableEnded).toBe(true);
+});
+
 test("it ends by itself after its lifetime, whatever else it ignores", async () => {
   const { child } = start({ ignoresEof: true, ignoresSigterm: true, maxLifetimeMs: 50 });
   child.stdin?.end();

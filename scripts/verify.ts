@@ -1,0 +1,36 @@
+// Everything CI runs, summed up in one line. Started by verify.mjs once the dependencies are there.
+import { join } from "node:path";
+import { checkSteps } from "./lib/check-steps.js";
+import { Ledger } from "./lib/ledger.js";
+import { ensurePeers, node24Path } from "./lib/peers.js";
+import { ROOT, run, seconds } from "./lib/run.js";
+import { runVitest } from "./lib/vitest.js";
+
+const start = performance.now();
+const ledger = new Ledger();
+
+async function scenarios(name: string, node: string): Promise<void> {
+  if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
+  const env = { ...process.env, TENON_TEST_NODE: node };
+  await ledger.record(name, `the built product, run by ${node === process.execPath ? process.version : node}`, () =>
+    runVitest(name, ["--project", "scenarios"], { env }),
+  );
+}
+
+await ledger.record("peers", "the programs of others that scenarios drive", async () => {
+  return { passed: 1, failed: 0, skipped: 0, output: await ensurePeers() };
+});
+await checkSteps(ledger);
+await ledger.record("check:walls", "every planted fault is caught", async () => {
+  const { code, output } = await run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/check-walls.ts")]);
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0, output };
+});
+await scenarios("scenarios", process.execPath);
+const other = node24Path();
+if (other === undefined) ledger.skip("scenarios-24", "no Node 24 for this platform; name one in TENON_NODE24");
+else await scenarios("scenarios-24", other);
+
+const { passed, failed, skipped } = ledger.total;
+console.log(`\n${seconds(performance.now() - start)} in all${skipped > 0 ? `, ${skipped} tests skipped` : ""}`);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

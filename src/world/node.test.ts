@@ -1,0 +1,55 @@
+// The real World: processes in groups of their own, files that survive, zombies that do not count.
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { LIMITS } from "../base/limits.js";
+import { endTree } from "../base/process.js";
+import { nodeWorld } from "./node.js";
+
+const world = nodeWorld();
+const shell = (script: string) => world.spawn({ command: "/bin/sh", args: ["-c", script], env: { PATH: "/usr/bin:/bin" }, cwd: "/" });
+
+test("a command that does not exist settles as not started instead of throwing", async () => {
+  const child = world.spawn({ command: "/no/such/command", args: [], env: {}, cwd: "/" });
+  child.stdin.on("error", () => {});
+  expect(await child.exited).toMatchObject({ kind: "not_started", error: { code: "ENOENT" } });
+  await endTree(child, world, LIMITS.exitGrace);
+});
+
+test("the child gets exactly the environment it was given", async () => {
+  const child = shell("env");
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await child.exited;
+  expect(text).not.toContain("HOME=");
+});
+
+test("a grandchild that outlives its parent is part of the group, and ends with it", async () => {
+  const child = shell("sleep 60 >/dev/null 2>&1 & exit 0");
+  await child.exited;
+  expect(child.isGroupAlive()).toBe(true);
+  const before = performance.now();
+  await endTree(child, world, { stdinMs: 50, terminateMs: 2_000 });
+  expect(child.isGroupAlive()).toBe(false);
+  expect(performance.now() - before).toBeLessThan(2_000); // SIGTERM was enough: a zombie did not keep the group alive
+});
+
+test("an appended file is private, keeps what it had, and is there without being closed", () => {
+  const folder = mkdtempSync(join(tmpdir(), "tenon-world-"));
+  try {
+    const path = join(folder, "deep", "journal");
+    const file = world.files.openAppend(path);
+    file.write("one\n");
+    file.write("zwei ü\n");
+    expect(readFileSync(path, "utf8")).toBe("one\nzwei ü\n");
+    file.close();
+    const again = world.files.openAppend(path);
+    again.write("three\n");
+    again.close();
+    expect(readFileSync(path, "utf8")).toBe("one\nzwei ü\nthree\n");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
