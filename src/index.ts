@@ -1,6 +1,7 @@
 // The embedder's door: createRuntime() and the types that go with it. `tenon acp` and `tenon chat` run on this.
-import type { World } from "./base/world.js";
+
 import { VERSION } from "./base/version.js";
+import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
 import { lazyModel, loadModel, type Model, resolveModelId } from "./models/index.js";
 import { SessionHost } from "./session/index.js";

@@ -34,7 +34,9 @@ export function createAgent({ host, promised = [] }: AgentOptions): AgentApp {
       sessions.introduced({ notices: params.clientCapabilities?.session?.notices != null });
       return introduction();
     })
-    .onRequest(m.session.new, parseSessionRequest, ({ params }) => guarded(() => ({ sessionId: sessions.open(params) })))
+    .onRequest(m.session.new, parseSessionRequest, ({ params }) =>
+      guarded(() => ({ sessionId: sessions.open(params) })),
+    )
     .onRequest(m.session.prompt, ({ params, signal }) =>
       guarded(() => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal)),
     )

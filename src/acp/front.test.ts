@@ -12,7 +12,12 @@ function start() {
   const output = new PassThrough();
   const sent: string[] = [];
   output.on("data", (chunk: Buffer) => sent.push(...chunk.toString().trim().split("\n")));
-  const handed: { promised: readonly PromisedSession[]; messages: AnyMessage[]; write?: WritableStreamDefaultWriter<AnyMessage> } = { promised: [], messages: [] };
+  const handed: {
+    promised: readonly PromisedSession[];
+    messages: AnyMessage[];
+    write?: WritableStreamDefaultWriter<AnyMessage>;
+    isOver: boolean;
+  } = { promised: [], messages: [], isOver: false };
   let ids = 0;
   const front = new Front({
     input,
@@ -25,7 +30,10 @@ function start() {
       const reader = readable.getReader();
       const pump = (): Promise<void> =>
         reader.read().then(({ value, done }) => {
-          if (done) return;
+          if (done) {
+            handed.isOver = true;
+            return undefined;
+          }
           handed.messages.push(value);
           return pump();
         });
@@ -40,7 +48,11 @@ function start() {
 }
 
 const initialize = { id: 0, method: "initialize", params: { protocolVersion: 1 } };
-const newSession = (id: number) => ({ id, method: "session/new", params: { cwd: "/p", mcpServers: [{ name: "s", command: "x" }] } });
+const newSession = (id: number) => ({
+  id,
+  method: "session/new",
+  params: { cwd: "/p", mcpServers: [{ name: "s", command: "x" }] },
+});
 
 test("initialize and early session/new are answered before anything is loaded", async () => {
   const { sent, handed, send } = start();
@@ -89,9 +101,11 @@ test("what comes before initialize, and a malformed initialize, are left to the 
 });
 
 test("the end of input closes the agent's stream", async () => {
-  const { world, input, front, send } = start();
+  const { world, input, front, handed, send } = start();
   await send(initialize);
+  await world.advance(1_000);
   input.end();
   await front.closed;
   await world.settle();
+  expect(handed.isOver).toBe(true);
 });

@@ -40,8 +40,7 @@ export class Front {
 
   #receive(message: WireMessage): void {
     if (this.#feed) this.#feed(message);
-    else if (!this.#isStarting && this.#answer(message)) return;
-    else {
+    else if (this.#isStarting || !this.#answer(message)) {
       this.#waiting.push(message);
       this.#startSoon(0);
     }

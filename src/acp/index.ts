@@ -1,9 +1,11 @@
 // The door of the ACP room. Nothing here loads the SDK until `createAgent` is asked for through `loadAgent`.
+import type * as agent from "./agent.js";
+
 export type { AgentOptions, PromisedSession } from "./agent.js";
 export { Front, type FrontOptions } from "./front.js";
 export type { McpStatus, ToolSummary } from "./mcp-status.js";
 
 /** The agent itself, loaded on first use: it brings the SDK with it, which `initialize` must not wait for. */
-export async function loadAgent(): Promise<typeof import("./agent.js")> {
+export async function loadAgent(): Promise<typeof agent> {
   return await import("./agent.js");
 }

@@ -21,14 +21,24 @@ test("a server as the protocol writes it is taken as it is", () => {
 });
 
 test("missing args, env and headers, env as a map and an explicit stdio type are repaired", () => {
-  expect(read([{ name: "a", command: "npx" }]).servers).toEqual([{ kind: "stdio", name: "a", command: "npx", args: [], env: {} }]);
-  expect(read([{ type: "stdio", name: "a", command: "x", env: { A: "1" } }]).servers[0]).toMatchObject({ env: { A: "1" } });
+  expect(read([{ name: "a", command: "npx" }]).servers).toEqual([
+    { kind: "stdio", name: "a", command: "npx", args: [], env: {} },
+  ]);
+  expect(read([{ type: "stdio", name: "a", command: "x", env: { A: "1" } }]).servers[0]).toMatchObject({
+    env: { A: "1" },
+  });
   expect(read([{ name: "a", url: "https://x.test" }]).servers[0]).toMatchObject({ kind: "http", headers: {} });
   expect(read(undefined).servers).toEqual([]);
 });
 
 test("an entry that cannot be used is named with its reason and costs the others nothing", () => {
-  const { servers, rejected } = read([{ name: "good", command: "x" }, { name: "bad" }, 7, { command: "x" }, { name: "w", type: "carrier-pigeon" }]);
+  const { servers, rejected } = read([
+    { name: "good", command: "x" },
+    { name: "bad" },
+    7,
+    { command: "x" },
+    { name: "w", type: "carrier-pigeon" },
+  ]);
   expect(servers.map((server) => server.name)).toEqual(["good"]);
   expect(rejected).toEqual([
     { name: "bad", reason: "a stdio server needs a command" },

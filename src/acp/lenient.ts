@@ -10,12 +10,15 @@ export interface SessionRequest {
   readonly rejected: readonly RejectedServer[];
 }
 
-export type ReadSession = { readonly ok: true; readonly request: SessionRequest } | { readonly ok: false; readonly reason: string };
+export type ReadSession =
+  | { readonly ok: true; readonly request: SessionRequest }
+  | { readonly ok: false; readonly reason: string };
 
 export function readSessionRequest(params: unknown): ReadSession {
   if (!isJsonObject(params)) return { ok: false, reason: "params must be an object" };
   const cwd = params["cwd"];
-  if (typeof cwd !== "string") return { ok: false, reason: "cwd is missing: send the absolute path of the session's directory" };
+  if (typeof cwd !== "string")
+    return { ok: false, reason: "cwd is missing: send the absolute path of the session's directory" };
   if (!isAbsolute(cwd)) return { ok: false, reason: `cwd must be an absolute path, got "${cwd}"` };
   const raw = params["mcpServers"] ?? [];
   if (!Array.isArray(raw)) return { ok: false, reason: "mcpServers must be an array" };
@@ -26,7 +29,8 @@ export function readSessionRequest(params: unknown): ReadSession {
     if ("reason" in read) rejected.push(read);
     else {
       const earlier = servers.get(read.name);
-      if (earlier) rejected.push({ name: read.name, reason: "another server of the same name follows: the last one counts" });
+      if (earlier)
+        rejected.push({ name: read.name, reason: "another server of the same name follows: the last one counts" });
       servers.set(read.name, read);
     }
   }
@@ -55,7 +59,9 @@ function readServer(raw: JsonValue, index: number): ServerSpec | RejectedServer 
 function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {
   const command = raw["command"];
   if (typeof command !== "string" || command === "") return { name, reason: "a stdio server needs a command" };
-  const args = Array.isArray(raw["args"]) ? raw["args"].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg))) : [];
+  const args = Array.isArray(raw["args"])
+    ? raw["args"].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg)))
+    : [];
   const cwd = readCwd(raw["_meta"]);
   return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...(cwd === undefined ? {} : { cwd }) };
 }
@@ -73,10 +79,15 @@ function readPairs(raw: JsonValue | undefined): Record<string, string> {
   if (Array.isArray(raw)) {
     for (const pair of raw) {
       if (!isJsonObject(pair) || typeof pair["name"] !== "string") continue;
-      pairs.push([pair["name"], String(pair["value"] ?? "")]);
+      pairs.push([pair["name"], valueText(pair["value"])]);
     }
   } else if (isJsonObject(raw)) {
-    for (const [key, value] of Object.entries(raw)) pairs.push([key, String(value ?? "")]);
+    for (const [key, value] of Object.entries(raw)) pairs.push([key, valueText(value)]);
   }
   return Object.fromEntries(pairs);
+}
+
+function valueText(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -71,7 +71,12 @@ function endUpdate(toolCallId: string, outcome: ToolOutcome): acp.SessionUpdate 
     case "failed": {
       const { content, structured } = outcome;
       const status = outcome.kind === "done" ? "completed" : "failed";
-      return { ...base, status, content: toolContent(content), ...(structured === undefined ? {} : { rawOutput: structured }) };
+      return {
+        ...base,
+        status,
+        content: toolContent(content),
+        ...(structured === undefined ? {} : { rawOutput: structured }),
+      };
     }
     case "refused":
       return { ...base, status: "failed", content: toolContent([text(`Refused: ${outcome.reason}`)]) };
@@ -116,7 +121,16 @@ function serverUpdates(status: ServerStatus, client: ClientAbilities): acp.Sessi
   if (status.state === "failed" && !client.notices) {
     const content = toolContent([text(status.hint === undefined ? failure : `${failure}\n${status.hint}`)]);
     const toolCallId = `server-${status.name}`;
-    return [{ sessionUpdate: "tool_call", toolCallId, title: `${status.name}: not connected`, kind: "other", status: "failed", content }];
+    return [
+      {
+        sessionUpdate: "tool_call",
+        toolCallId,
+        title: `${status.name}: not connected`,
+        kind: "other",
+        status: "failed",
+        content,
+      },
+    ];
   }
   if (!client.notices) return [];
   switch (status.state) {

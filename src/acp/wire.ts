@@ -41,7 +41,10 @@ export class Wire {
   #receive(lines: readonly Line[]): void {
     for (const line of lines) {
       if (line.kind === "oversize") {
-        this.#refuse(-32600, `Invalid request: a message of ${line.bytes} bytes is over the limit of ${LIMITS.acpMaxLineBytes}`);
+        this.#refuse(
+          -32600,
+          `Invalid request: a message of ${line.bytes} bytes is over the limit of ${LIMITS.acpMaxLineBytes}`,
+        );
         continue;
       }
       const parsed = parseJson(line.text);

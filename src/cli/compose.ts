@@ -26,6 +26,7 @@ export function compose(options: ComposeOptions = {}): Composed {
 function chooseLog(fallback: LogLevel): Log {
   const wanted = LOG_LEVELS.find((level) => level === process.env["TENON_LOG"]) ?? fallback;
   const path = process.env["TENON_LOG_FILE"];
-  const write = path ? nodeWorld().files.openAppend(path).write : (line: string) => process.stderr.write(line);
+  const file = path ? nodeWorld().files.openAppend(path) : undefined;
+  const write = (line: string) => (file ? file.write(line) : process.stderr.write(line));
   return createLog({ level: wanted, now: () => Date.now(), write });
 }

@@ -1,3 +1,3 @@
 // The door of the configuration room.
-export { type McpConfig, parseMcpConfig } from "./mcp-config.js";
-export { type Paths, tenonPaths } from "./paths.js";
+export { parseMcpConfig } from "./mcp-config.js";
+export { tenonPaths } from "./paths.js";

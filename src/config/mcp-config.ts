@@ -3,7 +3,7 @@ import { TenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.js";
 import type { ServerSpec } from "../mcp/index.js";
 
-export interface McpConfig {
+interface McpConfig {
   readonly servers: readonly ServerSpec[];
   /** One sentence each: file, entry, and what was expected there. */
   readonly problems: readonly string[];

@@ -37,7 +37,13 @@ export async function* streamAnswer(
           break;
         case "finish": {
           const { reason, usage, providerData } = event;
-          return { text, toolCalls, finish: reason, ...(usage ? { usage } : {}), ...(providerData ? { providerData } : {}) };
+          return {
+            text,
+            toolCalls,
+            finish: reason,
+            ...(usage ? { usage } : {}),
+            ...(providerData ? { providerData } : {}),
+          };
         }
       }
       if (signal.aborted) return { text, toolCalls: [], finish: "interrupted" };

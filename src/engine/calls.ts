@@ -14,13 +14,20 @@ export interface CallBatch {
   nextCallId(): string;
 }
 
-export async function* runCalls(batch: CallBatch, signal: AbortSignal): AsyncGenerator<TurnEvent, ModelToolResult[], void> {
+export async function* runCalls(
+  batch: CallBatch,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, ModelToolResult[], void> {
   const results: ModelToolResult[] = [];
   for (const call of batch.calls) results.push(yield* runOne(batch, call, signal));
   return results;
 }
 
-async function* runOne(batch: CallBatch, call: ModelToolCall, signal: AbortSignal): AsyncGenerator<TurnEvent, ModelToolResult, void> {
+async function* runOne(
+  batch: CallBatch,
+  call: ModelToolCall,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, ModelToolResult, void> {
   const toolCallId = batch.nextCallId();
   const prepared = prepareCall({ toolCallId, name: call.name, argumentsJson: call.argumentsJson }, batch.catalog);
   const tool = prepared.entry?.tool;

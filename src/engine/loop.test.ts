@@ -32,15 +32,25 @@ const says = (...events: ModelEvent[]): Script =>
 const stop: ModelEvent = { kind: "finish", reason: "stop", usage: { inputTokens: 1, outputTokens: 2 } };
 const calls = (...names: string[]): Script =>
   says(
-    ...names.map((name, index): ModelEvent => ({ kind: "tool_call", call: { callId: `c${index}`, name, argumentsJson: "{}" } })),
+    ...names.map(
+      (name, index): ModelEvent => ({ kind: "tool_call", call: { callId: `c${index}`, name, argumentsJson: "{}" } }),
+    ),
     { kind: "finish", reason: "tool_calls" },
   );
 
 function source(call: ToolSource["call"]): ToolSource {
-  return { name: "s", origin: "client", tools: new Cell([{ name: "t", description: "", inputSchema: { type: "object" } }]), call };
+  return {
+    name: "s",
+    origin: "client",
+    tools: new Cell([{ name: "t", description: "", inputSchema: { type: "object" } }]),
+    call,
+  };
 }
 
-async function run(model: Model, options: { call?: ToolSource["call"]; signal?: AbortSignal; transcript?: Transcript } = {}) {
+async function run(
+  model: Model,
+  options: { call?: ToolSource["call"]; signal?: AbortSignal; transcript?: Transcript } = {},
+) {
   const transcript = options.transcript ?? new Transcript();
   transcript.addUser([text("go")]);
   const sources = [source(options.call ?? (async () => ({ kind: "done", content: [text("ok")] })))];
@@ -68,14 +78,18 @@ function expectValid(messages: readonly ModelMessage[]): void {
   messages.forEach((message, index) => {
     const next = messages[index + 1];
     if (message.role === "assistant" && message.toolCalls.length > 0) {
-      expect(next?.role === "tool" && next.results.map((result) => result.callId)).toEqual(message.toolCalls.map((call) => call.callId));
+      expect(next?.role === "tool" && next.results.map((result) => result.callId)).toEqual(
+        message.toolCalls.map((call) => call.callId),
+      );
     }
     if (message.role === "assistant" && message.toolCalls.length === 0) expect(message.text).not.toBe("");
   });
 }
 
 test("text streams out and the turn ends with the model", async () => {
-  const { end, events, transcript } = await run(scripted(says({ kind: "text", text: "Hel" }, { kind: "text", text: "lo" }, stop)));
+  const { end, events, transcript } = await run(
+    scripted(says({ kind: "text", text: "Hel" }, { kind: "text", text: "lo" }, stop)),
+  );
   expect(end).toEqual({ stopReason: "end_turn", usage: { inputTokens: 1, outputTokens: 2 } });
   expect(events.map((event) => event.kind)).toEqual(["text", "text", "usage"]);
   expect(transcript.messages.at(-1)).toEqual({ role: "assistant", text: "Hello", toolCalls: [] });
@@ -92,7 +106,11 @@ test("results reach the model in its own order, one per call", async () => {
     ["c2", false],
   ]);
   expect(events.filter((event) => event.kind === "call_ended")).toHaveLength(3);
-  expect(events.flatMap((event) => (event.kind === "call_started" ? [event.toolCallId] : []))).toEqual(["1-1", "1-2", "1-3"]);
+  expect(events.flatMap((event) => (event.kind === "call_started" ? [event.toolCallId] : []))).toEqual([
+    "1-1",
+    "1-2",
+    "1-3",
+  ]);
   expectValid(transcript.messages);
 });
 
@@ -103,7 +121,14 @@ test("progress comes out while the call still runs", async () => {
       return { kind: "done", content: [] };
     },
   });
-  expect(events.map((event) => event.kind)).toEqual(["call_started", "call_running", "call_progress", "call_ended", "text", "usage"]);
+  expect(events.map((event) => event.kind)).toEqual([
+    "call_started",
+    "call_running",
+    "call_progress",
+    "call_ended",
+    "text",
+    "usage",
+  ]);
 });
 
 test.each([

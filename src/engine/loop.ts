@@ -1,5 +1,6 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
 import { unreachable } from "../base/brand.js";
+import { toTenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { Model, ModelTool, ModelUsage } from "../models/index.js";
 import type { Catalog } from "../tools/index.js";
@@ -33,7 +34,11 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     if (signal.aborted) return { stopReason: "cancelled", usage };
     const catalog = turn.catalog();
     const tools = catalog.tools.map((tool) => modelTool(tool));
-    const answer = yield* streamAnswer(turn.model, { system: turn.system, messages: transcript.messages, tools }, signal);
+    const answer = yield* streamAnswer(
+      turn.model,
+      { system: turn.system, messages: transcript.messages, tools },
+      signal,
+    );
     if (answer.usage) {
       usage = addUsage(usage, answer.usage);
       yield { kind: "usage", usage: answer.usage };
@@ -51,7 +56,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
 }
 
 function stopReasonOf(answer: Answer): StopReason {
-  if (answer.error !== undefined) throw answer.error;
+  if (answer.error !== undefined) throw toTenonError(answer.error);
   switch (answer.finish) {
     case "interrupted":
       return "cancelled";

@@ -69,7 +69,10 @@ export async function callTool(client: Client, world: World, call: Call): Promis
 function failureOf(thrown: unknown, where: string): CallOutcome {
   const code = typeof thrown === "object" && thrown !== null && "code" in thrown ? thrown.code : undefined;
   if (typeof code === "number") {
-    return { kind: "failed", error: new TenonError("mcp.call_failed", `${where}: ${messageOf(thrown)}`, { cause: thrown }) };
+    return {
+      kind: "failed",
+      error: new TenonError("mcp.call_failed", `${where}: ${messageOf(thrown)}`, { cause: thrown }),
+    };
   }
   const text = `${where}: the connection ended during the call (${messageOf(thrown)}); whether it took effect is unknown`;
   return { kind: "unknown", error: new TenonError("mcp.connection_lost", text, { cause: thrown }) };

@@ -68,7 +68,10 @@ export class McpConnection implements AsyncDisposable {
     const state = this.#state.value;
     if (state.kind !== "ready" || !this.#client) {
       const why = state.kind === "failed" ? state.error.message : `it is ${state.kind}`;
-      return { kind: "failed", error: new TenonError("mcp.not_ready", `server "${this.spec.name}" is not connected: ${why}`) };
+      return {
+        kind: "failed",
+        error: new TenonError("mcp.not_ready", `server "${this.spec.name}" is not connected: ${why}`),
+      };
     }
     return await callTool(this.#client, this.#world, { tool, args, server: this.spec.name, ...options });
   }
@@ -88,9 +91,11 @@ export class McpConnection implements AsyncDisposable {
       const transport = await this.#openTransport();
       const client = await this.#createClient();
       this.#client = client;
-      const ready = client.connect(transport, { timeout: LIMITS.connectTimeoutMs * 2, signal: deadline.signal }).then(async () => {
-        this.#tools.set(await this.#list(client, deadline.signal));
-      });
+      const ready = client
+        .connect(transport, { timeout: LIMITS.connectTimeoutMs * 2, signal: deadline.signal })
+        .then(async () => {
+          this.#tools.set(await this.#list(client, deadline.signal));
+        });
       await orAborted(ready, deadline.signal);
       client.onclose = () => this.#lost();
       const server = client.getServerVersion() ?? { name: this.spec.name, version: "?" };
@@ -123,7 +128,8 @@ export class McpConnection implements AsyncDisposable {
     const client = new sdk.Client({ ...info }, { capabilities: { roots: {} } });
     client.setRequestHandler("roots/list", () => ({ roots: [{ uri: pathToFileURL(cwd).href, name: "session" }] }));
     client.setNotificationHandler("notifications/tools/list_changed", () => this.#relist(client));
-    client.onerror = (error) => this.#world.log.debug("mcp.transport_error", { server: this.spec.name, error: error.message });
+    client.onerror = (error) =>
+      this.#world.log.debug("mcp.transport_error", { server: this.spec.name, error: error.message });
     return client;
   }
 

@@ -17,7 +17,11 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   let cursor: string | undefined;
   for (let page = 1; ; page++) {
     const params = cursor === undefined ? {} : { cursor };
-    const result = await requestRaw(client, { method: "tools/list", params }, { signal, timeout: LIMITS.connectTimeoutMs * 2 });
+    const result = await requestRaw(
+      client,
+      { method: "tools/list", params },
+      { signal, timeout: LIMITS.connectTimeoutMs * 2 },
+    );
     const listed = Array.isArray(result["tools"]) ? result["tools"] : [];
     for (const raw of listed) {
       const read = readTool(raw);

@@ -65,7 +65,8 @@ export function readContent(raw: JsonValue | undefined): ContentBlock[] {
 }
 
 function readBlock(raw: JsonValue): ContentBlock {
-  const unknown: ContentBlock = { type: "unknown", kind: isJsonObject(raw) ? String(raw["type"]) : typeof raw, raw };
+  const kind = isJsonObject(raw) ? (stringField(raw, "type") ?? "without a type") : typeof raw;
+  const unknown: ContentBlock = { type: "unknown", kind, raw };
   if (!isJsonObject(raw)) return unknown;
   switch (raw["type"]) {
     case "text": {
@@ -104,7 +105,11 @@ function readResource(raw: JsonObject): ContentBlock | undefined {
 function readLink(raw: JsonObject): ContentBlock | undefined {
   const uri = stringField(raw, "uri");
   if (uri === undefined) return undefined;
-  const optional = { title: stringField(raw, "title"), description: stringField(raw, "description"), mimeType: stringField(raw, "mimeType") };
+  const optional = {
+    title: stringField(raw, "title"),
+    description: stringField(raw, "description"),
+    mimeType: stringField(raw, "mimeType"),
+  };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return { type: "resource_link", uri, name: stringField(raw, "name") ?? uri, ...given };
 }

@@ -10,7 +10,13 @@ import type { ToolOutcome } from "../tools/index.js";
 export type JournalEntry =
   | { readonly kind: "prompt"; readonly turn: number; readonly content: readonly ContentBlock[] }
   | { readonly kind: "text" | "thought"; readonly text: string }
-  | { readonly kind: "call"; readonly toolCallId: string; readonly tool: string; readonly label: string; readonly arguments: JsonObject }
+  | {
+      readonly kind: "call";
+      readonly toolCallId: string;
+      readonly tool: string;
+      readonly label: string;
+      readonly arguments: JsonObject;
+    }
   | { readonly kind: "intent"; readonly toolCallId: string; readonly definitionHash: string }
   | { readonly kind: "outcome"; readonly toolCallId: string; readonly outcome: ToolOutcome }
   | { readonly kind: "end"; readonly turn: number; readonly stopReason: StopReason }

@@ -30,7 +30,12 @@ export class SessionServers {
 
   constructor(options: SessionServersOptions) {
     this.#world = options.world;
-    this.#rejected = options.rejected.map(({ name, reason }) => ({ name, state: "failed", toolCount: 0, error: reason }));
+    this.#rejected = options.rejected.map(({ name, reason }) => ({
+      name,
+      state: "failed",
+      toolCount: 0,
+      error: reason,
+    }));
     this.#connections = options.specs.map((spec) => {
       const connection = new McpConnection(spec, options);
       connection.state.subscribe(() => options.onStatus(statusOf(connection)));
@@ -71,7 +76,13 @@ function statusOf(connection: McpConnection): ServerStatus {
     case "ready":
       return { ...base, state: "ready", connectMs: state.connectMs };
     case "failed":
-      return { ...base, state: "failed", error: state.error.message, hint: state.error.hint, connectMs: state.connectMs };
+      return {
+        ...base,
+        state: "failed",
+        error: state.error.message,
+        hint: state.error.hint,
+        connectMs: state.connectMs,
+      };
     default:
       return unreachable(state);
   }

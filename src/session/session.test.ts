@@ -51,7 +51,8 @@ test("the journal holds an event before a reader gets it, and never a server's e
   const late: string[] = [];
   const reading = (async () => {
     for await (const event of session.events()) {
-      if (event.kind === "turn" && event.event.kind === "call_ended" && !journal().includes('"outcome"')) late.push("outcome");
+      if (event.kind === "turn" && event.event.kind === "call_ended" && !journal().includes('"outcome"'))
+        late.push("outcome");
       if (event.kind === "turn_ended" && !journal().includes('"end"')) late.push("end");
     }
   })();
@@ -109,7 +110,9 @@ test("closing during a turn ends it as cancelled and its readers with it", async
     world,
     model(async function* (_, signal) {
       yield { kind: "text", text: "a" };
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+      );
       yield finish;
     }),
   ).createSession({ cwd: "/project" });
@@ -155,7 +158,9 @@ test("a disk that cannot be written costs the journal, not the session", async (
 
 test("a relative directory and an unknown session are errors with a code", async () => {
   const host = hostWith(fakeWorld(), greeting);
-  expect(() => host.createSession({ cwd: "here" })).toThrow(expect.objectContaining({ code: "session.invalid_request" }));
+  expect(() => host.createSession({ cwd: "here" })).toThrow(
+    expect.objectContaining({ code: "session.invalid_request" }),
+  );
   expect(() => host.get("nobody")).toThrow(expect.objectContaining({ code: "session.not_found" }));
   await host.close();
 });

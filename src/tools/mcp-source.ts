@@ -1,6 +1,7 @@
 // An MCP connection as a source of tools.
-import { text } from "../base/content.js";
+
 import { unreachable } from "../base/brand.js";
+import { text } from "../base/content.js";
 import type { CallOutcome, McpConnection } from "../mcp/index.js";
 import type { ToolSource } from "./source.js";
 import type { ToolOrigin, ToolOutcome } from "./tool.js";

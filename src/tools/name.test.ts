@@ -23,7 +23,11 @@ test("a long name is cut to 64 and stays distinct from its neighbours", () => {
 });
 
 test("any two different pairs get different valid names", () => {
-  const part = fc.oneof(fc.string(), fc.stringMatching(/^[_a-b]{0,6}$/), fc.string({ unit: "grapheme", maxLength: 90 }));
+  const part = fc.oneof(
+    fc.string(),
+    fc.stringMatching(/^[_a-b]{0,6}$/),
+    fc.string({ unit: "grapheme", maxLength: 90 }),
+  );
   fc.assert(
     fc.property(part, part, part, part, (serverA, toolA, serverB, toolB) => {
       const a = mcpToolId(serverA, toolA);

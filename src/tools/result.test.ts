@@ -28,7 +28,8 @@ test("failed, refused, cancelled and unknown outcomes are errors that say what h
 });
 
 test("an image over the limit becomes a placeholder, a smaller one is passed on", () => {
-  const image = (bytes: number) => ({ type: "image", data: "A".repeat(Math.ceil(bytes / 3) * 4), mimeType: "image/png" }) as const;
+  const image = (bytes: number) =>
+    ({ type: "image", data: "A".repeat(Math.ceil(bytes / 3) * 4), mimeType: "image/png" }) as const;
   const small = image(1_000);
   expect(toModelResult({ kind: "done", content: [small] }).content).toEqual([small]);
   const [placeholder] = toModelResult({ kind: "done", content: [image(4_000_000)] }).content;
@@ -48,10 +49,14 @@ test("clipping keeps head and tail, names the size, and leaves short text alone"
   expect(clipped).toContain("line 4999");
   expect(clipped).toContain("5000 lines");
   fc.assert(
-    fc.property(fc.string({ unit: "grapheme", maxLength: 300 }), fc.integer({ min: 0, max: 400 }), (whole, maxBytes) => {
-      const kept = clip(whole, maxBytes);
-      if (Buffer.byteLength(whole) <= maxBytes) expect(kept).toBe(whole);
-      else expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(maxBytes + 120);
-    }),
+    fc.property(
+      fc.string({ unit: "grapheme", maxLength: 300 }),
+      fc.integer({ min: 0, max: 400 }),
+      (whole, maxBytes) => {
+        const kept = clip(whole, maxBytes);
+        if (Buffer.byteLength(whole) <= maxBytes) expect(kept).toBe(whole);
+        else expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(maxBytes + 120);
+      },
+    ),
   );
 });

@@ -17,7 +17,10 @@ export interface CallJournal {
 }
 
 export interface RunPorts {
-  approve(request: { toolCallId: string; tool: CatalogTool; arguments: JsonObject }, signal: AbortSignal): Promise<Approval>;
+  approve(
+    request: { toolCallId: string; tool: CatalogTool; arguments: JsonObject },
+    signal: AbortSignal,
+  ): Promise<Approval>;
   readonly journal: CallJournal;
   /** Approved and about to be sent. */
   onRunning(): void;

@@ -8,7 +8,8 @@ import { endTree } from "../base/process.js";
 import { nodeWorld } from "./node.js";
 
 const world = nodeWorld();
-const shell = (script: string) => world.spawn({ command: "/bin/sh", args: ["-c", script], env: { PATH: "/usr/bin:/bin" }, cwd: "/" });
+const shell = (script: string) =>
+  world.spawn({ command: "/bin/sh", args: ["-c", script], env: { PATH: "/usr/bin:/bin" }, cwd: "/" });
 
 test("a command that does not exist settles as not started instead of throwing", async () => {
   const child = world.spawn({ command: "/no/such/command", args: [], env: {}, cwd: "/" });

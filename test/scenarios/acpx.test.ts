@@ -10,9 +10,23 @@ import { scenario } from "./scenario.js";
 async function acpx(home: TemporaryFolder, approval: "--approve-all" | "--deny-all", prompt: string) {
   const config = join(home.path, "mcp.json");
   const everything = peerFile("@modelcontextprotocol/server-everything", "dist/index.js");
-  writeFileSync(config, JSON.stringify({ mcpServers: [{ name: "everything", command: process.execPath, args: [everything] }] }));
+  writeFileSync(
+    config,
+    JSON.stringify({ mcpServers: [{ name: "everything", command: process.execPath, args: [everything] }] }),
+  );
   const agent = `${agentNode()} ${TENON} acp`;
-  const args = [peerFile("acpx", "dist/cli.js"), "--mcp-config", config, approval, "--format", "json", "--agent", agent, "exec", prompt];
+  const args = [
+    peerFile("acpx", "dist/cli.js"),
+    "--mcp-config",
+    config,
+    approval,
+    "--format",
+    "json",
+    "--agent",
+    agent,
+    "exec",
+    prompt,
+  ];
   return await runCommand(node24(), args, { env: cleanEnv(home.path, { HOME: home.path }), cwd: home.path });
 }
 

@@ -6,27 +6,34 @@ import { scenario } from "./scenario.js";
 
 const hung = () => scriptedAcpServer("hung", { steps: { initialize: [{ do: "never" }] } });
 const good = (name = "good") => scriptedAcpServer(name, { tools: [echoTool()] });
-const failing = () => scriptedAcpServer("failing", { steps: { start: [{ do: "crash", exitCode: 3, stderr: "no database at port 5432" }] } });
+const failing = () =>
+  scriptedAcpServer("failing", {
+    steps: { start: [{ do: "crash", exitCode: 3, stderr: "no database at port 5432" }] },
+  });
 const missing = { name: "missing", command: "/nowhere/no-such-server", args: [], env: [] };
 
-scenario(["S3", "A2", "A6"], "with a hung, a failing and a good server the good tool works in the first turn", async () => {
-  using home = new TemporaryFolder();
-  await using client = await startTenon(home);
-  await client.initialize();
-  const before = performance.now();
-  const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [hung(), failing(), missing, good()] });
-  expect(performance.now() - before).toBeLessThan(2_000); // the figure is bench/start's; this only shows that nobody is waited for
-  const { stopReason } = await client.prompt(sessionId, "please echo still here");
-  expect(stopReason).toBe("end_turn");
-  expect(client.text(sessionId)).toContain("still here");
+scenario(
+  ["S3", "A2", "A6"],
+  "with a hung, a failing and a good server the good tool works in the first turn",
+  async () => {
+    using home = new TemporaryFolder();
+    await using client = await startTenon(home);
+    await client.initialize();
+    const before = performance.now();
+    const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [hung(), failing(), missing, good()] });
+    expect(performance.now() - before).toBeLessThan(2_000); // the figure is bench/start's; this only shows that nobody is waited for
+    const { stopReason } = await client.prompt(sessionId, "please echo still here");
+    expect(stopReason).toBe("end_turn");
+    expect(client.text(sessionId)).toContain("still here");
 
-  const notices = client.updates(sessionId).filter((update) => update.sessionUpdate === "notice");
-  const errors = notices.filter((notice) => notice.severity === "error").map((notice) => notice.title);
-  expect(errors).toHaveLength(2);
-  expect(errors.join("\n")).toContain("no database at port 5432");
-  expect(errors.join("\n")).toContain("/nowhere/no-such-server");
-  expect(client.stderr()).toContain("no database at port 5432");
-});
+    const notices = client.updates(sessionId).filter((update) => update.sessionUpdate === "notice");
+    const errors = notices.filter((notice) => notice.severity === "error").map((notice) => notice.title);
+    expect(errors).toHaveLength(2);
+    expect(errors.join("\n")).toContain("no database at port 5432");
+    expect(errors.join("\n")).toContain("/nowhere/no-such-server");
+    expect(client.stderr()).toContain("no database at port 5432");
+  },
+);
 
 scenario(["A6"], "a client that shows no notices gets a failed call with the cause instead", async () => {
   using home = new TemporaryFolder();
@@ -52,7 +59,10 @@ scenario(["A6"], "an entry that cannot be read is told and costs the session not
   );
   const answer: { result: { sessionId: string } } = JSON.parse(await client.nextLine((line) => line.includes('"raw"')));
   const { sessionId } = answer.result;
-  await client.waitForUpdate(sessionId, (update) => update.sessionUpdate === "notice" && update.title.includes("pigeon"));
+  await client.waitForUpdate(
+    sessionId,
+    (update) => update.sessionUpdate === "notice" && update.title.includes("pigeon"),
+  );
   await client.prompt(sessionId, "please echo whole");
   expect(client.text(sessionId)).toContain("whole");
 });
@@ -61,7 +71,11 @@ scenario(["A6"], "a server that writes garbage and lists a broken tool keeps its
   using home = new TemporaryFolder();
   await using client = await startTenon(home);
   await client.initialize();
-  const server = scriptedAcpServer("messy", { tools: [echoTool()], rawTools: Object.values(BAD_TOOLS), garbageBetween: "debug: not a message" });
+  const server = scriptedAcpServer("messy", {
+    tools: [echoTool()],
+    rawTools: Object.values(BAD_TOOLS),
+    garbageBetween: "debug: not a message",
+  });
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
   await client.prompt(sessionId, "please echo through the noise");
   expect(client.text(sessionId)).toContain("through the noise");
@@ -73,7 +87,9 @@ scenario(["D10"], "a server that dies during a call ends that call as unknown, a
   await using client = await startTenon(home);
   await client.initialize();
   const server = scriptedAcpServer("fragile", {
-    tools: [{ name: "explode", description: "Explodes", steps: [{ do: "crash", exitCode: 9 }], reply: { kind: "echo" } }],
+    tools: [
+      { name: "explode", description: "Explodes", steps: [{ do: "crash", exitCode: 9 }], reply: { kind: "echo" } },
+    ],
   });
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
   const { stopReason } = await client.prompt(sessionId, "explode");

@@ -8,7 +8,9 @@ import { agentNode, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
 
-const GREETER: Behaviour = { tools: [{ name: "greet", description: "Greets the person", reply: { kind: "text", text: "good morning" } }] };
+const GREETER: Behaviour = {
+  tools: [{ name: "greet", description: "Greets the person", reply: { kind: "text", text: "good morning" } }],
+};
 
 function configFile(home: TemporaryFolder, servers: Record<string, unknown>): string {
   const path = join(home.path, "servers.json");
@@ -16,9 +18,17 @@ function configFile(home: TemporaryFolder, servers: Record<string, unknown>): st
   return path;
 }
 
-async function chat(home: TemporaryFolder, args: string[], extra: { input?: string; env?: Record<string, string> } = {}): Promise<CommandResult> {
+async function chat(
+  home: TemporaryFolder,
+  args: string[],
+  extra: { input?: string; env?: Record<string, string> } = {},
+): Promise<CommandResult> {
   const { input = "", env = {} } = extra;
-  return await runCommand(agentNode(), [TENON, "chat", ...args], { env: cleanEnv(home.path, env), cwd: home.path, input });
+  return await runCommand(agentNode(), [TENON, "chat", ...args], {
+    env: cleanEnv(home.path, env),
+    cwd: home.path,
+    input,
+  });
 }
 
 scenario(["S10", "S11"], "-p answers once with the configured server and exits 0", async () => {
@@ -30,14 +40,18 @@ scenario(["S10", "S11"], "-p answers once with the configured server and exits 0
   expect(code).toBe(0);
 });
 
-scenario(["S10"], "without --yes nobody can be asked: the call is refused, said so, and the exit code is 5", async () => {
-  using home = new TemporaryFolder();
-  const config = configFile(home, { greeter: scriptedServer(GREETER) });
-  const { code, stdout, stderr } = await chat(home, ["-p", "greet me", "--mcp-config", config]);
-  expect(code).toBe(5);
-  expect(stderr).toContain("--yes");
-  expect(stdout).not.toContain("good morning");
-});
+scenario(
+  ["S10"],
+  "without --yes nobody can be asked: the call is refused, said so, and the exit code is 5",
+  async () => {
+    using home = new TemporaryFolder();
+    const config = configFile(home, { greeter: scriptedServer(GREETER) });
+    const { code, stdout, stderr } = await chat(home, ["-p", "greet me", "--mcp-config", config]);
+    expect(code).toBe(5);
+    expect(stderr).toContain("--yes");
+    expect(stdout).not.toContain("good morning");
+  },
+);
 
 scenario(["S10", "S11"], "a model that fails is told with what to do, and the exit code is 1", async () => {
   using home = new TemporaryFolder();
@@ -78,7 +92,9 @@ scenario(["S11"], "--model reaches a provider, --json prints the updates as NDJS
 scenario(["S11"], "a bad entry in --mcp-config is told and the good one works; stdin lines are prompts", async () => {
   using home = new TemporaryFolder();
   const config = configFile(home, { greeter: scriptedServer(GREETER), broken: { args: ["x"] } });
-  const { code, stdout, stderr } = await chat(home, ["--mcp-config", config, "--yes"], { input: "greet me\n/mcp\n/tools\n" });
+  const { code, stdout, stderr } = await chat(home, ["--mcp-config", config, "--yes"], {
+    input: "greet me\n/mcp\n/tools\n",
+  });
   expect(stderr).toContain('"broken"');
   expect(stdout).toContain("good morning");
   expect(stdout + stderr).toContain("mcp__greeter__greet");

@@ -15,7 +15,10 @@ scenario(["S12"], "every step of a turn is on disk before the client reads it, a
   await client.prompt(sessionId, "please echo for the record");
   const file = join(home.path, "state", "sessions", `${sessionId}.ndjson`);
   const text = readFileSync(file, "utf8");
-  const records: Record<string, unknown>[] = text.trim().split("\n").map((line) => JSON.parse(line));
+  const records: Record<string, unknown>[] = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   expect(records[0]).toMatchObject({ v: 1, id: sessionId, cwd: home.path });
   expect(records.slice(1).map((record) => record["seq"])).toEqual(records.slice(1).map((_, index) => index + 1));
   const kinds = records.slice(1).map((record) => record["kind"]);

@@ -2,7 +2,14 @@
 import { expect } from "vitest";
 import { createRuntime, nodeWorld, type SessionEvent, type StdioSpec } from "../../src/index.js";
 import { McpConnection } from "../../src/mcp/index.js";
-import { answerText, answerToolCall, type Behaviour, echoTool, fakeProvider, scriptedServer } from "../../src/testing/index.js";
+import {
+  answerText,
+  answerToolCall,
+  type Behaviour,
+  echoTool,
+  fakeProvider,
+  scriptedServer,
+} from "../../src/testing/index.js";
 import { mcpSource, prepareCall, runCall, snapshot } from "../../src/tools/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";
@@ -22,29 +29,36 @@ async function collect(events: AsyncIterable<SessionEvent>): Promise<SessionEven
   return seen;
 }
 
-scenario(["S15", "D2"], "an embedder opens a session with servers, prompts it, reads its events and closes it", async () => {
-  using home = new TemporaryFolder();
-  await using runtime = createRuntime({ world: quietWorld(home) });
-  const session = runtime.createSession({ cwd: home.path, servers: [stdio("s", { tools: [echoTool()] })] });
-  const asked: string[] = [];
-  session.attach({
-    ask: async ({ tool, arguments: args }) => {
-      asked.push(`${tool.label} ${JSON.stringify(args)}`);
-      return "once";
-    },
-  });
-  const reading = collect(session.events());
-  const { stopReason } = await session.prompt("please echo embedded");
-  expect(stopReason).toBe("end_turn");
-  await session.close();
-  const events = await reading;
-  expect(asked).toHaveLength(1);
-  const turn = events.flatMap((event) => (event.kind === "turn" ? [event.event.kind] : []));
-  expect(turn).toEqual(expect.arrayContaining(["call_started", "call_running", "call_ended", "text"]));
-  expect(events.filter((event) => event.kind === "turn_ended")).toMatchObject([{ turn: 1, stopReason: "end_turn" }]);
-  expect(events.flatMap((event) => (event.kind === "server" ? [event.status.state] : []))).toEqual(["ready", "closed"]);
-  await expect(session.prompt("again")).rejects.toMatchObject({ code: "session.closed" });
-});
+scenario(
+  ["S15", "D2"],
+  "an embedder opens a session with servers, prompts it, reads its events and closes it",
+  async () => {
+    using home = new TemporaryFolder();
+    await using runtime = createRuntime({ world: quietWorld(home) });
+    const session = runtime.createSession({ cwd: home.path, servers: [stdio("s", { tools: [echoTool()] })] });
+    const asked: string[] = [];
+    session.attach({
+      ask: async ({ tool, arguments: args }) => {
+        asked.push(`${tool.label} ${JSON.stringify(args)}`);
+        return "once";
+      },
+    });
+    const reading = collect(session.events());
+    const { stopReason } = await session.prompt("please echo embedded");
+    expect(stopReason).toBe("end_turn");
+    await session.close();
+    const events = await reading;
+    expect(asked).toHaveLength(1);
+    const turn = events.flatMap((event) => (event.kind === "turn" ? [event.event.kind] : []));
+    expect(turn).toEqual(expect.arrayContaining(["call_started", "call_running", "call_ended", "text"]));
+    expect(events.filter((event) => event.kind === "turn_ended")).toMatchObject([{ turn: 1, stopReason: "end_turn" }]);
+    expect(events.flatMap((event) => (event.kind === "server" ? [event.status.state] : []))).toEqual([
+      "ready",
+      "closed",
+    ]);
+    await expect(session.prompt("again")).rejects.toMatchObject({ code: "session.closed" });
+  },
+);
 
 scenario(["S15", "S17"], "a session nobody is attached to declines at once and says so", async () => {
   using home = new TemporaryFolder();
@@ -66,8 +80,16 @@ scenario(["D1"], "configure, discover, register, inject and execute are each cal
   await connection.state.until((state) => state.kind === "ready", signal);
   const catalog = snapshot([mcpSource(connection, "client")]);
   expect(catalog.tools.map((tool) => tool.id)).toEqual(["mcp__s__echo"]);
-  const prepared = prepareCall({ toolCallId: "1", name: "mcp__s__echo", argumentsJson: '{"text":"step by step"}' }, catalog);
-  const ports = { approve: async () => ({ kind: "allowed" }) as const, journal: { intent: () => {} }, onRunning: () => {}, onProgress: () => {} };
+  const prepared = prepareCall(
+    { toolCallId: "1", name: "mcp__s__echo", argumentsJson: '{"text":"step by step"}' },
+    catalog,
+  );
+  const ports = {
+    approve: async () => ({ kind: "allowed" }) as const,
+    journal: { intent: () => {} },
+    onRunning: () => {},
+    onProgress: () => {},
+  };
   const outcome = await runCall(prepared, ports, signal);
   expect(outcome.kind).toBe("done");
   expect(JSON.stringify(outcome)).toContain("step by step");

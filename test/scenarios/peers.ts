@@ -1,9 +1,9 @@
 // Where scenarios find what they drive: the built command line, the Node that runs it, and the pinned programs of others.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { node24Path } from "../../scripts/lib/peers.js";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PEERS = join(ROOT, ".cache/peers/node_modules");
 
 /** The built command line, as an editor would start it: `[agentNode(), TENON, "acp"]`. */
 export const TENON: string = join(ROOT, "dist/cli/main.js");
@@ -15,16 +15,16 @@ export function agentNode(): string {
 
 /** A Node 24, for programs that need one. */
 export function node24(): string {
-  return present(join(PEERS, `node-${process.platform}-${process.arch}`, "bin/node"));
+  return present(node24Path());
 }
 
 /** A file of a pinned package, e.g. `peerFile("@modelcontextprotocol/server-everything", "dist/index.js")`. */
 export function peerFile(packageName: string, file: string): string {
-  return present(join(PEERS, packageName, file));
+  const path = join(ROOT, ".cache/peers/node_modules", packageName, file);
+  return present(existsSync(path) ? path : undefined);
 }
 
-function present(path: string): string {
-  if (!existsSync(path))
-    throw new Error(`${path} is missing: run "npm run peers" (npm test and npm run verify do it too)`);
+function present(path: string | undefined): string {
+  if (path === undefined) throw new Error('the peers are missing: run "npm run peers" (npm test does it too)');
   return path;
 }

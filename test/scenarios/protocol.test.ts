@@ -21,16 +21,25 @@ scenario(["S7", "S18"], "each mistake gets its error and the next request is ser
     return parse(await client.nextLine());
   };
   expect((await ask("{not json")).error.code).toBe(-32700);
-  expect(await ask({ id: 1, method: "session/new", params: { cwd: home.path, mcpServers: [] } })).toMatchObject({ id: 1, error: { code: -32600 } });
+  expect(await ask({ id: 1, method: "session/new", params: { cwd: home.path, mcpServers: [] } })).toMatchObject({
+    id: 1,
+    error: { code: -32600 },
+  });
   await client.initialize();
   expect((await ask("[]")).error.code).toBe(-32600);
   expect(await ask({ id: 2, method: "no/such_method", params: {} })).toMatchObject({ id: 2, error: { code: -32601 } });
   const unknown = { sessionId: "nobody", prompt: [{ type: "text", text: "hi" }] };
-  expect(await ask({ id: 3, method: "session/prompt", params: unknown })).toMatchObject({ id: 3, error: { code: -32002 } });
+  expect(await ask({ id: 3, method: "session/prompt", params: unknown })).toMatchObject({
+    id: 3,
+    error: { code: -32002 },
+  });
   const relative = await ask({ id: 4, method: "session/new", params: { cwd: "src", mcpServers: [] } });
   expect(relative).toMatchObject({ id: 4, error: { code: -32602 } });
   expect(relative.error.message).toContain("absolute");
-  expect(await ask({ id: 5, method: "session/prompt", params: { sessionId: 7 } })).toMatchObject({ id: 5, error: { code: -32602 } });
+  expect(await ask({ id: 5, method: "session/prompt", params: { sessionId: 7 } })).toMatchObject({
+    id: 5,
+    error: { code: -32602 },
+  });
   const { sessionId } = await client.newSession({ cwd: home.path });
   expect((await client.prompt(sessionId, "hello")).stopReason).toBe("end_turn");
 });
@@ -39,7 +48,9 @@ scenario(["S7"], "a second prompt while one runs is refused and the first goes o
   using home = new TemporaryFolder();
   await using client = await startTenon(home, { permissions: "wait" });
   await client.initialize();
-  const server = scriptedAcpServer("s", { tools: [{ name: "task", description: "A task", reply: { kind: "text", text: "task done" } }] });
+  const server = scriptedAcpServer("s", {
+    tools: [{ name: "task", description: "A task", reply: { kind: "text", text: "task done" } }],
+  });
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
   const first = client.prompt(sessionId, "task");
   await client.waitForPermissionRequest();

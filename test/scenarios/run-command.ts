@@ -14,7 +14,11 @@ export interface CommandOptions {
   readonly input?: string;
 }
 
-export async function runCommand(command: string, args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions,
+): Promise<CommandResult> {
   const child = spawn(command, [...args], { env: options.env, cwd: options.cwd, stdio: ["pipe", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";

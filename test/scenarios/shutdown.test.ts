@@ -1,6 +1,12 @@
 // However it ends, nothing stays behind: no server, no child of a server.
 import { expect } from "vitest";
-import { type AcpClient, echoTool, leakCheck, type SpawnChildrenStep, scriptedAcpServer } from "../../src/testing/index.js";
+import {
+  type AcpClient,
+  echoTool,
+  leakCheck,
+  type SpawnChildrenStep,
+  scriptedAcpServer,
+} from "../../src/testing/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";
 
@@ -12,10 +18,23 @@ async function openSession(home: TemporaryFolder, marker: string): Promise<{ cli
   await client.initialize();
   const stubborn = { ...children, ignoresSigterm: true };
   const plain = scriptedAcpServer("plain", { tools: [echoTool()], steps: { start: [children] } }, { marker });
-  const deaf = scriptedAcpServer("deaf", { ignoresEof: true, ignoresSigterm: true, steps: { start: [stubborn] } }, { marker });
-  const behindShell = { ...plain, name: "shell", command: "/bin/sh", args: ["-c", '"$0" "$@"; true', plain.command, ...plain.args] };
+  const deaf = scriptedAcpServer(
+    "deaf",
+    { ignoresEof: true, ignoresSigterm: true, steps: { start: [stubborn] } },
+    { marker },
+  );
+  const behindShell = {
+    ...plain,
+    name: "shell",
+    command: "/bin/sh",
+    args: ["-c", '"$0" "$@"; true', plain.command, ...plain.args],
+  };
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [plain, deaf, behindShell] });
-  const isReady = (name: string) => client.waitForUpdate(sessionId, (update) => update.sessionUpdate === "notice" && update.title.includes(`"${name}" is ready`));
+  const isReady = (name: string) =>
+    client.waitForUpdate(
+      sessionId,
+      (update) => update.sessionUpdate === "notice" && update.title.includes(`"${name}" is ready`),
+    );
   await Promise.all([isReady("plain"), isReady("deaf"), isReady("shell")]);
   return { client, sessionId };
 }
@@ -61,7 +80,14 @@ scenario(["S13"], "a signal during a running call leaves nothing either", async 
   const check = await leakCheck({ marker: "mid-call" });
   const client = await startTenon(home);
   await client.initialize();
-  const tools = [{ name: "wait", description: "Waits", steps: [children, { do: "never" as const }], reply: { kind: "echo" as const } }];
+  const tools = [
+    {
+      name: "wait",
+      description: "Waits",
+      steps: [children, { do: "never" as const }],
+      reply: { kind: "echo" as const },
+    },
+  ];
   const server = scriptedAcpServer("busy", { tools }, { marker: "mid-call" });
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
   const answer = client.prompt(sessionId, "wait").catch(() => undefined);

@@ -24,7 +24,11 @@ scenario(["S19", "D10", "S9"], "a prompt calls server-everything's echo and stre
 
   const kinds = client.updates(sessionId).map((update) => update.sessionUpdate);
   const calls = client.updates(sessionId).filter((update) => update.sessionUpdate.startsWith("tool_call"));
-  expect(calls.map((update) => ("status" in update ? update.status : ""))).toEqual(["pending", "in_progress", "completed"]);
+  expect(calls.map((update) => ("status" in update ? update.status : ""))).toEqual([
+    "pending",
+    "in_progress",
+    "completed",
+  ]);
   expect(JSON.stringify(calls.at(-1))).toContain("Echo: hello from the editor");
   expect(kinds.lastIndexOf("agent_message_chunk")).toBeGreaterThan(kinds.lastIndexOf("tool_call_update"));
   expect(client.text(sessionId)).toContain("hello from the editor");
@@ -42,21 +46,29 @@ scenario(["S8"], "the offline model says once per session that it is offline and
   expect(client.text(sessionId)).toMatch(/ANTHROPIC_API_KEY.*--model/s);
 });
 
-scenario(["S9"], "when nothing fits it names the tools, when an argument is missing it names the argument", async () => {
-  using home = new TemporaryFolder();
-  await using client = await startTenon(home);
-  await client.initialize();
-  const inputSchema = { type: "object", properties: { city: { type: "string" }, days: { type: "integer" } }, required: ["city", "days"] } as const;
-  const server = scriptedAcpServer("weather", {
-    tools: [{ name: "forecast", description: "Weather forecast for a city", inputSchema, reply: { kind: "echo" } }],
-  });
-  const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
-  await client.prompt(sessionId, "qwzx");
-  expect(client.text(sessionId)).toContain("forecast");
-  await client.prompt(sessionId, "forecast");
-  expect(client.text(sessionId)).toContain("city");
-  expect(client.permissionRequests).toHaveLength(0);
-});
+scenario(
+  ["S9"],
+  "when nothing fits it names the tools, when an argument is missing it names the argument",
+  async () => {
+    using home = new TemporaryFolder();
+    await using client = await startTenon(home);
+    await client.initialize();
+    const inputSchema = {
+      type: "object",
+      properties: { city: { type: "string" }, days: { type: "integer" } },
+      required: ["city", "days"],
+    } as const;
+    const server = scriptedAcpServer("weather", {
+      tools: [{ name: "forecast", description: "Weather forecast for a city", inputSchema, reply: { kind: "echo" } }],
+    });
+    const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
+    await client.prompt(sessionId, "qwzx");
+    expect(client.text(sessionId)).toContain("forecast");
+    await client.prompt(sessionId, "forecast");
+    expect(client.text(sessionId)).toContain("city");
+    expect(client.permissionRequests).toHaveLength(0);
+  },
+);
 
 scenario(["S17"], "a tool runs only after permission, and a refusal reaches the person and the model", async () => {
   using home = new TemporaryFolder();
@@ -70,7 +82,10 @@ scenario(["S17"], "a tool runs only after permission, and a refusal reaches the 
   expect(JSON.stringify(ended)).toContain("the person said no");
   expect(client.text(sessionId)).not.toContain("Echo: secret");
   const [question] = client.permissionRequests;
-  expect(question?.toolCall).toMatchObject({ title: expect.stringContaining("everything / "), rawInput: { message: "secret" } });
+  expect(question?.toolCall).toMatchObject({
+    title: expect.stringContaining("everything / "),
+    rawInput: { message: "secret" },
+  });
 
   client.answerPermissions("always");
   await client.prompt(sessionId, "please echo one");
@@ -117,7 +132,10 @@ scenario(["S16"], "a cancelled turn says so, the server hears of it, and the nex
   await using client = await startTenon(home);
   await client.initialize();
   const server = scriptedAcpServer("slow", {
-    tools: [{ name: "wait", description: "Waits for ever", steps: [{ do: "never" }], reply: { kind: "echo" } }, echoTool()],
+    tools: [
+      { name: "wait", description: "Waits for ever", steps: [{ do: "never" }], reply: { kind: "echo" } },
+      echoTool(),
+    ],
   });
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
   const answer = client.prompt(sessionId, "wait");
@@ -130,7 +148,9 @@ scenario(["S16"], "a cancelled turn says so, the server hears of it, and the nex
 
 scenario(["A2"], "a server over Streamable HTTP works beside a stdio one", async () => {
   using home = new TemporaryFolder();
-  await using server = await scriptedHttpServer({ tools: [{ name: "greet", description: "Greets", reply: { kind: "text", text: "over http" } }] });
+  await using server = await scriptedHttpServer({
+    tools: [{ name: "greet", description: "Greets", reply: { kind: "text", text: "over http" } }],
+  });
   await using client = await startTenon(home);
   await client.initialize();
   const web = { type: "http" as const, name: "web", url: server.url, headers: [] };

@@ -38,7 +38,7 @@ export interface FakeAgent {
   readonly heard?: { method: string; params: unknown }[];
 }
 
-export function fakeAgent(fake: FakeAgent): AgentApp {
+function fakeAgent(fake: FakeAgent): AgentApp {
   let cancel = new AbortController();
   const hear = (method: string, params: unknown) => fake.heard?.push({ method, params });
   return agent({ name: "fake" })

@@ -35,7 +35,11 @@ export function runAcp(options: AcpOptions): void {
 }
 
 /** Each import gets a turn of the event loop of its own, so that messages are read in between. */
-async function serve(stream: Stream, promised: readonly PromisedSession[], options: AcpOptions): Promise<() => Promise<void>> {
+async function serve(
+  stream: Stream,
+  promised: readonly PromisedSession[],
+  options: AcpOptions,
+): Promise<() => Promise<void>> {
   const { compose } = await import("../compose.js");
   await new Promise(setImmediate);
   const { loadAgent } = await import("../../acp/index.js");

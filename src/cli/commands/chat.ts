@@ -1,15 +1,15 @@
 // `tenon chat`: composes the agent in-process and hands it to the terminal client.
 import { readFile } from "node:fs/promises";
-import type { McpServer } from "@agentclientprotocol/sdk";
 import { loadAgent } from "../../acp/index.js";
 import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { parseMcpConfig } from "../../config/index.js";
 import type { ServerSpec } from "../../mcp/index.js";
 import { parseChatArguments } from "../arguments.js";
-import { runChat } from "../chat/index.js";
+import { runChat, toAcpServer } from "../chat/index.js";
 import { compose } from "../compose.js";
 import { EXIT, exitAfter } from "../exit.js";
+import { mayColor } from "../terminal/stream.js";
 
 export async function runChatCommand(words: readonly string[]): Promise<void> {
   const parsed = parseChatArguments(words);
@@ -34,7 +34,7 @@ export async function runChatCommand(words: readonly string[]): Promise<void> {
     input: process.stdin,
     output: process.stdout,
     errorOutput: process.stderr,
-    color: process.stdout.isTTY === true && !process.env["NO_COLOR"],
+    color: mayColor(process.stdout, process.env),
     onInterrupt: (listener) => {
       process.on("SIGINT", listener);
       return () => process.off("SIGINT", listener);
@@ -56,16 +56,6 @@ async function readServers(path: string): Promise<readonly ServerSpec[] | undefi
   for (const problem of problems) process.stderr.write(`tenon chat: ${problem}\n`);
   if (servers.length === 0 && problems.length > 0) process.exitCode = EXIT.config;
   return servers.length === 0 && problems.length > 0 ? undefined : servers;
-}
-
-function toAcpServer(spec: ServerSpec): McpServer {
-  if (spec.kind !== "stdio") return { type: spec.kind, name: spec.name, url: spec.url, headers: pairs(spec.headers) };
-  const meta = spec.cwd === undefined ? {} : { _meta: { tenon: { cwd: spec.cwd } } };
-  return { name: spec.name, command: spec.command, args: [...spec.args], env: pairs(spec.env), ...meta };
-}
-
-function pairs(map: Readonly<Record<string, string>>): { name: string; value: string }[] {
-  return Object.entries(map).map(([name, value]) => ({ name, value }));
 }
 
 function complain(message: string, code: number): void {

@@ -114,7 +114,7 @@ class Filling {
   /** URLs and paths, to the parameters that want them. */
   takePlaces(): void {
     this.#assign("url", (parameter) => parameter.role === "url", true);
-    const globs = this.#free("path").filter((span) => String(span.value).includes("*"));
+    const globs = this.#free("path").filter((span) => span.text.includes("*"));
     this.#assignSpans(globs, (parameter) => parameter.role === "pattern", true);
     this.#assign("path", (parameter) => parameter.role === "path", true);
   }
@@ -122,9 +122,9 @@ class Filling {
   /** `owner/name`, which looks like a path, for tools that want the two apart. */
   takeRepository(): void {
     const [owner, repository] = ["owner", "repo"].map((name) => this.#open().find((one) => one.name === name));
-    const span = this.#free("path").find(({ value }) => /^[\w.-]+\/[\w.-]+$/.test(String(value)));
+    const span = this.#free("path").find(({ text }) => /^[\w.-]+\/[\w.-]+$/.test(text));
     if (owner === undefined || repository === undefined || span === undefined) return;
-    const [first = "", second = ""] = String(span.value).split("/");
+    const [first = "", second = ""] = span.text.split("/");
     this.#set(owner, first, span);
     this.#set(repository, second, span);
   }

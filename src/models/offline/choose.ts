@@ -20,7 +20,7 @@ const WEIGHTS = {
   name: 1,
   title: 0.7,
   /** The first word of a description is what the tool does. */
-  deed: 0.6,
+  deed: 0.7,
   source: 0.35,
   parameter: 0.35,
   description: 0.35,
@@ -81,7 +81,7 @@ type Rarity = (word: string) => number;
 export function rank(request: string, tools: readonly ModelTool[]): Candidate[] {
   const spans = scan(request);
   const bare = blank(request, spans);
-  const isFile = spans.some(({ kind, value }) => kind === "path" && /[^./\\]\.\w+$/.test(String(value)));
+  const isFile = spans.some(({ kind, text }) => kind === "path" && /[^./\\]\.\w+$/.test(text));
   const query: Query = {
     words: new Set(words(bare)),
     stems: [...contentStems(bare).slice(0, QUERY_MAX_WORDS), ...operatorStems(request)],

@@ -1,6 +1,6 @@
 // Words and JSON values as values of the kind a parameter wants, or nothing when they do not fit.
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
-import type { Parameter, ValueShape } from "./parameters.js";
+import { isList, type Parameter, type ValueShape } from "./parameters.js";
 import { words } from "./words.js";
 
 const YES = new Set(["true", "yes", "on", "y", "1"]);
@@ -43,7 +43,7 @@ function shapeFromText(text: string, shape: ValueShape): JsonValue | undefined {
 
 function arrayFromText(text: string, parameter: Parameter): JsonValue | undefined {
   const parsed = parseJson(text);
-  if (parsed.ok && Array.isArray(parsed.value)) return parsed.value;
+  if (parsed.ok && isList(parsed.value)) return parsed.value;
   const { item } = parameter;
   if (item === undefined || item.kind === "object" || item.kind === "array") return undefined;
   const values = splitList(text).map((part) => shapeFromText(part, item));

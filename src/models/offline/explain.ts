@@ -4,7 +4,7 @@ import type { ModelTool } from "../model.js";
 import type { FilledArguments } from "./arguments.js";
 import type { Candidate } from "./choose.js";
 import { bareName } from "./names.js";
-import { type Parameter, readParameters } from "./parameters.js";
+import { listOf, type Parameter, readParameters } from "./parameters.js";
 
 export const INTRODUCTION: string =
   "This is Tenon's offline model: it matches your words to tools and does not reason. For a real model set ANTHROPIC_API_KEY, " +
@@ -89,7 +89,7 @@ function exampleValue(parameter: Parameter): JsonValue {
 
 /** The smallest value of a schema, to its third level. */
 function sample(schema: JsonObject, depth: number): JsonValue {
-  const [choice] = Array.isArray(schema["enum"]) ? schema["enum"] : [];
+  const [choice] = listOf(schema["enum"]);
   if (choice !== undefined) return choice;
   switch (schema["type"]) {
     case "number":
@@ -101,7 +101,7 @@ function sample(schema: JsonObject, depth: number): JsonValue {
       return depth < 3 && isJsonObject(schema["items"]) ? [sample(schema["items"], depth + 1)] : [];
     case "object": {
       const properties = isJsonObject(schema["properties"]) && depth < 3 ? schema["properties"] : {};
-      const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+      const required = listOf(schema["required"]);
       const fields = Object.entries(properties).filter(([key]) => required.includes(key));
       return Object.fromEntries(
         fields.map(([key, value]) => [key, sample(isJsonObject(value) ? value : {}, depth + 1)]),

@@ -67,7 +67,7 @@ function requestText(content: readonly ContentBlock[]): string {
           return block.text;
         case "resource":
         case "resource_link":
-          return pathOf(block.uri);
+          return quoted(pathOf(block.uri));
         case "image":
         case "audio":
         case "unknown":
@@ -86,6 +86,11 @@ function pathOf(uri: string): string {
     // A stray % makes a file URI that cannot be decoded; it is then used as it is.
     return new URL(uri).pathname;
   }
+}
+
+/** So that a path with spaces stays one value. */
+function quoted(path: string): string {
+  return /\s/.test(path) ? `"${path}"` : path;
 }
 
 /** The text line by line and sentence by sentence, so that clients show it as it comes. Joined, they are the text again. */

@@ -39,7 +39,7 @@ const FILE_ENDS = new Set(["source", "destination", "src", "dest", "from", "to"]
 export function readParameters(tool: ModelTool): Parameter[] {
   const root = tool.inputSchema;
   const properties = isJsonObject(root["properties"]) ? root["properties"] : {};
-  const required = Array.isArray(root["required"]) ? root["required"] : [];
+  const required = listOf(root["required"]);
   const isAboutFiles = [...stems(tool.name)].some((word) => ["fil", "directory", "folder"].includes(word));
   return Object.entries(properties).map(([name, value]) => {
     const schema = resolve(value, root);
@@ -68,22 +68,36 @@ function roleOf(name: string, schema: JsonObject, isAboutFiles: boolean): TextRo
 
 function shapeOf(schema: JsonObject, root: JsonObject): ValueShape {
   const choices = choicesOf(schema);
-  const said = Array.isArray(schema["type"]) ? schema["type"].find((type) => type !== "null") : schema["type"];
+  const said = [schema["type"], ...listOf(schema["type"])].find((type) => isKind(type));
   if (isKind(said)) return { kind: said, choices, schema };
-  for (const keyword of ["anyOf", "oneOf", "allOf"]) {
-    const options = schema[keyword];
-    if (!Array.isArray(options)) continue;
-    // One step deep: the alternatives of real tools are plain types and null.
-    const usable = options.map((option) => resolve(option, root)).find((option) => isKind(option["type"]));
-    const kind = usable?.["type"];
-    if (usable !== undefined && isKind(kind)) return { kind, choices: choices ?? choicesOf(usable), schema: usable };
-  }
-  if (choices?.every((choice) => typeof choice === "string") === true) return { kind: "string", choices, schema };
-  return { kind: "any", choices, schema };
+  // One step deep: the alternatives of real tools are plain types, constants and null.
+  const options = ["anyOf", "oneOf", "allOf"]
+    .flatMap((keyword) => listOf(schema[keyword]))
+    .map((option) => resolve(option, root))
+    .filter((option) => option["type"] !== "null");
+  const usable = options.find((option) => isKind(option["type"]));
+  const listed = options.every((option) => choicesOf(option))
+    ? options.flatMap((option) => choicesOf(option) ?? [])
+    : [];
+  const all = choices ?? (listed.length > 0 ? listed : undefined);
+  const kind = usable?.["type"];
+  if (usable !== undefined && isKind(kind)) return { kind, choices: all, schema: usable };
+  const isWords = all?.every((choice) => typeof choice === "string") === true;
+  return { kind: isWords ? "string" : "any", choices: all, schema };
+}
+
+/** The members of a value that should be a list, and none where it is something else. */
+export function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return isList(value) ? value : [];
+}
+
+export function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
 }
 
 function choicesOf(schema: JsonObject): readonly JsonValue[] | undefined {
-  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return schema["enum"];
+  const listed = listOf(schema["enum"]);
+  if (listed.length > 0) return listed;
   return schema["const"] === undefined ? undefined : [schema["const"]];
 }
 

@@ -24,7 +24,7 @@ export function isGenericPlace(word: string): boolean {
 /** Whether a path is said to be where to work: "in /srv/app", or any absolute one. */
 export function isPlaceToWorkIn(text: string, span: Span): boolean {
   if (span.kind !== "path") return false;
-  return /^(?:[/~]|[A-Za-z]:)/.test(String(span.value)) || /\b(?:in|at|inside)\s+$/i.test(text.slice(0, span.start));
+  return /^(?:[/~]|[A-Za-z]:)/.test(span.text) || /\b(?:in|at|inside)\s+$/i.test(text.slice(0, span.start));
 }
 
 /** The place a text speaks of, with the words that say so. */

@@ -61,6 +61,7 @@ interface Choice {
 /** The tool that is meant, if any fits: among the best, one whose arguments are all there goes before its equals. */
 function choose(request: string, ranked: readonly Candidate[]): Choice | undefined {
   const [best] = ranked
+    .filter(({ isMeant, isNamed }) => isMeant || isNamed)
     .slice(0, TRIED)
     .map((candidate): Choice => {
       const filled = fillArguments(request, candidate);
@@ -72,7 +73,7 @@ function choose(request: string, ranked: readonly Candidate[]): Choice | undefin
     })
     .toSorted((one, other) => other.score - one.score);
   if (best === undefined) return undefined;
-  return best.candidate.isMeant && best.score >= thresholdFor(best.filled) ? best : undefined;
+  return best.score >= thresholdFor(best.filled) ? best : undefined;
 }
 
 function thresholdFor(filled: FilledArguments): number {

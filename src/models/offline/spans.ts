@@ -8,6 +8,8 @@ export interface Span {
   readonly start: number;
   readonly end: number;
   readonly value: JsonValue;
+  /** The value as it is written, without quotation marks. */
+  readonly text: string;
 }
 
 const QUOTES: Readonly<Record<string, string>> = {
@@ -33,7 +35,9 @@ const PATH_FORMS: readonly RegExp[] = [
   /\.{1,2}(?=\s|$)/y,
 ];
 /** What looks like a path and is none. */
-const NO_PATH = /^(?:and\/or|e\.g|i\.e|[\d.,/\\]+|\/+|\*+)$/i;
+const NO_PATH = /^(?:and\/or|e\.g|i\.e|[.,/\\]*\d[\d.,/\\]*|\/{2,}|\*+)$/i;
+/** A slash by itself is the root only after such a word; elsewhere it divides. */
+const BEFORE_ROOT = /\b(?:in|of|at|under|from|to|list|ls)\s+$/i;
 const NUMBER_FORM = /[-+]?(?:\d{1,3}(?:,\d{3}){1,6}(?!\d)|\d{1,30})(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?/iy;
 const AFTER_NUMBER = /x(?=\d)|(?:%|s|ms|sec|secs|min|px|kb|mb)?(?![\p{L}\p{N}_])/iuy;
 
@@ -80,8 +84,9 @@ function jsonAt(text: string, start: number): Span | undefined {
     } else if (char === '"') isInString = true;
     else if (char === "{" || char === "[") depth++;
     else if ((char === "}" || char === "]") && --depth === 0) {
-      const parsed = parseJson(text.slice(start, at + 1));
-      return parsed.ok ? { kind: "json", start, end: at + 1, value: parsed.value } : undefined;
+      const json = text.slice(start, at + 1);
+      const parsed = parseJson(json);
+      return parsed.ok ? { kind: "json", start, end: at + 1, value: parsed.value, text: json } : undefined;
     }
   }
   return undefined;
@@ -94,7 +99,8 @@ function quotedAt(text: string, start: number): Span | undefined {
   for (let end = text.indexOf(close, start + 1); end > start; end = text.indexOf(close, end + 1)) {
     // Nor is one before a letter the closing one.
     if (/[\p{L}\p{N}]/u.test(text[end + 1] ?? "")) continue;
-    return { kind: "quoted", start, end: end + 1, value: text.slice(start + 1, end) };
+    const quoted = text.slice(start + 1, end);
+    return { kind: "quoted", start, end: end + 1, value: quoted, text: quoted };
   }
   return undefined;
 }
@@ -109,7 +115,8 @@ function tokenAt(text: string, start: number): Span | undefined {
     const found = match(form, text, start);
     if (found === undefined) continue;
     const path = trimmed(found, start);
-    if (path.value !== "" && !NO_PATH.test(path.value)) return { kind: "path", ...path };
+    const isLoneSlash = path.value === "/" && !BEFORE_ROOT.test(text.slice(Math.max(0, start - 20), start));
+    if (path.value !== "" && !NO_PATH.test(path.value) && !isLoneSlash) return { kind: "path", ...path };
   }
   return numberAt(text, start);
 }
@@ -127,13 +134,13 @@ function numberAt(text: string, start: number): Span | undefined {
   const end = start + found.length;
   if (match(AFTER_NUMBER, text, end) === undefined) return undefined;
   const value = Number(found.replaceAll(",", ""));
-  return Number.isFinite(value) ? { kind: "number", start, end, value } : undefined;
+  return Number.isFinite(value) ? { kind: "number", start, end, value, text: found } : undefined;
 }
 
 /** Without the punctuation of the sentence around it. */
-function trimmed(found: string, start: number): { start: number; end: number; value: string } {
+function trimmed(found: string, start: number): { start: number; end: number; value: string; text: string } {
   const value = /^\.{1,2}$/.test(found) ? found : found.replace(/[.,;:!?)\]}]+$/, "");
-  return { start, end: start + value.length, value };
+  return { start, end: start + value.length, value, text: value };
 }
 
 function match(form: RegExp, text: string, at: number): string | undefined {
