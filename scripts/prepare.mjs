@@ -1,15 +1,25 @@
-// Runs after `npm install` in a checkout: points git at the hooks of this repository. Never fails an install.
+// Runs after `npm install` in a checkout: points git at the hooks of this repository and completes the lockfiles.
+// Never fails an install.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { completeLocks } from "./lib/complete-lock.mjs";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-// Without git, in a tarball or where someone has hooks of their own there is nothing to set.
-if (existsSync(join(ROOT, ".git"))) {
+function useHooks() {
   const current = spawnSync("git", ["config", "--local", "core.hooksPath"], { cwd: ROOT, encoding: "utf8" });
-  if (current.error === undefined && current.stdout.trim() === "") {
-    spawnSync("git", ["config", "--local", "core.hooksPath", ".githooks"], { cwd: ROOT, stdio: "ignore" });
+  // Without git, or where someone has hooks of their own, there is nothing to set.
+  if (current.error !== undefined || current.stdout.trim() !== "") return;
+  spawnSync("git", ["config", "--local", "core.hooksPath", ".githooks"], { cwd: ROOT, stdio: "ignore" });
+}
+
+if (existsSync(join(ROOT, ".git"))) {
+  useHooks();
+  try {
+    completeLocks(ROOT);
+  } catch (error) {
+    console.error(`prepare: the lockfiles are left as they are: ${error.message}`);
   }
 }

@@ -5,7 +5,7 @@ import { Agent, type AgentCommand } from "../lib/agent.js";
 import { median, rounded } from "../lib/statistics.js";
 import { INITIALIZE } from "./initialize.js";
 
-export const SERVER_COUNTS = [0, 1, 5, 20] as const;
+const SERVER_COUNTS = [0, 1, 5, 20] as const;
 
 export interface NewSessionResult {
   readonly servers: number;

@@ -6,15 +6,7 @@ import { ROOT, run } from "./run.js";
 
 const FOLDER = join(ROOT, ".cache/peers");
 const STAMP = join(FOLDER, "installed");
-/** `npm install` and not `ci`: a registry without some platform's optional package must not stop the others. */
-const ARGS = [
-  "install",
-  "--ignore-scripts",
-  "--no-save",
-  "--engine-strict=false",
-  "--prefer-offline",
-  "--loglevel=error",
-];
+const ARGS = ["ci", "--ignore-scripts", "--engine-strict=false", "--prefer-offline", "--loglevel=error"];
 
 /** Does nothing when what is installed is what the lockfile pins. */
 export async function ensurePeers(): Promise<string> {

@@ -34,21 +34,27 @@ export class McpConnection implements AsyncDisposable {
   readonly #scope: Scope;
   readonly #state = new Cell<ConnectionState>({ kind: "connecting" });
   readonly #tools = new Cell<readonly McpTool[]>([]);
-  readonly #startedMs: number;
+  #startedMs = 0;
+  #isStarted = false;
   #client: Client | undefined;
   #stdio: StdioTransport | undefined;
   #isRelisting = false;
   #mustRelist = false;
   #closing: Promise<void> | undefined;
 
-  /** Returns at once; the outcome shows in `state`. */
   constructor(spec: ServerSpec, options: ConnectionOptions) {
     this.spec = spec;
     this.#options = options;
     this.#world = options.world;
     this.#scope = new Scope(options.world.log);
+  }
+
+  /** Starts connecting and returns at once; what comes of it shows in `state`. Starting again changes nothing. */
+  start(): void {
+    if (this.#isStarted || this.#closing) return;
+    this.#isStarted = true;
     this.#startedMs = this.#world.monotonicMs();
-    this.#scope.run(`connect ${spec.name}`, (signal) => this.#connect(signal));
+    this.#scope.run(`connect ${this.spec.name}`, (signal) => this.#connect(signal));
   }
 
   get state(): ReadonlyCell<ConnectionState> {

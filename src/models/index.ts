@@ -1,5 +1,5 @@
 // The door of the models room.
-export { type AiSdkOptions, aiSdkModel, type StreamingLanguageModel } from "./ai-sdk.js";
+export { aiSdkModel } from "./ai-sdk.js";
 export { lazyModel } from "./lazy.js";
 export type {
   Model,
@@ -12,4 +12,4 @@ export type {
   ModelToolResult,
   ModelUsage,
 } from "./model.js";
-export { type LoadOptions, loadModel, type ModelChoice, OFFLINE_MODEL_ID, resolveModelId } from "./providers.js";
+export { loadModel, resolveModelId } from "./providers.js";

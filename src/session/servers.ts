@@ -42,6 +42,15 @@ export class SessionServers {
       return connection;
     });
     this.#sources = this.#connections.map((connection) => mcpSource(connection, "client"));
+    this.#startNext(0);
+  }
+
+  /** One spawn per turn of the event loop: each blocks it for a millisecond or two, and an answer is waiting to go out. */
+  #startNext(index: number): void {
+    this.#world.after(0, () => {
+      this.#connections[index]?.start();
+      if (index + 1 < this.#connections.length) this.#startNext(index + 1);
+    });
   }
 
   get sources(): readonly ToolSource[] {

@@ -46,6 +46,7 @@ const server = { kind: "stdio", name: "s", command: "server", args: [], env: { S
 test("the journal holds an event before a reader gets it, and never a server's environment", async () => {
   const world = fakeWorld({ spawn: spawnsServer({ tools: [echoTool()] }) });
   const session = hostWith(world, caller).createSession({ cwd: "/project", servers: [server], id: "one" });
+  await world.advance(0); // servers start on the next turn of the event loop
   session.attach({ ask: async () => "once" });
   const journal = () => world.files.text("/state/sessions/one.ndjson") ?? "";
   const late: string[] = [];

@@ -76,6 +76,7 @@ scenario(["D1"], "configure, discover, register, inject and execute are each cal
   const world = quietWorld(home);
   const spec = stdio("s", { tools: [echoTool()] });
   await using connection = new McpConnection(spec, { world, cwd: home.path, client: { name: "test", version: "1" } });
+  connection.start();
   const signal = new AbortController().signal;
   await connection.state.until((state) => state.kind === "ready", signal);
   const catalog = snapshot([mcpSource(connection, "client")]);

@@ -52,7 +52,7 @@ function arrayFromText(text: string, parameter: Parameter): JsonValue | undefine
 }
 
 /** `a, b and c` as its three members. */
-export function splitList(text: string): string[] {
+function splitList(text: string): string[] {
   return text
     .split(/\s*(?:,|;|\n)\s*(?:and\s+)?|\s+and\s+/)
     .map((part) => part.trim())
