@@ -1,9 +1,9 @@
 // An ACP agent as a child process, spoken to by hand: no SDK on this side, so that what is measured is the agent.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { isJsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
 import { LineSplitter } from "../../src/base/ndjson.js";
+import { groupResidentMb } from "./memory.js";
 
 export interface AgentCommand {
   readonly command: string;
@@ -82,14 +82,10 @@ export class Agent {
     return { result, elapsedMs: arrivedAt - sentAt, arrivedAt };
   }
 
-  /** Resident memory of the agent's first process; undefined where there is no `/proc`. */
+  /** Resident memory of the agent and whatever it started in its group; undefined where there is no `/proc`. */
   residentMb(): number | undefined {
-    try {
-      const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.#child.pid}/status`, "utf8"))?.[1];
-      return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
-    } catch {
-      return undefined;
-    }
+    const { pid } = this.#child;
+    return pid === undefined ? undefined : groupResidentMb(pid);
   }
 
   /** At once and with everything it started in its own group. */

@@ -21,7 +21,7 @@ export function completeLocks(root) {
 }
 
 /** Lock entries for every exact optional dependency that has none. */
-export function missingEntries(packages) {
+function missingEntries(packages) {
   const missing = {};
   for (const [path, parent] of Object.entries(packages)) {
     if (path === "") continue;

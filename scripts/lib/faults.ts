@@ -92,13 +92,6 @@ export const FAULTS: readonly Fault[] = [
     reason: /src\/base\/planted\.ts\(2,14\): error TS2322/,
   },
   {
-    name: "failing test",
-    step: "unit",
-    file: "src/base/brand.test.ts",
-    plant: (old) => `${old}\ntest("a planted test fails", () => {\n  expect(1).toBe(2);\n});\n`,
-    reason: /a planted test fails/,
-  },
-  {
     name: "heavy start",
     step: "build",
     file: "src/cli/main.ts",

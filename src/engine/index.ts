@@ -1,5 +1,4 @@
 // The door of the engine room: the loop, its transcript and its events.
-export type { ToolPorts } from "./calls.js";
-export type { CallSubject, StopReason, TurnEvent } from "./event.js";
-export { runTurn, type Turn, type TurnEnd } from "./loop.js";
+export type { StopReason, TurnEvent } from "./event.js";
+export { runTurn, type TurnEnd } from "./loop.js";
 export { Transcript } from "./transcript.js";

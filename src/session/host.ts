@@ -80,6 +80,6 @@ export class SessionHost implements AsyncDisposable {
   }
 }
 
-export function newSessionId(world: Pick<World, "now" | "randomBytes">): string {
+function newSessionId(world: Pick<World, "now" | "randomBytes">): string {
   return uuidV7(world.now(), (count) => world.randomBytes(count));
 }

@@ -1,2 +1,2 @@
 // The door of the world room.
-export { type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
+export { type NodeWorldOptions, nodeWorld } from "./node.js";

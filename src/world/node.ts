@@ -31,7 +31,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
   };
 }
 
-export function stderrLog(level: LogLevel): Log {
+function stderrLog(level: LogLevel): Log {
   return createLog({ level, now: () => Date.now(), write: (line) => process.stderr.write(line) });
 }
 
