@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArgs, stripVTControlCharacters } from "node:util";
 import { FAULTS, type Fault } from "./lib/faults.js";
 import { type Ran, ROOT, run, seconds } from "./lib/run.js";
 
@@ -45,7 +45,8 @@ async function verdict(folder: string, fault: Fault): Promise<string | undefined
   try {
     const { code, output } = await check(folder, fault.step);
     if (code === 0) return "MISSED: the step passed";
-    return fault.reason.test(output) ? undefined : `MISSED: the step failed for another reason:\n${output}`;
+    // Some tools colour their output in CI whatever they are told.
+    return fault.reason.test(stripVTControlCharacters(output)) ? undefined : `MISSED: the step failed for another reason:\n${output}`;
   } finally {
     if (old === undefined) rmSync(path);
     else writeFileSync(path, old);

@@ -28,8 +28,9 @@ export interface NewSessionOptions {
   readonly rounds: number;
 }
 
-/** A row never has more server processes than this at once. */
-const ROW_MAX_SERVERS = 40;
+/** A row is as long as this many server processes allow, within bounds: too short a row ends before a server starts. */
+const ROW_SERVERS = 60;
+const ROW_MIN_SESSIONS = 4;
 const ROW_MAX_SESSIONS = 20;
 /** The front begins to load 100 ms after `initialize` when nothing comes; these lie before, in and after that. */
 const LOADING_DELAYS_MS = [50, 110, 130, 150, 300] as const;
@@ -85,7 +86,10 @@ async function loadedSessions(
   rounds: number,
 ): Promise<{ loaded: number[]; inRow: number[] }> {
   const params = { cwd: command.cwd, mcpServers: servers(count) };
-  const rowLength = Math.max(2, Math.min(ROW_MAX_SESSIONS, Math.floor(ROW_MAX_SERVERS / Math.max(count, 1))));
+  const rowLength = Math.max(
+    ROW_MIN_SESSIONS,
+    Math.min(ROW_MAX_SESSIONS, Math.floor(ROW_SERVERS / Math.max(count, 1))),
+  );
   return await withAgent(command, async (agent) => {
     const loaded: number[] = [];
     const inRow: number[] = [];
