@@ -46,7 +46,9 @@ async function verdict(folder: string, fault: Fault): Promise<string | undefined
     const { code, output } = await check(folder, fault.step);
     if (code === 0) return "MISSED: the step passed";
     // Some tools colour their output in CI whatever they are told.
-    return fault.reason.test(stripVTControlCharacters(output)) ? undefined : `MISSED: the step failed for another reason:\n${output}`;
+    return fault.reason.test(stripVTControlCharacters(output))
+      ? undefined
+      : `MISSED: the step failed for another reason:\n${output}`;
   } finally {
     if (old === undefined) rmSync(path);
     else writeFileSync(path, old);

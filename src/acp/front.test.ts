@@ -2,6 +2,7 @@
 import { PassThrough } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
+import { LIMITS } from "../base/limits.js";
 import { fakeWorld } from "../testing/index.js";
 import type { PromisedSession } from "./agent.js";
 import { Front } from "./front.js";
@@ -87,7 +88,7 @@ test("the agent gets initialize first, the promised sessions, and the rest only 
 test("a client that says nothing more still gets its agent loaded", async () => {
   const { world, handed, send } = start();
   await send(initialize);
-  await world.advance(1_000);
+  await world.advance(LIMITS.frontQuietMs);
   expect(handed.messages).toHaveLength(1);
 });
 
@@ -103,7 +104,7 @@ test("what comes before initialize, and a malformed initialize, are left to the 
 test("the end of input closes the agent's stream", async () => {
   const { world, input, front, handed, send } = start();
   await send(initialize);
-  await world.advance(1_000);
+  await world.advance(LIMITS.frontQuietMs);
   input.end();
   await front.closed;
   await world.settle();

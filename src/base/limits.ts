@@ -38,8 +38,11 @@ export const LIMITS = {
   eventBacklog: 1_024,
   /** Time from a signal or end of input to the exit of the process. */
   shutdownMs: 3_000,
-  /** How long the ACP front leaves the event loop alone after `initialize`, so that a `session/new` is answered first. */
-  frontQuietMs: 100,
+  /**
+   * How long the ACP front leaves the event loop alone after `initialize`. Loading the agent blocks it for up to 100 ms,
+   * so it starts right after the first `session/new` was answered, or when a client has been silent for this long.
+   */
+  frontQuietMs: 2_000,
   /** Reconnecting to a server: quick at first, then out of its way. */
   reconnect: { firstMs: 500, maxMs: 30_000, factor: 2 },
 } as const;
