@@ -17,7 +17,7 @@ import {
 } from "./start/new-session.js";
 import { type AbsentPeer, installPeers, type Peer } from "./start/peers.js";
 
-const USAGE = "usage: npm run bench -- start [--peers] [--samples N] [--node PATH]... [--assert]";
+const USAGE = "usage: npm run bench -- start [--peers] [--loading] [--samples N] [--node PATH]... [--assert]";
 const TENON = join(ROOT, "dist/cli/main.js");
 const DEFAULT_SAMPLES = 30;
 /** A `session/new` with 20 servers starts 19 processes, which take longer than the call itself. */
@@ -28,6 +28,7 @@ const PROMISES = { initializeRatio: 2.5, initializeRssMb: 60, newSessionMs: 10 }
 
 interface Options {
   readonly withPeers: boolean;
+  readonly withLoading: boolean;
   readonly isAsserted: boolean;
   readonly samples: number;
   readonly nodes: readonly string[];
@@ -45,7 +46,7 @@ interface NodeResult {
   readonly rssMb?: number;
   readonly loadedRssMb?: number;
   readonly sessionNew: readonly NewSessionResult[];
-  readonly sessionNewWhileLoading: readonly LoadingResult[];
+  readonly sessionNewWhileLoading?: readonly LoadingResult[];
   readonly peers?: readonly PeerResult[];
   readonly absentPeers?: readonly AbsentPeer[];
 }
@@ -55,6 +56,7 @@ function readOptions(words: readonly string[]): Options {
     args: [...words],
     options: {
       peers: { type: "boolean", default: false },
+      loading: { type: "boolean", default: false },
       assert: { type: "boolean", default: false },
       samples: { type: "string", default: String(DEFAULT_SAMPLES) },
       node: { type: "string", multiple: true, default: [] },
@@ -62,13 +64,19 @@ function readOptions(words: readonly string[]): Options {
   });
   const samples = Number(values.samples);
   if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
-  return { withPeers: values.peers, isAsserted: values.assert, samples, nodes: values.node };
+  return {
+    withPeers: values.peers,
+    withLoading: values.loading,
+    isAsserted: values.assert,
+    samples,
+    nodes: values.node,
+  };
 }
 
 async function measureNode(
   node: NodeProgram,
   scratch: TemporaryFolder,
-  { samples, withPeers }: Options,
+  { samples, withPeers, withLoading }: Options,
 ): Promise<NodeResult> {
   const home = scratch.folder(`node-${node.version}`);
   const program = (args: readonly string[]): AgentCommand => ({
@@ -98,7 +106,7 @@ async function measureNode(
     ...(own.rssMb === undefined ? {} : { rssMb: own.rssMb }),
     ...(loadedRssMb === undefined ? {} : { loadedRssMb }),
     sessionNew: await measureNewSession(sessions),
-    sessionNewWhileLoading: await measureWhileLoading(sessions),
+    ...(withLoading && { sessionNewWhileLoading: await measureWhileLoading(sessions) }),
     ...(withPeers && { peers: peerResults(results, peers), absentPeers: [...absent, ...failures] }),
   };
 }
@@ -143,8 +151,10 @@ function show(results: readonly NodeResult[]): void {
       ["session/new, servers", "fresh", "loaded", "in a row"],
       result.sessionNew.map((row) => [String(row.servers), ms(row.freshMs), ms(row.loadedMs), ms(row.inRowMs)]),
     );
-    const loading = result.sessionNewWhileLoading.map(({ afterMs, medianMs }) => `${afterMs} ms: ${ms(medianMs)}`);
-    say(`session/new sent some time after initialize: ${loading.join(", ")}`);
+    if (result.sessionNewWhileLoading) {
+      const late = result.sessionNewWhileLoading.map(({ afterMs, medianMs }) => [`${afterMs} ms`, ms(medianMs)]);
+      printTable(["session/new, sent after initialize by", "answered in"], late);
+    }
     if (result.loadedRssMb !== undefined) say(`resident with the agent loaded: ${result.loadedRssMb} MB`);
   }
 }

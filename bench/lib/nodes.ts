@@ -1,5 +1,6 @@
 // The Nodes a bench measures: those named, else the one it runs on and a Node 24 where there is one.
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { node24Path } from "../../scripts/lib/peers.js";
 import { run } from "../../scripts/lib/run.js";
 
@@ -14,7 +15,7 @@ export async function nodesToMeasure(paths: readonly string[]): Promise<NodeProg
   const second = node24Path();
   const wanted = paths.length > 0 ? paths : [process.execPath, ...(second === undefined ? [] : [second])];
   const byVersion = new Map<string, NodeProgram>();
-  for (const path of wanted) {
+  for (const path of wanted.map((name) => resolve(name))) {
     const version = await versionOf(path);
     if (!byVersion.has(version)) byVersion.set(version, { path, version });
   }

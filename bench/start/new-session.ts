@@ -1,5 +1,6 @@
 // How long `session/new` takes, however many servers it names and whatever the process is doing.
 import { isJsonObject, type JsonValue } from "../../src/base/json.js";
+import { LIMITS } from "../../src/base/limits.js";
 import { type AcpServerEntry, echoTool, scriptedAcpServer } from "../../src/testing/index.js";
 import { Agent, type AgentCommand } from "../lib/agent.js";
 import { median, rounded } from "../lib/statistics.js";
@@ -32,8 +33,10 @@ export interface NewSessionOptions {
 const ROW_SERVERS = 60;
 const ROW_MIN_SESSIONS = 4;
 const ROW_MAX_SESSIONS = 20;
-/** The front begins to load 100 ms after `initialize` when nothing comes; these lie before, in and after that. */
-const LOADING_DELAYS_MS = [50, 110, 130, 150, 300] as const;
+/** The front loads the agent when a client has been silent for a while; these lie before, in and after that. */
+const LOADING_DELAYS_MS = [50, ...[5, 20, 40, 80, 300].map((ms) => LIMITS.frontQuietMs + ms)] as const;
+/** Each of them waits for seconds. */
+const LOADING_MAX_ROUNDS = 5;
 
 export async function measureNewSession({ command, rounds }: NewSessionOptions): Promise<NewSessionResult[]> {
   const fresh = new Map<number, number[]>(SERVER_COUNTS.map((count) => [count, []]));
@@ -56,7 +59,7 @@ export async function measureNewSession({ command, rounds }: NewSessionOptions):
 /** A client that takes its time between `initialize` and `session/new` may meet the process while it loads. */
 export async function measureWhileLoading({ command, rounds }: NewSessionOptions): Promise<LoadingResult[]> {
   const samples = new Map<number, number[]>(LOADING_DELAYS_MS.map((delay) => [delay, []]));
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < Math.min(rounds, LOADING_MAX_ROUNDS); round++) {
     for (const delay of LOADING_DELAYS_MS) samples.get(delay)?.push(await freshSession(command, [], delay));
   }
   return [...samples].map(([afterMs, times]) => ({ afterMs, medianMs: rounded(median(times)) }));

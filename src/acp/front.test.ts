@@ -15,18 +15,22 @@ function start() {
   output.on("data", (chunk: Buffer) => sent.push(...chunk.toString().trim().split("\n")));
   const handed: {
     promised: readonly PromisedSession[];
+    /** What the agent does once it is loaded. */
+    take: () => void;
     messages: AnyMessage[];
     write?: WritableStreamDefaultWriter<AnyMessage>;
     isOver: boolean;
-  } = { promised: [], messages: [], isOver: false };
+  } = { promised: [], take: () => {}, messages: [], isOver: false };
   let ids = 0;
   const front = new Front({
     input,
     output,
     world,
     newSessionId: () => `id-${++ids}`,
-    start: ({ readable, writable }, promised) => {
-      handed.promised = promised;
+    start: ({ readable, writable }, takePromised) => {
+      handed.take = () => {
+        handed.promised = takePromised();
+      };
       handed.write = writable.getWriter();
       const reader = readable.getReader();
       const pump = (): Promise<void> =>
@@ -71,6 +75,7 @@ test("the agent gets initialize first, the promised sessions, and the rest only 
   await send(newSession(1));
   await send({ id: 2, method: "session/prompt", params: {} });
   await world.advance(0);
+  handed.take();
   expect(handed.promised).toMatchObject([{ id: "id-1", request: { cwd: "/p", servers: [{ name: "s" }] } }]);
   expect(handed.messages).toMatchObject([{ method: "initialize" }]);
   const [replayed] = handed.messages;
@@ -109,4 +114,18 @@ test("the end of input closes the agent's stream", async () => {
   await front.closed;
   await world.settle();
   expect(handed.isOver).toBe(true);
+});
+
+test("a session/new that comes while the agent loads is answered at once; once it is loaded, by the agent", async () => {
+  const { world, sent, handed, send } = start();
+  await send(initialize);
+  await world.advance(LIMITS.frontQuietMs);
+  expect(handed.write).toBeDefined();
+  await send(newSession(1));
+  expect(sent).toHaveLength(2);
+  handed.take();
+  expect(handed.promised).toHaveLength(1);
+  await send(newSession(2));
+  expect(sent).toHaveLength(2);
+  expect(handed.promised).toHaveLength(1);
 });

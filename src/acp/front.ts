@@ -11,8 +11,11 @@ import { Wire, type WireMessage, type WireStreams } from "./wire.js";
 export interface FrontOptions extends WireStreams {
   readonly world: Pick<World, "after">;
   newSessionId(): string;
-  /** Loads the agent and connects it to the stream. Called once, after the first answers are out; failing is its own affair. */
-  start(stream: Stream, promised: readonly PromisedSession[]): void;
+  /**
+   * Loads the agent and connects it to the stream. Called once, after the first answers are out; failing is its own affair.
+   * Until `takePromised` is called (once everything is loaded), the front goes on answering `session/new`.
+   */
+  start(stream: Stream, takePromised: () => readonly PromisedSession[]): void;
 }
 
 /** The id under which `initialize` is said again to the agent; no client can have chosen it. */
@@ -24,6 +27,8 @@ export class Front {
   readonly #promised: PromisedSession[] = [];
   readonly #waiting: AnyMessage[] = [];
   #isStarting = false;
+  /** The agent has been told of the promised sessions: those that come now it opens itself. */
+  #isTaken = false;
   #replay: AnyMessage | undefined;
   #feed: ((message: AnyMessage) => void) | undefined;
 
@@ -40,7 +45,7 @@ export class Front {
 
   #receive(message: WireMessage): void {
     if (this.#feed) this.#feed(message);
-    else if (this.#isStarting || !this.#answer(message)) {
+    else if (this.#isTaken || !this.#answer(message)) {
       this.#waiting.push(message);
       this.#startSoon(0);
     }
@@ -106,7 +111,10 @@ export class Front {
     });
     if (this.#replay) enqueue(this.#replay);
     else handOver();
-    this.#options.start({ readable, writable }, this.#promised);
+    this.#options.start({ readable, writable }, () => {
+      this.#isTaken = true;
+      return this.#promised;
+    });
   }
 }
 

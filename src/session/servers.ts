@@ -22,6 +22,9 @@ export interface SessionServersOptions {
   onStatus(status: ServerStatus): void;
 }
 
+/** The last start asked for, per World: sessions opened in a row share one event loop, and so one queue. */
+const lastStarts = new WeakMap<World, Promise<void>>();
+
 export class SessionServers {
   readonly #world: World;
   readonly #rejected: readonly ServerStatus[];
@@ -42,15 +45,7 @@ export class SessionServers {
       return connection;
     });
     this.#sources = this.#connections.map((connection) => mcpSource(connection, "client"));
-    this.#startNext(0);
-  }
-
-  /** One spawn per turn of the event loop: each blocks it for a millisecond or two, and an answer is waiting to go out. */
-  #startNext(index: number): void {
-    this.#world.after(0, () => {
-      this.#connections[index]?.start();
-      if (index + 1 < this.#connections.length) this.#startNext(index + 1);
-    });
+    for (const connection of this.#connections) startInTurn(connection, options.world);
   }
 
   get sources(): readonly ToolSource[] {
@@ -73,6 +68,18 @@ export class SessionServers {
   async close(grace: EndGrace): Promise<void> {
     await Promise.all(this.#connections.map((connection) => connection.close(grace)));
   }
+}
+
+/** One spawn per turn of the event loop, whichever session it is for: each blocks it, and answers are waiting to go out. */
+function startInTurn(connection: McpConnection, world: World): void {
+  const before = lastStarts.get(world) ?? Promise.resolve();
+  const started = before.then(async () => {
+    await new Promise<void>((resolve) => {
+      world.after(0, resolve);
+    });
+    connection.start();
+  });
+  lastStarts.set(world, started);
 }
 
 function statusOf(connection: McpConnection): ServerStatus {

@@ -1,6 +1,6 @@
 // `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
 import type { Stream } from "@agentclientprotocol/sdk";
-import { Front, type PromisedSession } from "../../acp/index.js";
+import { Front, loadAgent, type PromisedSession } from "../../acp/index.js";
 import { uuidV7 } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import { exitAfter, onStopSignals } from "../exit.js";
@@ -19,8 +19,8 @@ export function runAcp(options: AcpOptions): void {
     output: process.stdout,
     world: { after },
     newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
-    start: (stream, promised) => {
-      const serving = serve(stream, promised, options);
+    start: (stream, takePromised) => {
+      const serving = serve(stream, takePromised, options);
       closeAgent = async () => (await serving)();
       serving.catch((error: unknown) => {
         process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -37,16 +37,15 @@ export function runAcp(options: AcpOptions): void {
 /** Each import gets a turn of the event loop of its own, so that messages are read in between. */
 async function serve(
   stream: Stream,
-  promised: readonly PromisedSession[],
+  takePromised: () => readonly PromisedSession[],
   options: AcpOptions,
 ): Promise<() => Promise<void>> {
   const { compose } = await import("../compose.js");
   await new Promise(setImmediate);
-  const { loadAgent } = await import("../../acp/index.js");
   const { createAgent } = await loadAgent();
   await new Promise(setImmediate);
   const { host } = compose(options);
-  createAgent({ host, promised }).connect(stream);
+  createAgent({ host, promised: takePromised() }).connect(stream);
   return () => host.close(LIMITS.exitGrace);
 }
 
