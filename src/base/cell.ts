@@ -93,3 +93,19 @@ export class Cell<T> implements ReadonlyCell<T> {
     }
   }
 }
+
+/** What `map` makes of another cell's value; computed once per value of it. */
+export function mappedCell<T, U>(source: ReadonlyCell<T>, map: (value: T) => U): ReadonlyCell<U> {
+  let last: { readonly from: T; readonly to: U } | undefined;
+  const mapped = (from: T): U => {
+    if (!last || !Object.is(last.from, from)) last = { from, to: map(from) };
+    return last.to;
+  };
+  return {
+    get value() {
+      return mapped(source.value);
+    },
+    subscribe: (listener) => source.subscribe((value) => listener(mapped(value))),
+    until: async (test, signal) => mapped(await source.until((value) => test(mapped(value)), signal)),
+  };
+}

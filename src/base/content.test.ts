@@ -26,6 +26,16 @@ describe("plainText", () => {
     ["a link by its title", { type: "resource_link", uri: "x:y", name: "n", title: "T" }, "[T](x:y)"],
     ["a link without title by its name", { type: "resource_link", uri: "x:y", name: "n" }, "[n](x:y)"],
     [
+      "what is in a file by its start and its place",
+      { type: "spilled", kind: "text", bytes: 20_000_000, path: "/tmp/x", preview: "Once" },
+      "Once…\n[text, 20000000 bytes, kept in the file /tmp/x]",
+    ],
+    [
+      "an image in a file by its type",
+      { type: "spilled", kind: "image", bytes: 9, path: "/tmp/x", mimeType: "image/png", preview: "" },
+      "[image image/png, 9 bytes, kept in the file /tmp/x]",
+    ],
+    [
       "an unknown block by its kind",
       { type: "unknown", kind: "hologram", raw: null },
       '[unsupported content block "hologram"]',

@@ -40,6 +40,21 @@ export interface ResourceLinkBlock {
   readonly size?: number;
 }
 
+/** Something too large for memory that a server sent: kept in a file that goes with the connection. */
+export interface SpilledBlock {
+  readonly type: "spilled";
+  /** What it would have been. `structured` is JSON. */
+  readonly kind: "text" | "image" | "audio" | "resource" | "structured";
+  /** Size of the file: text as UTF-8, images, audio and blobs decoded. */
+  readonly bytes: number;
+  readonly path: string;
+  readonly mimeType?: string;
+  /** Of a resource. */
+  readonly uri?: string;
+  /** How a text begins; empty for images, audio and blobs. */
+  readonly preview: string;
+}
+
 /** A block of a kind we do not know: kept and labelled, so that one new kind never loses a whole result. */
 export interface UnknownBlock {
   readonly type: "unknown";
@@ -47,7 +62,14 @@ export interface UnknownBlock {
   readonly raw: JsonValue;
 }
 
-export type ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock | UnknownBlock;
+export type ContentBlock =
+  | TextBlock
+  | ImageBlock
+  | AudioBlock
+  | ResourceBlock
+  | ResourceLinkBlock
+  | SpilledBlock
+  | UnknownBlock;
 
 export function text(value: string): TextBlock {
   return { type: "text", text: value };
@@ -73,9 +95,18 @@ function describe(block: ContentBlock): string {
       return block.text ?? `[resource ${block.uri}, ${base64Bytes(block.blob ?? "")} bytes]`;
     case "resource_link":
       return `[${block.title ?? block.name}](${block.uri})`;
+    case "spilled":
+      return describeSpilled(block);
     case "unknown":
       return `[unsupported content block "${block.kind}"]`;
   }
+}
+
+/** Where the whole is, after what can be shown of it. */
+export function describeSpilled({ kind, bytes, path, mimeType, uri, preview }: SpilledBlock): string {
+  const what = [kind, uri, mimeType].filter((word) => word !== undefined).join(" ");
+  const place = `[${what}, ${bytes} bytes, kept in the file ${path}]`;
+  return preview === "" ? place : `${preview}…\n${place}`;
 }
 
 /** Size of the data behind a base64 text, without decoding it. */

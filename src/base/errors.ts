@@ -17,6 +17,28 @@ export const ERROR_CODES = {
   },
   "mcp.not_ready": { cause: "The server is not connected.", cure: "Look at its status." },
   "mcp.connection_lost": { cause: "The connection ended while a call ran.", cure: "Call again if that is safe." },
+  "mcp.session_lost": {
+    cause: "The server no longer knows the session.",
+    cure: "Nothing to do: it is opened anew. Call again if that is safe.",
+  },
+  "mcp.unauthorized": {
+    cause: "The server wants credentials, or refused those it got.",
+    cure: "Give it a token or log in.",
+  },
+  "mcp.unsupported_version": {
+    cause: "No protocol version is spoken by both sides.",
+    cure: "Update the server or Tenon.",
+  },
+  "mcp.protocol": { cause: "The server broke the protocol.", cure: "Report it to the server's author." },
+  "mcp.unavailable": {
+    cause: "The server could not be reached or is overloaded.",
+    cure: "Check the URL and the network.",
+  },
+  "mcp.rate_limited": {
+    cause: "Too many calls to this server at once or per minute.",
+    cure: "Wait, or raise its limits.",
+  },
+  "mcp.too_large": { cause: "A message of the server is over the size limit.", cure: "Ask for less at a time." },
   "mcp.call_failed": { cause: "The server answered the call with a protocol error.", cure: "Read the message." },
   "mcp.call_timeout": {
     cause: "The call got no answer before its deadline.",
@@ -51,17 +73,21 @@ export interface TenonErrorOptions {
   readonly cause?: unknown;
   /** What to do about it, when more can be said than the code's own cure. */
   readonly hint?: string;
+  /** The server said when to come back (`Retry-After`). */
+  readonly retryAfterMs?: number;
 }
 
 export class TenonError extends Error {
   readonly code: ErrorCode;
   readonly hint: string;
+  readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options: TenonErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "TenonError";
     this.code = code;
     this.hint = options.hint ?? ERROR_CODES[code].cure;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 

@@ -60,8 +60,23 @@ function worldOn(clock: Clock, events: string[]): World {
     after: (delayMs, run) => clock.after(delayMs, run),
     deadline: (timeoutMs, parent) => createDeadline((ms, run) => clock.after(ms, run), timeoutMs, parent),
     spawn: refuse,
+    thread: refuse,
     fetch: refuse,
-    files: { openAppend: refuse, readText: refuse },
+    lookup: refuse,
+    httpPool: refuse,
+    files: {
+      find: refuse,
+      openAppend: refuse,
+      readText: refuse,
+      writeAtomic: refuse,
+      createNew: refuse,
+      list: refuse,
+      isFile: refuse,
+      isFolder: refuse,
+      scratchFolder: refuse,
+      remove: refuse,
+    },
+    watch: refuse,
     randomBytes: refuse,
     random: refuse,
     env: {},
@@ -77,6 +92,8 @@ interface Script {
   readonly afterKillMs?: number;
   readonly pid?: undefined;
   readonly stdin?: Writable;
+  /** Daemons it left behind: how many TERMs and KILLs each takes before it is gone. */
+  readonly strays?: readonly ("TERM" | "KILL" | "never")[];
 }
 
 class FakeChild implements Child {
@@ -89,8 +106,10 @@ class FakeChild implements Child {
   readonly #clock: Clock;
   readonly #script: Script;
   #goneAtMs = Number.POSITIVE_INFINITY;
+  #strays: readonly ("TERM" | "KILL" | "never")[];
 
   constructor(clock: Clock, script: Script) {
+    this.#strays = script.strays ?? [];
     this.#clock = clock;
     this.#script = script;
     this.pid = "pid" in script ? undefined : 4_242;
@@ -104,6 +123,18 @@ class FakeChild implements Child {
 
   isGroupAlive(): boolean {
     return this.#clock.nowMs < this.#goneAtMs;
+  }
+
+  async signalStrays(signal: "SIGTERM" | "SIGKILL" | 0): Promise<number> {
+    const found = this.#strays.length;
+    if (found > 0 && signal !== 0) this.steps.push(`strays ${signal} at ${this.#clock.nowMs}`);
+    if (signal === "SIGTERM") this.#strays = this.#strays.filter((stray) => stray !== "TERM");
+    if (signal === "SIGKILL") this.#strays = this.#strays.filter((stray) => stray === "never");
+    return found;
+  }
+
+  async release(): Promise<void> {
+    this.steps.push("released");
   }
 
   #step(name: string, goneAfterMs: number | undefined): void {
@@ -132,20 +163,20 @@ async function run(script: Script): Promise<{ child: FakeChild; clock: Clock; ev
 describe("endTree", () => {
   test("sends no signal to a group that leaves when its input ends", async () => {
     const { child, endedAtMs } = await run({ afterEofMs: 130 });
-    expect(child.steps).toEqual(["EOF at 0"]);
+    expect(child.steps).toEqual(["EOF at 0", "released"]);
     expect(endedAtMs).toBeGreaterThanOrEqual(130);
     expect(endedAtMs).toBeLessThanOrEqual(130 + POLL);
   });
 
   test("sends TERM when the group is still there after the first grace, and waits again", async () => {
     const { child, endedAtMs } = await run({ afterTermMs: 100 });
-    expect(child.steps).toEqual(["EOF at 0", "SIGTERM at 1000"]);
+    expect(child.steps).toEqual(["EOF at 0", "SIGTERM at 1000", "released"]);
     expect(endedAtMs).toBeLessThanOrEqual(1_100 + POLL);
   });
 
   test("sends KILL when TERM does not help either", async () => {
     const { child, endedAtMs, events } = await run({ afterKillMs: 10 });
-    expect(child.steps).toEqual(["EOF at 0", "SIGTERM at 1000", "SIGKILL at 1500"]);
+    expect(child.steps).toEqual(["EOF at 0", "SIGTERM at 1000", "SIGKILL at 1500", "released"]);
     expect(endedAtMs).toBeLessThanOrEqual(1_510 + POLL);
     expect(events).toEqual([]);
   });
@@ -158,7 +189,7 @@ describe("endTree", () => {
   });
 
   test("takes a group that ends exactly at the grace as ended", async () => {
-    expect((await run({ afterEofMs: GRACE.stdinMs })).child.steps).toEqual(["EOF at 0"]);
+    expect((await run({ afterEofMs: GRACE.stdinMs })).child.steps).toEqual(["EOF at 0", "released"]);
   });
 
   test("does nothing for a child that never started", async () => {
@@ -169,7 +200,7 @@ describe("endTree", () => {
   test("survives a broken pipe at the end of input", async () => {
     const stdin = new Writable({ final: (done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })) });
     const { child } = await run({ stdin, afterTermMs: 0 });
-    expect(child.steps).toEqual(["SIGTERM at 1000"]);
+    expect(child.steps).toEqual(["SIGTERM at 1000", "released"]);
   });
 
   test("reads away what the child still writes, so that a full pipe cannot hold it back", async () => {
@@ -177,10 +208,29 @@ describe("endTree", () => {
     expect([child.stdout.readableFlowing, child.stderr.readableFlowing]).toEqual([true, true]);
   });
 
+  test("ends daemons that left the group, with TERM as soon as the group is gone", async () => {
+    const { child, endedAtMs } = await run({ afterEofMs: 0, strays: ["TERM", "TERM"] });
+    expect(child.steps).toEqual(["EOF at 0", `strays SIGTERM at ${POLL}`, "released"]);
+    expect(endedAtMs).toBe(POLL);
+  });
+
+  test("sends KILL to a daemon that TERM does not end", async () => {
+    const { child, events } = await run({ afterEofMs: 0, strays: ["KILL", "TERM"] });
+    const killed = `strays SIGKILL at ${POLL + LIMITS.strayTermMs}`;
+    expect(child.steps).toEqual(["EOF at 0", `strays SIGTERM at ${POLL}`, killed, "released"]);
+    expect(events).toEqual([]);
+  });
+
+  test("stays watched over when something cannot be ended, and says so", async () => {
+    const { child, events } = await run({ afterEofMs: 0, strays: ["never"] });
+    expect(child.steps).not.toContain("released");
+    expect(events).toEqual(["process.group_remains"]);
+  });
+
   test("never signals a group it has seen gone, though its number may live again", async () => {
     const { child, clock, events } = await run({ afterEofMs: 0 });
     child.isGroupAlive = () => true;
     await endTree(child, worldOn(clock, events), GRACE);
-    expect(child.steps).toEqual(["EOF at 0"]);
+    expect(child.steps).toEqual(["EOF at 0", "released"]);
   });
 });

@@ -1,4 +1,5 @@
 // The World port: everything outside the process that rooms may touch. `world/` builds the real one, `testing/` the fake one.
+import type { ClientRequest } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import type { Log } from "./log.js";
 
@@ -19,6 +20,8 @@ export interface SpawnRequest {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** Windows only: the arguments are quoted already, as `cmd.exe` wants them. */
+  readonly isVerbatim?: boolean;
 }
 
 export type ChildExit =
@@ -37,6 +40,28 @@ export interface Child {
   signalGroup(signal: "SIGTERM" | "SIGKILL"): void;
   /** True while any process of the group lives, the child itself or one it left behind. */
   isGroupAlive(): boolean;
+  /**
+   * Signals what the child started and what then left its group (daemons), as far as the system shows it, and says how
+   * many there were. Signal 0 only counts.
+   */
+  signalStrays(signal: "SIGTERM" | "SIGKILL" | 0): Promise<number>;
+  /** Nothing of it is left: it need not be watched over any more. */
+  release(): Promise<void>;
+}
+
+/** A thread of its own for work that would hold this one up. It never keeps the process alive by itself. */
+export interface Thread {
+  post(message: unknown): void;
+  /** Set once, before the first `post`. */
+  listen(listener: ThreadListener): void;
+  /** Ends it whatever it is doing. Idempotent. */
+  end(): void;
+}
+
+export interface ThreadListener {
+  onMessage(message: unknown): void;
+  /** It ended without `end` having been called. */
+  onFailed(error: Error): void;
 }
 
 /** An append-only file: `write` is synchronous, so what was written survives a crash of this process. */
@@ -47,9 +72,81 @@ export interface AppendFile {
   close(): void;
 }
 
+export interface FileEntry {
+  readonly name: string;
+  readonly bytes: number;
+  /** Milliseconds since the epoch. */
+  readonly modifiedMs: number;
+}
+
+/** What a path leads to, links followed. */
+export interface FoundPath {
+  /** Free of links and in the disk's own spelling: two ways to one thing have the same. */
+  readonly realPath: string;
+  readonly kind: "file" | "folder" | "other";
+  readonly bytes: number;
+  /** Permission bits. */
+  readonly mode: number;
+}
+
 export interface Files {
+  /** Undefined when there is nothing. Rejects when that cannot be told. */
+  find(path: string): Promise<FoundPath | undefined>;
   openAppend(path: string): AppendFile;
   readText(path: string): Promise<string>;
+  /** Replaces a file as a whole: whoever reads it finds the old text or the new one. Private to this user unless `mode` is given. */
+  writeAtomic(path: string, text: string, mode?: number): Promise<void>;
+  /** Makes a private file; false when something of that name is there already. Of several who try, one succeeds. */
+  createNew(path: string, text: string): Promise<boolean>;
+  /** The files (no folders) in a folder; none when there is no such folder. */
+  list(folder: string): Promise<readonly FileEntry[]>;
+  /** Whether a file (no folder) is there; at once, since a command is looked up while a server is started. */
+  isFile(path: string): boolean;
+  isFolder(path: string): boolean;
+  /** A private folder for what lives no longer than this process, which is gone with it however it ends. */
+  scratchFolder(): string;
+  /** A file or folder with all that is in it; one that is not there is no error. */
+  remove(path: string): Promise<void>;
+}
+
+export interface Watch {
+  close(): void;
+}
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
+
+/** One HTTP request as it goes out, without its body. */
+export interface HttpHead {
+  readonly method: string;
+  readonly hostname: string;
+  readonly port: string;
+  /** Path and query. */
+  readonly path: string;
+  /** The name the certificate must be for; empty for addresses and without TLS. */
+  readonly servername: string;
+  /** Names and values in turn, `host` among them. */
+  readonly headers: readonly string[];
+}
+
+export interface HttpPoolOptions {
+  readonly isTls: boolean;
+  /** What the name of the server stands for: nothing else is dialled. Not needed for a server named by its address. */
+  readonly addresses: readonly ResolvedAddress[];
+  /** Connections that nobody uses are dropped after this, or earlier if the server says that it does. */
+  readonly maxIdleMs: number;
+}
+
+/** Connections to one server, kept for the next request. Certificates are checked, whatever the environment says. */
+export interface HttpPool {
+  /** Throws for a header that cannot be sent. The caller ends it, with its body. */
+  request(head: HttpHead): ClientRequest;
+  /** Whether the connection of this request ever stood: if not, nothing of it can have arrived. */
+  wasConnected(request: ClientRequest): boolean;
+  /** Ends every connection, also those in use. */
+  close(): void;
 }
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -62,8 +159,18 @@ export interface World {
   after(delayMs: number, run: () => void): Timer;
   deadline(timeoutMs: number, parent?: AbortSignal): Deadline;
   spawn(request: SpawnRequest): Child;
+  /** Runs `source`, a script with `require`, in a thread of its own; `data` is its `workerData`. */
+  thread(source: string, data: unknown): Thread;
   readonly fetch: Fetch;
+  /** Every address of a host name, in the order to try them. Rejects when there is none. */
+  lookup(host: string): Promise<readonly ResolvedAddress[]>;
+  httpPool(options: HttpPoolOptions): HttpPool;
   readonly files: Files;
+  /**
+   * Calls back after a file, or a folder or something directly in it, appeared, changed or vanished; also when the folders
+   * above it are not there yet, and when an editor replaces the file. It may call too often. Never keeps the process alive.
+   */
+  watch(path: string, onChange: () => void): Watch;
   randomBytes(count: number): Uint8Array;
   /** A number in [0, 1), for jitter. */
   random(): number;

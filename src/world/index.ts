@@ -1,2 +1,4 @@
 // The door of the world room.
-export { type NodeWorldOptions, nodeWorld } from "./node.js";
+export { httpPool } from "./http-pool.js";
+export { type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
+export { thread } from "./thread.js";

@@ -1,0 +1,122 @@
+// Connections for HTTP requests: kept for the next one, dropped before the server does it, known to have been made or not.
+import {
+  type ClientRequest,
+  type ClientRequestArgs,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { type LookupFunction, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { HttpHead, HttpPool, HttpPoolOptions, ResolvedAddress } from "../base/world.js";
+
+type Created = (error: Error | null, stream: Duplex) => void;
+
+/** Connections that stood, if only for a moment: what was written to them may have arrived. */
+const made = new WeakSet<Duplex>();
+
+/** When idle connections go. A server that says it drops them even earlier (`Keep-Alive: timeout=2`) is believed. */
+class IdleLimit {
+  readonly #maxMs: number;
+  #ms: number;
+  #heard: string | undefined;
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs;
+    this.#ms = maxMs;
+  }
+
+  hear(keepAlive: string): void {
+    if (keepAlive === this.#heard) return;
+    this.#heard = keepAlive;
+    const seconds = /^timeout=(\d{1,9})/u.exec(keepAlive)?.[1];
+    this.#ms = seconds === undefined ? this.#maxMs : Math.min(this.#maxMs, Number(seconds) * 1_000 - 1_000);
+  }
+
+  /** False: it must not be used again. */
+  keep(socket: Duplex): boolean {
+    if (this.#ms <= 0 || !(socket instanceof Socket)) return false;
+    socket.unref();
+    // Armed once and left so: the agent ends only a connection that nobody is using.
+    if (socket.timeout !== this.#ms) socket.setTimeout(this.#ms);
+    return true;
+  }
+}
+
+class PlainAgent extends HttpAgent {
+  readonly idle: IdleLimit;
+
+  constructor(lookup: LookupFunction, idle: IdleLimit) {
+    super({ ...KEPT, lookup });
+    this.idle = idle;
+  }
+
+  override createConnection(options: ClientRequestArgs, callback?: Created): Duplex | null | undefined {
+    const socket = super.createConnection(options, callback);
+    socket?.once("connect", () => made.add(socket));
+    return socket;
+  }
+
+  override keepSocketAlive(socket: Duplex): boolean {
+    return this.idle.keep(socket);
+  }
+}
+
+class TlsAgent extends HttpsAgent {
+  readonly idle: IdleLimit;
+
+  constructor(lookup: LookupFunction, idle: IdleLimit) {
+    super({ ...KEPT, lookup, rejectUnauthorized: true });
+    this.idle = idle;
+  }
+
+  override createConnection(options: ClientRequestArgs, callback?: Created): Duplex | null | undefined {
+    const socket = super.createConnection(options, callback);
+    socket?.once("secureConnect", () => made.add(socket));
+    return socket;
+  }
+
+  override keepSocketAlive(socket: Duplex): boolean {
+    return this.idle.keep(socket);
+  }
+}
+
+/** The newest idle connection first: the others then get old enough to be dropped. */
+const KEPT = { keepAlive: true, scheduling: "lifo" } as const;
+
+export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): HttpPool {
+  const idle = new IdleLimit(maxIdleMs);
+  const lookup = fixedLookup(addresses);
+  const agent = isTls ? new TlsAgent(lookup, idle) : new PlainAgent(lookup, idle);
+  const hear = ({ headers }: IncomingMessage) => {
+    const keepAlive = headers["keep-alive"];
+    if (typeof keepAlive === "string") idle.hear(keepAlive);
+  };
+  return {
+    request: (head) => {
+      const request = send(isTls, agent, head);
+      request.on("response", hear);
+      return request;
+    },
+    wasConnected: ({ socket }) => socket !== null && made.has(socket),
+    close: () => agent.destroy(),
+  };
+}
+
+function send(isTls: boolean, agent: HttpAgent, head: HttpHead): ClientRequest {
+  const { hostname, port, path, servername, method, headers } = head;
+  const options = { agent, hostname, port, path, servername, method, headers };
+  return isTls ? httpsRequest(options) : httpRequest(options);
+}
+
+/** Only what was resolved and checked before is ever dialled. */
+function fixedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
+  return (hostname, options, callback) => {
+    const wanted = addresses.filter(({ family }) => !options.family || family === options.family);
+    const [first] = wanted;
+    if (!first) callback(new Error(`no address of ${hostname} was checked`), "", 0);
+    else if (options.all) callback(null, [...wanted]);
+    else callback(null, first.address, first.family);
+  };
+}

@@ -1,0 +1,122 @@
+// Starts a child that leads a group of its own, carries our marker, and is watched over by the guardian.
+import {
+  type ChildProcess,
+  type ChildProcessWithoutNullStreams,
+  execFile,
+  spawn as spawnChild,
+} from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { PassThrough, Readable } from "node:stream";
+import type { Child, ChildExit, SpawnRequest } from "../base/world.js";
+import { guardian, MARKER } from "./guardian.js";
+import { markedProcesses } from "./strays.js";
+
+const isWindows = process.platform === "win32";
+let count = 0;
+
+export function spawn(request: SpawnRequest): Child {
+  const marker = `${guardian.id}.${++count}`;
+  const child = start(request, marker);
+  if (child instanceof Error) return notStarted(child);
+  const { pid } = child;
+  if (pid !== undefined) guardian.watchGroup(pid);
+  return {
+    pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    exited: exitOf(child),
+    signalGroup: (signal) => {
+      if (isWindows) endWindowsTree(pid);
+      else signalGroup(pid, signal);
+    },
+    isGroupAlive: () => {
+      if (!signalGroup(pid, 0)) return false;
+      const hasLeader = child.exitCode === null && child.signalCode === null;
+      return hasLeader || process.platform !== "linux" || hasLivingMember(pid);
+    },
+    signalStrays: (signal) => signalMarked(marker, signal),
+    release: async () => {
+      if (pid !== undefined) await guardian.forgetGroup(pid);
+    },
+  };
+}
+
+/** Most failures come as an event; arguments that no system call takes, and a full process table, are thrown. */
+function start(request: SpawnRequest, marker: string): ChildProcessWithoutNullStreams | Error {
+  try {
+    return spawnChild(request.command, [...request.args], {
+      cwd: request.cwd,
+      env: { ...request.env, [MARKER]: marker },
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: !isWindows, // leads its own group; on Windows that would open a console
+      windowsHide: true,
+      windowsVerbatimArguments: request.isVerbatim === true,
+    });
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown : new Error(String(thrown));
+  }
+}
+
+function notStarted(error: Error): Child {
+  const ended = () => Readable.from([]);
+  return {
+    pid: undefined,
+    stdin: new PassThrough().end().resume(),
+    stdout: ended(),
+    stderr: ended(),
+    exited: Promise.resolve({ kind: "not_started", error }),
+    signalGroup: () => {},
+    isGroupAlive: () => false,
+    signalStrays: async () => 0,
+    release: async () => {},
+  };
+}
+
+function exitOf(child: ChildProcess): Promise<ChildExit> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => {
+      if (child.pid === undefined) resolve({ kind: "not_started", error });
+    });
+    child.once("exit", (code, signal) => resolve({ kind: "exited", code, signal }));
+  });
+}
+
+async function signalMarked(marker: string, signal: NodeJS.Signals | 0): Promise<number> {
+  const pids = (await markedProcesses(guardian.id)).get(marker) ?? [];
+  return pids.filter((pid) => send(pid, signal)).length;
+}
+
+/** A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count. */
+function hasLivingMember(group: number | undefined): boolean {
+  return readdirSync("/proc").some((entry) => {
+    if (!/^\d+$/u.test(entry)) return false;
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
+      const [state, , groupId] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return Number(groupId) === group && state !== "Z" && state !== "X";
+    } catch {
+      return false; // gone since the listing
+    }
+  });
+}
+
+/** True when the signal reached someone. Signal 0 only asks. */
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
+  return pid !== undefined && send(isWindows ? pid : -pid, signal);
+}
+
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false; // ESRCH: nobody is left
+  }
+}
+
+/** Windows has no groups: the tree is found by parents, as long as the parent is there. */
+function endWindowsTree(pid: number | undefined): void {
+  if (pid === undefined) return;
+  execFile("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }, () => {}); // gone already: fine
+}
