@@ -1,89 +1,148 @@
-// One live connection to one MCP server: connects in the background, lists its tools, runs its calls, ends its process.
-import { pathToFileURL } from "node:url";
-import type { Client, Transport } from "@modelcontextprotocol/client";
+// One server of one session: connects in the background, is supervised, lists its tools, runs its calls, ends for good.
 import { Cell, type ReadonlyCell } from "../base/cell.js";
-import { orAborted } from "../base/deadline.js";
-import { TenonError, toTenonError } from "../base/errors.js";
+import { orAborted, sleep } from "../base/deadline.js";
+import { messageOf, TenonError, toTenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import { Scope } from "../base/scope.js";
 import type { World } from "../base/world.js";
-import { type CallOptions, type CallOutcome, callTool } from "./call.js";
-import { listTools } from "./discovery.js";
-import { connectError } from "./failure.js";
-import { launchOf } from "./launch.js";
-import { remoteTransport } from "./remote.js";
-import type { ServerSpec } from "./spec.js";
-import type { ConnectionState } from "./state.js";
-import { StdioTransport } from "./stdio.js";
-import type { McpTool } from "./tolerate.js";
+import { type CallOptions, type CallOutcome, callTool } from "./call/call.js";
+import { CallGate } from "./call/call-gate.js";
+import { establish } from "./era/establish.js";
+import type { Link } from "./era/link.js";
+import { launchFingerprint } from "./fingerprint.js";
+import { SpillShelf } from "./large/spill-shelf.js";
+import { type DiscoveredTools, ToolList } from "./lists/discovery.js";
+import type { McpTool } from "./lists/tolerate.js";
+import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
+import { retryDelayMs } from "./retry.js";
+import { isRemote, type ServerSpec } from "./spec.js";
+import { type ConnectionEvent, type ConnectionState, failuresInARow, next } from "./state.js";
 
-export interface ConnectionOptions {
-  readonly world: World;
-  /** The session's directory: the server's cwd and its root. */
-  readonly cwd: string;
-  /** Named to the server in the handshake. */
-  readonly client: { readonly name: string; readonly version: string };
+/** When a broken connection is tried again; only by `wake` where there is no such time. */
+interface Broken {
+  readonly retryAtMs?: number;
+  readonly wake: AbortSignal;
 }
 
 export class McpConnection implements AsyncDisposable {
   readonly spec: ServerSpec;
   readonly #options: ConnectionOptions;
+  readonly #limits: ServerLimits;
   readonly #world: World;
   readonly #scope: Scope;
-  readonly #state = new Cell<ConnectionState>({ kind: "connecting" });
+  readonly #gate: CallGate;
+  /** Long results, kept across reconnects: whoever holds one may still read it. */
+  readonly #shelf: SpillShelf;
+  readonly #state = new Cell<ConnectionState>({ kind: "idle" });
   readonly #tools = new Cell<readonly McpTool[]>([]);
-  #startedMs = 0;
-  #isStarted = false;
-  #client: Client | undefined;
-  #stdio: StdioTransport | undefined;
-  #isRelisting = false;
-  #mustRelist = false;
+  #index: { readonly list: readonly McpTool[]; readonly byName: ReadonlyMap<string, McpTool> } | undefined;
+  #problems: readonly string[] = [];
+  #lastError: TenonError | undefined;
+  #link: Link | undefined;
+  #hasListed = false;
+  #wasReady = false;
+  #wake = new AbortController();
+  #endGrace: EndGrace = LIMITS.closeGrace;
   #closing: Promise<void> | undefined;
 
   constructor(spec: ServerSpec, options: ConnectionOptions) {
     this.spec = spec;
     this.#options = options;
+    this.#limits = serverLimits(options.limits);
     this.#world = options.world;
     this.#scope = new Scope(options.world.log);
+    this.#gate = new CallGate(options.world, this.#limits);
+    this.#shelf = new SpillShelf(options.world);
   }
 
   /** Starts connecting and returns at once; what comes of it shows in `state`. Starting again changes nothing. */
   start(): void {
-    if (this.#isStarted || this.#closing) return;
-    this.#isStarted = true;
-    this.#startedMs = this.#world.monotonicMs();
-    this.#scope.run(`connect ${this.spec.name}`, (signal) => this.#connect(signal));
+    if (this.#state.value.kind !== "idle") return;
+    this.#dispatch({ kind: "start", atMs: this.#world.monotonicMs() });
+    this.#scope.run(`recall ${this.spec.name}`, () => this.#recall());
+    this.#scope.run(`supervise ${this.spec.name}`, (signal) => this.#supervise(signal));
   }
 
   get state(): ReadonlyCell<ConnectionState> {
     return this.#state;
   }
 
+  /** The live list once there is one; before that, what the cache remembers of the same server. */
   get tools(): ReadonlyCell<readonly McpTool[]> {
     return this.#tools;
   }
 
-  /** The end of what the server wrote to stderr; empty for remote servers. */
-  get stderrTail(): string {
-    return this.#stdio?.stderrTail ?? "";
+  /** What was left out of the lists or changed in them, each in one sentence. */
+  get problems(): readonly string[] {
+    return this.#problems;
   }
 
+  /** Why it last broke, also after it has come back. */
+  get lastError(): TenonError | undefined {
+    return this.#lastError;
+  }
+
+  /** The live conversation, for what is not a tool call (resources, prompts); undefined unless ready. */
+  get link(): Link | undefined {
+    return this.#state.value.kind === "ready" ? this.#link : undefined;
+  }
+
+  /** Aborts when the connection is closed. */
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+
+  /** Resolves once everything it started is gone. */
+  get closed(): Promise<void> {
+    return this.#state.until((state) => state.kind === "closed", new AbortController().signal).then(() => undefined);
+  }
+
+  /** Exactly one outcome, whatever happens. While the server is still connecting, the call waits for it. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    const state = this.#state.value;
-    if (state.kind !== "ready" || !this.#client) {
-      const why = state.kind === "failed" ? state.error.message : `it is ${state.kind}`;
-      return {
-        kind: "failed",
-        error: new TenonError("mcp.not_ready", `server "${this.spec.name}" is not connected: ${why}`),
-      };
-    }
-    return await callTool(this.#client, this.#world, { tool, args, server: this.spec.name, ...options });
+    const link = this.link ?? (await this.#readyLink(options.signal));
+    if (options.signal.aborted) return { kind: "cancelled" };
+    if (link instanceof TenonError) return { kind: "failed", error: link };
+    const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
+    const { signal, onProgress } = options;
+    const request = {
+      world: this.#world,
+      server: this.spec.name,
+      tool,
+      args,
+      timeoutMs,
+      maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
+      definition: this.#definition(tool),
+      signal,
+      onProgress,
+    };
+    const outcome = await this.#gate.run(request, () => callTool(link, request));
+    // A server that has forgotten the session has not looked at the call: that is no replay.
+    const isUntouched = outcome.kind === "failed" && outcome.error.code === "mcp.session_lost";
+    if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
+    const again = await this.#nextLink(link, timeoutMs, options.signal);
+    return again ? await this.#gate.run(request, () => callTool(again, request)) : outcome;
   }
 
+  /** Servers have up to 12,000 tools: those of the current list are looked up by name from the first call on. */
+  #definition(tool: string): McpTool | undefined {
+    const list = this.#tools.value;
+    if (this.#index?.list !== list) {
+      this.#index = { list, byName: new Map(list.map((known) => [known.name, known])) };
+    }
+    return this.#index.byName.get(tool);
+  }
+
+  /** Tries anew after a failure, or now instead of later. A ready or connecting server is left alone. */
+  restart(): void {
+    this.#wake.abort();
+  }
+
+  /** Ends calls, reconnection and every process. Safe in any state, any number of times. */
   close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    this.#closing ??= this.#close(grace);
+    this.#endGrace = grace;
+    this.#closing ??= this.#close();
     return this.#closing;
   }
 
@@ -91,111 +150,147 @@ export class McpConnection implements AsyncDisposable {
     return this.close();
   }
 
-  async #connect(signal: AbortSignal): Promise<void> {
-    using deadline = this.#world.deadline(LIMITS.connectTimeoutMs, signal);
-    try {
-      const transport = await this.#openTransport();
-      const client = await this.#createClient();
-      this.#client = client;
-      const ready = client
-        .connect(transport, { timeout: LIMITS.connectTimeoutMs * 2, signal: deadline.signal })
-        .then(async () => {
-          this.#tools.set(await this.#list(client, deadline.signal));
-        });
-      await orAborted(ready, deadline.signal);
-      client.onclose = () => this.#lost();
-      const server = client.getServerVersion() ?? { name: this.spec.name, version: "?" };
-      this.#state.set({ kind: "ready", server, connectMs: this.#elapsedMs() });
-    } catch (thrown) {
-      if (signal.aborted) return;
-      this.#fail(await this.#explain(thrown, deadline.expired));
-    }
-  }
-
-  /** A broken pipe or a closed connection is only the symptom: the process's own end is the cause. */
-  async #explain(thrown: unknown, isLate: boolean): Promise<TenonError> {
-    if (isLate) {
-      const text = `no answer within ${LIMITS.connectTimeoutMs / 1000} s${this.#quoteStderr()}`;
-      return new TenonError("mcp.connect_timeout", text, { cause: thrown });
-    }
-    const exit = await this.#stdio?.lastWords();
-    return exit ? connectError(this.spec, exit, this.stderrTail) : toTenonError(thrown, "mcp.connect_failed");
-  }
-
-  async #openTransport(): Promise<Transport> {
-    if (this.spec.kind !== "stdio") return await remoteTransport(this.spec, this.#world);
-    this.#stdio = new StdioTransport(launchOf(this.spec, this.#options.cwd, this.#world), this.#world);
-    return this.#stdio;
-  }
-
-  async #createClient(): Promise<Client> {
-    const sdk = await import("@modelcontextprotocol/client");
-    const { client: info, cwd } = this.#options;
-    const client = new sdk.Client({ ...info }, { capabilities: { roots: {} } });
-    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: pathToFileURL(cwd).href, name: "session" }] }));
-    client.setNotificationHandler("notifications/tools/list_changed", () => this.#relist(client));
-    client.onerror = (error) =>
-      this.#world.log.debug("mcp.transport_error", { server: this.spec.name, error: error.message });
-    return client;
-  }
-
-  async #list(client: Client, signal: AbortSignal): Promise<readonly McpTool[]> {
-    const { tools, problems } = await listTools(client, signal);
-    for (const problem of problems) this.#world.log.warn("mcp.tool_set_aside", { server: this.spec.name, problem });
-    return tools;
-  }
-
-  /** Any number of change notices while a list runs cost one more list, not one each. */
-  #relist(client: Client): void {
-    this.#mustRelist = true;
-    if (this.#isRelisting) return;
-    this.#isRelisting = true;
-    this.#scope.run(`relist ${this.spec.name}`, async (signal) => {
-      try {
-        while (this.#mustRelist && !signal.aborted) {
-          this.#mustRelist = false;
-          this.#tools.set(await this.#list(client, signal));
-        }
-      } finally {
-        this.#isRelisting = false;
-      }
-    });
-  }
-
-  /** The server went away by itself: its calls have failed, its tools stay listed and answer with the cause. */
-  #lost(): void {
-    if (this.#closing) return;
-    this.#scope.run(`last words of ${this.spec.name}`, async () => {
-      await this.#stdio?.lastWords();
-      if (this.#closing) return;
-      this.#fail(new TenonError("mcp.connection_lost", `the server ended the connection${this.#quoteStderr()}`));
-    });
-  }
-
-  #fail(error: TenonError): void {
-    this.#state.set({ kind: "failed", error, connectMs: this.#elapsedMs() });
-    this.#scope.run(`end ${this.spec.name}`, () => this.#endTransport(LIMITS.closeGrace));
-  }
-
-  async #close(grace: EndGrace): Promise<void> {
-    const ending = this.#endTransport(grace);
+  async #close(): Promise<void> {
+    this.#dispatch({ kind: "close" });
     await this.#scope.close();
-    await ending;
-    this.#state.set({ kind: "closed" });
+    await this.#shelf.dispose();
+    this.#dispatch({ kind: "closed" });
   }
 
-  async #endTransport(grace: EndGrace): Promise<void> {
-    await this.#stdio?.end(grace);
-    await this.#client?.close().catch((error: unknown) => {
-      this.#world.log.debug("mcp.close_failed", { server: this.spec.name, error: toTenonError(error).message });
+  /** One attempt after another. Each owns its wire: the next one starts when the last one's processes are gone. */
+  async #supervise(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const broken = await this.#live(signal);
+      if (!broken || signal.aborted) return;
+      await this.#rest(broken, signal);
+      const kind = broken.retryAtMs === undefined ? "start" : "retry";
+      this.#dispatch({ kind, atMs: this.#world.monotonicMs() });
+    }
+  }
+
+  /** Waits for the next attempt: the backoff, or a person's `restart` when nothing else will help. */
+  async #rest({ retryAtMs, wake }: Broken, signal: AbortSignal): Promise<void> {
+    const woken = AbortSignal.any([wake, signal]);
+    const after = (delayMs: number, run: () => void) => this.#world.after(delayMs, run);
+    const leftMs = Math.max(0, (retryAtMs ?? 0) - this.#world.monotonicMs());
+    const waiting = retryAtMs === undefined ? new Promise<never>(() => {}) : sleep(after, leftMs, woken);
+    await orAborted(waiting, woken).catch(() => undefined);
+  }
+
+  /** Connects and stays until it breaks: returns when to try again, or nothing when the connection is being closed. */
+  async #live(signal: AbortSignal): Promise<Broken | undefined> {
+    const link = await this.#connect(signal);
+    if (link instanceof TenonError) return this.#break(link);
+    const list = new ToolList(link, this.#world, (discovered) => this.#listed(discovered, link.server.version));
+    try {
+      const failure = await this.#loadTools(list, link, signal);
+      if (failure || signal.aborted) return failure && this.#break(failure);
+      this.#becomeReady(link);
+      const cause = await orAborted(link.broken, signal).catch(() => undefined);
+      // Told at once: to take down what is left of it may need its time, and it is not ready any more.
+      return cause && this.#break(cause);
+    } finally {
+      this.#link = undefined;
+      await list.close();
+      await link.wire.close(signal.aborted ? this.#endGrace : LIMITS.closeGrace);
+    }
+  }
+
+  #break(cause: TenonError): Broken {
+    this.#link = undefined;
+    this.#lastError = cause;
+    const atMs = this.#world.monotonicMs();
+    const failures = failuresInARow(this.#state.value, atMs);
+    const facts = { cause, failuresInARow: failures, wasReady: this.#wasReady, isRemote: isRemote(this.spec) };
+    const retryInMs = retryDelayMs(facts, this.#world.random());
+    this.#wake = new AbortController();
+    this.#dispatch({ kind: "broken", atMs, cause, ...(retryInMs === undefined ? {} : { retryInMs }) });
+    const wake = this.#wake.signal;
+    return retryInMs === undefined ? { wake } : { wake, retryAtMs: atMs + retryInMs };
+  }
+
+  async #connect(signal: AbortSignal): Promise<Link | TenonError> {
+    using deadline = this.#world.deadline(this.#limits.connectTimeoutMs, signal);
+    try {
+      const life = { signal: deadline.signal, grace: () => this.#endGrace, shelf: this.#shelf };
+      return await establish(this.spec, this.#options, life);
+    } catch (thrown) {
+      return deadline.expired ? this.#late(thrown, messageOf(thrown)) : toTenonError(thrown, "mcp.connect_failed");
+    }
+  }
+
+  async #loadTools(list: ToolList, link: Link, signal: AbortSignal): Promise<TenonError | undefined> {
+    using deadline = this.#world.deadline(this.#limits.connectTimeoutMs, signal);
+    try {
+      await list.load(deadline.signal);
+      return undefined;
+    } catch (thrown) {
+      const said = `its tools were not listed; its stderr ends: ${link.wire.stderrTail}`;
+      return deadline.expired ? this.#late(thrown, said) : toTenonError(thrown, "mcp.connect_failed");
+    }
+  }
+
+  #late(thrown: unknown, detail: string): TenonError {
+    const seconds = this.#limits.connectTimeoutMs / 1000;
+    return new TenonError("mcp.connect_timeout", `not ready within ${seconds} s: ${detail}`, { cause: thrown });
+  }
+
+  #becomeReady(link: Link): void {
+    this.#link = link;
+    this.#wasReady = true;
+    const { server, agreement } = link;
+    this.#dispatch({ kind: "ready", atMs: this.#world.monotonicMs(), server, agreement });
+  }
+
+  /** The live link; waits while the server is connecting, and says why when there is none to wait for. */
+  async #readyLink(signal: AbortSignal): Promise<Link | TenonError> {
+    const over = AbortSignal.any([signal, this.#scope.signal]);
+    const isSettled = (state: ConnectionState) => state.kind !== "connecting" && state.kind !== "idle";
+    const state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
+    if (state.kind === "ready" && this.#link) return this.#link;
+    return new TenonError("mcp.not_ready", `server "${this.spec.name}" is not connected: ${reason(state)}`);
+  }
+
+  /** By the user's own word a tool may run twice: once more, over the link that follows the one that broke. */
+  async #nextLink(last: Link, withinMs: number, signal: AbortSignal): Promise<Link | undefined> {
+    using deadline = this.#world.deadline(withinMs, AbortSignal.any([signal, this.#scope.signal]));
+    const isDecided = ({ kind }: ConnectionState) => (kind === "ready" && this.#link !== last) || kind === "failed";
+    await this.#state.until(isDecided, deadline.signal).catch(() => undefined);
+    return this.#link === last ? undefined : this.link;
+  }
+
+  #listed({ tools, problems }: DiscoveredTools, serverVersion: string): void {
+    for (const problem of problems) this.#world.log.warn("mcp.tool_set_aside", { server: this.spec.name, problem });
+    this.#hasListed = true;
+    this.#problems = problems;
+    this.#tools.set(tools);
+    this.#scope.run(`remember ${this.spec.name}`, async () => {
+      await this.#options.cache?.writeTools(launchFingerprint(this.spec), { serverVersion, tools });
     });
   }
 
-  #quoteStderr(): string {
-    return this.stderrTail === "" ? "" : `; its stderr ends: ${this.stderrTail}`;
+  /** A warm session has its tools before the server has started; the live list replaces them. */
+  async #recall(): Promise<void> {
+    const cached = await this.#options.cache?.readTools(launchFingerprint(this.spec));
+    if (cached && !this.#hasListed) this.#tools.set(cached.tools);
   }
 
-  #elapsedMs(): number {
-    return Math.round(this.#world.monotonicMs() - this.#startedMs);
+  #dispatch(event: ConnectionEvent): void {
+    this.#state.set(next(this.#state.value, event));
+  }
+}
+
+function reason(state: ConnectionState): string {
+  switch (state.kind) {
+    case "failed":
+      return state.cause.message;
+    case "waiting":
+      return `it broke (${state.cause.message}) and is being restarted`;
+    case "idle":
+    case "connecting":
+    case "ready":
+    case "closing":
+    case "closed":
+      return `it is ${state.kind}`;
   }
 }

@@ -12,12 +12,26 @@ export interface StdioSpec {
   readonly cwd?: string;
 }
 
+/** How a remote server is told who is calling, besides its headers. */
+export interface BearerAuth {
+  readonly type: "bearer";
+  readonly token: string;
+}
+
 export interface RemoteSpec {
   /** `http` is Streamable HTTP, `sse` the older HTTP+SSE transport. */
   readonly kind: "http" | "sse";
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Sent as `Authorization`; wins over a header of that name. */
+  readonly auth?: BearerAuth;
+  /** How its entry was understood, where that is not what it says: for people. */
+  readonly note?: string;
 }
 
 export type ServerSpec = StdioSpec | RemoteSpec;
+
+export function isRemote(spec: ServerSpec): spec is RemoteSpec {
+  return spec.kind !== "stdio";
+}

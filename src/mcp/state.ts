@@ -1,13 +1,81 @@
-// Where a connection stands. Status for people is derived from it elsewhere.
+// Where a connection stands, as a closed union, and the one pure function that moves it.
+import { unreachable } from "../base/brand.js";
 import type { TenonError } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
+import type { Agreement } from "./rpc/wire.js";
 
 export interface ServerIdentity {
   readonly name: string;
   readonly version: string;
+  readonly title?: string;
 }
 
 export type ConnectionState =
-  | { readonly kind: "connecting" }
-  | { readonly kind: "ready"; readonly server: ServerIdentity; readonly connectMs: number }
-  | { readonly kind: "failed"; readonly error: TenonError; readonly connectMs: number }
+  | { readonly kind: "idle" }
+  /** `attempt` counts from 1 and starts anew once a connection has proved itself. */
+  | { readonly kind: "connecting"; readonly attempt: number; readonly sinceMs: number }
+  | {
+      readonly kind: "ready";
+      readonly attempt: number;
+      readonly sinceMs: number;
+      /** From the start of the attempt until it was ready. */
+      readonly connectMs: number;
+      readonly server: ServerIdentity;
+      readonly agreement: Agreement;
+    }
+  /** Broken, and to be tried again at `untilMs`. */
+  | { readonly kind: "waiting"; readonly attempt: number; readonly untilMs: number; readonly cause: TenonError }
+  /** Broken for good: only a person's `restart` leads out. */
+  | { readonly kind: "failed"; readonly cause: TenonError; readonly sinceMs: number }
+  | { readonly kind: "closing" }
   | { readonly kind: "closed" };
+
+export type ConnectionEvent =
+  | { readonly kind: "start"; readonly atMs: number }
+  | { readonly kind: "ready"; readonly atMs: number; readonly server: ServerIdentity; readonly agreement: Agreement }
+  /** The attempt failed or the connection broke. `retryInMs` is absent when trying again is no use. */
+  | { readonly kind: "broken"; readonly atMs: number; readonly cause: TenonError; readonly retryInMs?: number }
+  | { readonly kind: "retry"; readonly atMs: number }
+  | { readonly kind: "close" }
+  | { readonly kind: "closed" };
+
+/** Events that make no sense in a state change nothing: they come late from work that state has already left. */
+export function next(state: ConnectionState, event: ConnectionEvent): ConnectionState {
+  if (state.kind === "closed") return state;
+  if (event.kind === "closed") return { kind: "closed" };
+  if (state.kind === "closing") return state;
+  switch (event.kind) {
+    case "close":
+      return { kind: "closing" };
+    case "start":
+      return state.kind === "idle" || state.kind === "failed"
+        ? { kind: "connecting", attempt: 1, sinceMs: event.atMs }
+        : state;
+    case "retry":
+      return state.kind === "waiting" ? { kind: "connecting", attempt: state.attempt + 1, sinceMs: event.atMs } : state;
+    case "ready": {
+      if (state.kind !== "connecting") return state;
+      const { server, agreement, atMs } = event;
+      const connectMs = Math.round(atMs - state.sinceMs);
+      return { kind: "ready", attempt: state.attempt, sinceMs: atMs, connectMs, server, agreement };
+    }
+    case "broken":
+      return broken(state, event);
+    default:
+      return unreachable(event);
+  }
+}
+
+function broken(state: ConnectionState, event: Extract<ConnectionEvent, { kind: "broken" }>): ConnectionState {
+  if (state.kind !== "connecting" && state.kind !== "ready") return state;
+  const { cause, atMs, retryInMs } = event;
+  if (retryInMs === undefined) return { kind: "failed", cause, sinceMs: atMs };
+  return { kind: "waiting", attempt: failuresInARow(state, atMs), untilMs: atMs + retryInMs, cause };
+}
+
+/** How many attempts in a row have come to nothing if it breaks now. Being ready for long enough wipes the slate. */
+export function failuresInARow(state: ConnectionState, atMs: number): number {
+  if (state.kind === "connecting") return state.attempt;
+  if (state.kind !== "ready") return 0;
+  return atMs - state.sinceMs >= LIMITS.reconnectProvenMs ? 0 : state.attempt;
+}

@@ -1,0 +1,35 @@
+// What became of a request that got no result, as the one error people read.
+import { unreachable } from "../../base/brand.js";
+import { TenonError } from "../../base/errors.js";
+import type { RpcOutcome } from "../rpc/rpc.js";
+
+const MAX_CHARS = 2_000;
+
+export function outcomeError(outcome: Exclude<RpcOutcome, { kind: "result" }>, what: string): TenonError {
+  switch (outcome.kind) {
+    case "error": {
+      const { code, message } = outcome.error;
+      const text = `${what}: the server answered with error ${code}: ${clipped(message)}`;
+      return new TenonError("mcp.call_failed", text, { cause: outcome.error });
+    }
+    case "cancelled":
+      return new TenonError("cancelled", `${what}: cancelled`);
+    case "timed_out":
+      return new TenonError("mcp.call_timeout", `${what}: no answer within ${inSeconds(outcome.afterMs)}`);
+    case "lost": {
+      const { error } = outcome.loss;
+      return new TenonError(error.code, `${what}: ${error.message}`, { cause: error, hint: error.hint });
+    }
+    default:
+      return unreachable(outcome);
+  }
+}
+
+/** A server's own words, bounded: they end up in errors, logs and prompts. */
+function clipped(text: string): string {
+  return text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}… (${text.length} characters)`;
+}
+
+export function inSeconds(ms: number): string {
+  return `${Number((ms / 1000).toFixed(1))} s`;
+}

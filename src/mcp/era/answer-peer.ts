@@ -1,0 +1,118 @@
+// Answers what servers ask of us through the peer; what nobody can answer is declined at once.
+import { messageOf } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Log } from "../../base/log.js";
+import type { ElicitAnswer, ElicitRequest, Peer } from "../peer.js";
+import { RpcRefusal } from "../rpc/rpc.js";
+import { elicitModes } from "./envelope.js";
+import { readServerLog } from "./server-log.js";
+
+const METHOD_NOT_FOUND = -32601;
+const INTERNAL_ERROR = -32603;
+
+export class PeerAnswers {
+  readonly #peer: Peer;
+  readonly #log: Log;
+  #asking = 0;
+
+  constructor(peer: Peer | undefined, log: Log) {
+    this.#peer = peer ?? {};
+    this.#log = log;
+  }
+
+  /** Rejects with an `RpcRefusal` for what has no polite refusal of its own. */
+  async answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    switch (method) {
+      case "ping":
+        return {};
+      case "roots/list":
+        return this.#roots();
+      case "elicitation/create":
+        return await this.#oneOfFew(async () => ({ ...(await this.#elicit(params, signal)) }));
+      case "sampling/createMessage":
+        return await this.#sample(params, signal);
+      default:
+        throw new RpcRefusal(METHOD_NOT_FOUND, `Method not found: ${method}`);
+    }
+  }
+
+  /** A `notifications/message`; whoever reads it must not be able to break the connection. */
+  hear(params: JsonObject): void {
+    if (!this.#peer.log) return;
+    try {
+      this.#peer.log(readServerLog(params));
+    } catch (thrown) {
+      this.#log.warn("mcp.peer_log_failed", { error: messageOf(thrown) });
+    }
+  }
+
+  #roots(): JsonObject {
+    if (!this.#peer.roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
+    const roots = this.#peer.roots().map(({ uri, name }) => ({ uri, ...(name === undefined ? {} : { name }) }));
+    return { roots };
+  }
+
+  async #sample(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    return await this.#oneOfFew(async () => {
+      if (!this.#peer.sample) throw new RpcRefusal(METHOD_NOT_FOUND, "this client does no sampling");
+      return await this.#peer.sample(params, signal);
+    });
+  }
+
+  async #elicit(params: JsonObject, signal: AbortSignal): Promise<ElicitAnswer> {
+    const request = readElicitation(params);
+    if (!request || !this.#peer.elicit || !elicitModes(this.#peer).includes(request.mode)) return { action: "decline" };
+    try {
+      const answer = await this.#peer.elicit(request, signal);
+      if (answer.action !== "accept") return { action: answer.action };
+      if (request.mode === "url") return { action: "accept" };
+      return { action: "accept", content: withDefaults(answer.content ?? {}, request.requestedSchema) };
+    } catch (thrown) {
+      if (!signal.aborted) this.#log.warn("mcp.elicit_failed", { error: messageOf(thrown) });
+      return { action: "cancel" };
+    }
+  }
+
+  /** A server gone wild must not open a hundred dialogues. */
+  async #oneOfFew(ask: () => Promise<JsonObject>): Promise<JsonObject> {
+    if (this.#asking >= LIMITS.peerAsksAtOnce) throw new RpcRefusal(INTERNAL_ERROR, "too many requests at once");
+    this.#asking += 1;
+    try {
+      return await ask();
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+}
+
+/** Undefined for what must not be shown to anybody: an unknown mode, a URL that is no web page. */
+function readElicitation(params: JsonObject): ElicitRequest | undefined {
+  const { mode = "form", message, requestedSchema, url, elicitationId } = params;
+  const words = typeof message === "string" ? message : "";
+  if (mode === "form") {
+    return { mode, message: words, ...(isJsonObject(requestedSchema) ? { requestedSchema } : {}) };
+  }
+  if (mode !== "url" || typeof url !== "string" || !isWebUrl(url)) return undefined;
+  return { mode, message: words, url, ...(typeof elicitationId === "string" ? { elicitationId } : {}) };
+}
+
+/** Anything else could start a program of the person's. */
+function isWebUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol } = new URL(url);
+  return protocol === "https:" || protocol === "http:";
+}
+
+/** What the person left out takes the default the schema names for it (SEP-1034), also `false`, `0` and "". */
+function withDefaults(content: JsonObject, schema: JsonObject | undefined): JsonObject {
+  const properties = schema?.["properties"];
+  if (!isJsonObject(properties)) return content;
+  const entries: [string, JsonValue | undefined][] = Object.entries(content);
+  for (const [name, property] of Object.entries(properties)) {
+    const isGiven = Object.hasOwn(content, name) && content[name] !== undefined;
+    if (isGiven || !isJsonObject(property) || !Object.hasOwn(property, "default")) continue;
+    entries.push([name, property["default"]]);
+  }
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,62 @@
+// What we say of ourselves: the versions we speak, the abilities we declare, and the `_meta` of every modern request.
+import { isJsonObject, type JsonObject } from "../../base/json.js";
+import type { Peer } from "../peer.js";
+
+export const MODERN_VERSION = "2026-07-28";
+
+/** Newest first: the first one is offered, any of them is accepted. */
+export const LEGACY_VERSIONS: readonly string[] = [
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05",
+  "2024-10-07",
+];
+
+export const META = {
+  protocolVersion: "io.modelcontextprotocol/protocolVersion",
+  clientInfo: "io.modelcontextprotocol/clientInfo",
+  clientCapabilities: "io.modelcontextprotocol/clientCapabilities",
+  logLevel: "io.modelcontextprotocol/logLevel",
+  serverInfo: "io.modelcontextprotocol/serverInfo",
+  subscriptionId: "io.modelcontextprotocol/subscriptionId",
+} as const;
+
+/** What servers are asked to tell when somebody listens; a modern server says nothing unless it is asked. */
+const LOG_LEVEL = "info";
+
+export interface ClientInfo {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Only what the peer can answer: a server that asks for more would wait for nobody. */
+export function clientCapabilities(peer: Peer | undefined): JsonObject {
+  const modes = peer?.elicit ? elicitModes(peer) : [];
+  return {
+    ...(peer?.roots ? { roots: {} } : {}),
+    ...(peer?.sample ? { sampling: {} } : {}),
+    ...(modes.length > 0 ? { elicitation: Object.fromEntries(modes.map((mode) => [mode, {}])) } : {}),
+  };
+}
+
+export function elicitModes(peer: Peer): readonly ("form" | "url")[] {
+  return peer.elicitModes ?? ["form", "url"];
+}
+
+/** The same for every request of a connection, so it is built once. */
+export function envelopeOf(client: ClientInfo, peer: Peer | undefined): JsonObject {
+  return {
+    [META.protocolVersion]: MODERN_VERSION,
+    [META.clientInfo]: { name: client.name, version: client.version },
+    [META.clientCapabilities]: clientCapabilities(peer),
+    ...(peer?.log ? { [META.logLevel]: LOG_LEVEL } : {}),
+  };
+}
+
+/** A `_meta` of the request's own is kept; the envelope wins. */
+export function withEnvelope(params: JsonObject, envelope: JsonObject): JsonObject {
+  const meta = params["_meta"];
+  // `Object.assign`, since Node 20 is slow at a property after a spread, and this is in every call.
+  return Object.assign({}, params, { _meta: isJsonObject(meta) ? { ...meta, ...envelope } : envelope });
+}

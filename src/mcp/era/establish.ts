@@ -1,0 +1,144 @@
+// From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
+import { orAborted } from "../../base/deadline.js";
+import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/process.js";
+import { launchFingerprint } from "../fingerprint.js";
+import type { SpillShelf } from "../large/spill-shelf.js";
+import { type ConnectionOptions, serverLimits } from "../options.js";
+import { remoteWire } from "../remote/index.js";
+import type { Agreement, Wire } from "../rpc/wire.js";
+import { isRemote, type ServerSpec } from "../spec.js";
+import { launchOf } from "../stdio/launch.js";
+import { StdioWire } from "../stdio/stdio.js";
+import { Line } from "./line.js";
+import type { Link } from "./link.js";
+import { negotiate, type Terms } from "./negotiate.js";
+
+export interface Life {
+  /** Aborts when the attempt is given up: too late, or the connection is being closed. */
+  readonly signal: AbortSignal;
+  /** How much time processes get to end, asked when they must. */
+  readonly grace: () => EndGrace;
+  /** Where long results are kept: they outlive the wire they came over, but not the connection. */
+  readonly shelf?: SpillShelf;
+}
+
+/** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
+export async function establish(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
+  return await establishOver(() => openWire(spec, options, life.shelf), { spec, options, life });
+}
+
+export interface Establishing {
+  readonly spec: ServerSpec;
+  readonly options: ConnectionOptions;
+  readonly life: Life;
+}
+
+/** The same over any wire. `open` is called a second time when a server does not survive the probe. */
+export async function establishOver(open: () => Wire, { spec, options, life }: Establishing): Promise<Link> {
+  const remembered = recallEra(spec, options); // the process starts up while the disk is asked what it is
+  const begin = async () => ((await remembered) === "legacy" || spec.kind === "sse" ? "legacy" : "probe");
+  const first = await attempt(open, { spec, options, life }, { begin, remembered });
+  if (!(first instanceof TenonError)) return first;
+  options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
+  const { probeTimeoutMs: believeWithinMs } = serverLimits(options.limits);
+  const course: Course = { begin: async () => "legacy", remembered, believeWithinMs };
+  const second = await attempt(open, { spec, options, life }, course);
+  if (second instanceof TenonError) throw second;
+  return second;
+}
+
+interface Agreed {
+  readonly spec: ServerSpec;
+  readonly options: ConnectionOptions;
+  readonly era: Agreement["era"];
+  readonly course: Course;
+}
+
+interface Course {
+  readonly begin: () => Promise<"probe" | "legacy">;
+  readonly remembered: Promise<Agreement["era"] | undefined>;
+  /** Slower than this it may have been silent at the probe only because it starts slowly: not worth remembering. */
+  readonly believeWithinMs?: number;
+}
+
+/** One wire. Returns why when it is worth another one, as legacy; rejects when it is not. It is closed in both cases. */
+async function attempt(
+  open: () => Wire,
+  { spec, options, life }: Establishing,
+  course: Course,
+): Promise<Link | TenonError> {
+  if (life.signal.aborted) throw givenUp(life.signal.reason, "");
+  const line = new Line(open(), options);
+  const startedMs = options.world.monotonicMs();
+  let failure: TenonError;
+  try {
+    const terms = await orAborted(termsOf(spec, options, course), life.signal);
+    const agreed = await negotiate(line, options, { ...terms, signal: life.signal });
+    if (agreed.kind === "agreed") {
+      const { handshake, isCertain } = agreed;
+      const tookMs = options.world.monotonicMs() - startedMs;
+      if (isCertain && tookMs <= (course.believeWithinMs ?? tookMs))
+        rememberEra(line, { spec, options, era: handshake.agreement.era, course });
+      return line.link(handshake);
+    }
+    failure = agreed.cause;
+  } catch (thrown) {
+    await line.close(life.grace());
+    throw connectError(thrown, line, life.signal);
+  }
+  await line.close(life.grace());
+  return connectError(failure, line, life.signal);
+}
+
+async function termsOf(spec: ServerSpec, options: ConnectionOptions, course: Course): Promise<Omit<Terms, "signal">> {
+  const { probeTimeoutMs, connectTimeoutMs } = serverLimits(options.limits);
+  const isKnownModern = (await course.remembered) === "modern";
+  return {
+    begin: await course.begin(),
+    isRemote: isRemote(spec),
+    serverName: spec.name,
+    // One known to be modern may be slow; should that be wrong by now, it must still heal within the attempt.
+    restartAfterMs: isKnownModern ? connectTimeoutMs / 4 : connectTimeoutMs / 2,
+    probeTimeoutMs: isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs,
+  };
+}
+
+function openWire(spec: ServerSpec, options: ConnectionOptions, shelf: SpillShelf | undefined): Wire {
+  const { world, cwd, allowHosts = [], urlSource = "typed" } = options;
+  const shared = shelf ? { shelf } : {};
+  if (!isRemote(spec)) return new StdioWire(launchOf(spec, cwd, world), world, shared);
+  return remoteWire(spec, { world, allowHosts, urlSource, ...shared });
+}
+
+/** A cache that fails is no cache. */
+async function recallEra(spec: ServerSpec, options: ConnectionOptions): Promise<Agreement["era"] | undefined> {
+  try {
+    return await options.cache?.readEra(launchFingerprint(spec));
+  } catch (thrown) {
+    options.world.log.debug("mcp.era_unread", { server: spec.name, error: messageOf(thrown) });
+    return undefined;
+  }
+}
+
+/** In the background of the link: nobody waits for the disk. */
+function rememberEra(line: Line, { spec, options, era, course }: Agreed): void {
+  line.run("remember the era", async () => {
+    if ((await course.remembered) === era) return;
+    await options.cache?.writeEra(launchFingerprint(spec), era);
+  });
+}
+
+/** What people read: the cause, as a failure to connect, with the server's own last words if it has any. */
+function connectError(thrown: unknown, line: Line, signal: AbortSignal): TenonError {
+  if (signal.aborted) return givenUp(thrown, line.wire.stderrTail);
+  const error = toTenonError(thrown, "mcp.connect_failed");
+  return error.code === "mcp.connection_lost"
+    ? new TenonError("mcp.connect_failed", error.message, { cause: error })
+    : error;
+}
+
+function givenUp(cause: unknown, stderrTail: string): TenonError {
+  const said = stderrTail === "" ? "" : `; its stderr ends: ${stderrTail}`;
+  return new TenonError("mcp.connect_failed", `connecting was given up${said}`, { cause });
+}

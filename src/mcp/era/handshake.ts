@@ -1,0 +1,167 @@
+// What the answers to `server/discover` and `initialize` mean. Pure: who asks, and over what, is negotiate's business.
+import { type ErrorCode, TenonError } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { RpcErrorBody } from "../rpc/json-rpc.js";
+import type { RpcOutcome } from "../rpc/rpc.js";
+import type { RequestLoss } from "../rpc/wire.js";
+import type { ServerIdentity } from "../state.js";
+import { LEGACY_VERSIONS, META, MODERN_VERSION } from "./envelope.js";
+import type { Handshake } from "./link.js";
+
+const HEADER_MISMATCH = -32020;
+const MISSING_CAPABILITY = -32021;
+const UNSUPPORTED_VERSION = -32022;
+
+/** Losses that no other way of talking would cure. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "mcp.spawn_failed",
+  "mcp.invalid_spec",
+  "mcp.url_refused",
+  "mcp.unauthorized",
+]);
+
+export type ProbeVerdict =
+  | { readonly kind: "modern"; readonly handshake: Handshake }
+  /** It named our own version while refusing it: asking once more is what it wants. */
+  | { readonly kind: "ask_again" }
+  /** Not certain: it worked around silence, and the next start should ask again. */
+  | { readonly kind: "legacy"; readonly isCertain: boolean }
+  /** This process may be stuck or gone because of the probe: another one, and no probe. */
+  | { readonly kind: "restart_legacy" }
+  | { readonly kind: "refused"; readonly error: TenonError };
+
+export type InitializeVerdict =
+  | { readonly kind: "legacy"; readonly handshake: Handshake }
+  /** What we took for a legacy server speaks only the modern era. */
+  | { readonly kind: "modern" }
+  /** It refused our version and named another one that we speak. */
+  | { readonly kind: "ask_again"; readonly version: string }
+  | { readonly kind: "refused"; readonly error: TenonError };
+
+export interface Asked {
+  readonly isRemote: boolean;
+  /** How the server is called when it does not say. */
+  readonly serverName: string;
+}
+
+export function judgeProbe(outcome: RpcOutcome, asked: Asked): ProbeVerdict {
+  switch (outcome.kind) {
+    case "result":
+      return judgeDiscovery(outcome.result, asked);
+    case "error":
+      return judgeProbeError(outcome.error);
+    case "timed_out": // it may only be starting up: `npx` downloads for half a minute, and killing it would begin anew
+      return { kind: "legacy", isCertain: false };
+    case "cancelled":
+      return { kind: "refused", error: new TenonError("cancelled", "connecting was cancelled") };
+    case "lost":
+      return judgeProbeLoss(outcome.loss, asked);
+  }
+}
+
+function judgeDiscovery(result: JsonObject, asked: Asked): ProbeVerdict {
+  const versions = textsOf(result["supportedVersions"]);
+  const { capabilities } = result;
+  const isDiscovery = versions.length > 0 && isJsonObject(capabilities);
+  if (!isDiscovery || !versions.includes(MODERN_VERSION)) return { kind: "legacy", isCertain: true };
+  const meta = isJsonObject(result["_meta"]) ? result["_meta"] : {};
+  // Drafts of the version had it in the body; both are in use.
+  const server = identityOf(meta[META.serverInfo] ?? result["serverInfo"], asked.serverName);
+  const agreement = { era: "modern", protocolVersion: MODERN_VERSION } as const;
+  return { kind: "modern", handshake: { agreement, server, capabilities, ...instructionsOf(result) } };
+}
+
+function judgeProbeError(error: RpcErrorBody): ProbeVerdict {
+  if (error.code === HEADER_MISMATCH || error.code === MISSING_CAPABILITY) {
+    const text = `the server refused server/discover: ${error.message} (${error.code})`;
+    return { kind: "refused", error: new TenonError("mcp.protocol", text) };
+  }
+  if (error.code !== UNSUPPORTED_VERSION) return { kind: "legacy", isCertain: true };
+  const supported = supportedOf(error);
+  if (supported.includes(MODERN_VERSION)) return { kind: "ask_again" };
+  const isOnlyNewer = supported.length > 0 && supported.every((version) => isNewer(version));
+  return isOnlyNewer ? { kind: "refused", error: noCommonVersion(supported) } : { kind: "legacy", isCertain: true };
+}
+
+function judgeProbeLoss(loss: RequestLoss, asked: Asked): ProbeVerdict {
+  if (FINAL.has(loss.error.code)) return { kind: "refused", error: loss.error };
+  if (!asked.isRemote) return { kind: "restart_legacy" };
+  // A page, a 202 or a 5xx is an answer, if a poor one: servers older than the probe give it. No answer at all says nothing.
+  return loss.httpStatus === undefined ? { kind: "refused", error: loss.error } : { kind: "legacy", isCertain: true };
+}
+
+export function judgeInitialize(outcome: RpcOutcome, asked: Asked & { readonly version: string }): InitializeVerdict {
+  switch (outcome.kind) {
+    case "result":
+      return judgeInitialized(outcome.result, asked);
+    case "error":
+      return judgeInitializeError(outcome.error, asked.version);
+    case "timed_out": {
+      const error = new TenonError("mcp.connect_timeout", `no answer to initialize within ${outcome.afterMs} ms`);
+      return { kind: "refused", error };
+    }
+    case "cancelled":
+      return { kind: "refused", error: new TenonError("cancelled", "connecting was cancelled") };
+    case "lost":
+      return { kind: "refused", error: outcome.loss.error };
+  }
+}
+
+function judgeInitialized(result: JsonObject, asked: Asked): InitializeVerdict {
+  const { protocolVersion, capabilities } = result;
+  if (typeof protocolVersion !== "string") {
+    const text = `the server's answer to initialize names no protocol version`;
+    return { kind: "refused", error: new TenonError("mcp.protocol", text) };
+  }
+  if (!LEGACY_VERSIONS.includes(protocolVersion)) return { kind: "refused", error: noCommonVersion([protocolVersion]) };
+  const handshake: Handshake = {
+    agreement: { era: "legacy", protocolVersion },
+    server: identityOf(result["serverInfo"], asked.serverName),
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...instructionsOf(result),
+  };
+  return { kind: "legacy", handshake };
+}
+
+function judgeInitializeError(error: RpcErrorBody, asked: string): InitializeVerdict {
+  const supported = supportedOf(error);
+  if (supported.includes(MODERN_VERSION)) return { kind: "modern" };
+  const version = LEGACY_VERSIONS.find((known) => known !== asked && supported.includes(known));
+  if (version !== undefined) return { kind: "ask_again", version };
+  if (error.code === UNSUPPORTED_VERSION) return { kind: "refused", error: noCommonVersion(supported) };
+  const text = `the server refused initialize: ${error.message} (${error.code})`;
+  return { kind: "refused", error: new TenonError("mcp.connect_failed", text) };
+}
+
+export function noCommonVersion(theirs: readonly string[]): TenonError {
+  const ours = [MODERN_VERSION, ...LEGACY_VERSIONS].join(", ");
+  const said = theirs.length === 0 ? "no version that we could use" : theirs.slice(0, 10).join(", ");
+  return new TenonError("mcp.unsupported_version", `the server speaks ${said}; Tenon speaks ${ours}`);
+}
+
+function supportedOf(error: RpcErrorBody): string[] {
+  return isJsonObject(error.data) ? textsOf(error.data["supported"]) : [];
+}
+
+function isNewer(version: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(version) && version > MODERN_VERSION;
+}
+
+function textsOf(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}
+
+function identityOf(raw: JsonValue | undefined, fallbackName: string): ServerIdentity {
+  const info = isJsonObject(raw) ? raw : {};
+  const { name, version, title } = info;
+  return {
+    name: typeof name === "string" && name !== "" ? name : fallbackName,
+    version: typeof version === "string" ? version : "",
+    ...(typeof title === "string" ? { title } : {}),
+  };
+}
+
+function instructionsOf(result: JsonObject): { instructions?: string } {
+  const { instructions } = result;
+  return typeof instructions === "string" ? { instructions } : {};
+}

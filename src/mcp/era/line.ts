@@ -1,0 +1,177 @@
+// One wire with its requests, from its start to its end: serves the peer meanwhile, and becomes a link once both sides agree.
+import { messageOf, TenonError } from "../../base/errors.js";
+import type { JsonObject } from "../../base/json.js";
+import type { EndGrace } from "../../base/process.js";
+import { Scope } from "../../base/scope.js";
+import type { ConnectionOptions } from "../options.js";
+import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
+import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
+import { PeerAnswers } from "./answer-peer.js";
+import { envelopeOf, withEnvelope } from "./envelope.js";
+import { type Rounds, requestInRounds } from "./input-required.js";
+import type { Handshake, Link } from "./link.js";
+import { ChangeListener } from "./listen.js";
+
+/** A request that may take as long as it likes: the longest delay a Node timer knows. */
+export const FOREVER_MS = 2_147_483_647;
+
+/** What a request names goes into a header of its own over modern HTTP. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+};
+
+export class Line implements RpcHandler {
+  readonly rpc: Rpc;
+  readonly wire: Wire;
+  readonly envelope: JsonObject;
+  /** Resolves when the wire ends by itself. */
+  readonly broken: Promise<TenonError>;
+  readonly #inner: Wire;
+  readonly #options: ConnectionOptions;
+  readonly #answers: PeerAnswers;
+  readonly #rounds: Rounds;
+  readonly #scope: Scope;
+  readonly #listeners: ((method: string, params: JsonObject) => void)[] = [];
+  #break: (error: TenonError) => void = () => {};
+  #changes: ChangeListener | undefined;
+  #era: Agreement["era"] | undefined;
+
+  /** Starts the wire at once. */
+  constructor(wire: Wire, options: ConnectionOptions) {
+    this.#inner = wire;
+    this.#options = options;
+    this.#answers = new PeerAnswers(options.peer, options.world.log);
+    this.#scope = new Scope(options.world.log);
+    this.envelope = envelopeOf(options.client, options.peer);
+    this.broken = new Promise((resolve) => {
+      this.#break = resolve;
+    });
+    this.wire = new OwnedWire(wire, (grace) => this.close(grace));
+    this.rpc = new Rpc(wire, options.world, this);
+    this.#rounds = {
+      world: options.world,
+      answers: this.#answers,
+      send: (method, params, leg) => this.rpc.request(method, withEnvelope(params, this.envelope), leg),
+    };
+    this.rpc.start();
+  }
+
+  /** Work that belongs to this line: over with it, and awaited when it is closed. */
+  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    this.#scope.run(name, work);
+  }
+
+  link(handshake: Handshake): Link {
+    const { era } = handshake.agreement;
+    this.#era = era;
+    if (era === "modern") this.#followChanges(handshake.capabilities);
+    const { rpc, wire, broken } = this;
+    return {
+      ...handshake,
+      wire,
+      broken,
+      counters: rpc.counters,
+      request: (method, params, options) =>
+        era === "legacy" ? rpc.request(method, params, options) : this.#requestModern(method, params, options),
+      notify: (method, params) => rpc.notify(method, era === "legacy" ? params : withEnvelope(params, this.envelope)),
+      onNotification: (listener) => {
+        this.#listeners.push(listener);
+      },
+    };
+  }
+
+  async close(grace: EndGrace): Promise<void> {
+    this.rpc.end(new TenonError("mcp.connection_lost", "the connection was closed"));
+    await Promise.all([this.#inner.close(grace), this.#scope.close()]);
+  }
+
+  async onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject | undefined> {
+    if (this.#era !== "modern") return await this.#answers.answer(method, params, signal);
+    this.rpc.onNoise(`a request of the server (${method}), which the modern era does not know`);
+    return undefined;
+  }
+
+  onNotification(method: string, params: JsonObject): void {
+    if (this.#changes?.hear(method, params)) return;
+    if (method === "notifications/cancelled") return;
+    if (method === "notifications/message") this.#answers.hear(params);
+    this.#announce(method, params);
+  }
+
+  onClosed(error: TenonError): void {
+    this.#break(error);
+  }
+
+  #announce(method: string, params: JsonObject): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(method, params);
+      } catch (thrown) {
+        this.#options.world.log.error("mcp.listener_failed", { method, error: messageOf(thrown) });
+      }
+    }
+  }
+
+  #requestModern(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome> {
+    const named = params[NAMED_BY[method] ?? ""];
+    if (typeof named !== "string" || options.hint?.name !== undefined) {
+      return requestInRounds(this.#rounds, { method, params }, options);
+    }
+    const hint: SendHint = { name: named, ...options.hint };
+    return requestInRounds(this.#rounds, { method, params }, { ...options, hint });
+  }
+
+  #followChanges(capabilities: JsonObject): void {
+    const changes = new ChangeListener(
+      {
+        world: this.#options.world,
+        listen: (params, signal) =>
+          this.rpc.request("subscriptions/listen", withEnvelope(params, this.envelope), {
+            signal,
+            timeoutMs: FOREVER_MS,
+          }),
+        announce: (method) => this.#announce(method, {}),
+      },
+      capabilities,
+    );
+    this.#changes = changes;
+    this.#scope.run("listen for changes", (signal) => changes.run(signal));
+  }
+}
+
+/** The wire as the owner of the link sees it: closing it ends what is under way on it too. */
+class OwnedWire implements Wire {
+  readonly #wire: Wire;
+  readonly #close: (grace: EndGrace) => Promise<void>;
+
+  constructor(wire: Wire, close: (grace: EndGrace) => Promise<void>) {
+    this.#wire = wire;
+    this.#close = close;
+  }
+
+  get stderrTail(): string {
+    return this.#wire.stderrTail;
+  }
+
+  start(listener: WireListener): void {
+    this.#wire.start(listener);
+  }
+
+  send(...args: Parameters<Wire["send"]>): void {
+    this.#wire.send(...args);
+  }
+
+  cancel(...args: Parameters<Wire["cancel"]>): void {
+    this.#wire.cancel(...args);
+  }
+
+  agreed(agreement: Agreement): void {
+    this.#wire.agreed(agreement);
+  }
+
+  close(grace: EndGrace): Promise<void> {
+    return this.#close(grace);
+  }
+}

@@ -1,0 +1,27 @@
+// A link: one live, agreed conversation with a server, whatever the transport and the era.
+import type { TenonError } from "../../base/errors.js";
+import type { JsonObject } from "../../base/json.js";
+import type { RequestOptions, RpcCounters, RpcOutcome } from "../rpc/rpc.js";
+import type { Agreement, Wire } from "../rpc/wire.js";
+import type { ServerIdentity } from "../state.js";
+
+/** Where one life of a server stands after the handshake. */
+export interface Handshake {
+  readonly agreement: Agreement;
+  readonly server: ServerIdentity;
+  /** The server's capabilities as it sent them. */
+  readonly capabilities: JsonObject;
+  readonly instructions?: string;
+}
+
+export interface Link extends Handshake {
+  readonly wire: Wire;
+  readonly counters: RpcCounters;
+  /** One request in the way of the era: envelope, headers and `input_required` rounds included. Never rejects. */
+  request(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome>;
+  notify(method: string, params: JsonObject): void;
+  /** Calls back for every notification of the server that is not progress or cancellation. */
+  onNotification(listener: (method: string, params: JsonObject) => void): void;
+  /** Resolves, never rejects, with the cause when the link breaks by itself; pending for ever after a `close` of ours. */
+  readonly broken: Promise<TenonError>;
+}

@@ -1,0 +1,42 @@
+// The identity of a server: one without secrets for what is remembered about it, one with them for what may be shared.
+import { hashJson } from "../base/hash.js";
+import type { JsonObject } from "../base/json.js";
+import type { ServerSpec } from "./spec.js";
+
+/**
+ * What decides which program or service answers, for the caches of era and tools. Values of variables and headers and the
+ * directory are left out: they are secrets or accidents. Its name is not part of it either: that is only what we call it.
+ */
+export function launchFingerprint(spec: ServerSpec): string {
+  return hashJson(launchOf(spec));
+}
+
+/** Two specs with the same key are the same server in every respect: their connection could be shared. */
+export function poolKey(spec: ServerSpec, sessionCwd: string): string {
+  const launch = launchOf(spec);
+  if (spec.kind === "stdio") return hashJson({ launch, env: spec.env, cwd: spec.cwd ?? null, sessionCwd });
+  return hashJson({ launch, headers: spec.headers, token: spec.auth?.token ?? null });
+}
+
+function launchOf(spec: ServerSpec): JsonObject {
+  switch (spec.kind) {
+    case "stdio": {
+      const { kind, command, args, env } = spec;
+      return { kind, command, args, env: Object.keys(env).sort() };
+    }
+    case "http":
+    case "sse": {
+      const { kind, url, headers, auth } = spec;
+      const names = Object.keys(headers).map((name) => name.toLowerCase());
+      return { kind, url: withoutPassword(url), headers: names.sort(), auth: auth?.type ?? null };
+    }
+  }
+}
+
+function withoutPassword(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  parsed.username = "";
+  parsed.password = "";
+  return parsed.href;
+}

@@ -1,0 +1,247 @@
+// The long parts of a message while it is taken apart: in memory up to a limit, in private files beyond it.
+// Runs in a thread whose script is made from the text of these classes: they refer to nothing outside themselves.
+import type * as fs from "node:fs";
+
+export type PartForm = "text" | "base64" | "json";
+
+/** Where the long parts and the lists go. Bytes are valid only during the call. */
+export interface SlimSink {
+  /** `text` and `base64` are written as they stand in the JSON text, escapes and all, cut anywhere. */
+  open(form: PartForm): number;
+  write(part: number, bytes: Uint8Array): void;
+  close(part: number): void;
+  /** Puts a closed part into a file, if it is not in one, and says which. */
+  pathOf(part: number): string;
+  /** Elements of a list, with commas between them. `hasParts`: placeholders of long parts are among them. */
+  piece(list: number, elements: Uint8Array, hasParts: boolean): void;
+}
+
+export interface SlimSettings {
+  /** Unguessable: with it begin the placeholders that stand for lists (`L<n>`) and parts (`P<n>`). */
+  readonly nonce: string;
+  readonly longTextBytes: number;
+  readonly skeletonBytes: number;
+  readonly elementBytes: number;
+  readonly pieceBytes: number;
+  readonly maxValues: number;
+  readonly maxListBytes: number;
+}
+
+/** Bytes that grow, and can be cut back. */
+export class Bytes {
+  #held: Uint8Array = new Uint8Array(1_024);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  append(bytes: Uint8Array): void {
+    const needed = this.#length + bytes.length;
+    if (needed > this.#held.length) {
+      const grown = new Uint8Array(Math.max(needed, this.#held.length * 2));
+      grown.set(this.#held.subarray(0, this.#length));
+      this.#held = grown;
+    }
+    this.#held.set(bytes, this.#length);
+    this.#length = needed;
+  }
+
+  /** Valid until the next `append`. */
+  from(start: number): Uint8Array {
+    return this.#held.subarray(start, this.#length);
+  }
+
+  cut(length: number): void {
+    this.#length = length;
+  }
+}
+
+/** Turns the inside of a JSON string, cut anywhere, into text. Throws when it is not one. */
+export class Unescaper {
+  readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder("utf-8", { ignoreBOM: true });
+  #held = "";
+  #isMidway = false;
+
+  /** Whether the next bytes belong to what came before them. */
+  get isHolding(): boolean {
+    return this.#isMidway;
+  }
+
+  write(bytes: Uint8Array, isLast: boolean): string {
+    const last = bytes.at(-1) ?? 0;
+    const raw = this.#held + this.#decoder.decode(bytes, { stream: !isLast });
+    const cut = isLast ? raw.length : this.#safeEnd(raw);
+    this.#held = raw.slice(cut);
+    this.#isMidway = this.#held !== "" || last > 0x7f;
+    const text: unknown = JSON.parse(`"${raw.slice(0, cut)}"`);
+    return String(text);
+  }
+
+  /** Before an escape that is not complete, and before the first half of a pair of escapes that make one character. */
+  #safeEnd(raw: string): number {
+    const last = raw.slice(-12);
+    const start = raw.length - last.length;
+    for (const pattern of [
+      /\\(?:u[0-9a-fA-F]{0,3})?$/,
+      /\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?$/,
+    ]) {
+      const at = last.search(pattern);
+      if (at !== -1 && this.#isEscape(raw, start + at)) return this.#safeEnd(raw.slice(0, start + at));
+    }
+    return raw.length;
+  }
+
+  /** A backslash begins an escape unless it is the second of a pair; what is held always begins outside of one. */
+  #isEscape(raw: string, at: number): boolean {
+    let first = at;
+    while (first > 0 && raw[first - 1] === "\\") first--;
+    return (at - first) % 2 === 0;
+  }
+}
+
+interface Part {
+  readonly form: PartForm;
+  readonly unescaper: Unescaper;
+  /** Text not in a file yet. */
+  texts: string[];
+  /** base64 characters that do not make whole bytes yet. */
+  odd: string;
+  file: number;
+  isClosed: boolean;
+  path: string;
+  bytes: number;
+  /** Copies of its first bytes. */
+  readonly preview: Uint8Array[];
+}
+
+/** What becomes of a part: its text, or the file it is in. */
+export type PartFacts =
+  | { readonly text: string }
+  | { readonly path: string; readonly bytes: number; readonly form: PartForm; readonly preview: string };
+
+export interface PartStoreNeeds {
+  readonly fs: Pick<typeof fs, "openSync" | "writeSync" | "closeSync" | "mkdirSync">;
+  /** Made when the first file is. */
+  readonly folder: string;
+  readonly previewBytes: number;
+  readonly unescaper: () => Unescaper;
+  readonly piece: SlimSink["piece"];
+}
+
+export class PartStore implements SlimSink {
+  readonly #needs: PartStoreNeeds;
+  readonly #parts: Part[] = [];
+  #isSpilling = false;
+
+  constructor(needs: PartStoreNeeds) {
+    this.#needs = needs;
+  }
+
+  /** From now on everything goes to files, also what was kept in memory so far. */
+  spill(): void {
+    if (this.#isSpilling) return;
+    this.#isSpilling = true;
+    for (const part of this.#parts) this.#toFile(part);
+  }
+
+  open(form: PartForm): number {
+    const unescaper = this.#needs.unescaper();
+    this.#parts.push({
+      form,
+      unescaper,
+      texts: [],
+      odd: "",
+      file: -1,
+      isClosed: false,
+      path: "",
+      bytes: 0,
+      preview: [],
+    });
+    return this.#parts.length - 1;
+  }
+
+  write(index: number, bytes: Uint8Array): void {
+    const part = this.#parts[index];
+    if (!part) return;
+    // Text without escapes is in the file what it is in the message: nothing to decode.
+    const isPlain = part.form === "text" && this.#isSpilling && !part.unescaper.isHolding && !bytes.includes(0x5c);
+    if (part.form === "json" || isPlain) this.#storeBytes(part, bytes);
+    else this.#keep(part, part.unescaper.write(bytes, false));
+  }
+
+  close(index: number): void {
+    const part = this.#parts[index];
+    if (!part) return;
+    if (part.form !== "json") this.#keep(part, part.unescaper.write(new Uint8Array(0), true));
+    part.isClosed = true;
+    this.#closeFile(part);
+  }
+
+  pathOf(index: number): string {
+    const part = this.#parts[index];
+    if (part) this.#toFile(part);
+    return part?.path ?? "";
+  }
+
+  piece(list: number, elements: Uint8Array, hasParts: boolean): void {
+    this.#needs.piece(list, elements, hasParts);
+  }
+
+  /** After everything is closed. */
+  facts(): PartFacts[] {
+    return this.#parts.map(({ texts, path, bytes, form, preview }) =>
+      path === "" ? { text: texts.join("") } : { path, bytes, form, preview: this.#startOf(preview) },
+    );
+  }
+
+  /** Without the character at its end that it may have only a part of. */
+  #startOf(preview: readonly Uint8Array[]): string {
+    return new TextDecoder().decode(Buffer.concat(preview), { stream: true });
+  }
+
+  #toFile(part: Part): void {
+    const { texts } = part;
+    part.texts = [];
+    for (const text of texts) this.#store(part, text);
+    if (part.isClosed) this.#closeFile(part);
+  }
+
+  #keep(part: Part, text: string): void {
+    if (text === "") return;
+    if (this.#isSpilling) this.#store(part, text);
+    else part.texts.push(text);
+  }
+
+  #store(part: Part, text: string): void {
+    if (part.form === "text") {
+      this.#storeBytes(part, Buffer.from(text));
+      return;
+    }
+    const all = part.odd + text;
+    const whole = all.length - (all.length % 4);
+    part.odd = all.slice(whole);
+    this.#storeBytes(part, Buffer.from(all.slice(0, whole), "base64"));
+  }
+
+  #closeFile(part: Part): void {
+    if (part.odd !== "") this.#storeBytes(part, Buffer.from(part.odd, "base64"));
+    part.odd = "";
+    if (part.file !== -1) this.#needs.fs.closeSync(part.file);
+    part.file = -1;
+  }
+
+  #storeBytes(part: Part, bytes: Uint8Array): void {
+    const { fs, folder, previewBytes } = this.#needs;
+    if (part.path === "") {
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      part.path = `${folder}/${this.#parts.indexOf(part)}`;
+      part.file = fs.openSync(part.path, "wx", 0o600);
+    }
+    if (part.form !== "base64" && part.bytes < previewBytes) {
+      part.preview.push(bytes.slice(0, previewBytes - part.bytes));
+    }
+    part.bytes += bytes.length;
+    for (let done = 0; done < bytes.length; ) done += fs.writeSync(part.file, bytes, done);
+  }
+}

@@ -1,0 +1,172 @@
+// What is remembered of servers on disk: which era they speak and which tools they had. Nothing about how they are reached.
+import { createHmac } from "node:crypto";
+import { join } from "node:path";
+import { messageOf } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/world.js";
+import type { CachedTools, ServerCache } from "../options.js";
+import { internTools } from "./intern.js";
+import { measure } from "./measure.js";
+import { Pace } from "./pace.js";
+import { type McpTool, readTool } from "./tolerate.js";
+
+const FORMAT = 1;
+const DAY_MS = 86_400_000;
+const KEY_FILE = "key";
+
+export interface DiskCacheOptions {
+  readonly world: World;
+  /** A folder of its own: what is in it may be evicted. */
+  readonly dir: string;
+  /** Names the entries; otherwise a key is made and kept beside them. */
+  readonly hmacKey?: string;
+}
+
+/**
+ * Entries are files named by an HMAC of the fingerprint under a local key, so that what is on disk does not tell, even to
+ * someone who guesses, which servers are used. Whatever goes wrong here is logged and costs only the warm start.
+ */
+export function diskCache(options: DiskCacheOptions): ServerCache {
+  return new DiskCache(options);
+}
+
+class DiskCache implements ServerCache {
+  readonly #world: World;
+  readonly #dir: string;
+  #key: Promise<string> | undefined;
+  #tidying: Promise<void> | undefined;
+
+  constructor({ world, dir, hmacKey }: DiskCacheOptions) {
+    this.#world = world;
+    this.#dir = dir;
+    if (hmacKey !== undefined) this.#key = Promise.resolve(hmacKey);
+  }
+
+  async readEra(fingerprint: string): Promise<"legacy" | "modern" | undefined> {
+    const entry = await this.#read("era", fingerprint);
+    const era = entry?.["era"];
+    const ageMs = this.#ageMs(entry);
+    if (ageMs === undefined || ageMs >= LIMITS.eraMaxAgeMs) return undefined;
+    return era === "legacy" || era === "modern" ? era : undefined;
+  }
+
+  /** The date stays that of the first verdict: renewed with every start, it would never be put to the test again. */
+  async writeEra(fingerprint: string, era: "legacy" | "modern"): Promise<void> {
+    if ((await this.readEra(fingerprint)) !== era) await this.#write("era", fingerprint, { era });
+  }
+
+  async readTools(fingerprint: string): Promise<CachedTools | undefined> {
+    const entry = await this.#read("tools", fingerprint);
+    const tools = entry?.["tools"];
+    const serverVersion = entry?.["serverVersion"];
+    if (!Array.isArray(tools) || typeof serverVersion !== "string") return undefined;
+    // Shared like a live list: when the server then sends the same one, nothing has changed for anybody.
+    return {
+      serverVersion,
+      tools: await internTools(
+        tools.flatMap((raw) => toolOf(readTool(raw))),
+        Pace.of(this.#world),
+      ),
+    };
+  }
+
+  async writeTools(fingerprint: string, { serverVersion, tools }: CachedTools): Promise<void> {
+    let bytes = 0;
+    for (const tool of tools) bytes += measure(asJson(tool), LIMITS.listEntry).bytes;
+    if (bytes > LIMITS.cacheMaxEntryBytes) return; // parsing it would hold up the very start it is for
+    await this.#write("tools", fingerprint, { serverVersion, tools: tools.map((tool) => asJson(tool)) });
+  }
+
+  async #read(kind: "era" | "tools", fingerprint: string): Promise<JsonObject | undefined> {
+    try {
+      const text = await this.#world.files.readText(await this.#path(kind, fingerprint));
+      const parsed = parseJson(text);
+      const entry = parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+      return entry?.["v"] === FORMAT ? entry : undefined;
+    } catch {
+      return undefined; // never written, evicted, or not ours to read
+    }
+  }
+
+  async #write(kind: "era" | "tools", fingerprint: string, content: JsonObject): Promise<void> {
+    try {
+      const before = await this.#read(kind, fingerprint);
+      const ageMs = this.#ageMs(before);
+      const text = JSON.stringify({ v: FORMAT, at: before?.["at"], ...content });
+      const isFresh = ageMs !== undefined && ageMs < DAY_MS;
+      if (isFresh && JSON.stringify(before) === text) return;
+      const entry = JSON.stringify({ v: FORMAT, at: this.#world.now(), ...content });
+      await this.#world.files.writeAtomic(await this.#path(kind, fingerprint), entry);
+      await this.#tidy();
+    } catch (thrown) {
+      this.#world.log.debug("mcp.cache_not_written", { kind, error: messageOf(thrown) });
+    }
+  }
+
+  /** Undefined for what has no date, or one that is still to come: the clock was wrong then, or is now. */
+  #ageMs(entry: JsonObject | undefined): number | undefined {
+    const at = entry?.["at"];
+    const ageMs = typeof at === "number" ? this.#world.now() - at : -1;
+    return ageMs >= 0 ? ageMs : undefined;
+  }
+
+  async #path(kind: "era" | "tools", fingerprint: string): Promise<string> {
+    this.#key ??= this.#loadKey();
+    const name = createHmac("sha256", await this.#key)
+      .update(fingerprint)
+      .digest("hex");
+    return join(this.#dir, `${name}.${kind}.json`);
+  }
+
+  /** Two processes that make the key at the same time: the later one's stays, the other finds nothing until next time. */
+  async #loadKey(): Promise<string> {
+    const path = join(this.#dir, KEY_FILE);
+    const known = await this.#world.files.readText(path).catch(() => "");
+    if (/^[0-9a-f]{64}$/.test(known)) return known;
+    const key = Buffer.from(this.#world.randomBytes(32)).toString("hex");
+    await this.#world.files.writeAtomic(path, key).catch((thrown: unknown) => {
+      this.#world.log.debug("mcp.cache_key_not_written", { error: messageOf(thrown) });
+    });
+    return key;
+  }
+
+  /** Evicts the oldest until it is within bounds; what a crash left half written is old by then too. */
+  async #tidy(): Promise<void> {
+    this.#tidying ??= this.#evict().finally(() => {
+      this.#tidying = undefined;
+    });
+    await this.#tidying;
+  }
+
+  async #evict(): Promise<void> {
+    const entries = await this.#world.files.list(this.#dir);
+    const oldestFirst = entries
+      .filter(({ name }) => name !== KEY_FILE)
+      .sort((one, other) => one.modifiedMs - other.modifiedMs);
+    let bytes = oldestFirst.reduce((sum, entry) => sum + entry.bytes, 0);
+    let count = oldestFirst.length;
+    for (const entry of oldestFirst) {
+      if (bytes <= LIMITS.cacheMaxBytes && count <= LIMITS.cacheMaxFiles) return;
+      await this.#world.files.remove(join(this.#dir, entry.name));
+      bytes -= entry.bytes;
+      count -= 1;
+    }
+  }
+}
+
+function toolOf(read: ReturnType<typeof readTool>): McpTool[] {
+  return read.ok ? [read.tool] : [];
+}
+
+/** Definitions and nothing else, whatever more the object may one day carry. */
+function asJson({ name, title, description, inputSchema, outputSchema, annotations }: McpTool): JsonObject {
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    description,
+    inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+  };
+}

@@ -1,0 +1,171 @@
+// A server's tools: listed once, then followed as they change, without ever being driven by the server's pace.
+import { backoffDelayMs } from "../../base/backoff.js";
+import { messageOf, type TenonError } from "../../base/errors.js";
+import type { JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Timer, World } from "../../base/world.js";
+import type { Link } from "../era/link.js";
+import { checkParamHeaders } from "../era/param-headers.js";
+import { internTools, sameTool, sameTools } from "./intern.js";
+import { type ListKind, listAll, type ReadEntry } from "./list.js";
+import { Pace } from "./pace.js";
+import { type McpTool, readTool } from "./tolerate.js";
+
+export interface DiscoveredTools {
+  readonly tools: readonly McpTool[];
+  /** What was left out or changed, each in one sentence. */
+  readonly problems: readonly string[];
+  /** Why there may be more: the server failed on a later page. */
+  readonly brokenOff?: TenonError;
+}
+
+/** Throws a TenonError when the server gave no list. */
+export async function listTools(link: Link, world: World, signal: AbortSignal): Promise<DiscoveredTools> {
+  const kind: ListKind<McpTool> = {
+    method: "tools/list",
+    field: "tools",
+    capability: "tools",
+    noun: "tool",
+    read: link.agreement.era === "modern" ? readModernTool : readLegacyTool,
+  };
+  const { items, ...rest } = await listAll(link, world, kind, signal);
+  return { tools: items, ...rest };
+}
+
+function readLegacyTool(raw: JsonValue | undefined): ReadEntry<McpTool> {
+  const read = readTool(raw);
+  return read.ok ? { ok: true, key: read.tool.name, item: read.tool } : read;
+}
+
+/** A modern server would refuse the calls of a tool whose headers cannot be made, so it is not offered at all. */
+function readModernTool(raw: JsonValue | undefined): ReadEntry<McpTool> {
+  const read = readLegacyTool(raw);
+  const reason = read.ok ? checkParamHeaders(read.item.inputSchema) : undefined;
+  return read.ok && reason !== undefined ? { ok: false, name: read.key, reason } : read;
+}
+
+const CHANGED = "notifications/tools/list_changed";
+
+/**
+ * `load` lists everything once. From then on each `list_changed` is followed: a burst is waited for, but never longer than
+ * a fixed time after its first notice, so a storm cannot starve the list; one request at a time, and none sooner than a
+ * fixed time after the last, so a storm cannot make us ask for ever. A notice costs a comparison or two.
+ */
+export class ToolList {
+  readonly #link: Link;
+  readonly #world: World;
+  readonly #pace: Pace;
+  readonly #onListed: (discovered: DiscoveredTools) => void;
+  readonly #over = new AbortController();
+  #current: DiscoveredTools | undefined;
+  #isStale = false;
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+  #lastStartMs = 0;
+  #failures = 0;
+
+  constructor(link: Link, world: World, onListed: (discovered: DiscoveredTools) => void) {
+    this.#link = link;
+    this.#world = world;
+    this.#pace = Pace.of(world);
+    this.#onListed = onListed;
+    link.onNotification((method) => {
+      if (method === CHANGED) this.#hear();
+    });
+    link.broken.then(
+      () => this.#stop(),
+      () => this.#stop(),
+    );
+  }
+
+  /** Throws a TenonError when the server gave no list, or the reason of the signal. */
+  async load(signal: AbortSignal): Promise<void> {
+    this.#lastStartMs = this.#world.monotonicMs();
+    const listed = await listTools(this.#link, this.#world, AbortSignal.any([signal, this.#over.signal]));
+    await this.#take(listed);
+    this.#schedule();
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+    await this.#running;
+  }
+
+  #stop(): void {
+    this.#over.abort();
+    this.#timer?.clear();
+    this.#timer = undefined;
+  }
+
+  #hear(): void {
+    if (this.#isStale) return;
+    this.#isStale = true;
+    this.#failures = 0;
+    this.#schedule();
+  }
+
+  /** Before the first list there is nothing to renew: `load` looks again when it is done. */
+  #schedule(): void {
+    if (!this.#isStale || !this.#current || this.#timer || this.#running || this.#over.signal.aborted) return;
+    const { quietMs, everyMs } = LIMITS.relist;
+    const sinceMs = this.#world.monotonicMs() - this.#lastStartMs;
+    const backoffMs = this.#failures === 0 ? 0 : backoffDelayMs(LIMITS.reconnect, this.#failures, this.#world.random());
+    this.#timer = this.#world.after(Math.max(quietMs, everyMs - sinceMs, backoffMs), () => {
+      this.#timer = undefined;
+      this.#running = this.#renew().finally(() => {
+        this.#running = undefined;
+        this.#schedule();
+      });
+    });
+  }
+
+  /** Never rejects: a list that cannot be renewed stays as it is. */
+  async #renew(): Promise<void> {
+    this.#isStale = false;
+    this.#lastStartMs = this.#world.monotonicMs();
+    try {
+      using deadline = this.#world.deadline(LIMITS.connectTimeoutMs, this.#over.signal);
+      const listed = await listTools(this.#link, this.#world, deadline.signal);
+      if (listed.brokenOff) throw listed.brokenOff; // half a list would take tools away that are still there
+      await this.#take(listed);
+      this.#failures = 0;
+    } catch (thrown) {
+      if (this.#over.signal.aborted) return;
+      this.#failures += 1;
+      const willRetry = this.#failures < LIMITS.relist.attempts;
+      this.#world.log.warn("mcp.relist_failed", { error: messageOf(thrown), willRetry });
+      if (willRetry) this.#isStale = true;
+    }
+  }
+
+  async #take(listed: DiscoveredTools): Promise<void> {
+    const before = this.#current;
+    const isSame = before !== undefined && (await sameTools(before.tools, listed.tools, this.#pace));
+    const tools = isSame
+      ? before.tools
+      : await internTools(await kept(before?.tools ?? [], listed.tools, this.#pace), this.#pace);
+    if (this.#over.signal.aborted) return;
+    const discovered = { tools, problems: listed.problems };
+    this.#current = discovered;
+    const hasSameProblems = before?.problems.join("\n") === listed.problems.join("\n");
+    if (!isSame || !hasSameProblems) this.#onListed(discovered);
+  }
+}
+
+const CHUNK = 200;
+
+/** Tools that did not change stay the same objects: what is remembered about them stays valid. */
+async function kept(before: readonly McpTool[], after: readonly McpTool[], pace: Pace): Promise<readonly McpTool[]> {
+  if (before.length === 0) return after;
+  const known = new Map(before.map((tool) => [tool.name, tool]));
+  const tools: McpTool[] = [];
+  for (let start = 0; start < after.length; start += CHUNK) {
+    await pace.run(() => {
+      for (const tool of after.slice(start, start + CHUNK)) {
+        const old = known.get(tool.name);
+        tools.push(old && sameTool(old, tool) ? old : tool);
+      }
+    });
+  }
+  return tools;
+}

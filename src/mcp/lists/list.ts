@@ -1,0 +1,162 @@
+// Lists something of a server: every page, within caps, one bad entry never costing the others.
+import type { TenonError } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/world.js";
+import { outcomeError } from "../call/outcome-error.js";
+import type { Link } from "../era/link.js";
+import { measure } from "./measure.js";
+import { Pace } from "./pace.js";
+import { shortName } from "./tolerate.js";
+
+const METHOD_NOT_FOUND = -32_601;
+const CHUNK = 100;
+
+export interface Listing<T> {
+  readonly items: readonly T[];
+  /** What was left out or changed, each in one sentence. */
+  readonly problems: readonly string[];
+  /** Why there may be more: the server failed on a later page. */
+  readonly brokenOff?: TenonError;
+}
+
+export type ReadEntry<T> =
+  | { readonly ok: true; readonly key: string; readonly item: T }
+  | { readonly ok: false; readonly name: string; readonly reason: string };
+
+export interface ListKind<T> {
+  readonly method: "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list";
+  /** Where the result has its entries. */
+  readonly field: string;
+  /** What the server must have declared to be asked at all. */
+  readonly capability: string;
+  /** One entry, in words. */
+  readonly noun: string;
+  read(raw: JsonValue | undefined): ReadEntry<T>;
+}
+
+/** Throws a TenonError when not even the first page came, or the abort reason. */
+export async function listAll<T>(
+  link: Link,
+  world: World,
+  kind: ListKind<T>,
+  signal: AbortSignal,
+): Promise<Listing<T>> {
+  if (!isJsonObject(link.capabilities[kind.capability])) return { items: [], problems: [] };
+  const collected = new Collection(kind);
+  const pace = Pace.of(world);
+  const options = { signal, timeoutMs: LIMITS.listPageTimeoutMs };
+  let asked = link.request(kind.method, {}, options);
+  for (let page = 1; ; page++) {
+    const outcome = await asked;
+    signal.throwIfAborted();
+    if (outcome.kind === "error" && outcome.error.code === METHOD_NOT_FOUND) return collected.listing();
+    if (outcome.kind !== "result") {
+      const error = outcomeError(outcome, kind.method);
+      const isLinkLost = outcome.kind === "lost" && error.code !== "mcp.too_large";
+      if (page === 1 || isLinkLost) throw error;
+      collected.problem(`the list of ${kind.noun}s breaks off after page ${page - 1}: ${error.message}`);
+      return { ...collected.listing(), brokenOff: error };
+    }
+    const cursor = outcome.result["nextCursor"];
+    const hasMore = typeof cursor === "string" && cursor !== "";
+    const mayAsk = hasMore && collected.mayAskFor(cursor, page);
+    if (mayAsk) {
+      // The server works on the next page while we read this one: its request goes out with the end of this microtask.
+      asked = link.request(kind.method, { cursor }, options);
+      await Promise.resolve();
+    }
+    await collected.addPage(outcome.result, pace, signal);
+    if (mayAsk) continue;
+    if (hasMore) collected.problem(`the list of ${kind.noun}s does not end: ${collected.cutAfter(page)}`);
+    return collected.listing();
+  }
+}
+
+/** What has been listed so far, and when it is enough. */
+class Collection<T> {
+  readonly #kind: ListKind<T>;
+  readonly #items = new Map<string, T>();
+  readonly #problems: string[] = [];
+  readonly #cursors = new Set<string>();
+  #problemCount = 0;
+  #entries = 0;
+  #heapBytes = 0;
+  #skipped = 0;
+  #barrenPages = 0;
+
+  constructor(kind: ListKind<T>) {
+    this.#kind = kind;
+  }
+
+  problem(sentence: string): void {
+    this.#problemCount += 1;
+    if (this.#problems.length < LIMITS.listMaxProblems) this.#problems.push(sentence);
+  }
+
+  listing(): Listing<T> {
+    const unsaid = this.#problemCount - this.#problems.length;
+    const problems = unsaid === 0 ? this.#problems : [...this.#problems, `and ${unsaid} more problems of this kind`];
+    return { items: [...this.#items.values()], problems };
+  }
+
+  async addPage(result: JsonObject, pace: Pace, signal: AbortSignal): Promise<void> {
+    const raw = result[this.#kind.field];
+    const entries: readonly JsonValue[] = Array.isArray(raw) ? raw : [];
+    if (raw !== undefined && !Array.isArray(raw)) this.problem(`"${this.#kind.field}" in the result is no list`);
+    const before = this.#items.size;
+    let start = 0;
+    for (; start < entries.length && !this.#isFull(); start += CHUNK) {
+      await pace.run(() => {
+        for (const entry of entries.slice(start, start + CHUNK)) this.#add(entry);
+      });
+      signal.throwIfAborted();
+    }
+    const { noun } = this.#kind;
+    if (this.#isFull() && (start < entries.length || this.#skipped > 0)) {
+      this.problem(`the list of ${noun}s is too long: cut after ${this.#items.size} ${noun}s`);
+    }
+    this.#barrenPages = this.#items.size > before ? 0 : this.#barrenPages + 1;
+  }
+
+  /** Whether to ask for the page of this cursor, by what was collected before the page it came with. */
+  mayAskFor(cursor: string, page: number): boolean {
+    const isEndless =
+      this.#cursors.has(cursor) ||
+      page >= LIMITS.listMaxPages ||
+      this.#barrenPages >= LIMITS.listMaxBarrenPages ||
+      this.#isFull();
+    this.#cursors.add(cursor);
+    this.#heapBytes += cursor.length;
+    return !isEndless;
+  }
+
+  cutAfter(pages: number): string {
+    return `cut after ${pages} pages and ${this.#items.size} ${this.#kind.noun}s`;
+  }
+
+  #isFull(): boolean {
+    return this.#entries >= LIMITS.listMaxTools || this.#heapBytes > LIMITS.listMaxHeapBytes;
+  }
+
+  #add(raw: JsonValue): void {
+    if (this.#isFull()) {
+      this.#skipped += 1;
+      return;
+    }
+    const { noun } = this.#kind;
+    this.#entries += 1;
+    const { heapBytes, over } = measure(raw, LIMITS.listEntry);
+    this.#heapBytes += heapBytes;
+    const read = this.#kind.read(raw);
+    if (!read.ok) this.problem(`${noun} "${shortName(read.name)}" is left out: ${read.reason}`);
+    else if (over !== undefined)
+      this.problem(`${noun} "${shortName(read.key)}" is left out: its definition is ${over}`);
+    else {
+      if (this.#items.has(read.key)) {
+        this.problem(`${noun} "${shortName(read.key)}" is defined twice: the last one counts`);
+      }
+      this.#items.set(read.key, read.item);
+    }
+  }
+}

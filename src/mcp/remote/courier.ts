@@ -1,0 +1,160 @@
+// Carries our messages to one server: builds the requests, remembers what is under way, and judges refusals.
+import { Buffer } from "node:buffer";
+import type { IncomingMessage as HttpResponse } from "node:http";
+import { LIMITS } from "../../base/limits.js";
+import type { Timer, World } from "../../base/world.js";
+import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
+import type { Agreement, RequestLoss, SendHint } from "../rpc/wire.js";
+import { drain } from "./body.js";
+import type { Dialler, Place } from "./dial.js";
+import { Exchange, type HttpHandler, type HttpRequest } from "./exchange.js";
+import { HeaderWriter, type UserHeaders } from "./headers.js";
+import type { IntakeParts } from "./intake.js";
+import { type Refused, readRefusal } from "./refusal.js";
+
+export interface RemoteParts extends IntakeParts {
+  readonly dialler: Dialler;
+  readonly place: Place;
+  readonly user: UserHeaders;
+  /** Gives back what is kept outside of memory. */
+  readonly dispose: () => Promise<void>;
+}
+
+/** How a message of ours ended to which no answer is expected. */
+export type Delivery =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "undelivered"; readonly loss: RequestLoss }
+  | Exclude<Refused, { readonly kind: "loss" }>;
+
+interface Notice {
+  readonly exchange: Exchange;
+  readonly deadline: Timer;
+}
+
+export class Courier {
+  /** Where messages are posted to. */
+  place: Place;
+  /** The place itself is a secret of the session: HTTP+SSE puts the session into the URL. */
+  hasSessionInPlace = false;
+  readonly world: World;
+  readonly #parts: RemoteParts;
+  readonly #headers: HeaderWriter;
+  readonly #notices = new Set<Notice>();
+  #agreement: Agreement | undefined;
+  #sessionId: string | undefined;
+  #isStopped = false;
+
+  constructor(parts: RemoteParts) {
+    this.#parts = parts;
+    this.world = parts.world;
+    this.place = parts.place;
+    this.#headers = new HeaderWriter(parts.user);
+  }
+
+  get agreement(): Agreement | undefined {
+    return this.#agreement;
+  }
+
+  set agreement(agreement: Agreement | undefined) {
+    this.#agreement = agreement;
+    this.#headers.converse(this);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  set sessionId(sessionId: string | undefined) {
+    this.#sessionId = sessionId;
+    this.#headers.converse(this);
+  }
+
+  post(message: OutgoingMessage, hint: SendHint | undefined, handler: HttpHandler): Exchange {
+    const body = JSON.stringify(message);
+    const headers = this.#headers.post(message, Buffer.byteLength(body), hint);
+    return this.#open("POST", this.place, headers, handler, body);
+  }
+
+  get(lastEventId: string | undefined, handler: HttpHandler): Exchange {
+    const headers = this.#headers.plain("text/event-stream");
+    if (lastEventId !== undefined) headers.push("last-event-id", lastEventId);
+    return this.#open("GET", this.#parts.place, headers, handler);
+  }
+
+  /** For a message whose HTTP answer says only that it has come: `done` is called once, in time, unless stopped first. */
+  deliver(message: OutgoingMessage, done: (delivery: Delivery) => void): void {
+    const end = (delivery: Delivery) => {
+      this.#notices.delete(notice);
+      deadline.clear();
+      if (!this.#isStopped) done(delivery);
+    };
+    const exchange = this.post(message, undefined, {
+      onFailed: (loss) => end({ kind: "undelivered", loss }),
+      onHead: (response) => {
+        const status = response.statusCode ?? 0;
+        if (status >= 200 && status <= 299) {
+          drain(response);
+          end({ kind: "delivered" });
+          return;
+        }
+        const id = "id" in message && "method" in message ? message.id : undefined;
+        this.judge(response, id, (refused) =>
+          end(refused.kind === "loss" ? { kind: "undelivered", loss: refused.loss } : refused),
+        );
+      },
+    });
+    const deadline = this.world.after(LIMITS.httpNoticeTimeoutMs, () => {
+      exchange.abort();
+      end({ kind: "undelivered", loss: exchange.lossNow("the server did not take it in time") });
+    });
+    const notice = { exchange, deadline };
+    this.#notices.add(notice);
+  }
+
+  /** Reads an answer that is no success. */
+  judge(response: HttpResponse, id: RpcId | undefined, done: (refused: Refused) => void): void {
+    const context = {
+      ...(id === undefined ? {} : { id }),
+      hadSession: this.sessionId !== undefined || this.hasSessionInPlace,
+      hadCredentials: this.#parts.user.hasAuthorization,
+      nowMs: this.world.now(),
+    };
+    readRefusal(response, context, (refused) => {
+      if (!this.#isStopped) done(refused);
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const { exchange, deadline } of this.#notices) {
+      deadline.clear();
+      exchange.abort();
+    }
+    this.#notices.clear();
+  }
+
+  /** A courtesy: the server may forget the session at once. Whatever it says, and if it says nothing, we are done. */
+  async deleteSession(withinMs: number): Promise<void> {
+    if (this.sessionId === undefined) return;
+    await new Promise<void>((resolve) => {
+      const deadline = this.world.after(withinMs, resolve);
+      const end = () => {
+        deadline.clear();
+        resolve();
+      };
+      this.#open("DELETE", this.place, this.#headers.plain(), { onHead: end, onFailed: end });
+    });
+  }
+
+  #open(
+    method: HttpRequest["method"],
+    place: Place,
+    headers: readonly string[],
+    handler: HttpHandler,
+    body?: string,
+  ): Exchange {
+    const { dialler, user } = this.#parts;
+    const isConfidential = user.isConfidential || this.#sessionId !== undefined || this.hasSessionInPlace;
+    return new Exchange(dialler, { method, place, headers, body, isConfidential }, handler);
+  }
+}

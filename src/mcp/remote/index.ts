@@ -1,0 +1,161 @@
+// The wire to a remote server: Streamable HTTP, or the older HTTP+SSE when the entry or the server says so.
+import { type TenonError, toTenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/process.js";
+import type { World } from "../../base/world.js";
+import { SpillShelf } from "../large/spill-shelf.js";
+import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
+import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../rpc/wire.js";
+import type { RemoteSpec } from "../spec.js";
+import type { RemoteParts } from "./courier.js";
+import { Dialler } from "./dial.js";
+import { userHeaders } from "./headers.js";
+import { SseWire } from "./sse.js";
+import { StreamableWire } from "./streamable.js";
+
+export interface RemoteWireOptions {
+  readonly world: World;
+  /** Hosts the user allows without TLS and at private addresses. */
+  readonly allowHosts?: readonly string[];
+  /** Where results too long for memory are kept. Given one, the wire leaves it to its owner to dispose of. */
+  readonly shelf?: SpillShelf;
+  /** Who named the URL; `typed` unless given. */
+  readonly urlSource?: "typed" | "project";
+}
+
+/** Never throws: a URL or header that cannot be used is told through `onClosed`. */
+export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
+  const { world, allowHosts } = options;
+  const shelf = options.shelf ?? new SpillShelf(world);
+  const dialler = new Dialler(world, allowHosts);
+  try {
+    const user = userHeaders(spec);
+    for (const name of user.ignored) world.log.warn("mcp.header_ignored", { server: spec.name, header: name });
+    const parts: RemoteParts = {
+      world,
+      dialler,
+      user,
+      place: dialler.check(spec.url, options.urlSource ?? "typed"),
+      folder: () => shelf.folder,
+      dispose: async () => {
+        if (!options.shelf) await shelf.dispose();
+      },
+    };
+    return spec.kind === "sse" ? new SseWire(parts) : new FallbackWire(parts);
+  } catch (thrown) {
+    return new RefusedWire(toTenonError(thrown, "mcp.invalid_spec"));
+  }
+}
+
+/** What servers of the older transport answer to a POST they know nothing of. */
+const NO_SUCH_POST: readonly (number | undefined)[] = [400, 404, 405];
+
+/** Streamable HTTP until the server refuses `initialize` itself; then, if a GET brings an endpoint, HTTP+SSE. */
+class FallbackWire implements Wire, WireListener {
+  readonly stderrTail = "";
+  readonly #parts: RemoteParts;
+  #wire: Wire;
+  #listener: WireListener | undefined;
+  #initialize: (OutgoingMessage & { readonly id: RpcId }) | undefined;
+  #trial: SseWire | undefined;
+
+  constructor(parts: RemoteParts) {
+    this.#parts = parts;
+    this.#wire = new StreamableWire(parts);
+  }
+
+  start(listener: WireListener): void {
+    this.#listener = listener;
+    this.#wire.start(this);
+  }
+
+  send(message: OutgoingMessage, hint?: SendHint): void {
+    if ("method" in message && "id" in message && message.method === "initialize") this.#initialize = message;
+    this.#wire.send(message, hint);
+  }
+
+  cancel(id: RpcId, reason: string): void {
+    if (this.#initialize?.id === id) {
+      this.#initialize = undefined;
+      this.#trial?.stop();
+    }
+    this.#wire.cancel(id, reason);
+  }
+
+  agreed(agreement: Agreement): void {
+    this.#initialize = undefined;
+    this.#wire.agreed(agreement);
+  }
+
+  async close(grace: EndGrace): Promise<void> {
+    this.#trial?.stop();
+    await this.#wire.close(grace);
+  }
+
+  onMessage(message: IncomingMessage): void {
+    this.#listener?.onMessage(message);
+  }
+
+  onRequestLost(id: RpcId, loss: RequestLoss): void {
+    const initialize = this.#initialize;
+    if (initialize?.id === id && !this.#trial && NO_SUCH_POST.includes(loss.httpStatus))
+      this.#tryOlder(initialize, loss);
+    else this.#listener?.onRequestLost(id, loss);
+  }
+
+  onClosed(error: TenonError): void {
+    this.#listener?.onClosed(error);
+  }
+
+  onNoise(what: string): void {
+    this.#listener?.onNoise(what);
+  }
+
+  /** A trial that fails changes nothing: then the refusal of `initialize` is what is told. */
+  #tryOlder(initialize: OutgoingMessage & { readonly id: RpcId }, loss: RequestLoss): void {
+    let isReady = false;
+    const trial = new SseWire(this.#parts, () => {
+      isReady = true;
+      this.#wire = trial;
+    });
+    this.#trial = trial;
+    trial.start({
+      onMessage: (message) => this.onMessage(message),
+      onNoise: (what) => this.onNoise(what),
+      onRequestLost: (id, why) => {
+        if (isReady) this.#listener?.onRequestLost(id, why);
+      },
+      onClosed: (error) => {
+        if (isReady) this.onClosed(error);
+        else this.#listener?.onRequestLost(initialize.id, loss);
+      },
+    });
+    trial.send(initialize);
+  }
+}
+
+/** A wire that was over before it began. */
+class RefusedWire implements Wire {
+  readonly stderrTail = "";
+  readonly #error: TenonError;
+  #isClosed = false;
+
+  constructor(error: TenonError) {
+    this.#error = error;
+  }
+
+  start(listener: WireListener): void {
+    queueMicrotask(() => {
+      if (!this.#isClosed) listener.onClosed(this.#error);
+    });
+  }
+
+  send(): void {}
+
+  cancel(): void {}
+
+  agreed(): void {}
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
+}

@@ -1,0 +1,242 @@
+// Requests over a wire: every one ends exactly once, with its answer, its error, its deadline, its cancel or the wire's end.
+import { abortListeners } from "../../base/abort-listeners.js";
+import type { TenonError } from "../../base/errors.js";
+import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { Timer, World } from "../../base/world.js";
+import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
+import type { RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+
+export interface ProgressNote {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+export interface RequestOptions {
+  readonly signal: AbortSignal;
+  /** From sending to the answer; each progress notice starts it anew. */
+  readonly timeoutMs: number;
+  /** However much progress there is, it ends here. Unless given, `timeoutMs` is the cap too. */
+  readonly maxTotalMs?: number;
+  readonly onProgress?: (note: ProgressNote) => void;
+  readonly hint?: SendHint;
+}
+
+/** How a request ended. `lost` and `timed_out` leave open whether the server acted, unless it never left. */
+export type RpcOutcome =
+  | { readonly kind: "result"; readonly result: JsonObject }
+  | { readonly kind: "error"; readonly error: RpcErrorBody }
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "timed_out"; readonly afterMs: number }
+  | { readonly kind: "lost"; readonly loss: RequestLoss };
+
+/** Answers what the server asks and hears what it announces. */
+export interface RpcHandler {
+  /** Undefined: the request gets no answer at all (the modern era has no requests of servers). */
+  onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject | undefined>;
+  /** Everything but progress and the cancellation of what `onRequest` is busy with. */
+  onNotification(method: string, params: JsonObject): void;
+  onClosed(error: TenonError): void;
+}
+
+/** What arrived and belonged to nothing: late, duplicate and unknown answers, garbage. For status, never for control. */
+export interface RpcCounters {
+  strayAnswers: number;
+  strayProgress: number;
+  noise: number;
+}
+
+interface Pending {
+  readonly resolve: (outcome: RpcOutcome) => void;
+  readonly options: RequestOptions;
+  readonly startedMs: number;
+  /** Of the signal, and ours among them. */
+  readonly listeners: Set<() => void>;
+  readonly onAbort: () => void;
+  timer: Timer;
+}
+
+export class Rpc implements WireListener {
+  readonly counters: RpcCounters = { strayAnswers: 0, strayProgress: 0, noise: 0 };
+  readonly #wire: Wire;
+  readonly #world: World;
+  readonly #handler: RpcHandler;
+  readonly #pending = new Map<RpcId, Pending>();
+  readonly #serving = new Map<RpcId, AbortController>();
+  #nextId = 1;
+  #closedBy: TenonError | undefined;
+
+  constructor(wire: Wire, world: World, handler: RpcHandler) {
+    this.#wire = wire;
+    this.#world = world;
+    this.#handler = handler;
+  }
+
+  start(): void {
+    this.#wire.start(this);
+  }
+
+  get pendingCount(): number {
+    return this.#pending.size;
+  }
+
+  /** Never rejects. */
+  request(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome> {
+    if (options.signal.aborted) return Promise.resolve({ kind: "cancelled" });
+    if (this.#closedBy) return Promise.resolve({ kind: "lost", loss: { error: this.#closedBy, wasSent: false } });
+    const id = this.#nextId++;
+    return new Promise((resolve) => {
+      const onAbort = () => this.#giveUp(id, { kind: "cancelled" }, "cancelled by the client");
+      const listeners = abortListeners(options.signal).add(onAbort);
+      const timer = this.#startTimer(id, options.timeoutMs);
+      this.#pending.set(id, { resolve, options, startedMs: this.#world.monotonicMs(), listeners, onAbort, timer });
+      const sent = options.onProgress ? withProgressToken(params, id) : params;
+      this.#wire.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
+    });
+  }
+
+  notify(method: string, params: JsonObject): void {
+    if (!this.#closedBy) this.#wire.send({ jsonrpc: "2.0", method, params });
+  }
+
+  /** Ends everything under way; used when the connection is closed from our side. */
+  end(error: TenonError): void {
+    this.#closedBy ??= error;
+    for (const id of [...this.#pending.keys()]) this.#settle(id, { kind: "lost", loss: { error, wasSent: true } });
+    for (const controller of this.#serving.values()) controller.abort(error);
+    this.#serving.clear();
+  }
+
+  onMessage(message: IncomingMessage): void {
+    switch (message.kind) {
+      case "result":
+        if (!this.#settle(message.id, { kind: "result", result: message.result })) this.counters.strayAnswers++;
+        break;
+      case "error":
+        if (!this.#settle(message.id, { kind: "error", error: message.error })) this.counters.strayAnswers++;
+        break;
+      case "notification":
+        this.#hear(message.method, message.params);
+        break;
+      case "request":
+        this.#serve(message.id, message.method, message.params);
+        break;
+    }
+  }
+
+  onRequestLost(id: RpcId, loss: RequestLoss): void {
+    if (!this.#settle(id, { kind: "lost", loss })) this.counters.strayAnswers++;
+  }
+
+  onClosed(error: TenonError): void {
+    if (this.#closedBy) return;
+    this.end(error);
+    this.#handler.onClosed(error);
+  }
+
+  onNoise(what: string): void {
+    this.counters.noise++;
+    this.#world.log.debug("mcp.noise", { what });
+  }
+
+  #settle(id: RpcId, outcome: RpcOutcome): boolean {
+    const pending = this.#pending.get(id);
+    if (!pending) return false;
+    this.#pending.delete(id);
+    pending.timer.clear();
+    pending.listeners.delete(pending.onAbort);
+    pending.resolve(outcome);
+    return true;
+  }
+
+  #giveUp(id: RpcId, outcome: RpcOutcome, reason: string): void {
+    if (this.#settle(id, outcome)) this.#wire.cancel(id, reason);
+  }
+
+  #startTimer(id: RpcId, delayMs: number): Timer {
+    return this.#world.after(delayMs, () => {
+      const pending = this.#pending.get(id);
+      if (!pending) return;
+      const afterMs = Math.round(this.#world.monotonicMs() - pending.startedMs);
+      const { timeoutMs, maxTotalMs = timeoutMs } = pending.options;
+      // The server waits for an answer of ours, mostly a person's: that time is not its own.
+      if (this.#serving.size > 0 && afterMs < maxTotalMs) {
+        pending.timer = this.#startTimer(id, Math.min(timeoutMs, maxTotalMs - afterMs));
+        return;
+      }
+      this.#giveUp(id, { kind: "timed_out", afterMs }, `no answer within ${afterMs} ms`);
+    });
+  }
+
+  #hear(method: string, params: JsonObject): void {
+    if (method === "notifications/progress") this.#progress(params);
+    else if (method !== "notifications/cancelled" || !this.#abandon(params["requestId"])) {
+      this.#handler.onNotification(method, params);
+    }
+  }
+
+  /** Our progress tokens are our request ids. */
+  #progress(params: JsonObject): void {
+    const { progressToken, progress, total, message } = params;
+    const id = typeof progressToken === "number" || typeof progressToken === "string" ? progressToken : undefined;
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (id === undefined || !pending?.options.onProgress) {
+      this.counters.strayProgress++;
+      return;
+    }
+    const { timeoutMs, maxTotalMs = timeoutMs, onProgress } = pending.options;
+    const leftMs = maxTotalMs - (this.#world.monotonicMs() - pending.startedMs);
+    pending.timer.clear();
+    pending.timer = this.#startTimer(id, Math.max(0, Math.min(timeoutMs, leftMs)));
+    onProgress({
+      progress: typeof progress === "number" ? progress : 0,
+      ...(typeof total === "number" ? { total } : {}),
+      ...(typeof message === "string" ? { message } : {}),
+    });
+  }
+
+  #serve(id: RpcId, method: string, params: JsonObject): void {
+    const controller = new AbortController();
+    this.#serving.set(id, controller);
+    this.#handler.onRequest(method, params, controller.signal).then(
+      (result) => (result ? this.#reply(id, controller, { result }) : this.#serving.delete(id)),
+      (thrown: unknown) => this.#reply(id, controller, { error: toErrorBody(thrown) }),
+    );
+  }
+
+  #reply(id: RpcId, controller: AbortController, body: { result: JsonObject } | { error: RpcErrorBody }): void {
+    if (this.#serving.get(id) !== controller) return; // cancelled by the server, or the connection is over
+    this.#serving.delete(id);
+    this.#wire.send({ jsonrpc: "2.0", id, ...body });
+  }
+
+  #abandon(id: JsonValue | undefined): boolean {
+    if (typeof id !== "number" && typeof id !== "string") return false;
+    this.#serving.get(id)?.abort(new DOMException("cancelled by the server", "AbortError"));
+    return this.#serving.delete(id);
+  }
+}
+
+/** Thrown by a request handler to answer with a code of its own. */
+export class RpcRefusal extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.name = "RpcRefusal";
+    this.code = code;
+  }
+}
+
+function toErrorBody(thrown: unknown): RpcErrorBody {
+  if (thrown instanceof RpcRefusal) return { code: thrown.code, message: thrown.message };
+  return { code: -32603, message: thrown instanceof Error ? thrown.message : String(thrown) };
+}
+
+function withProgressToken(params: JsonObject, id: RpcId): JsonObject {
+  const meta = params["_meta"];
+  const token = { progressToken: id };
+  const withToken = typeof meta === "object" && meta !== null ? Object.assign({}, meta, token) : token;
+  // Not `{ ...params, _meta }`: Node 20 makes that slow and long-lived, which costs every call a third.
+  return Object.assign({}, params, { _meta: withToken });
+}

@@ -1,0 +1,84 @@
+// The state machine of a connection: every state meets every event, and nothing leads out of closed.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TenonError } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
+import { type ConnectionEvent, type ConnectionState, failuresInARow, next } from "./state.js";
+
+const cause = new TenonError("mcp.connection_lost", "gone");
+const server = { name: "s", version: "1" };
+const agreement = { era: "legacy", protocolVersion: "2025-11-25" } as const;
+
+const STATES: Record<ConnectionState["kind"], ConnectionState> = {
+  idle: { kind: "idle" },
+  connecting: { kind: "connecting", attempt: 2, sinceMs: 100 },
+  ready: { kind: "ready", attempt: 2, sinceMs: 150, connectMs: 50, server, agreement },
+  waiting: { kind: "waiting", attempt: 2, untilMs: 900, cause },
+  failed: { kind: "failed", cause, sinceMs: 300 },
+  closing: { kind: "closing" },
+  closed: { kind: "closed" },
+};
+
+const EVENTS: Record<string, ConnectionEvent> = {
+  start: { kind: "start", atMs: 1_000 },
+  ready: { kind: "ready", atMs: 1_000, server, agreement },
+  "broken for now": { kind: "broken", atMs: 1_000, cause, retryInMs: 500 },
+  "broken for good": { kind: "broken", atMs: 1_000, cause },
+  retry: { kind: "retry", atMs: 1_000 },
+  close: { kind: "close" },
+  closed: { kind: "closed" },
+};
+
+/** Where each event leads from each state; what is not named stays where it is. */
+const MOVES: Record<ConnectionState["kind"], Partial<Record<keyof typeof EVENTS, ConnectionState["kind"]>>> = {
+  idle: { start: "connecting", close: "closing", closed: "closed" },
+  connecting: {
+    ready: "ready",
+    "broken for now": "waiting",
+    "broken for good": "failed",
+    close: "closing",
+    closed: "closed",
+  },
+  ready: { "broken for now": "waiting", "broken for good": "failed", close: "closing", closed: "closed" },
+  waiting: { retry: "connecting", close: "closing", closed: "closed" },
+  failed: { start: "connecting", close: "closing", closed: "closed" },
+  closing: { closed: "closed" },
+  closed: {},
+};
+
+for (const [from, state] of Object.entries(STATES)) {
+  for (const [name, event] of Object.entries(EVENTS)) {
+    const expected = MOVES[state.kind][name] ?? state.kind;
+    test(`${from} + ${name} -> ${expected}`, () => {
+      const after = next(state, event);
+      expect(after.kind).toBe(expected);
+      if (MOVES[state.kind][name] === undefined) expect(after).toBe(state);
+    });
+  }
+}
+
+test("an attempt counts up while nothing holds, and starts anew after a proven connection", () => {
+  const waiting = next(
+    { kind: "connecting", attempt: 3, sinceMs: 0 },
+    { kind: "broken", atMs: 5, cause, retryInMs: 10 },
+  );
+  expect(waiting).toMatchObject({ kind: "waiting", attempt: 3, untilMs: 15 });
+  expect(next(waiting, { kind: "retry", atMs: 15 })).toMatchObject({ kind: "connecting", attempt: 4 });
+  expect(failuresInARow(STATES.ready, 151)).toBe(2);
+  expect(failuresInARow(STATES.ready, 150 + LIMITS.reconnectProvenMs)).toBe(0);
+});
+
+test("whatever happens in whatever order: closed is for ever, and closing only ends", () => {
+  const event = fc.constantFrom(...Object.values(EVENTS));
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+      let state: ConnectionState = { kind: "idle" };
+      for (const one of events) {
+        const after = next(state, one);
+        if (state.kind === "closed") expect(after.kind).toBe("closed");
+        if (state.kind === "closing") expect(["closing", "closed"]).toContain(after.kind);
+        state = after;
+      }
+    }),
+  );
+});

@@ -1,0 +1,19 @@
+// Finds whose answer a message was that is too long to be read: the id stands at one of its two ends.
+import type { RpcId } from "../rpc/json-rpc.js";
+
+/** `{"jsonrpc":"2.0","id":7,…`: as most write it. */
+const AT_START = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*,/;
+/** `…,"jsonrpc":"2.0","id":7}`: as the SDKs write results. Only the message itself ends in a single bracket after its id. */
+const AT_END = /"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+/** A request or notification has an id or a name of its own, which is no answer to anything. */
+const IS_METHOD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*[^,]{1,200},\s*)?"method"\s*:/;
+
+/** How much of each end is enough to find it. */
+export const END_BYTES = 1_024;
+
+export function answeredId(head: string, tail: string): RpcId | undefined {
+  if (IS_METHOD.test(head)) return undefined;
+  const [, found] = AT_END.exec(tail) ?? AT_START.exec(head) ?? [];
+  if (found === undefined) return undefined;
+  return found.startsWith('"') ? found.slice(1, -1) : Number(found);
+}
