@@ -6,6 +6,7 @@ export type { PermissionAnswer, PermissionPolicy } from "./acp-client/permission
 export { acpSchemaValidator, type SchemaValidatorOptions } from "./acp-client/schema.js";
 export { connectAgent, connectStreams, startAgent } from "./acp-client/start.js";
 export type { WireLine } from "./acp-client/wire.js";
+export { type Watched, watchEventLoop } from "./event-loop.js";
 export { FakeProvider, fakeProvider, type ReplyScript } from "./fake-provider/provider.js";
 export {
   type Answer,
@@ -20,6 +21,7 @@ export {
 } from "./fake-provider/reply.js";
 export type { WaitOptions } from "./feed.js";
 export { LeakCheck, type LeakCheckOptions, type Leaks, leakCheck } from "./leaks/leaks.js";
+export { type LivingProcess, type LivingSearch, listLiving } from "./leaks/living.js";
 export {
   BAD_TOOLS,
   type Behaviour,
@@ -40,6 +42,7 @@ export {
   ScriptedHttpServer,
   scriptedHttpServer,
 } from "./mcp-server/http.js";
+export type { FaultMatch, HttpFault } from "./mcp-server/http-faults.js";
 export { MemoryServer, type MemoryServerOptions, memoryServer } from "./mcp-server/memory.js";
 export {
   type AcpServerEntry,

@@ -2,7 +2,15 @@
 import type { JsonObject, JsonSchema, JsonValue } from "../../base/json.js";
 
 /** Where steps can be put in: before the first message is read, and before each kind of answer. */
-export const STAGES = ["start", "initialize", "initialized", "tools/list", "tools/call"] as const;
+export const STAGES = [
+  "start",
+  "initialize",
+  "initialized",
+  "server/discover",
+  "subscriptions/listen",
+  "tools/list",
+  "tools/call",
+] as const;
 export type Stage = (typeof STAGES)[number];
 
 /** One thing the server does before it answers. Steps of a stage run in order. */
@@ -83,6 +91,14 @@ export type ToolReply =
   | { readonly kind: "pid" }
   /** Sends this request to the client and replies with what it answered, as JSON text. */
   | { readonly kind: "ask_client"; readonly method: string; readonly params?: JsonObject }
+  /** Modern: asks for input that many rounds (once), then tells as JSON text what it was given last. */
+  | {
+      readonly kind: "ask_input";
+      readonly inputRequests?: JsonObject;
+      /** Comes back with the number of the round behind a `#`. Without it there can be only one round. */
+      readonly requestState?: string;
+      readonly rounds?: number;
+    }
   /** The test answers, through `awaitCall()`. In-process servers only. */
   | { readonly kind: "held" };
 
@@ -106,6 +122,14 @@ export interface Behaviour {
   readonly serverName?: string;
   readonly serverVersion?: string;
   readonly instructions?: string;
+  /** `modern` is 2026-07-28 only, `dual` takes what the client begins with. Legacy when left out. */
+  readonly era?: "legacy" | "modern" | "dual";
+  /** The modern versions it names; 2026-07-28 when left out. */
+  readonly modernVersions?: readonly string[];
+  /** What it does with `subscriptions/listen`: `empty` acknowledges nothing, `end` ends it politely at once. */
+  readonly listen?: "honour" | "refuse" | "empty" | "end";
+  /** Told instead of its own: tools with `listChanged`, and logging. */
+  readonly capabilities?: JsonObject;
   /** The version it claims; otherwise the client's own, if it is a known legacy one. */
   readonly protocolVersion?: string;
   readonly tools?: readonly ToolScript[];

@@ -71,6 +71,12 @@ const REPLIES: { readonly [Kind in ToolReply["kind"]]: Fields<ReplyOf<Kind>> } =
   cwd: { kind: text },
   pid: { kind: text },
   ask_client: { kind: text, method: nonEmptyText, params: optional(plainObject) },
+  ask_input: {
+    kind: text,
+    inputRequests: optional(plainObject),
+    requestState: optional(text),
+    rounds: optional(positive),
+  },
   held: { kind: text },
 };
 
@@ -93,6 +99,8 @@ const STAGE_STEPS: Fields<{ readonly [stage in Stage]: readonly Step[] }> = {
   start: optional(steps),
   initialize: optional(steps),
   initialized: optional(steps),
+  "server/discover": optional(steps),
+  "subscriptions/listen": optional(steps),
   "tools/list": optional(steps),
   "tools/call": optional(steps),
 };
@@ -101,6 +109,10 @@ const BEHAVIOUR: Fields<Behaviour> = {
   serverName: optional(nonEmptyText),
   serverVersion: optional(text),
   instructions: optional(text),
+  era: optional(oneOf(["legacy", "modern", "dual"])),
+  modernVersions: optional(list(text)),
+  listen: optional(oneOf(["honour", "refuse", "empty", "end"])),
+  capabilities: optional(plainObject),
   protocolVersion: optional(text),
   tools: optional(tools),
   fillerTools: optional(count),

@@ -7,9 +7,13 @@ export class HttpAnswer {
   readonly #response: ServerResponse;
   readonly #id: RequestId;
 
-  constructor(response: ServerResponse, id: RequestId) {
+  /** `isStream`: as events even where plain JSON would do, with a first event that only sets an id. */
+  constructor(response: ServerResponse, id: RequestId, isStream = false) {
     this.#response = response;
     this.#id = id;
+    if (!isStream) return;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`id: ${String(id)}_0\ndata:\n\n`);
   }
 
   send(message: JsonObject): void {
@@ -20,7 +24,7 @@ export class HttpAnswer {
       return;
     }
     if (!this.#response.headersSent) this.#response.writeHead(200, { "content-type": "text/event-stream" });
-    this.#response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    this.#response.write(eventText(message));
     if (isResponse) this.#response.end();
   }
 
@@ -33,4 +37,8 @@ export class HttpAnswer {
   cut(): void {
     this.#response.destroy();
   }
+}
+
+export function eventText(message: JsonObject): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }

@@ -1,5 +1,4 @@
 // The scripted MCP server over Streamable HTTP on a loopback port.
-import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import { Feed, type WaitOptions } from "../feed.js";
@@ -7,10 +6,14 @@ import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
 import type { Behaviour } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
 import type { HeldCall } from "./held-call.js";
-import { assertPossible, type HostLimits, type RequestId } from "./host.js";
-import { HttpAnswer } from "./http-answer.js";
+import { assertPossible, type Host, type HostLimits } from "./host.js";
+import { eventText } from "./http-answer.js";
+import { type FaultMatch, type HttpFault, HttpFaults } from "./http-faults.js";
+import { isModernPost, ModernPosts } from "./http-modern.js";
+import { type HttpSessionOptions, HttpSessions, refuse } from "./http-sessions.js";
+import { SseSessions } from "./http-sse.js";
 import { impossibleHere, ownFacts, realAfter } from "./in-process-host.js";
-import { isRequestId, ScriptedPeer } from "./peer.js";
+import { ScriptedPeer } from "./peer.js";
 
 const LIMITS: HostLimits = {
   place: "over HTTP: it has no process and no stream of lines",
@@ -19,20 +22,21 @@ const LIMITS: HostLimits = {
   fields: ["garbageBetween", "ignoresEof", "ignoresSigterm", "recordFile", "maxLifetimeMs"],
 };
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends HttpSessionOptions {
   /** Requests without `Authorization: Bearer <this>` get 401. */
   readonly bearer?: string;
+  /** `sse` is the older HTTP+SSE transport; Streamable HTTP when left out. */
+  readonly transport?: "streamable" | "sse";
 }
 
 export interface HttpRequestRecord {
   readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  /** When it came, on the clock of `performance.now()`. */
+  readonly atMs: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly message: JsonObject | undefined;
-}
-
-interface HttpSession {
-  readonly peer: ScriptedPeer;
-  readonly answers: Map<RequestId, HttpAnswer>;
 }
 
 export class ScriptedHttpServer implements AsyncDisposable {
@@ -41,18 +45,30 @@ export class ScriptedHttpServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #behaviour: Behaviour;
   readonly #options: HttpServerOptions;
-  readonly #sessions = new Map<string, HttpSession>();
+  readonly #sessions: HttpSessions;
   readonly #requests = new Feed<HttpRequestRecord>("HTTP request");
   readonly #calls = new Feed<HeldCall>("call of a held tool");
   readonly #taken = new Set<HeldCall>();
   readonly #bugs: unknown[] = [];
+  readonly #modernPosts = new ModernPosts();
+  readonly #faults = new HttpFaults();
+  readonly #sse = new SseSessions((send, cut) => this.#openPeer(send, cut));
+  #modernPeer: ScriptedPeer | undefined;
+  #openAnswers = 0;
 
   private constructor(server: Server, url: string, behaviour: Behaviour, options: HttpServerOptions) {
     this.#server = server;
     this.url = url;
     this.#behaviour = behaviour;
     this.#options = options;
+    this.#sessions = new HttpSessions(
+      options,
+      (send, cut, garbage) => this.#openPeer(send, cut, garbage),
+      (error) => this.#bugs.push(error),
+    );
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#openAnswers += 1;
+      response.on("close", () => (this.#openAnswers -= 1));
       this.#handle(request, response).catch((error: unknown) => {
         this.#bugs.push(error);
         response.destroy();
@@ -65,7 +81,12 @@ export class ScriptedHttpServer implements AsyncDisposable {
     assertPossible(checked, LIMITS);
     const server = createServer();
     const origin = await listenOnLoopback(server);
-    return new ScriptedHttpServer(server, `${origin}/mcp`, checked, options);
+    return new ScriptedHttpServer(
+      server,
+      `${origin}${options.transport === "sse" ? "/sse" : "/mcp"}`,
+      checked,
+      options,
+    );
   }
 
   get requests(): readonly HttpRequestRecord[] {
@@ -73,7 +94,42 @@ export class ScriptedHttpServer implements AsyncDisposable {
   }
 
   get sessionCount(): number {
-    return this.#sessions.size;
+    return this.#sessions.count + this.#sse.count;
+  }
+
+  /** Requests whose answer has not ended, standing streams among them. */
+  get openAnswers(): number {
+    return this.#openAnswers;
+  }
+
+  /** Deals with matching requests in this way instead: each of them, or so many. */
+  misbehave(match: FaultMatch, fault: HttpFault, times: number = Number.POSITIVE_INFINITY): void {
+    this.#faults.plant(match, fault, times);
+  }
+
+  /** Behaves again. */
+  behave(): void {
+    this.#faults.clear();
+  }
+
+  /** Ends every standing stream; the sessions go on. */
+  endStreams(): void {
+    for (const stream of this.#sessions.streams) stream.end();
+  }
+
+  /** A notification that belongs to no request, in every session. */
+  announce(method: string, params?: JsonObject): void {
+    for (const peer of this.#sessions.peers) peer.notify(method, params);
+  }
+
+  /** Any message, on every standing stream. */
+  announceRaw(message: JsonObject): void {
+    for (const stream of this.#sessions.streams) stream.write(eventText(message));
+  }
+
+  /** The first HTTP request that passes. */
+  async awaitRequest(test: (request: HttpRequestRecord) => boolean, options?: WaitOptions): Promise<HttpRequestRecord> {
+    return await this.#requests.find(test, options);
   }
 
   /** The first request whose message has that method. */
@@ -91,16 +147,20 @@ export class ScriptedHttpServer implements AsyncDisposable {
 
   /** Lets a step `{do: "hold", name}` go on in every session. */
   release(name: string): void {
-    for (const { peer } of this.#sessions.values()) peer.release(name);
+    this.#modernPeer?.release(name);
+    for (const peer of this.#sessions.peers) peer.release(name);
   }
 
   /** Every session id is unknown from now on, as after a restart: clients get 404. */
   async forgetSessions(): Promise<void> {
-    await Promise.all([...this.#sessions.keys()].map((id) => this.#endSession(id)));
+    await this.#sessions.forget();
+    await this.#sse.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.forgetSessions();
+    await this.#modernPeer?.close();
+    this.#faults.stop();
     await closeListener(this.#server);
     const ended = new Error("the scripted server is closed");
     this.#requests.end(ended);
@@ -112,65 +172,62 @@ export class ScriptedHttpServer implements AsyncDisposable {
     const body = await readBody(request);
     const parsed = body === "" ? undefined : parseJson(body);
     const message = parsed?.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
-    this.#requests.push({ method: request.method ?? "", headers: request.headers, message });
+    const { method = "", headers, url: path = "/" } = request;
+    this.#requests.push({ method, path, atMs: performance.now(), headers, message });
+    if (this.#faults.strike(request, response, message)) return;
     const { bearer } = this.#options;
     if (bearer !== undefined && request.headers.authorization !== `Bearer ${bearer}`) {
       response.setHeader("www-authenticate", "Bearer");
       return refuse(response, 401, "unauthorized");
     }
-    if (new URL(request.url ?? "/", this.url).pathname !== "/mcp") return refuse(response, 404, "no such path");
-    if (request.method === "DELETE") return await this.#delete(request, response);
-    if (request.method !== "POST") return refuse(response, 405, "only POST and DELETE");
-    if (!message) return refuse(response, 400, "the body is no JSON-RPC message");
-    this.#post(request, response, message);
+    const { pathname } = new URL(path, this.url);
+    if (this.#options.transport === "sse") return this.#older(pathname, request, response, message);
+    if (pathname !== "/mcp") return refuse(response, 404, "no such path");
+    if (method === "POST" && message && isModernPost(this.#behaviour, request, message)) {
+      this.#modernPeer ??= this.#openModern();
+      return this.#modernPosts.receive(request, response, message, this.#modernPeer);
+    }
+    await this.#sessions.receive(request, response, message);
   }
 
-  #post(request: IncomingMessage, response: ServerResponse, message: JsonObject): void {
-    const { id, method } = message;
-    const sessionId = method === "initialize" ? this.#openSession() : sessionIdOf(request);
-    if (sessionId === undefined) return refuse(response, 400, "Mcp-Session-Id is missing");
-    const session = this.#sessions.get(sessionId);
-    if (!session) return refuse(response, 404, "session not found");
-    if (method === "initialize") response.setHeader("mcp-session-id", sessionId);
-    if (typeof method === "string" && isRequestId(id)) {
-      session.answers.set(id, new HttpAnswer(response, id));
-      response.on("close", () => session.answers.delete(id));
-    } else response.writeHead(202).end();
-    session.peer.receive(message);
+  /** As servers of that transport do: an unknown place gets a page, not a JSON-RPC error. */
+  #older(pathname: string, request: IncomingMessage, response: ServerResponse, message: JsonObject | undefined): void {
+    if (pathname === "/sse" && request.method === "GET") this.#sse.open(response);
+    else if (pathname === "/message" && message) this.#sse.receive(request, response, message);
+    else response.writeHead(404, { "content-type": "text/html" }).end("<pre>Cannot POST</pre>");
   }
 
-  async #delete(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const sessionId = sessionIdOf(request);
-    if (sessionId === undefined || !this.#sessions.has(sessionId)) return refuse(response, 404, "session not found");
-    await this.#endSession(sessionId);
-    response.writeHead(200).end();
-  }
-
-  #openSession(): string {
-    const sessionId = randomUUID();
-    const answers = new Map<RequestId, HttpAnswer>();
-    const peer = new ScriptedPeer(this.#behaviour, {
-      ...impossibleHere,
-      // Without a request there is no stream to send on: this server offers none for GET.
-      send: (message, replyTo) => (replyTo === undefined ? undefined : answers.get(replyTo)?.send(message)),
-      garbage: (text, replyTo) => (replyTo === undefined ? undefined : answers.get(replyTo)?.garbage(text)),
-      after: realAfter,
-      crash: () => {
-        for (const answer of answers.values()) answer.cut();
-        this.#endSession(sessionId).catch((error: unknown) => this.#bugs.push(error));
+  /** One peer for all: the modern era has no sessions. */
+  #openModern(): ScriptedPeer {
+    const posts = this.#modernPosts;
+    return new ScriptedPeer(
+      { ...this.#behaviour, era: "modern" },
+      {
+        ...impossibleHere,
+        send: (message, replyTo) => posts.find(replyTo)?.send(message),
+        garbage: (text, replyTo) => posts.find(replyTo)?.garbage(text),
+        after: realAfter,
+        crash: () => {
+          for (const post of posts.all) post.cut();
+        },
+        facts: ownFacts,
+        hold: (call) => this.#calls.push(call),
+        bug: (error) => this.#bugs.push(error),
       },
+    );
+  }
+
+  #openPeer(send: Host["send"], cut: () => void, garbage: Host["garbage"] = () => undefined): ScriptedPeer {
+    return new ScriptedPeer(this.#behaviour, {
+      ...impossibleHere,
+      send,
+      garbage,
+      after: realAfter,
+      crash: cut,
       facts: ownFacts,
       hold: (call) => this.#calls.push(call),
       bug: (error) => this.#bugs.push(error),
     });
-    this.#sessions.set(sessionId, { peer, answers });
-    return sessionId;
-  }
-
-  async #endSession(sessionId: string): Promise<void> {
-    const session = this.#sessions.get(sessionId);
-    this.#sessions.delete(sessionId);
-    await session?.peer.close();
   }
 }
 
@@ -180,14 +237,4 @@ export async function scriptedHttpServer(
   options?: HttpServerOptions,
 ): Promise<ScriptedHttpServer> {
   return await ScriptedHttpServer.start(behaviour, options);
-}
-
-function sessionIdOf(request: IncomingMessage): string | undefined {
-  const header = request.headers["mcp-session-id"];
-  return typeof header === "string" ? header : undefined;
-}
-
-function refuse(response: ServerResponse, status: number, message: string): void {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message } });
-  response.writeHead(status, { "content-type": "application/json" }).end(body);
 }

@@ -7,16 +7,24 @@ const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 const INVALID_PARAMS = -32602;
 
 export function initializeAnswer(behaviour: Behaviour, params: JsonObject): Answer {
-  const { serverName, serverVersion, instructions, protocolVersion } = behaviour;
+  const { instructions, protocolVersion } = behaviour;
   const agreed = LEGACY_VERSIONS.find((version) => version === params["protocolVersion"]) ?? LEGACY_VERSIONS[0];
   return {
     result: {
       protocolVersion: protocolVersion ?? agreed,
-      capabilities: { tools: { listChanged: true }, logging: {} },
-      serverInfo: { name: serverName ?? "scripted", version: serverVersion ?? "1.0.0" },
+      capabilities: capabilitiesOf(behaviour),
+      serverInfo: serverInfoOf(behaviour),
       ...(instructions !== undefined && { instructions }),
     },
   };
+}
+
+export function capabilitiesOf({ capabilities }: Behaviour): JsonObject {
+  return capabilities ?? { tools: { listChanged: true }, logging: {} };
+}
+
+export function serverInfoOf({ serverName, serverVersion }: Behaviour): JsonObject {
+  return { name: serverName ?? "scripted", version: serverVersion ?? "1.0.0" };
 }
 
 /** `tools` are those of the moment: a script may have replaced the behaviour's own. */

@@ -7,6 +7,15 @@ import { Flow } from "./flow.js";
 import { HeldCall } from "./held-call.js";
 import type { Host, RequestId } from "./host.js";
 import { initializeAnswer, pageAnswer } from "./listing.js";
+import {
+  discoverAnswer,
+  EraDoor,
+  inputAnswer,
+  isChangeNotice,
+  modernAnswer,
+  Subscriptions,
+  streamEnd,
+} from "./modern.js";
 import { type Answer, answerOf, isDeferred, textAnswer } from "./replies.js";
 import { notification, runSteps, type StepServer, sendProgress } from "./steps.js";
 
@@ -24,6 +33,9 @@ export class ScriptedPeer implements StepServer {
   readonly #backlog: unknown[] = [];
   readonly #notified = new Cell<{ method: string; count: number }>({ method: "", count: 0 });
   readonly #released = new Cell<ReadonlySet<string>>(new Set());
+  readonly #door: EraDoor;
+  readonly #subscriptions: Subscriptions;
+  readonly #modernFlows = new WeakSet<Flow>();
   readonly #asked = new Map<string, (response: JsonObject) => void>();
   #tools: readonly ToolScript[];
   #isStarted = false;
@@ -31,6 +43,8 @@ export class ScriptedPeer implements StepServer {
 
   constructor(behaviour: Behaviour, host: Host) {
     this.#behaviour = behaviour;
+    this.#door = new EraDoor(behaviour);
+    this.#subscriptions = new Subscriptions(behaviour);
     this.host = host;
     this.#tools = [
       ...(behaviour.tools ?? []),
@@ -55,6 +69,16 @@ export class ScriptedPeer implements StepServer {
 
   send(message: JsonObject, flow?: Flow): void {
     if (this.#closing.signal.aborted) return;
+    const { method } = message;
+    const isLegacy = (this.#behaviour.era ?? "legacy") === "legacy";
+    if (isLegacy || !isChangeNotice(method)) return this.#put(message, flow);
+    const notices = this.#subscriptions.notices(method);
+    for (const notice of notices) this.#put(notice.message, notice.flow);
+    // A modern client hears only what it listens for; a legacy one of a server of both eras hears everything.
+    if (this.#door.era !== "modern") this.#put(message, flow);
+  }
+
+  #put(message: JsonObject, flow?: Flow): void {
     const { garbageBetween } = this.#behaviour;
     if (garbageBetween !== undefined) this.host.garbage(garbageBetween, flow?.request?.id);
     this.host.send(message, flow?.request?.id);
@@ -134,6 +158,15 @@ export class ScriptedPeer implements StepServer {
   async #answer(method: string, flow: Flow): Promise<void> {
     const { params } = flow;
     const { steps } = this.#behaviour;
+    const era = this.#door.judge(method, params);
+    if (typeof era !== "string") return this.#reply(flow, era);
+    if (era === "modern") this.#modernFlows.add(flow);
+    if (method === "server/discover") await runSteps(steps?.["server/discover"], flow, this);
+    if (era === "modern") {
+      if (method === "server/discover") return this.#reply(flow, discoverAnswer(this.#behaviour));
+      if (method === "subscriptions/listen") return await this.#listen(flow);
+      if (method === "initialize" || method === "ping") return this.#refuseMethod(flow, method);
+    }
     switch (method) {
       case "initialize":
         await runSteps(steps?.initialize, flow, this);
@@ -147,8 +180,23 @@ export class ScriptedPeer implements StepServer {
         await runSteps(steps?.["tools/call"], flow, this);
         return await this.#call(flow);
       default:
-        return this.#reply(flow, { error: { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` } });
+        return this.#refuseMethod(flow, method);
     }
+  }
+
+  #refuseMethod(flow: Flow, method: string): void {
+    this.#reply(flow, { error: { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` } });
+  }
+
+  /** Stays open until the client leaves, unless the script says otherwise. */
+  async #listen(flow: Flow): Promise<void> {
+    await runSteps(this.#behaviour.steps?.["subscriptions/listen"], flow, this);
+    const refusal = this.#subscriptions.refusal();
+    if (refusal) return this.#reply(flow, refusal);
+    this.#put(this.#subscriptions.open(flow), flow);
+    if (this.#behaviour.listen === "end") this.#reply(flow, streamEnd(flow));
+    else await orAborted(new Promise<never>(() => {}), flow.waits).catch(() => undefined);
+    this.#subscriptions.close(flow);
   }
 
   async #call(flow: Flow): Promise<void> {
@@ -169,6 +217,11 @@ export class ScriptedPeer implements StepServer {
         tool.replies,
       );
     if (reply.kind === "held") return await this.#hold(tool, args, flow);
+    if (reply.kind === "ask_input") {
+      const { inputResponses = null, requestState = null } = params;
+      const given = textAnswer(JSON.stringify({ inputResponses, requestState }));
+      return this.#reply(flow, inputAnswer(reply, params) ?? given, tool.replies);
+    }
     const response = await this.request(reply.method, reply.params, flow.waits, flow);
     this.#reply(flow, textAnswer(JSON.stringify(response["result"] ?? response["error"] ?? null)), tool.replies);
   }
@@ -191,7 +244,8 @@ export class ScriptedPeer implements StepServer {
   #reply(flow: Flow, answer: Answer, times = 1): void {
     const id = flow.request?.id;
     if (id === undefined || flow.isStopped) return;
-    for (let sent = 0; sent < times; sent++) this.send({ jsonrpc: "2.0", id, ...answer }, flow);
+    const whole = this.#modernFlows.has(flow) ? modernAnswer(this.#behaviour, answer) : answer;
+    for (let sent = 0; sent < times; sent++) this.send({ jsonrpc: "2.0", id, ...whole }, flow);
   }
 
   #refuse(id: null, code: number, message: string): void {

@@ -6,7 +6,7 @@ import type { ToolReply, ToolScript } from "./behaviour.js";
 /** The part of a JSON-RPC response that is not its id. */
 export type Answer =
   | { readonly result: JsonValue }
-  | { readonly error: { readonly code: number; readonly message: string } };
+  | { readonly error: { readonly code: number; readonly message: string; readonly data?: JsonValue } };
 
 /** What `env`, `cwd` and `pid` tell. */
 export interface ProcessFacts {
@@ -17,14 +17,14 @@ export interface ProcessFacts {
 }
 
 /** Replies that take more than their own words: another request, or the test. */
-export type DeferredReply = Extract<ToolReply, { readonly kind: "ask_client" | "held" }>;
+export type DeferredReply = Extract<ToolReply, { readonly kind: "ask_client" | "ask_input" | "held" }>;
 export type ImmediateReply = Exclude<ToolReply, DeferredReply>;
 
 /** One transparent pixel. */
 const PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 export function isDeferred(reply: ToolReply): reply is DeferredReply {
-  return reply.kind === "ask_client" || reply.kind === "held";
+  return reply.kind === "ask_client" || reply.kind === "ask_input" || reply.kind === "held";
 }
 
 export function answerOf(reply: ImmediateReply, args: JsonObject, facts: () => ProcessFacts): Answer {

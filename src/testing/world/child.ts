@@ -9,7 +9,7 @@ export interface FakeChildOptions {
   readonly ignoresSigterm?: boolean;
 }
 
-/** A process that the child started in its own group, and that stays when the child ends. */
+/** A process that the child started, and that stays when the child ends. */
 export interface GroupMember {
   readonly ignoresSigterm?: boolean;
 }
@@ -30,6 +30,10 @@ export class FakeChild implements Child {
   #isAlive: boolean;
   /** Other processes of its group. */
   #others: GroupMember[] = [];
+  /** Processes it started that left its group. */
+  #strays: GroupMember[] = [];
+  /** Whether it was given up as ended for good. */
+  isReleased = false;
 
   /** With `startError` it is a child that could not be started: no pid, and `exited` tells why. */
   constructor(request: SpawnRequest, options: FakeChildOptions = {}, startError?: Error) {
@@ -58,6 +62,20 @@ export class FakeChild implements Child {
 
   startInGroup(member: GroupMember = {}): void {
     this.#others.push(member);
+  }
+
+  startAsDaemon(member: GroupMember = {}): void {
+    this.#strays.push(member);
+  }
+
+  async signalStrays(signal: "SIGTERM" | "SIGKILL" | 0): Promise<number> {
+    const found = this.#strays.length;
+    if (signal !== 0) this.#strays = this.#strays.filter((stray) => stray.ignoresSigterm && signal !== "SIGKILL");
+    return found;
+  }
+
+  async release(): Promise<void> {
+    this.isReleased = true;
   }
 
   /** The child itself ends; others of its group stay. */

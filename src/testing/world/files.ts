@@ -1,22 +1,80 @@
 // Files in memory, with what a crash would have kept told apart from what was only written.
-import type { AppendFile, Files } from "../../base/world.js";
+import { posix } from "node:path";
+import type { AppendFile, FileEntry, Files, FoundPath, Watch } from "../../base/world.js";
 
 interface Content {
   text: string;
   syncedLength: number;
   openCount: number;
+  mode: number;
 }
+
+interface Watcher {
+  readonly path: string;
+  readonly onChange: () => void;
+}
+
+const MAX_LINKS = 40;
 
 export class FakeFiles implements Files {
   readonly #contents = new Map<string, Content>();
+  readonly #links = new Map<string, string>();
+  readonly #watchers = new Set<Watcher>();
 
   constructor(initial: Readonly<Record<string, string>> = {}) {
     for (const [path, text] of Object.entries(initial)) this.write(path, text);
   }
 
   /** Puts a file there, or replaces it. */
-  write(path: string, text: string): void {
-    this.#contents.set(path, { text, syncedLength: text.length, openCount: 0 });
+  write(path: string, text: string, mode = 0o600): void {
+    const file = this.#realPath(path);
+    this.#contents.delete(file); // so that it comes last in the order of changes
+    this.#contents.set(file, { text, syncedLength: text.length, openCount: 0, mode });
+    this.#tellOf(file);
+  }
+
+  /** Makes a symbolic link. What it leads to need not be there. */
+  link(path: string, target: string): void {
+    this.#links.set(path, target);
+    this.#tellOf(path);
+  }
+
+  /** What `World.watch` of the fake world does. Only changes of files are told, not those of links on the way. */
+  watch(path: string, onChange: () => void): Watch {
+    const watcher: Watcher = { path, onChange };
+    this.#watchers.add(watcher);
+    return { close: () => this.#watchers.delete(watcher) };
+  }
+
+  /** Watches nobody has closed: none should be left when what set them is closed. */
+  get watchCount(): number {
+    return this.#watchers.size;
+  }
+
+  #tellOf(path: string): void {
+    for (const watcher of [...this.#watchers]) {
+      if (path === watcher.path || posix.dirname(path) === watcher.path) watcher.onChange();
+    }
+  }
+
+  /** Without links; a circle of them ends as a path where nothing is. */
+  #realPath(path: string): string {
+    let current = posix.normalize(path);
+    for (let turn = 0; turn < MAX_LINKS; turn++) {
+      const link = [...this.#links.keys()].find((name) => current === name || current.startsWith(`${name}/`));
+      if (link === undefined) return current;
+      const target = this.#links.get(link) ?? "";
+      current = posix.normalize(`${posix.resolve(posix.dirname(link), target)}${current.slice(link.length)}`);
+    }
+    return `${current}/a circle of links`;
+  }
+
+  async find(path: string): Promise<FoundPath | undefined> {
+    const realPath = this.#realPath(path);
+    const content = this.#contents.get(realPath);
+    if (content) return { realPath, kind: "file", bytes: Buffer.byteLength(content.text), mode: content.mode };
+    const isAbove = this.paths.some((file) => file.startsWith(`${realPath}/`));
+    return isAbove ? { realPath, kind: "folder", bytes: 0, mode: 0o700 } : undefined;
   }
 
   get paths(): readonly string[] {
@@ -25,7 +83,7 @@ export class FakeFiles implements Files {
 
   /** The text so far, synced or not; undefined when there is no such file. */
   text(path: string): string | undefined {
-    return this.#contents.get(path)?.text;
+    return this.#contents.get(this.#realPath(path))?.text;
   }
 
   /** The part that was forced to the disk. */
@@ -40,7 +98,7 @@ export class FakeFiles implements Files {
   }
 
   openAppend(path: string): AppendFile {
-    const content = this.#contents.get(path) ?? { text: "", syncedLength: 0, openCount: 0 };
+    const content = this.#contents.get(path) ?? { text: "", syncedLength: 0, openCount: 0, mode: 0o600 };
     this.#contents.set(path, content);
     content.openCount++;
     let isOpen = true;
@@ -63,8 +121,51 @@ export class FakeFiles implements Files {
     };
   }
 
+  isFile(path: string): boolean {
+    return this.#contents.has(this.#realPath(path));
+  }
+
+  /** Folders are not made here: they are where somebody looks for them. */
+  isFolder(path: string): boolean {
+    return !this.isFile(path);
+  }
+
+  scratchFolder(): string {
+    return "/scratch";
+  }
+
+  async remove(path: string): Promise<void> {
+    for (const file of this.paths) {
+      if (file !== path && !file.startsWith(`${path}/`)) continue;
+      this.#contents.delete(file);
+      this.#tellOf(file);
+    }
+    this.#links.delete(path);
+  }
+
+  /** Like a rename: a link in its place is replaced, not followed. */
+  async writeAtomic(path: string, text: string, mode?: number): Promise<void> {
+    this.#links.delete(path);
+    this.write(path, text, mode);
+  }
+
+  async createNew(path: string, text: string): Promise<boolean> {
+    if (this.#links.has(path) || this.isFile(path)) return false; // no await: of several, one succeeds
+    this.write(path, text);
+    return true;
+  }
+
+  /** Each file counts as changed one millisecond after the one written before it. */
+  async list(folder: string): Promise<readonly FileEntry[]> {
+    return [...this.#contents].flatMap(([path, { text }], index) => {
+      const name = path.slice(folder.length + 1);
+      if (!path.startsWith(`${folder}/`) || name.includes("/")) return [];
+      return [{ name, bytes: Buffer.byteLength(text), modifiedMs: index }];
+    });
+  }
+
   async readText(path: string): Promise<string> {
-    const content = this.#contents.get(path);
+    const content = this.#contents.get(this.#realPath(path));
     if (content) return content.text;
     throw Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), { code: "ENOENT", path });
   }

@@ -42,8 +42,11 @@ export function scriptedChild(
       child.exit(signal === undefined ? (exitCode ?? 1) : null, signal ?? null);
     },
     spawnChildren: async ({ count, ownSession, ignoresSigterm }) => {
-      if (ownSession) return; // not in the group: no signal to it would ever tell
-      for (let started = 0; started < count; started++) child.startInGroup({ ignoresSigterm: ignoresSigterm === true });
+      const member = { ignoresSigterm: ignoresSigterm === true };
+      for (let started = 0; started < count; started++) {
+        if (ownSession) child.startAsDaemon(member);
+        else child.startInGroup(member);
+      }
     },
     facts: () => ({ envNames: Object.keys(request.env), cwd: request.cwd, pid: child.pid ?? 0, children: [] }),
     hold: () => {},

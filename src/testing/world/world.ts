@@ -1,7 +1,20 @@
 // A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
 import { createDeadline } from "../../base/deadline.js";
 import { createLog, type Log } from "../../base/log.js";
-import type { Child, Deadline, Fetch, SpawnRequest, Timer, World } from "../../base/world.js";
+import type {
+  Child,
+  Deadline,
+  Fetch,
+  HttpPool,
+  HttpPoolOptions,
+  ResolvedAddress,
+  SpawnRequest,
+  Thread,
+  Timer,
+  Watch,
+  World,
+} from "../../base/world.js";
+import { httpPool as realHttpPool, thread as realThread } from "../../world/index.js";
 import type { Behaviour } from "../mcp-server/behaviour.js";
 import { FakeChild, type FakeChildOptions } from "./child.js";
 import { FakeClock, settle } from "./clock.js";
@@ -20,6 +33,8 @@ export interface FakeWorldOptions {
   /** Files that are there from the start, by path. */
   readonly files?: Readonly<Record<string, string>>;
   readonly fetch?: Fetch;
+  /** Addresses of host names; a name that is not here does not exist. */
+  readonly hosts?: Readonly<Record<string, readonly string[]>>;
   readonly spawn?: SpawnScript;
 }
 
@@ -41,6 +56,9 @@ export class FakeWorld implements World {
   /** Every child spawned, in order, also those that could not be started. */
   readonly children: FakeChild[] = [];
   readonly #logLines: string[] = [];
+  /** Host names looked up, in order. */
+  readonly lookups: string[] = [];
+  readonly #hosts: Readonly<Record<string, readonly string[]>>;
   readonly #spawn: SpawnScript;
   #randomState: number;
 
@@ -51,6 +69,7 @@ export class FakeWorld implements World {
     this.platform = options.platform ?? "linux";
     this.fetch = options.fetch ?? refuseFetch;
     this.log = createLog({ level: "debug", now: () => this.now(), write: (line) => this.#logLines.push(line) });
+    this.#hosts = options.hosts ?? {};
     this.#spawn = options.spawn ?? (() => undefined);
     this.#randomState = options.seed ?? 1;
   }
@@ -97,6 +116,27 @@ export class FakeWorld implements World {
     const child = this.#spawn(request, this) ?? notFound(request);
     this.children.push(child);
     return child;
+  }
+
+  /** A real thread: what runs in it computes, and touches no clock. */
+  thread(source: string, data: unknown): Thread {
+    return realThread(source, data);
+  }
+
+  watch(path: string, onChange: () => void): Watch {
+    return this.files.watch(path, onChange);
+  }
+
+  /** Real connections, so that tests can have real HTTP servers of their own; names lead where `hosts` says. */
+  httpPool(options: HttpPoolOptions): HttpPool {
+    return realHttpPool(options);
+  }
+
+  async lookup(host: string): Promise<readonly ResolvedAddress[]> {
+    this.lookups.push(host);
+    const addresses = Object.hasOwn(this.#hosts, host) ? this.#hosts[host] : undefined;
+    if (!addresses) throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: "ENOTFOUND" });
+    return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   }
 
   /** The same sequence in every run with the same seed. */
