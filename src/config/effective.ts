@@ -1,0 +1,105 @@
+// What a session really gets: every server with its standing and the reason for it, every value with where it was said.
+import type { JsonObject } from "../base/json.js";
+import type { ServerSpec } from "../mcp/index.js";
+import type { PermissionMode, ProviderName } from "./entry.js";
+import type { LayerValue } from "./layer.js";
+import type { Sourced } from "./merge.js";
+import { type Place, type Problem, placeText, problemText } from "./place.js";
+import type { ServerSettings } from "./settings.js";
+import type { TrustQuestion } from "./trust-question.js";
+
+interface Standing {
+  readonly name: string;
+  readonly place: Place;
+  /** The entry as it is written, for files; show it through `maskEntry`. */
+  readonly written?: JsonObject;
+}
+
+export interface ReadyServer extends Standing {
+  readonly status: "ready";
+  readonly spec: ServerSpec;
+  readonly settings: ServerSettings;
+}
+
+/** A project's server that nobody has approved, or that somebody has denied. It has not been touched in any way. */
+export interface UntrustedServer extends Standing {
+  readonly status: "untrusted";
+  readonly question: TrustQuestion;
+  readonly isDenied: boolean;
+}
+
+export interface DisabledServer extends Standing {
+  readonly status: "disabled";
+  readonly reason: string;
+  /** Switched off in its file by whoever wrote it: no mistake, and no news. */
+  readonly isIntended?: boolean;
+  /** A secret is still being fetched: a watched configuration changes again when it has come. */
+  readonly isWaiting: boolean;
+}
+
+export interface RejectedEntry extends Standing {
+  readonly status: "invalid";
+  readonly problems: readonly Problem[];
+}
+
+export interface ShadowedServer extends Standing {
+  readonly status: "shadowed";
+  readonly by: Place;
+}
+
+export type EffectiveServer = ReadyServer | UntrustedServer | DisabledServer | RejectedEntry | ShadowedServer;
+
+/** Something the person should hear of that is no mistake. */
+export interface Notice {
+  readonly text: string;
+  readonly server?: string;
+}
+
+export interface ProviderValues {
+  /** Before interpolation: see `providerEnvironment`. */
+  readonly apiKey?: Sourced<string>;
+  readonly baseUrl?: Sourced<string>;
+}
+
+export interface EffectiveConfig {
+  /** One entry per entry of every layer, sorted by name; at most one of a name is ready. */
+  readonly servers: readonly EffectiveServer[];
+  readonly model?: Sourced<string>;
+  readonly permissionMode?: Sourced<PermissionMode>;
+  /** Only ever true by the user's own word. */
+  readonly mayBypass: boolean;
+  readonly allowHosts: readonly string[];
+  readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;
+  /** Every value in force, with where it was said. */
+  readonly values: readonly LayerValue[];
+  /** What could be approved: undecided questions, those of servers first. */
+  readonly questions: readonly TrustQuestion[];
+  readonly notices: readonly Notice[];
+  readonly problems: readonly Problem[];
+  /** The project's real path. */
+  readonly project: string;
+  /** Files and folders whose change would change this. */
+  readonly watched: readonly string[];
+}
+
+export function readyServers(config: EffectiveConfig): readonly ReadyServer[] {
+  return config.servers.filter((server) => server.status === "ready");
+}
+
+/** Why a server is not used, in one sentence; undefined when it is. */
+export function whyNotReady(server: EffectiveServer): string | undefined {
+  switch (server.status) {
+    case "ready":
+      return undefined;
+    case "untrusted":
+      return server.isDenied
+        ? `denied by you; it comes from the project (${placeText(server.place)})`
+        : `not trusted yet; it comes from the project (${placeText(server.place)}): see tenon trust`;
+    case "disabled":
+      return server.reason;
+    case "invalid":
+      return server.problems.map(problemText).join("; ");
+    case "shadowed":
+      return `replaced by the server of the same name in ${placeText(server.by)}`;
+  }
+}

@@ -1,0 +1,117 @@
+// The shapes of what a configuration file may say, after checking and before interpolation.
+
+/** How a tool comes before the model: always, when the person adds it, or when a search finds it. */
+export const INCLUDE_MODES = ["always", "manual", "search"] as const;
+export type IncludeMode = (typeof INCLUDE_MODES)[number];
+
+/** From the loosest to the strictest. */
+export const SANDBOX_MODES = ["off", "workspace", "read-only"] as const;
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
+export const PERMISSION_MODES = ["ask", "plan", "auto-edit", "bypass"] as const;
+export type PermissionMode = (typeof PERMISSION_MODES)[number];
+
+export interface ToolEntry {
+  readonly include?: IncludeMode | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly idempotent?: boolean | undefined;
+  readonly enabled?: boolean | undefined;
+}
+
+/** Tenon's own keys of a server entry. */
+export interface ServerExtras {
+  readonly include?: IncludeMode | undefined;
+  readonly tools?: Readonly<Record<string, ToolEntry>> | undefined;
+  readonly allow?: readonly string[] | undefined;
+  readonly deny?: readonly string[] | undefined;
+  readonly timeouts?:
+    | {
+        readonly connectMs?: number | undefined;
+        readonly callMs?: number | undefined;
+        readonly maxCallMs?: number | undefined;
+      }
+    | undefined;
+  readonly limits?:
+    | { readonly callsPerMinute?: number | undefined; readonly callsAtOnce?: number | undefined }
+    | undefined;
+  readonly required?: boolean | undefined;
+  readonly sandbox?: SandboxMode | undefined;
+  readonly account?: string | undefined;
+  readonly disabled?: boolean | undefined;
+  readonly lazy?: boolean | undefined;
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+export interface StdioEntry extends ServerExtras {
+  readonly type?: "stdio" | undefined;
+  readonly transport?: "stdio" | undefined;
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Texts | undefined;
+  readonly cwd?: string | undefined;
+}
+
+export const REMOTE_TYPES = [
+  "http",
+  "streamable-http",
+  "streamableHttp",
+  "streamable_http",
+  "sse",
+  "websocket",
+] as const;
+export type RemoteType = (typeof REMOTE_TYPES)[number];
+
+export interface RemoteEntry extends ServerExtras {
+  readonly type?: RemoteType | undefined;
+  readonly transport?: RemoteType | undefined;
+  readonly url: string;
+  readonly headers?: Texts | undefined;
+  readonly auth?: { readonly type: "bearer"; readonly token: string } | undefined;
+}
+
+export type ServerEntry = StdioEntry | RemoteEntry;
+
+export const PROVIDERS = ["anthropic", "openai", "google", "openai-compatible"] as const;
+export type ProviderName = (typeof PROVIDERS)[number];
+
+export interface ProviderEntry {
+  readonly apiKey?: string | undefined;
+  readonly baseUrl?: string | undefined;
+}
+
+/** The other clients whose servers `import` names. */
+export const IMPORT_NAMES = [
+  "claude-desktop",
+  "claude-code",
+  "cursor",
+  "vscode",
+  "zed",
+  "windsurf",
+  "codex",
+  "opencode",
+  "magenta",
+] as const;
+
+/** Everything but the servers. */
+export interface ConfigValues {
+  readonly model?: string | undefined;
+  readonly permissions?:
+    | { readonly mode?: PermissionMode | undefined; readonly allowBypass?: boolean | undefined }
+    | undefined;
+  readonly trust?: { readonly projects?: "ask" | "ignore" | undefined } | undefined;
+  readonly providers?: Readonly<Partial<Record<ProviderName, ProviderEntry | undefined>>> | undefined;
+  readonly allowHosts?: readonly string[] | undefined;
+  readonly sandbox?:
+    | {
+        readonly user?: SandboxMode | undefined;
+        readonly project?: SandboxMode | undefined;
+        readonly client?: SandboxMode | undefined;
+      }
+    | undefined;
+  readonly import?: readonly (typeof IMPORT_NAMES)[number][] | undefined;
+}
+
+export function isRemoteEntry(entry: ServerEntry): entry is RemoteEntry {
+  return "url" in entry;
+}

@@ -1,0 +1,202 @@
+// All layers together: which servers and values a session gets, and why the others are not among them.
+import { dirname } from "node:path";
+import { LIMITS } from "../base/limits.js";
+import type { EffectiveConfig, EffectiveServer, Notice } from "./effective.js";
+import { isRemoteEntry, PERMISSION_MODES, SANDBOX_MODES, type SandboxMode } from "./entry.js";
+import type { InterpolationSource } from "./interpolate.js";
+import { identityOf, isDisabled, isWritten, type LayerServer } from "./layer.js";
+import { type Merged, mergeLayers, type ServerStack, type Sourced, shadowedBy, valueOf, winnerOf } from "./merge.js";
+import { tenonPaths } from "./paths.js";
+import { LAYER_NAMES, type Place, type Problem, placeText } from "./place.js";
+import { type JudgedProject, judgeProject } from "./project-trust.js";
+import { providerValues } from "./providers.js";
+import { type ResolveSecret, Secrets } from "./secrets.js";
+import { givenSettings, type LayerRules } from "./settings.js";
+import { type ConfigRequest, type LayerSet, readLayers } from "./sources.js";
+import { toSpec } from "./to-spec.js";
+import { TrustStore } from "./trust.js";
+
+export interface LoadRequest extends ConfigRequest {
+  /** How `!command` and `keyring:name` of the user's own file are answered; without it such servers are disabled. */
+  readonly resolveSecret?: ResolveSecret;
+}
+
+/** Never rejects. Starts nothing and sends nothing; secrets of the user's own servers are fetched, and waited for. */
+export async function loadConfig(request: LoadRequest): Promise<EffectiveConfig> {
+  const secrets = new Secrets(request.world, request.resolveSecret);
+  using deadline = request.world.deadline(LIMITS.secretTimeoutMs * 2);
+  return await loadWith(request, secrets, deadline.signal);
+}
+
+/** The same with secrets that outlive one load; when `patience` aborts, those still under way are not waited for. */
+export async function loadWith(
+  request: ConfigRequest,
+  secrets: Secrets,
+  patience: AbortSignal,
+): Promise<EffectiveConfig> {
+  const { world, cwd } = request;
+  const env = request.env ?? world.env;
+  const layers = await readLayers(request);
+  const store = new TrustStore(world, tenonPaths(env).trustDir);
+  const judged = await judgeProject(layers, { world, env, cwd, store });
+  const merged = mergeLayers([layers.user, judged.approved, ...layers.above]);
+  const makers = { request, layers, judged, rules: rulesOf(merged), secrets, patience };
+  const stacks = [...merged.servers.values()];
+  const standing = await Promise.all(stacks.map((stack) => standings(stack, makers)));
+  const invalid = [layers.user, ...layers.project, ...layers.above].flatMap((layer) => layer.invalid);
+  const servers: readonly EffectiveServer[] = [
+    ...standing.flat(),
+    ...judged.others,
+    ...invalid.map((entry): EffectiveServer => ({ status: "invalid", ...entry })),
+  ];
+  return {
+    ...valuesOf(merged),
+    servers: [...servers].sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
+    questions: [...judged.questions].sort((one, other) => Number(!one.server) - Number(!other.server)),
+    notices: [...stacks.flatMap(shadowNotices), ...trustNotices(judged)],
+    problems: [...layers.problems, ...judged.problems, ...importProblems(merged), ...standing.flat().flatMap(notYet)],
+    project: layers.projectPath,
+    watched: layers.watched,
+  };
+}
+
+interface Makers {
+  readonly request: ConfigRequest;
+  readonly layers: LayerSet;
+  readonly judged: JudgedProject;
+  readonly rules: LayerRules;
+  readonly secrets: Secrets;
+  readonly patience: AbortSignal;
+}
+
+async function standings(stack: ServerStack, makers: Makers): Promise<readonly EffectiveServer[]> {
+  const winner = winnerOf(stack);
+  const shadowed = shadowedBy(stack).map(
+    (server): EffectiveServer => ({ status: "shadowed", ...identityOf(server), by: winner.place }),
+  );
+  return [await standingOf(winner, makers), ...shadowed];
+}
+
+async function standingOf(server: LayerServer, makers: Makers): Promise<EffectiveServer> {
+  const { name, place, definition } = server;
+  const identity = identityOf(server);
+  const { rules } = makers;
+  if (definition.kind === "spec") {
+    return { status: "ready", ...identity, spec: definition.spec, settings: givenSettings(rules) };
+  }
+  if (isDisabled(server) || !isWritten(server)) {
+    return {
+      status: "disabled",
+      ...identity,
+      reason: `disabled in ${placeText(place)}`,
+      isWaiting: false,
+      isIntended: true,
+    };
+  }
+  const command = place.layer === "project" ? makers.judged.commands.get(name) : undefined;
+  if (place.layer === "project" && command === undefined && !isRemoteEntry(definition.entry)) {
+    // What was approved is that there is no such file: one that turns up later was not.
+    const reason = `its command ${JSON.stringify(definition.entry.command)} is not found (${placeText(place)})`;
+    return { status: "disabled", ...identity, reason, isWaiting: false };
+  }
+  const result = await toSpec(server, rules, sourceFor(place, makers), command);
+  switch (result.kind) {
+    case "ready":
+      return { status: "ready", ...identity, spec: result.spec, settings: result.settings };
+    case "missing":
+    case "waiting":
+      return { status: "disabled", ...identity, reason: result.reason, isWaiting: result.kind === "waiting" };
+    case "refused":
+      return { status: "disabled", ...identity, reason: result.reason, isWaiting: false };
+  }
+}
+
+/** What an entry may draw on depends on the layer it stands in. */
+function sourceFor(place: Place, { request, layers, secrets, patience }: Makers): InterpolationSource {
+  const { world } = request;
+  return {
+    world,
+    env: request.env ?? world.env,
+    folder: place.file === undefined ? request.cwd : dirname(place.file),
+    patience,
+    ...(place.layer === "project" ? { within: layers.projectPath } : {}),
+    ...(place.layer === "user" ? { secrets } : {}),
+  };
+}
+
+function rulesOf(merged: Merged): LayerRules {
+  const allowed = valueOf(merged, ["allowHosts"])?.value;
+  const sandbox = (layer: string): SandboxMode =>
+    SANDBOX_MODES.find((mode) => mode === valueOf(merged, ["sandbox", layer])?.value) ?? "off";
+  return {
+    allowHosts: Array.isArray(allowed) ? allowed.filter((host) => typeof host === "string") : [],
+    sandbox: { user: sandbox("user"), project: sandbox("project"), client: sandbox("client") },
+  };
+}
+
+type Values = Pick<EffectiveConfig, "model" | "permissionMode" | "mayBypass" | "allowHosts" | "providers" | "values">;
+
+function valuesOf(merged: Merged): Values {
+  const model = valueOf(merged, ["model"]);
+  const given = valueOf(merged, ["permissions", "mode"]);
+  const mode = PERMISSION_MODES.find((known) => known === given?.value);
+  return {
+    mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
+    allowHosts: rulesOf(merged).allowHosts,
+    providers: providerValues(merged),
+    values: [...merged.values.values()],
+    ...(typeof model?.value === "string" ? { model: sourced(model.value, model.place) } : {}),
+    ...(given && mode !== undefined ? { permissionMode: sourced(mode, given.place) } : {}),
+  };
+}
+
+function sourced<T>(value: T, place: Place): Sourced<T> {
+  return { value, place };
+}
+
+function shadowNotices(stack: ServerStack): readonly Notice[] {
+  const winner = winnerOf(stack);
+  return shadowedBy(stack).map(({ name, place }) => {
+    const twice = place.layer === "client" && winner.place.layer === "client";
+    const text = twice
+      ? `the client sent two servers named ${JSON.stringify(name)}; the last one counts`
+      : `the server ${JSON.stringify(name)} of the ${where(winner.place)} replaces the one of the ${where(place)}`;
+    return { text, server: name };
+  });
+}
+
+function where(place: Place): string {
+  return place.file === undefined ? LAYER_NAMES[place.layer] : `${LAYER_NAMES[place.layer]} (${placeText(place)})`;
+}
+
+/** A denied entry is no news. */
+function trustNotices({ questions }: JudgedProject): readonly Notice[] {
+  return questions.map(({ server, place, isChanged }) => {
+    const what = server === undefined ? "settings" : `server ${JSON.stringify(server)}`;
+    const why = isChanged ? "changed since it was decided on" : "not trusted yet";
+    const text = `the project's ${what} (${placeText(place)}) is ${why}, so it is not used; see tenon trust`;
+    return server === undefined ? { text } : { text, server };
+  });
+}
+
+/** Keys that are read and kept, and that this version does not act on: better said than found out. */
+function notYet(server: EffectiveServer): readonly Problem[] {
+  if (server.status !== "ready") return [];
+  const { include, includeByTool, isLazy, account } = server.settings;
+  const keys = [
+    ...(include !== undefined || Object.keys(includeByTool).length > 0 ? ["include"] : []),
+    ...(isLazy ? ["lazy"] : []),
+    ...(account === undefined ? [] : ["account"]),
+  ];
+  return keys.map((key) => {
+    const message = `server ${JSON.stringify(server.name)}: ${key} has no effect in this version`;
+    return { severity: "warning", place: server.place, message };
+  });
+}
+
+function importProblems(merged: Merged): readonly Problem[] {
+  const given = valueOf(merged, ["import"]);
+  if (!given) return [];
+  const message = "import has no effect in this version: copy the entries with tenon mcp add";
+  return [{ severity: "warning", place: given.place, message }];
+}

@@ -1,0 +1,77 @@
+// An entry as it may be shown anywhere: what looks like a secret is masked, references stay as they are.
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { hasReferences } from "./template.js";
+
+const MASK = "********";
+
+/** Names whose values are secrets in all likelihood. */
+const SECRET_NAME =
+  /key|token|secret|passw|credential|auth|cookie|session|signature|private|bearer|(?:^|[-_])(?:pat|pwd|pin)(?:$|[-_])/iu;
+
+/** Values that are secrets by their form, whatever they are called. */
+const SECRET_VALUE =
+  /^(?:sk|pk|rk|ghp|gho|ghs|ghu|github_pat|glpat|xox[a-z]|AKIA|ASIA|AIza|ya29|eyJ|npm|dop_v1|hf)[-_.]?[A-Za-z0-9_./+-]{12,}$|-----BEGIN/u;
+
+/** An option and its value in one argument, or an option whose value is the next one. */
+const SECRET_OPTION = /^--?[A-Za-z-]*(?:key|token|secret|passw|credential|auth)[A-Za-z-]*(=)?/iu;
+
+/** At trust questions everything is shown instead: there the person must see what they approve. */
+export function maskEntry(entry: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, maskField(key, value)]));
+}
+
+function maskField(key: string, value: JsonValue | undefined): JsonValue {
+  if (value === undefined) return null;
+  switch (key) {
+    case "env":
+    case "headers":
+      return isJsonObject(value) ? maskNamed(value) : value;
+    case "auth":
+      return isJsonObject(value)
+        ? { ...value, ...("token" in value ? { token: maskText(value["token"], true) } : {}) }
+        : value;
+    case "args":
+      return Array.isArray(value) ? maskArguments(value) : value;
+    case "url":
+      return typeof value === "string" ? maskUrl(value) : value;
+    default:
+      return value;
+  }
+}
+
+function maskNamed(values: JsonObject): JsonObject {
+  const pairs = Object.entries(values).map(([name, value]): [string, JsonValue] => [
+    name,
+    maskText(value, SECRET_NAME.test(name)),
+  ]);
+  return Object.fromEntries(pairs);
+}
+
+function maskArguments(words: readonly JsonValue[]): readonly JsonValue[] {
+  return words.map((word, index) => {
+    if (typeof word !== "string") return word;
+    const option = SECRET_OPTION.exec(word);
+    if (option?.[1] !== undefined) {
+      const value = word.slice(option[0].length);
+      return hasReferences(value) || value === "" ? word : `${option[0]}${MASK}`;
+    }
+    const before = words[index - 1];
+    const isValue = typeof before === "string" && SECRET_OPTION.exec(before)?.[0] === before && !before.includes("=");
+    return maskText(word, isValue && !word.startsWith("-"));
+  });
+}
+
+function maskUrl(url: string): string {
+  return url
+    .replace(/^([a-z]+:\/\/)[^/@?#]*@/iu, `$1${MASK}@`)
+    .replaceAll(/([?&][^=&#]*=)([^&#]*)/gu, (whole, name: string, value: string) =>
+      hasReferences(value) || !(SECRET_NAME.test(name) || SECRET_VALUE.test(value)) ? whole : `${name}${MASK}`,
+    );
+}
+
+function maskText(value: JsonValue | undefined, isSecret: boolean): JsonValue {
+  if (typeof value !== "string") return value ?? null;
+  const isReference = hasReferences(value) || value.startsWith("!") || value.startsWith("keyring:");
+  if (isReference || value === "" || !(isSecret || SECRET_VALUE.test(value))) return value;
+  return MASK;
+}

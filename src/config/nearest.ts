@@ -1,0 +1,47 @@
+// What somebody probably meant who wrote a word that is not known.
+
+/** The nearest of the known words, if it is near enough to be a slip of the keyboard. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const sameLetters = known.find((candidate) => plain(candidate) === plain(word));
+  if (sameLetters !== undefined) return sameLetters;
+  // Up to a third of the letters, and never more than two: beyond that it is another word.
+  const limit = Math.min(2, Math.ceil(word.length / 3));
+  let best: { readonly candidate: string; readonly distance: number } | undefined;
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - word.length) > limit) continue;
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY)) best = { candidate, distance };
+  }
+  return best?.candidate;
+}
+
+/** `MCPServers`, `mcp_servers` and `mcp-servers` are one word written by different habits. */
+function plain(word: string): string {
+  return word.toLowerCase().replaceAll(/[-_ ]/gu, "");
+}
+
+/** Damerau-Levenshtein, restricted form: insert, delete, replace, or swap two neighbours. */
+export function editDistance(one: string, other: string): number {
+  let beforeLast: readonly number[] = [];
+  let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= one.length; row++) {
+    const current: number[] = [row];
+    for (let column = 1; column <= other.length; column++) {
+      const isSame = one[row - 1] === other[column - 1];
+      const isSwap = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+        isSwap ? at(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return at(last, other.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,112 @@
+// Sorts a project's entries by what the person decided about them. Nothing of an entry is used here but its text.
+import type { World } from "../base/world.js";
+import type { DisabledServer, ShadowedServer, UntrustedServer } from "./effective.js";
+import {
+  emptyLayer,
+  identityOf,
+  isDisabled,
+  isWritten,
+  type Layer,
+  type LayerServer,
+  type WrittenServer,
+} from "./layer.js";
+import { mergeLayers, shadowedBy, winnerOf } from "./merge.js";
+import { type Place, type Problem, placeText } from "./place.js";
+import type { LayerSet } from "./sources.js";
+import type { TrustStore } from "./trust.js";
+import { serverQuestion, settingsQuestion, type TrustQuestion } from "./trust-question.js";
+
+export interface JudgedProject {
+  /** What was approved, as a layer: all that may take part in merging. */
+  readonly approved: Layer;
+  /** The path that was approved for each stdio server of it. */
+  readonly commands: ReadonlyMap<string, string>;
+  readonly others: readonly (UntrustedServer | DisabledServer | ShadowedServer)[];
+  /** Undecided. */
+  readonly questions: readonly TrustQuestion[];
+  readonly problems: readonly Problem[];
+}
+
+export interface JudgeContext {
+  readonly world: World;
+  readonly env: World["env"];
+  readonly cwd: string;
+  readonly store: TrustStore;
+}
+
+export async function judgeProject(layers: LayerSet, context: JudgeContext): Promise<JudgedProject> {
+  const judge = new Judge(layers, context);
+  return await judge.run();
+}
+
+class Judge {
+  readonly #layers: LayerSet;
+  readonly #context: JudgeContext;
+  readonly #servers: LayerServer[] = [];
+  readonly #commands = new Map<string, string>();
+  readonly #others: (UntrustedServer | DisabledServer | ShadowedServer)[] = [];
+  readonly #questions: TrustQuestion[] = [];
+  readonly #problems: Problem[] = [];
+
+  constructor(layers: LayerSet, context: JudgeContext) {
+    this.#layers = layers;
+    this.#context = context;
+  }
+
+  async run(): Promise<JudgedProject> {
+    // A project is one authority: its own files replace each other before anybody is asked.
+    const own = mergeLayers(this.#layers.project);
+    const stronger = mergeLayers(this.#layers.above).servers;
+    for (const stack of own.servers.values()) {
+      const server = winnerOf(stack);
+      const above = stronger.get(server.name);
+      const by = above ? winnerOf(above).place : server.place;
+      for (const shadowed of above ? stack : shadowedBy(stack)) {
+        this.#others.push({ status: "shadowed", ...identityOf(shadowed), by });
+      }
+      if (!above && isWritten(server)) await this.#judge(server);
+    }
+    const values = await this.#settings([...own.values.values()]);
+    return {
+      approved: { ...emptyLayer("project"), servers: this.#servers, values },
+      commands: this.#commands,
+      others: this.#others,
+      questions: this.#questions,
+      problems: this.#problems,
+    };
+  }
+
+  async #judge(server: LayerServer<WrittenServer>): Promise<void> {
+    const { name, place } = server;
+    if (isDisabled(server)) {
+      // Not asked about and not merged: else a project could take a server of the user's away by naming it.
+      const reason = `disabled in ${placeText(place)}`;
+      this.#others.push({ status: "disabled", ...identityOf(server), reason, isWaiting: false });
+      return;
+    }
+    const asked = await serverQuestion(server, { ...this.#context, project: this.#layers.projectPath });
+    const { decision, question } = await this.#decide(asked, this.#replaced(name));
+    if (decision === "approved") {
+      this.#servers.push(server);
+      if (question.resolvedCommand !== undefined) this.#commands.set(name, question.resolvedCommand);
+    } else this.#others.push({ status: "untrusted", ...identityOf(server), question, isDenied: decision === "denied" });
+  }
+
+  async #settings(values: Layer["values"]): Promise<Layer["values"]> {
+    const asked = settingsQuestion(values, this.#layers.projectPath);
+    if (!asked) return [];
+    return (await this.#decide(asked)).decision === "approved" ? values : [];
+  }
+
+  async #decide(asked: TrustQuestion, replaces?: Place) {
+    const { decision, isChanged, problems } = await this.#context.store.verdictOn(asked);
+    const question: TrustQuestion = { ...asked, isChanged, ...(replaces ? { replaces } : {}) };
+    this.#problems.push(...problems);
+    if (decision === "undecided") this.#questions.push(question);
+    return { decision, question };
+  }
+
+  #replaced(name: string): Place | undefined {
+    return this.#layers.user.servers.find((server) => server.name === name)?.place;
+  }
+}

@@ -1,0 +1,178 @@
+// Reads one configuration file into a layer. A bad entry costs nobody but itself, and is told with its place.
+import { messageOf } from "../base/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
+import type { FoundPath, World } from "../base/world.js";
+import { check, type Finding, kindOf } from "./check.js";
+import { type Document, parseDocument } from "./document.js";
+import { isInside } from "./inside.js";
+import { emptyLayer, type InvalidServer, type Layer, type LayerServer, type LayerValue } from "./layer.js";
+import { nearest } from "./nearest.js";
+import type { Place, Problem } from "./place.js";
+import { USER_ONLY_KEYS, userOnlyMessage } from "./project-rules.js";
+import { nameProblem, readEntry, type Schemas } from "./read-entry.js";
+import type { KeyPath } from "./text-tree.js";
+
+export interface LayerFile {
+  readonly kind: "user" | "project" | "command-line";
+  readonly path: string;
+  /** Shared with other clients (`.mcp.json`, `--mcp-config`): only `mcpServers` is read, foreign keys are not remarked on. */
+  readonly isShared: boolean;
+  /** A project's file must lie in this folder, links followed. */
+  readonly within?: string;
+  /** A file that somebody named must be there. */
+  readonly isRequired?: boolean;
+}
+
+/** Never rejects: what cannot be read is a problem of the layer. */
+export async function readLayer(world: World, file: LayerFile): Promise<Layer> {
+  const { kind, path } = file;
+  const failed = (message: string): Layer =>
+    emptyLayer(kind, path, [{ severity: "error", place: { layer: kind, file: path }, message }]);
+  try {
+    const found = await world.files.find(path);
+    if (!found) return file.isRequired ? failed("there is no such file") : emptyLayer(kind, path);
+    const refusal = refuse(found, file);
+    if (refusal !== undefined) return failed(refusal);
+    // By its real path: a link that is turned elsewhere from now on is not followed.
+    const text = await world.files.readText(found.realPath);
+    const schemas = await import("./schema.js");
+    return layerOf(text, file, schemas);
+  } catch (error) {
+    return failed(`the file cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function refuse(found: FoundPath, file: LayerFile): string | undefined {
+  if (found.kind !== "file")
+    return found.kind === "folder" ? "this is a folder, not a file" : "this is no regular file";
+  if (found.bytes > LIMITS.configMaxBytes) return `the file is larger than ${LIMITS.configMaxBytes} bytes`;
+  if (file.within === undefined || isInside(found.realPath, file.within)) return undefined;
+  return `the file is a link that leads out of the project, to ${found.realPath}; it is not read`;
+}
+
+/** Pure: the text of a file to its layer. */
+export function layerOf(text: string, file: LayerFile, schemas: Schemas): Layer {
+  const reader = new LayerReader(parseDocument(text), file, schemas);
+  return reader.read();
+}
+
+class LayerReader {
+  readonly #document: Document;
+  readonly #file: LayerFile;
+  readonly #schemas: Schemas;
+  readonly #problems: Problem[] = [];
+  readonly #servers: LayerServer[] = [];
+  readonly #invalid: InvalidServer[] = [];
+  readonly #values: LayerValue[] = [];
+
+  constructor(document: Document, file: LayerFile, schemas: Schemas) {
+    this.#document = document;
+    this.#file = file;
+    this.#schemas = schemas;
+  }
+
+  read(): Layer {
+    const { kind, path: file } = this.#file;
+    for (const { severity, message, position } of this.#document.problems) {
+      this.#problems.push({ severity, message, place: { layer: kind, file, ...position } });
+    }
+    const { value } = this.#document;
+    if (isJsonObject(value)) for (const [key, field] of Object.entries(value)) this.#readKey(key, field);
+    else if (value !== undefined) this.#report([], "value", { message: `expected an object, got ${kindOf(value)}` });
+    return {
+      kind,
+      file,
+      servers: this.#servers,
+      invalid: this.#invalid,
+      values: this.#values,
+      problems: this.#problems,
+    };
+  }
+
+  #readKey(key: string, value: JsonValue | undefined): void {
+    const known = ["mcpServers", ...this.#schemas.keysAt(this.#schemas.configValues, [])];
+    if (key === "$schema") return;
+    if (key === "mcpServers") this.#readServers(value);
+    else if (this.#file.kind === "project" && Object.hasOwn(USER_ONLY_KEYS, key)) {
+      this.#report([key], "key", { message: userOnlyMessage(key, USER_ONLY_KEYS[key] ?? "") });
+    } else if (this.#file.isShared) {
+      const meant = nearest(key, ["mcpServers"]);
+      if (meant !== undefined) this.#report([key], "key", { message: `unknown key "${key}"`, suggestion: meant });
+    } else if (!known.includes(key)) {
+      const meant = nearest(key, known);
+      const suggestion = meant === undefined ? {} : { suggestion: meant };
+      const message = `unknown key ${JSON.stringify(key)} is ignored`;
+      this.#report([key], "key", { severity: meant === undefined ? "warning" : "error", message, ...suggestion });
+    } else this.#readValue(key, value);
+  }
+
+  #readServers(value: JsonValue | undefined): void {
+    if (!isJsonObject(value)) {
+      return this.#report(["mcpServers"], "value", {
+        message: `mcpServers must be an object of entries by name, got ${kindOf(value)}`,
+      });
+    }
+    for (const [name, entry] of Object.entries(value)) this.#readServer(name, entry);
+  }
+
+  #readServer(name: string, written: JsonValue | undefined): void {
+    const path: KeyPath = ["mcpServers", name];
+    const place = this.#place(path, "key");
+    const checked = readEntry(written, this.#file.kind, this.#schemas);
+    const before = this.#problems.length;
+    const badName = nameProblem(name);
+    const isBroken = this.#document.isBroken(path);
+    if (badName !== undefined) this.#report(path, "key", { message: badName }, name);
+    if (isBroken) this.#report(path, "key", { message: "left out: there is a syntax error in its entry" }, name);
+    // What is wrong with the rest of a broken text is guesswork.
+    else for (const finding of checked.findings) this.#report([...path, ...finding.path], finding.at, finding, name);
+    if (badName !== undefined || isBroken || !checked.value || !isJsonObject(written)) {
+      this.#invalid.push({ name, place, problems: this.#problems.slice(before) });
+      return;
+    }
+    const placeOf = (inside: KeyPath) => this.#place([...path, ...inside], "value");
+    this.#servers.push({
+      name,
+      place,
+      definition: { kind: "entry", entry: checked.value, written, placeOf },
+    });
+  }
+
+  #readValue(key: string, value: JsonValue | undefined): void {
+    if (this.#document.isBroken([key])) {
+      return this.#report([key], "key", { message: `${key} is left out: there is a syntax error in it` });
+    }
+    const given: JsonObject = { [key]: value };
+    const checked = check(this.#schemas.configValues, given, this.#schemas.keysAt);
+    for (const finding of checked.findings) this.#report(finding.path, finding.at, finding);
+    const kept = checked.kept?.[key];
+    if (checked.value && kept !== undefined) this.#addLeaves([key], kept);
+  }
+
+  #addLeaves(path: readonly string[], value: JsonValue): void {
+    if (isJsonObject(value)) {
+      for (const [key, field] of Object.entries(value)) if (field !== undefined) this.#addLeaves([...path, key], field);
+    } else this.#values.push({ path, value, place: this.#place(path, "value") });
+  }
+
+  #place(path: KeyPath, what: "key" | "value"): Place {
+    return { layer: this.#file.kind, file: this.#file.path, ...this.#document.locate(path, what) };
+  }
+
+  #report(
+    path: KeyPath,
+    at: "key" | "value",
+    what: Pick<Problem, "message" | "suggestion"> & Partial<Pick<Finding, "severity">>,
+    server?: string,
+  ): void {
+    const { message, suggestion, severity = "error" } = what;
+    this.#problems.push({
+      severity,
+      place: this.#place(path, at),
+      message,
+      ...(server === undefined ? {} : { server }),
+      ...(suggestion === undefined ? {} : { suggestion }),
+    });
+  }
+}

@@ -1,0 +1,189 @@
+// The zod schema of a configuration file. zod is heavy: this file is only ever loaded by `import()`, when there is a file to check.
+import * as z from "zod/v4";
+import {
+  type ConfigValues,
+  IMPORT_NAMES,
+  INCLUDE_MODES,
+  PERMISSION_MODES,
+  type ProviderEntry,
+  REMOTE_TYPES,
+  type RemoteEntry,
+  SANDBOX_MODES,
+  type StdioEntry,
+} from "./entry.js";
+
+const text: z.ZodString = z.string().min(1);
+/** Arguments and values may be empty. */
+const anyText: z.ZodString = z.string();
+const milliseconds: z.ZodNumber = z.int().min(1).max(86_400_000);
+const references = "Takes ${VAR}, ${VAR:-default}, {env:VAR} and {file:path}; write $${ for a literal ${.";
+const secretReferences = `${references} In the user's own configuration also "!command" and "keyring:name".`;
+
+const include = z.enum(INCLUDE_MODES);
+const sandboxMode = z.enum(SANDBOX_MODES);
+
+const tool = z.strictObject({
+  include: include.optional().describe("How this tool comes before the model, whatever its server says."),
+  timeoutMs: milliseconds.optional().describe("A call without progress ends after this many milliseconds."),
+  idempotent: z
+    .boolean()
+    .optional()
+    .describe("Calling twice does no harm: after a broken connection the call is sent again. User configuration only."),
+  enabled: z.boolean().optional().describe("false takes the tool away."),
+});
+
+const extras = {
+  include: include
+    .optional()
+    .describe('How its tools come before the model: "always", "manual" (added by the person) or "search".'),
+  tools: z
+    .record(z.string(), tool)
+    .optional()
+    .describe("Settings of single tools, by the server's own names for them."),
+  allow: z.array(text).optional().describe("Only tools that match one of these globs (* and ?) are used."),
+  deny: z.array(text).optional().describe("Tools that match one of these globs are never used; stronger than allow."),
+  timeouts: z
+    .strictObject({
+      connectMs: milliseconds.optional().describe("From the start until the tools are listed."),
+      callMs: milliseconds.optional().describe("A call without progress ends after this."),
+      maxCallMs: milliseconds.optional().describe("Any call ends after this, whatever its progress."),
+    })
+    .optional()
+    .describe("In milliseconds."),
+  limits: z
+    .strictObject({
+      callsPerMinute: z.int().min(1).max(100_000).optional().describe("Calls started within a minute."),
+      callsAtOnce: z.int().min(1).max(1_000).optional().describe("Calls that run at the same time."),
+    })
+    .optional()
+    .describe("How hard the server may be driven."),
+  required: z.boolean().optional().describe("The first prompt waits for this server."),
+  sandbox: sandboxMode
+    .optional()
+    .describe('What the server\'s process may touch: "off" (everything), "workspace" or "read-only".'),
+  account: text.optional().describe("Which of several log-ins at the server to use. User configuration only."),
+  disabled: z.boolean().optional().describe("true keeps the entry and leaves the server out."),
+  lazy: z.boolean().optional().describe("The server is started when one of its tools is first used."),
+};
+
+export const stdioEntry: z.ZodType<StdioEntry> = z
+  .strictObject({
+    type: z.literal("stdio").optional().describe("May be left out."),
+    transport: z.literal("stdio").optional().describe("Another name for type."),
+    command: text.describe(`The program: a name found in PATH, or a path. ${references}`),
+    args: z.array(anyText).optional().describe(`Its arguments, passed as they are, without a shell. ${references}`),
+    env: z
+      .record(z.string(), anyText)
+      .optional()
+      .describe(`Variables added to the small environment every server gets. ${secretReferences}`),
+    cwd: text.optional().describe(`Where it runs; the session's directory unless given. ${references}`),
+    ...extras,
+  })
+  .meta({ title: "A server that Tenon starts" });
+
+export const remoteEntry: z.ZodType<RemoteEntry> = z
+  .strictObject({
+    type: z
+      .enum(REMOTE_TYPES)
+      .optional()
+      .describe('"http" is Streamable HTTP (the default), "sse" the older HTTP+SSE.'),
+    transport: z.enum(REMOTE_TYPES).optional().describe("Another name for type."),
+    url: text.describe(`https, or http for this machine and for allowHosts. ${references}`),
+    headers: z.record(z.string(), anyText).optional().describe(`Sent with every request. ${secretReferences}`),
+    auth: z
+      .strictObject({ type: z.literal("bearer"), token: text.describe(secretReferences) })
+      .optional()
+      .describe("A token to send; without it Tenon logs in when the server asks for it."),
+    ...extras,
+  })
+  .meta({ title: "A server reached over the network" });
+
+const provider: z.ZodType<ProviderEntry | undefined> = z
+  .strictObject({
+    apiKey: text.optional().describe(`The key. ${secretReferences}`),
+    baseUrl: text.optional().describe(`Where requests go instead of the provider's own address. ${references}`),
+  })
+  .optional();
+
+const USER_ONLY = "User configuration only.";
+
+const values = {
+  model: text.optional().describe("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
+  permissions: z
+    .strictObject({
+      mode: z.enum(PERMISSION_MODES).optional().describe("The mode sessions start in."),
+      allowBypass: z.boolean().optional().describe("Whether a session may be switched to ask for nothing at all."),
+    })
+    .optional()
+    .describe(`What may happen without asking. ${USER_ONLY}`),
+  trust: z
+    .strictObject({
+      projects: z
+        .enum(["ask", "ignore"])
+        .optional()
+        .describe('"ask" (the default) about each entry of a project\'s files, or "ignore" those files.'),
+    })
+    .optional()
+    .describe(`How projects' files are treated. ${USER_ONLY}`),
+  providers: z
+    .strictObject({ anthropic: provider, openai: provider, google: provider, "openai-compatible": provider })
+    .optional()
+    .describe(`Keys and addresses of model providers; variables in the environment are stronger. ${USER_ONLY}`),
+  allowHosts: z
+    .array(text)
+    .optional()
+    .describe(`Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`),
+  sandbox: z
+    .strictObject({
+      user: sandboxMode.optional().describe("For servers of this file."),
+      project: sandboxMode.optional().describe("For servers of projects' files."),
+      client: sandboxMode.optional().describe("For servers an editor hands over."),
+    })
+    .optional()
+    .describe(`The least sandbox for all servers of a layer. ${USER_ONLY}`),
+  import: z.array(z.enum(IMPORT_NAMES)).optional().describe(`Other clients whose servers are used too. ${USER_ONLY}`),
+};
+
+export const configValues: z.ZodType<ConfigValues> = z.strictObject(values);
+
+/** The file as editors should complete it. Entries are checked one by one, so that a bad one costs only itself. */
+export const configFile: z.ZodType = z
+  .strictObject({
+    $schema: z.string().optional().describe("Where editors find this schema."),
+    mcpServers: z
+      .record(z.string(), z.union([stdioEntry, remoteEntry]))
+      .optional()
+      .describe("MCP servers by name."),
+    ...values,
+  })
+  .meta({
+    title: "Tenon configuration",
+    description: "JSON with comments and trailing commas: the user's config.json, or a project's .tenon/config.json.",
+    allowTrailingCommas: true,
+  });
+
+/** What stands in `schema/config.schema.json`. */
+export function configJsonSchema(): unknown {
+  return z.toJSONSchema(configFile, { io: "input", target: "draft-2020-12" });
+}
+
+/** The keys an object may have at a path, for suggestions; empty where anything may be. */
+export function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const found = path.reduce<z.core.$ZodType | undefined>((current, step) => childOf(current, step), schema);
+  const object = unwrap(found);
+  return object instanceof z.ZodObject ? Object.keys(object.shape) : [];
+}
+
+function childOf(schema: z.core.$ZodType | undefined, step: PropertyKey): z.core.$ZodType | undefined {
+  const parent = unwrap(schema);
+  if (parent instanceof z.ZodObject) {
+    const shape: Readonly<Record<string, z.core.$ZodType>> = parent.shape;
+    return Object.hasOwn(shape, step) ? shape[String(step)] : undefined;
+  }
+  if (parent instanceof z.ZodRecord) return parent.valueType;
+  return parent instanceof z.ZodArray ? parent.element : undefined;
+}
+
+function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
+  return schema instanceof z.ZodOptional ? unwrap(schema.unwrap()) : schema;
+}

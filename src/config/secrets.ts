@@ -1,0 +1,87 @@
+// What stands behind `!command` and `keyring:name`: fetched through a port, once, and never waited for without end.
+import { messageOf } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/world.js";
+
+export type SecretRequest =
+  | { readonly kind: "command"; readonly command: string }
+  | { readonly kind: "keyring"; readonly name: string };
+
+/** Fetches one secret; undefined when there is none of that name. This room neither spawns nor reaches a keyring itself. */
+export type ResolveSecret = (request: SecretRequest, signal: AbortSignal) => Promise<string | undefined>;
+
+export type SecretAnswer =
+  | { readonly kind: "found"; readonly value: string }
+  | { readonly kind: "missing"; readonly reason: string }
+  /** Not there yet: whoever asked did not want to wait longer. */
+  | { readonly kind: "waiting" };
+
+interface Asked {
+  readonly answer: Promise<SecretAnswer>;
+  settled: SecretAnswer | undefined;
+}
+
+export class Secrets {
+  readonly #world: World;
+  readonly #resolve: ResolveSecret | undefined;
+  readonly #asked = new Map<string, Asked>();
+
+  constructor(world: World, resolve: ResolveSecret | undefined) {
+    this.#world = world;
+    this.#resolve = resolve;
+  }
+
+  /** Each is asked for once: a person who has unlocked their vault is not asked to at every reload. */
+  async get(request: SecretRequest, patience: AbortSignal): Promise<SecretAnswer> {
+    const key = JSON.stringify(request);
+    const asked = this.#asked.get(key) ?? this.#ask(key, request);
+    return await Promise.race([asked.answer, aborted(patience)]);
+  }
+
+  /** Resolves once nothing is being fetched any more. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#asked.values()].map(({ answer }) => answer));
+  }
+
+  /** What could not be had is asked for again when next wanted. */
+  forgetFailures(): void {
+    for (const [key, { settled }] of this.#asked) {
+      if (settled !== undefined && settled.kind !== "found") this.#asked.delete(key);
+    }
+  }
+
+  #ask(key: string, request: SecretRequest): Asked {
+    const answer = this.#fetch(request).then((fetched) => {
+      asked.settled = fetched;
+      return fetched;
+    });
+    const asked: Asked = { answer, settled: undefined };
+    this.#asked.set(key, asked);
+    return asked;
+  }
+
+  /** Never rejects. */
+  async #fetch(request: SecretRequest): Promise<SecretAnswer> {
+    const what = request.kind === "command" ? `the command ${JSON.stringify(request.command)}` : "the keyring";
+    if (!this.#resolve) return { kind: "missing", reason: `${what} cannot be asked here` };
+    using deadline = this.#world.deadline(LIMITS.secretTimeoutMs);
+    try {
+      const late = aborted(deadline.signal);
+      const value = await Promise.race([this.#resolve(request, deadline.signal), late]);
+      if (typeof value === "string") return { kind: "found", value };
+      if (value) return { kind: "missing", reason: `${what} gave no answer within ${LIMITS.secretTimeoutMs} ms` };
+      const none = request.kind === "command" ? "gave nothing" : `has no entry ${JSON.stringify(request.name)}`;
+      return { kind: "missing", reason: `${what} ${none}` };
+    } catch (error) {
+      return { kind: "missing", reason: `${what} failed: ${messageOf(error)}` };
+    }
+  }
+}
+
+/** Resolves when the signal aborts; the listener goes with the signal. */
+async function aborted(signal: AbortSignal): Promise<{ readonly kind: "waiting" }> {
+  if (!signal.aborted) {
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  }
+  return { kind: "waiting" };
+}

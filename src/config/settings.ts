@@ -1,0 +1,100 @@
+// The settings of a server's connection: what its entry says beside how it is reached, under the user's rules for its layer.
+import type { UrlSource } from "../base/net-policy.js";
+import type { ServerLimits, ToolOverrides } from "../mcp/index.js";
+import type { ToolOrigin } from "../tools/index.js";
+import { type IncludeMode, SANDBOX_MODES, type SandboxMode, type ServerExtras } from "./entry.js";
+import { literalGlob } from "./glob.js";
+import type { LayerKind } from "./place.js";
+import { emptyRecord } from "./text-tree.js";
+
+/** Everything about a server that is not how it is reached. */
+export interface ServerSettings {
+  /** Whose server it is; the command line's are the user's. */
+  readonly origin: Extract<ToolOrigin, "user" | "project" | "client">;
+  /** For `ConnectionOptions.limits`. */
+  readonly limits: Partial<ServerLimits>;
+  /** For `ConnectionOptions.tools`. */
+  readonly tools: Readonly<Record<string, ToolOverrides>>;
+  /** For `ConnectionOptions.allowHosts`. */
+  readonly allowHosts: readonly string[];
+  /** Who named its URL: a project's may not lead to private addresses. */
+  readonly urlSource: Extract<UrlSource, "typed" | "project">;
+  /** Undefined: whatever the origin's default is. */
+  readonly include?: IncludeMode;
+  readonly includeByTool: Readonly<Record<string, IncludeMode>>;
+  /** Globs on tool names; see `isToolAllowed`. */
+  readonly allow?: readonly string[];
+  readonly deny: readonly string[];
+  readonly isRequired: boolean;
+  readonly isLazy: boolean;
+  readonly sandbox: SandboxMode;
+  readonly account?: string;
+  /** Values that came from the environment, files, commands or the keyring: never to be shown or written. */
+  readonly secrets: readonly string[];
+}
+
+export interface LayerRules {
+  readonly allowHosts: readonly string[];
+  /** The least sandbox of each origin. */
+  readonly sandbox: Readonly<Partial<Record<"user" | "project" | "client", SandboxMode>>>;
+}
+
+/** Settings of a server that came as a spec: nothing but the user's rules for clients. */
+export function givenSettings(rules: LayerRules): ServerSettings {
+  return settingsOf({}, "client", rules, []);
+}
+
+export function settingsOf(
+  entry: ServerExtras,
+  layer: LayerKind,
+  rules: LayerRules,
+  secrets: readonly string[],
+): ServerSettings {
+  const origin = layer === "project" || layer === "client" ? layer : "user";
+  const tools: Record<string, ToolOverrides> = emptyRecord();
+  const includeByTool: Record<string, IncludeMode> = emptyRecord();
+  const disabled: string[] = [];
+  for (const [name, tool] of Object.entries(entry.tools ?? {})) {
+    const { timeoutMs, idempotent, include, enabled } = tool;
+    if (timeoutMs !== undefined || idempotent !== undefined) {
+      tools[name] = {
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(idempotent === undefined ? {} : { isIdempotent: idempotent }),
+      };
+    }
+    if (include !== undefined) includeByTool[name] = include;
+    if (enabled === false) disabled.push(literalGlob(name));
+  }
+  return {
+    origin,
+    limits: limitsOf(entry),
+    tools,
+    allowHosts: rules.allowHosts,
+    urlSource: origin === "project" ? "project" : "typed",
+    includeByTool,
+    deny: [...(entry.deny ?? []), ...disabled],
+    isRequired: entry.required === true,
+    isLazy: entry.lazy === true,
+    sandbox: stricter(entry.sandbox, rules.sandbox[origin]),
+    secrets: [...new Set(secrets)],
+    ...(entry.include === undefined ? {} : { include: entry.include }),
+    ...(entry.allow === undefined ? {} : { allow: entry.allow }),
+    ...(entry.account === undefined ? {} : { account: entry.account }),
+  };
+}
+
+function limitsOf({ timeouts, limits }: ServerExtras): Partial<ServerLimits> {
+  const { connectMs, callMs, maxCallMs } = timeouts ?? {};
+  const { callsPerMinute, callsAtOnce } = limits ?? {};
+  return {
+    ...(connectMs === undefined ? {} : { connectTimeoutMs: connectMs }),
+    ...(callMs === undefined ? {} : { callTimeoutMs: callMs }),
+    ...(maxCallMs === undefined ? {} : { callMaxMs: maxCallMs }),
+    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
+    ...(callsAtOnce === undefined ? {} : { callsAtOnce }),
+  };
+}
+
+function stricter(one: SandboxMode = "off", other: SandboxMode = "off"): SandboxMode {
+  return SANDBOX_MODES.indexOf(one) > SANDBOX_MODES.indexOf(other) ? one : other;
+}

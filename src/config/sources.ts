@@ -1,0 +1,123 @@
+// The layers of one session, read from where each of them lives.
+import { resolve } from "node:path";
+import { messageOf } from "../base/errors.js";
+import type { World } from "../base/world.js";
+import type { ServerSpec } from "../mcp/index.js";
+import { environmentLayer } from "./environment.js";
+import { emptyLayer, type Layer } from "./layer.js";
+import { mergeLayers, valueOf } from "./merge.js";
+import { ignoredPathVariables, projectFiles, tenonPaths } from "./paths.js";
+import type { Problem } from "./place.js";
+import { readLayer } from "./read-layer.js";
+
+export interface ConfigRequest {
+  readonly world: World;
+  /** The session's directory, a full path: the project whose files are read. */
+  readonly cwd: string;
+  /** The world's own unless given. */
+  readonly env?: World["env"];
+  readonly commandLine?: {
+    readonly model?: string;
+    /** The file named by `--mcp-config`, relative to `cwd`. */
+    readonly mcpConfig?: string;
+  };
+  /** What the ACP client or the embedder hands over. */
+  readonly clientServers?: readonly ServerSpec[];
+}
+
+/** All of them, each where it belongs in the order from the weakest to the strongest. */
+export interface LayerSet {
+  readonly user: Layer;
+  /** `.mcp.json`, then `.tenon/config.json`. */
+  readonly project: readonly Layer[];
+  /** Environment, command line, client. */
+  readonly above: readonly Layer[];
+  readonly problems: readonly Problem[];
+  /** The project's real path. */
+  readonly projectPath: string;
+  readonly watched: readonly string[];
+}
+
+/** Never rejects. */
+export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
+  const { world, cwd } = request;
+  const env = request.env ?? world.env;
+  const paths = tenonPaths(env);
+  const [projectPath, user, commandLine] = await Promise.all([
+    realPathOf(world, cwd),
+    paths.configFile === undefined
+      ? emptyLayer("user")
+      : readLayer(world, { kind: "user", path: paths.configFile, isShared: false }),
+    readCommandLine(request),
+  ]);
+  const isIgnored = valueOf(mergeLayers([user]), ["trust", "projects"])?.value === "ignore";
+  const project = isIgnored ? [] : await readProject(world, cwd, projectPath, paths.configFile);
+  const above = [environmentLayer(env), ...commandLine, clientLayer(request.clientServers ?? [])];
+  const files = [
+    ...(isIgnored ? [] : Object.values(projectFiles(cwd))),
+    ...[user, ...commandLine].map(({ file }) => file),
+  ];
+  const watched = [...files, paths.trustDir].filter((path) => path !== undefined);
+  const variables = ignoredPathVariables(env).map((name): Problem => {
+    const message = "this is no full path, so it is ignored";
+    return { severity: "warning", place: { layer: "environment", name }, message };
+  });
+  const real = await Promise.all(watched.map((path) => realPathOf(world, path)));
+  return {
+    user,
+    project,
+    above,
+    problems: [...variables, ...[user, ...project, ...above].flatMap(({ problems }) => problems)],
+    projectPath,
+    watched: [...new Set([...watched, ...real])],
+  };
+}
+
+async function readProject(
+  world: World,
+  cwd: string,
+  projectPath: string,
+  userFile: string | undefined,
+): Promise<readonly Layer[]> {
+  const { shared, own } = projectFiles(cwd);
+  const layers = [readLayer(world, { kind: "project", path: shared, isShared: true, within: projectPath })];
+  // Where the home is the project, the user's own file lies where a project's would: it is the user's.
+  const isUsers = userFile !== undefined && (await realPathOf(world, own)) === (await realPathOf(world, userFile));
+  if (!isUsers) layers.push(readLayer(world, { kind: "project", path: own, isShared: false, within: projectPath }));
+  return await Promise.all(layers);
+}
+
+async function readCommandLine({ world, cwd, commandLine }: ConfigRequest): Promise<readonly Layer[]> {
+  const { model, mcpConfig } = commandLine ?? {};
+  const layers: Layer[] = [];
+  if (mcpConfig !== undefined) {
+    const path = resolve(cwd, mcpConfig);
+    layers.push(await readLayer(world, { kind: "command-line", path, isShared: true, isRequired: true }));
+  }
+  if (model !== undefined) {
+    const place = { layer: "command-line", name: "--model" } as const;
+    layers.push({ ...emptyLayer("command-line"), values: [{ path: ["model"], value: model, place }] });
+  }
+  return layers;
+}
+
+function clientLayer(specs: readonly ServerSpec[]): Layer {
+  return {
+    ...emptyLayer("client"),
+    servers: specs.map((spec) => ({
+      name: spec.name,
+      place: { layer: "client" },
+      definition: { kind: "spec", spec },
+    })),
+  };
+}
+
+/** What cannot be resolved stays as it is: then nothing is read there either. */
+async function realPathOf(world: World, path: string): Promise<string> {
+  try {
+    return (await world.files.find(path))?.realPath ?? path;
+  } catch (error) {
+    world.log.debug("config.path_unresolved", { path, error: messageOf(error) });
+    return path;
+  }
+}

@@ -1,0 +1,182 @@
+// A watched configuration follows its files, approvals and secrets: once per change, and not at all for what changes nothing.
+import { beforeAll, describe, expect, it } from "vitest";
+import { LIMITS } from "../base/limits.js";
+import { type FakeWorld, fakeWorld } from "../testing/index.js";
+import { type EffectiveConfig, readyServers } from "./effective.js";
+import { TrustStore } from "./trust.js";
+import { type ConfigWatch, watchConfig } from "./watch-config.js";
+
+const USER = "/home/me/.config/tenon/config.json";
+const SHARED = "/project/.mcp.json";
+const TRUST = "/home/me/.local/state/tenon/trust";
+
+/** The schema is loaded with the first file, which takes real time; no fake clock waits for that. */
+beforeAll(async () => {
+  await import("./schema.js");
+});
+
+function worldWith(files: Readonly<Record<string, string>> = {}): FakeWorld {
+  return fakeWorld({ env: { HOME: "/home/me", PATH: "/usr/bin" }, files: { "/usr/bin/run": "", ...files } });
+}
+
+function servers(...names: readonly string[]): string {
+  return JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: "run" }])) });
+}
+
+/** The watch with every configuration it told of. */
+async function watching(world: FakeWorld, more: object = {}) {
+  const watch = await watchConfig({ world, cwd: "/project", ...more });
+  const told: EffectiveConfig[] = [];
+  watch.config.subscribe((config) => told.push(config));
+  await world.advance(LIMITS.configQuietMs);
+  return { watch, told };
+}
+
+function names(watch: ConfigWatch): string[] {
+  return readyServers(watch.config.value).map(({ name }) => name);
+}
+
+/** Lets time pass until something is so; loading takes real turns of the event loop, which no fake clock counts. */
+async function passUntil(world: FakeWorld, test: () => boolean): Promise<void> {
+  for (let step = 0; step < 500 && !test(); step++) await world.advance(LIMITS.configQuietMs);
+}
+
+/** Waits until exactly these servers are ready. */
+async function expectNames(world: FakeWorld, watch: ConfigWatch, expected: readonly string[]): Promise<void> {
+  await passUntil(world, () => names(watch).join() === expected.join());
+  expect(names(watch)).toEqual(expected);
+}
+
+async function closed(world: FakeWorld, watch: ConfigWatch): Promise<void> {
+  await watch.close();
+  expect(world.files.watchCount).toBe(0);
+  expect(world.clock.pendingTimers).toBe(0);
+}
+
+describe("watchConfig", () => {
+  it("has the configuration at once, and follows files that appear, change and vanish", async () => {
+    const world = worldWith();
+    const { watch, told } = await watching(world);
+    expect(names(watch)).toEqual([]);
+    world.files.write(USER, servers("a"));
+    await expectNames(world, watch, ["a"]);
+    world.files.write(USER, servers("a", "b"));
+    await expectNames(world, watch, ["a", "b"]);
+    await world.files.remove(USER);
+    await expectNames(world, watch, []);
+    expect(told).toHaveLength(3);
+    await closed(world, watch);
+  });
+
+  it("loads once for what comes close together, and tells nothing when nothing changed", async () => {
+    const world = worldWith({ [USER]: servers("a") });
+    const { watch, told } = await watching(world);
+    for (const name of ["b", "c", "d"]) {
+      world.files.write(USER, servers(name));
+      await world.advance(LIMITS.configQuietMs / 2);
+    }
+    expect(told).toEqual([]);
+    await expectNames(world, watch, ["d"]);
+    expect(told).toHaveLength(1);
+    world.files.write(USER, servers("d"));
+    await world.advance(LIMITS.configQuietMs);
+    expect(told).toHaveLength(1);
+    await closed(world, watch);
+  });
+
+  it("applies an approval that was given elsewhere", async () => {
+    const world = worldWith({ [SHARED]: servers("it") });
+    const { watch } = await watching(world);
+    const [question] = watch.config.value.questions;
+    if (!question) throw new Error("no question");
+    await new TrustStore(world, TRUST).approve(question);
+    await expectNames(world, watch, ["it"]);
+    await new TrustStore(world, TRUST).revoke("/project");
+    await expectNames(world, watch, []);
+    await closed(world, watch);
+  });
+
+  it("makes an approved entry inert the moment it changes", async () => {
+    const world = worldWith({ [SHARED]: servers("it") });
+    const { watch } = await watching(world);
+    for (const question of watch.config.value.questions) await new TrustStore(world, TRUST).approve(question);
+    expect(readyServers(await watch.reload())).toHaveLength(1);
+    world.files.write(SHARED, '{"mcpServers": {"it": {"command": "run", "args": ["evil"]}}}');
+    await expectNames(world, watch, []);
+    expect(watch.config.value).toMatchObject({ servers: [{ status: "untrusted" }], questions: [{ isChanged: true }] });
+    await closed(world, watch);
+  });
+
+  it("takes other servers of the client", async () => {
+    const world = worldWith();
+    const { watch } = await watching(world);
+    const spec = { kind: "stdio", name: "c", command: "x", args: [], env: {} } as const;
+    expect(readyServers(await watch.reload({ clientServers: [spec] }))).toMatchObject([{ name: "c", spec }]);
+    world.files.write(USER, servers("a"));
+    await expectNames(world, watch, ["a", "c"]);
+    await closed(world, watch);
+  });
+
+  it("follows a file that is a link by its target too", async () => {
+    const world = worldWith({ "/dotfiles/tenon.json": servers("a") });
+    world.files.link(USER, "/dotfiles/tenon.json");
+    const { watch } = await watching(world);
+    world.files.write("/dotfiles/tenon.json", servers("b"));
+    await expectNames(world, watch, ["b"]);
+    await closed(world, watch);
+  });
+
+  it("lets nobody wait for a slow secret, and brings its server when it has come", async () => {
+    const slow = '{"mcpServers": {"quick": {"command": "run"}, "slow": {"command": "run", "env": {"T": "!ask"}}}}';
+    const world = worldWith({ [USER]: slow });
+    let answer: (value: string) => void = () => {};
+    let asked = 0;
+    const resolveSecret = () => {
+      asked++;
+      return new Promise<string>((resolve) => (answer = resolve));
+    };
+    const starting = watchConfig({ world, cwd: "/project", resolveSecret });
+    await world.advance(LIMITS.secretPatienceMs);
+    const watch = await starting;
+    expect(names(watch)).toEqual(["quick"]);
+    expect(watch.config.value.servers[1]).toMatchObject({ status: "disabled", isWaiting: true });
+    answer("value");
+    await expectNames(world, watch, ["quick", "slow"]);
+    world.files.write(USER, `${slow}\n`);
+    await world.advance(LIMITS.configQuietMs);
+    expect(asked).toBe(1);
+    await closed(world, watch);
+  });
+
+  it("does not ask again and again for a secret that cannot be had", async () => {
+    const world = worldWith({ [USER]: '{"mcpServers": {"it": {"command": "run", "env": {"T": "!ask"}}}}' });
+    let asked = 0;
+    const resolveSecret = (): Promise<string> => {
+      asked++;
+      return new Promise((_resolve, reject) => world.after(2 * LIMITS.secretPatienceMs, () => reject(new Error("no"))));
+    };
+    const starting = watchConfig({ world, cwd: "/project", resolveSecret });
+    await world.advance(LIMITS.secretPatienceMs);
+    const watch = await starting;
+    await passUntil(world, () => JSON.stringify(watch.config.value).includes('"isWaiting":false'));
+    await world.advance(20 * LIMITS.secretPatienceMs);
+    expect(asked).toBe(1);
+    expect(watch.config.value.servers).toMatchObject([{ isWaiting: false, reason: expect.stringContaining("no") }]);
+    world.files.write(USER, `${world.files.text(USER)}\n`);
+    await passUntil(world, () => asked > 1);
+    await world.advance(20 * LIMITS.secretPatienceMs);
+    expect(asked).toBe(2);
+    await closed(world, watch);
+  });
+
+  it("does nothing any more once it is closed", async () => {
+    const world = worldWith({ [USER]: servers("a") });
+    const { watch, told } = await watching(world);
+    world.files.write(USER, servers("b"));
+    await closed(world, watch);
+    world.files.write(USER, servers("c"));
+    await world.advance(1_000);
+    expect(told).toEqual([]);
+    expect(names(watch)).toEqual(["a"]);
+  });
+});
