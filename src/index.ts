@@ -1,10 +1,12 @@
 // The embedder's door: createRuntime() and the types that go with it. `tenon acp` and `tenon chat` run on this.
 
+import { join } from "node:path";
 import { VERSION } from "./base/version.js";
 import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
+import { diskCache } from "./mcp/index.js";
 import { lazyModel, loadModel, type Model, resolveModelId } from "./models/index.js";
-import { SessionHost } from "./session/index.js";
+import { type SessionConfig, SessionHost } from "./session/index.js";
 import { nodeWorld } from "./world/index.js";
 
 export type {
@@ -46,15 +48,25 @@ export interface RuntimeOptions {
   readonly world?: World;
   /** Where journals are kept; unless given, `$TENON_HOME/state` or the XDG state directory. */
   readonly stateDir?: string;
+  /** Where eras and tool lists of servers are remembered; unless given, `$TENON_HOME/cache` or the XDG cache directory. */
+  readonly cacheDir?: string;
+  /**
+   * Give every session the servers of the user's and the project's configuration too, under trust, as `tenon acp` does.
+   * Not unless given: a library reads no files behind its embedder's back.
+   */
+  readonly config?: SessionConfig;
 }
 
 /** Opens sessions, each with its own servers and tools. Close it (or `await using` it) to leave no process behind. */
 export function createRuntime(options: RuntimeOptions = {}): SessionHost {
   const world = options.world ?? nodeWorld();
+  const paths = tenonPaths(world.env);
   return new SessionHost({
     world,
+    cache: diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }),
     model: typeof options.model === "object" ? options.model : namedModel(options.model, world),
-    stateDir: options.stateDir ?? tenonPaths(world.env).stateDir,
+    ...(options.config ? { config: options.config } : {}),
+    stateDir: options.stateDir ?? paths.stateDir,
     client: { name: "tenon", version: VERSION },
   });
 }

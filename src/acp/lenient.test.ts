@@ -31,6 +31,24 @@ test("missing args, env and headers, env as a map and an explicit stdio type are
   expect(read(undefined).servers).toEqual([]);
 });
 
+test.each(["streamable-http", "streamableHttp"])("%s is a name for http", (type) => {
+  expect(read([{ name: "a", type, url: "https://x.test" }]).servers).toEqual([
+    { kind: "http", name: "a", url: "https://x.test", headers: {} },
+  ]);
+});
+
+test("a websocket server is tried over http, with a note", () => {
+  expect(read([{ name: "a", type: "websocket", url: "https://x.test" }]).servers).toEqual([
+    { kind: "http", name: "a", url: "https://x.test", headers: {}, note: expect.stringContaining("websocket") },
+  ]);
+});
+
+test("a bearer token is taken, anything else in its place is not", () => {
+  const auth = { type: "bearer", token: "t" };
+  expect(read([{ name: "a", url: "https://x.test", auth }]).servers).toMatchObject([{ auth }]);
+  expect(read([{ name: "a", url: "https://x.test", auth: { type: "basic" } }]).servers[0]).not.toHaveProperty("auth");
+});
+
 test("an entry that cannot be used is named with its reason and costs the others nothing", () => {
   const { servers, rejected } = read([
     { name: "good", command: "x" },

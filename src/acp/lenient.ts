@@ -1,7 +1,8 @@
 // Reads `session/new` as clients really send it: what can be repaired is, what cannot is named, nothing fails the session.
 import { isAbsolute } from "node:path";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import type { ServerSpec } from "../mcp/index.js";
+import { normaliseKind } from "../base/server-kind.js";
+import type { BearerAuth, ServerSpec } from "../mcp/index.js";
 import type { RejectedServer } from "../session/index.js";
 
 export interface SessionRequest {
@@ -42,18 +43,27 @@ function readServer(raw: JsonValue, index: number): ServerSpec | RejectedServer 
   const name = typeof raw["name"] === "string" && raw["name"] !== "" ? raw["name"] : undefined;
   if (name === undefined) return { name: `#${index + 1}`, reason: "the entry has no name" };
   const type = raw["type"] ?? (raw["command"] === undefined && raw["url"] !== undefined ? "http" : "stdio");
-  switch (type) {
+  const named = typeof type === "string" ? normaliseKind(type) : undefined;
+  switch (named?.kind) {
     case "stdio":
       return readStdio(raw, name);
     case "http":
     case "sse": {
       const url = raw["url"];
-      if (typeof url !== "string" || url === "") return { name, reason: `a server of type "${type}" needs a url` };
-      return { kind: type, name, url, headers: readPairs(raw["headers"]) };
+      if (typeof url !== "string" || url === "")
+        return { name, reason: `a server of type "${named.kind}" needs a url` };
+      const { kind, note } = named;
+      return { kind, name, url, headers: readPairs(raw["headers"]), ...readAuth(raw["auth"]), ...(note && { note }) };
     }
-    default:
+    case undefined:
       return { name, reason: `type ${JSON.stringify(type)} is not supported: use stdio, http or sse` };
   }
+}
+
+/** Only a bearer token is known; anything else is left to the server, which says what it wants. */
+function readAuth(raw: JsonValue | undefined): { auth?: BearerAuth } {
+  if (!isJsonObject(raw) || raw["type"] !== "bearer" || typeof raw["token"] !== "string") return {};
+  return { auth: { type: "bearer", token: raw["token"] } };
 }
 
 function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {

@@ -12,7 +12,9 @@ export interface McpStatus {
   readonly servers: readonly (ServerStatus & { readonly tools: readonly ToolSummary[] })[];
 }
 
-export function mcpStatus(session: Session): McpStatus {
+/** Waits for the configuration: before it is read, nobody can say which servers there are. */
+export async function mcpStatus(session: Session): Promise<McpStatus> {
+  await session.configured;
   const tools = session.tools;
   const toolsOf = (server: string) => tools.filter((tool) => tool.source === server).map((tool) => summary(tool));
   return { servers: session.servers.map((status) => ({ ...status, tools: toolsOf(status.name) })) };

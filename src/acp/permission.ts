@@ -1,6 +1,18 @@
 // A permission question over the wire: readable title, real arguments, and answers mapped back.
-import { type AgentContext, methods, type PermissionOption, type ToolCallUpdate } from "@agentclientprotocol/sdk";
-import type { PermissionAnswer, PermissionQuestion, SessionPorts } from "../session/index.js";
+import {
+  type AgentContext,
+  methods,
+  type PermissionOption,
+  type ToolCallContent,
+  type ToolCallUpdate,
+} from "@agentclientprotocol/sdk";
+import type {
+  PermissionAnswer,
+  PermissionQuestion,
+  SessionPorts,
+  TrustAnswer,
+  TrustRequest,
+} from "../session/index.js";
 import { toolKind } from "./to-client.js";
 
 const OPTIONS: PermissionOption[] = [
@@ -20,7 +32,44 @@ export function permissionPorts(client: AgentContext, sessionId: string): Sessio
       if (signal.aborted || response.outcome.outcome === "cancelled") return "cancelled";
       return readAnswer(response.outcome.optionId);
     },
+    confirmTrust: async (request, signal) => {
+      const response = await client.request(
+        methods.client.session.requestPermission,
+        { sessionId, toolCall: describeTrust(request), options: TRUST_OPTIONS, _meta: trustMeta(request) },
+        { cancellationSignal: signal },
+      );
+      if (signal.aborted || response.outcome.outcome === "cancelled") return "later";
+      return readTrust(response.outcome.optionId);
+    },
   };
+}
+
+/** No "once": what is approved is these exact words of the project's file, and asking again comes with their next change. */
+const TRUST_OPTIONS: PermissionOption[] = [
+  { optionId: "trust", name: "Trust exactly this", kind: "allow_always" },
+  { optionId: "later", name: "Not now", kind: "reject_once" },
+  { optionId: "never", name: "Never", kind: "reject_always" },
+];
+
+function describeTrust({ id, title, lines, written }: TrustRequest): ToolCallUpdate {
+  const content: ToolCallContent[] = [{ type: "content", content: { type: "text", text: lines.join("\n") } }];
+  return {
+    toolCallId: `trust-${id.slice(0, 12)}`,
+    title,
+    kind: "other",
+    status: "pending",
+    rawInput: written,
+    content,
+  };
+}
+
+function trustMeta({ server }: TrustRequest): { tenon: { trust: true; server?: string } } {
+  return { tenon: { trust: true, ...(server === undefined ? {} : { server }) } };
+}
+
+function readTrust(optionId: string): TrustAnswer {
+  if (optionId === "trust") return "yes";
+  return optionId === "never" ? "no" : "later";
 }
 
 function describe({ toolCallId, tool, arguments: args }: PermissionQuestion): ToolCallUpdate {

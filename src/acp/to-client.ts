@@ -2,6 +2,7 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../base/brand.js";
 import { type ContentBlock, plainText, text } from "../base/content.js";
+import { hashJson } from "../base/hash.js";
 import type { TurnEvent } from "../engine/index.js";
 import type { ServerStatus, SessionEvent } from "../session/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../tools/index.js";
@@ -20,6 +21,8 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
       return turnUpdates(event.event);
     case "server":
       return serverUpdates(event.status, client);
+    case "notice":
+      return noticeUpdates(event.level, event.text, client);
     default:
       return unreachable(event);
   }
@@ -108,11 +111,25 @@ function toAcpBlock(block: ContentBlock): acp.ContentBlock {
           : { uri: block.uri, text: block.text, ...mimeType };
       return { type: "resource", resource };
     }
+    case "spilled":
     case "unknown":
       return { type: "text", text: plainText([block]) };
     default:
       return unreachable(block);
   }
+}
+
+/** Where notices are not shown, what is wrong still is: as a call that failed before it could begin. */
+function noticeUpdates(
+  severity: "info" | "warning" | "error",
+  title: string,
+  client: ClientAbilities,
+): acp.SessionUpdate[] {
+  if (client.notices) return [{ sessionUpdate: "notice", severity, title }];
+  if (severity === "info") return [];
+  const toolCallId = `notice-${hashJson(title).slice(0, 12)}`;
+  const content = toolContent([text(title)]);
+  return [{ sessionUpdate: "tool_call", toolCallId, title: "Configuration", kind: "other", status: "failed", content }];
 }
 
 /** A failed server is never silent: as a notice where the client shows them, else as a failed call in the conversation. */
@@ -140,8 +157,13 @@ function serverUpdates(status: ServerStatus, client: ClientAbilities): acp.Sessi
       const tools = status.toolCount === 1 ? "1 tool" : `${status.toolCount} tools`;
       return [{ sessionUpdate: "notice", severity: "info", title: `MCP server "${status.name}" is ready: ${tools}` }];
     }
-    case "connecting":
+    case "reconnecting": {
+      const title = `MCP server "${status.name}" broke off and is being restarted: ${status.error ?? "unknown cause"}`;
+      return [{ sessionUpdate: "notice", severity: "warning", title, description: status.hint ?? null }];
+    }
     case "closed":
+      return [{ sessionUpdate: "notice", severity: "info", title: `MCP server "${status.name}" is no longer used` }];
+    case "connecting":
       return [];
     default:
       return unreachable(status.state);

@@ -102,6 +102,7 @@ function filePart(block: ContentBlock, options: PromptOptions): MediaPart | unde
     }
     case "text":
     case "resource_link":
+    case "spilled":
     case "unknown":
       return undefined;
   }

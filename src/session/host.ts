@@ -5,16 +5,20 @@ import { uuidV7 } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { World } from "../base/world.js";
-import type { ServerSpec } from "../mcp/index.js";
+import type { ServerCache, ServerSpec } from "../mcp/index.js";
 import type { Model } from "../models/index.js";
 import type { RejectedServer } from "./servers.js";
-import { Session } from "./session.js";
+import { Session, type SessionConfig } from "./session.js";
 
 export interface HostOptions {
   readonly world: World;
   readonly model: Model;
   /** Where journals are kept. */
   readonly stateDir: string;
+  /** What is remembered of servers across sessions. */
+  readonly cache?: ServerCache;
+  /** Read the user's and the project's configuration for every session. */
+  readonly config?: SessionConfig;
   readonly client: { readonly name: string; readonly version: string };
 }
 

@@ -6,10 +6,11 @@ import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { World } from "../base/world.js";
 import { runTurn, type StopReason, Transcript, type TurnEnd, type TurnEvent } from "../engine/index.js";
-import type { ServerSpec } from "../mcp/index.js";
+import type { ServerCache, ServerSpec } from "../mcp/index.js";
 import type { Model, ModelUsage } from "../models/index.js";
 import { type Catalog, type CatalogTool, snapshot } from "../tools/index.js";
-import type { ServerStatus, SessionEvent } from "./event.js";
+import { type ConfigurationOptions, SessionConfiguration } from "./configuration.js";
+import type { NoticeLevel, ServerStatus, SessionEvent } from "./event.js";
 import { Journal } from "./journal.js";
 import { Permissions } from "./permission.js";
 import type { SessionPorts } from "./ports.js";
@@ -24,8 +25,14 @@ export interface SessionOptions {
   readonly rejected: readonly RejectedServer[];
   readonly model: Model;
   readonly journalPath: string;
+  readonly cache?: ServerCache;
+  /** The configuration layers that count beside the client's servers; none unless given. */
+  readonly config?: SessionConfig;
   readonly client: { readonly name: string; readonly version: string };
 }
+
+/** What a session's configuration is read from besides its directory and its client. */
+export type SessionConfig = Pick<ConfigurationOptions, "commandLine" | "resolveSecret">;
 
 export interface PromptResult {
   readonly stopReason: StopReason;
@@ -41,7 +48,9 @@ export class Session implements AsyncDisposable {
   readonly #journal: Journal;
   readonly #servers: SessionServers;
   readonly #permissions: Permissions;
+  readonly #configuration: SessionConfiguration | undefined;
   readonly #transcript = new Transcript();
+  readonly #notices: SessionEvent[] = [];
   readonly #readers = new Set<Channel<SessionEvent>>();
   #ports: SessionPorts | undefined;
   #turnCount = 0;
@@ -58,13 +67,18 @@ export class Session implements AsyncDisposable {
     this.#journal = new Journal(world, options.journalPath, options);
     this.#permissions = new Permissions(world.log);
     this.#servers = new SessionServers({
-      specs: options.servers,
-      rejected: options.rejected,
       world,
       cwd: options.cwd,
       client: options.client,
+      ...(options.cache ? { cache: options.cache } : {}),
       onStatus: (status) => this.#onServerStatus(status),
     });
+    if (options.config) this.#configuration = this.#follow(options.config, options);
+    else
+      this.#servers.replace(
+        options.servers.map((spec) => ({ spec, origin: "client" })),
+        options.rejected,
+      );
   }
 
   /** Where every server stands now. */
@@ -75,6 +89,11 @@ export class Session implements AsyncDisposable {
   /** The tools a model call would be offered now. */
   get tools(): readonly CatalogTool[] {
     return this.#catalog().tools;
+  }
+
+  /** Resolves once the configuration has been read; at once when there is none. */
+  get configured(): Promise<void> {
+    return this.#configuration?.opened ?? Promise.resolve();
   }
 
   get isClosed(): boolean {
@@ -95,7 +114,7 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * First where each server stands now, then everything a client may show, in order. A reader that stops reading holds the session up once its
+   * First where each server stands now and what was noticed so far, then everything a client may show, in order. A reader that stops reading holds the session up once its
    * backlog is full, so leave the loop (or close the session) when done.
    */
   events(): AsyncIterableIterator<SessionEvent> {
@@ -105,6 +124,7 @@ export class Session implements AsyncDisposable {
     for (const status of this.servers) {
       if (status.state !== "connecting") channel.offer({ kind: "server", status });
     }
+    for (const notice of this.#notices) channel.offer(notice);
     return channel[Symbol.asyncIterator]();
   }
 
@@ -145,9 +165,11 @@ export class Session implements AsyncDisposable {
   async #close(grace: EndGrace): Promise<void> {
     const running = this.#running;
     running?.controller.abort(new DOMException("the session is closing", "AbortError"));
+    const configured = this.#configuration?.close();
     const ended = this.#servers.close(grace);
     await running?.done.catch(() => undefined); // whoever prompted hears of it
     await ended;
+    await configured;
     this.#journal.close();
     for (const reader of this.#readers) reader.close();
     this.#readers.clear();
@@ -158,7 +180,7 @@ export class Session implements AsyncDisposable {
     this.#journal.append({ kind: "prompt", turn: number, content });
     await this.#publish({ kind: "user", content });
     try {
-      if (number === 1) await this.#servers.settled(signal);
+      await this.#prepare(number, signal);
       this.#transcript.addUser(content);
       const end = await this.#pump(number, signal);
       this.#journal.append({ kind: "end", turn: number, stopReason: end.stopReason });
@@ -170,8 +192,33 @@ export class Session implements AsyncDisposable {
       await this.#publish({ kind: "turn_ended", turn: number, error });
       throw error;
     } finally {
+      this.#configuration?.turnEnds();
       this.#journal.sync();
     }
+  }
+
+  /** The first turn waits, within a bound, for the configuration and for servers still connecting; every turn may ask. */
+  async #prepare(number: number, signal: AbortSignal): Promise<void> {
+    if (number === 1) await this.#configuration?.opened;
+    await this.#configuration?.askForTrust(this.#ports, signal);
+    this.#configuration?.turnStarts();
+    if (number === 1) await this.#servers.settled(signal);
+  }
+
+  #follow(config: SessionConfig, options: SessionOptions): SessionConfiguration {
+    return new SessionConfiguration({
+      world: options.world,
+      cwd: options.cwd,
+      clientServers: options.servers,
+      ...config,
+      onServers: (wanted, rejected) => this.#servers.replace(wanted, [...rejected, ...options.rejected]),
+      onNotice: (level, text) => this.#notice(level, text),
+    });
+  }
+
+  #notice(level: NoticeLevel, text: string): void {
+    this.#notices.push({ kind: "notice", level, text });
+    for (const reader of this.#readers) reader.offer({ kind: "notice", level, text });
   }
 
   async #pump(number: number, signal: AbortSignal): Promise<TurnEnd> {

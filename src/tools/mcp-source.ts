@@ -1,16 +1,22 @@
 // An MCP connection as a source of tools.
 
 import { unreachable } from "../base/brand.js";
+import { mappedCell } from "../base/cell.js";
 import { text } from "../base/content.js";
 import type { CallOutcome, McpConnection } from "../mcp/index.js";
 import type { ToolSource } from "./source.js";
 import type { ToolOrigin, ToolOutcome } from "./tool.js";
 
-export function mcpSource(connection: McpConnection, origin: ToolOrigin): ToolSource {
+/** `isAllowed`: by the server's own name of a tool; what is not allowed is not in the catalog, and so cannot be called. */
+export function mcpSource(
+  connection: McpConnection,
+  origin: ToolOrigin,
+  isAllowed: (tool: string) => boolean = () => true,
+): ToolSource {
   return {
     name: connection.spec.name,
     origin,
-    tools: connection.tools,
+    tools: mappedCell(connection.tools, (tools) => tools.filter((tool) => isAllowed(tool.name))),
     call: async (call) => toOutcome(await connection.call(call.tool, call.arguments, call)),
   };
 }

@@ -60,3 +60,12 @@ test("clipping keeps head and tail, names the size, and leaves short text alone"
     ),
   );
 });
+
+test("what is kept in a file is named with its place, after as much of it as fits", () => {
+  const preview = "line\n".repeat(20_000);
+  const block = { type: "spilled", kind: "text", bytes: 20_000_000, path: "/x/0", preview } as const;
+  const [shown] = toModelResult({ kind: "done", content: [block] }).content;
+  const words = shown?.type === "text" ? shown.text : "";
+  expect(words).toContain("[text, 20000000 bytes, kept in the file /x/0]");
+  expect(Buffer.byteLength(words)).toBeLessThan(LIMITS.resultMaxBytes + 500);
+});

@@ -1,6 +1,6 @@
 // What a model is given of an outcome: every block kind, clipped to a bound, errors marked as errors, nothing left silent.
 import { unreachable } from "../base/brand.js";
-import { base64Bytes, type ContentBlock, text } from "../base/content.js";
+import { base64Bytes, type ContentBlock, describeSpilled, text } from "../base/content.js";
 import type { JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { ToolOutcome } from "./tool.js";
@@ -50,6 +50,8 @@ function boundBlock(block: ContentBlock, bytesLeft: number): ContentBlock {
       if (bytes <= LIMITS.resultMaxImageBytes) return block;
       return text(`[image ${block.mimeType} of ${bytes} bytes: too large for the model, shown to the person]`);
     }
+    case "spilled":
+      return text(describeSpilled({ ...block, preview: clip(block.preview, bytesLeft) }));
     case "audio":
     case "resource_link":
     case "unknown":

@@ -70,6 +70,7 @@ function requestText(content: readonly ContentBlock[]): string {
           return quoted(pathOf(block.uri));
         case "image":
         case "audio":
+        case "spilled":
         case "unknown":
           return "";
       }

@@ -45,6 +45,8 @@ function sentence(block: ContentBlock): string | undefined {
       const told = block.description === undefined ? "" : `: ${block.description}`;
       return `It points to ${block.title ?? block.name} (${block.uri})${told}`;
     }
+    case "spilled":
+      return `It returned ${block.kind} of ${size(block.bytes)}, kept in ${block.path}:${shown(block.preview)}`;
     case "unknown":
       return `It returned content of a kind I cannot show ("${block.kind}").`;
   }

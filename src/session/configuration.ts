@@ -1,0 +1,162 @@
+// Follows the configuration of one session: which servers it wants, what must be asked first, what people should hear of.
+import {
+  type ConfigRequest,
+  type ConfigWatch,
+  type EffectiveConfig,
+  type EffectiveServer,
+  isToolAllowed,
+  problemText,
+  questionLines,
+  type ReadyServer,
+  type ResolveSecret,
+  type TrustQuestion,
+  TrustStore,
+  tenonPaths,
+  watchConfig,
+  whyNotReady,
+} from "../config/index.js";
+import type { NoticeLevel } from "./event.js";
+import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
+import type { RejectedServer, WantedServer } from "./servers.js";
+
+export interface ConfigurationOptions extends ConfigRequest {
+  readonly resolveSecret?: ResolveSecret;
+  /** Called with the first configuration, and then between turns. */
+  onServers(wanted: readonly WantedServer[], rejected: readonly RejectedServer[]): void;
+  onNotice(level: NoticeLevel, text: string): void;
+}
+
+export class SessionConfiguration implements AsyncDisposable {
+  readonly #options: ConfigurationOptions;
+  readonly #opened: Promise<void>;
+  readonly #told = new Set<string>();
+  /** Asked and not answered, or denied for now: not to be asked again in this session. */
+  readonly #asked = new Set<string>();
+  #watch: ConfigWatch | undefined;
+  #applied: EffectiveConfig | undefined;
+  #isBusy = false;
+  #isClosed = false;
+
+  constructor(options: ConfigurationOptions) {
+    this.#options = options;
+    this.#opened = this.#open();
+  }
+
+  /** Resolves once the first configuration is in force. */
+  get opened(): Promise<void> {
+    return this.#opened;
+  }
+
+  /** While a turn runs nothing changes under it; what came meanwhile is put in force when it ends. */
+  turnStarts(): void {
+    this.#isBusy = true;
+  }
+
+  turnEnds(): void {
+    this.#isBusy = false;
+    this.#apply();
+  }
+
+  /** Puts the open trust questions to the person, each once a session; what is approved is connected at once. */
+  async askForTrust(ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
+    const open = this.#watch?.config.value.questions.filter(({ hash }) => !this.#asked.has(hash)) ?? [];
+    if (!ports?.confirmTrust || open.length === 0) return;
+    const { world, env = world.env } = this.#options;
+    const store = new TrustStore(world, tenonPaths(env).trustDir);
+    for (const question of open) {
+      if (signal.aborted) return;
+      this.#asked.add(question.hash);
+      const answer: TrustAnswer = await ports.confirmTrust(requestOf(question), signal).catch(() => "later");
+      if (answer === "yes") await store.approve(question);
+      if (answer === "no") await store.deny(question);
+    }
+    await this.#watch?.reload();
+    this.#apply({ isBetweenTurns: true });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#opened;
+    await this.#watch?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #open(): Promise<void> {
+    this.#watch = await watchConfig(this.#options);
+    if (this.#isClosed) return;
+    this.#apply();
+    this.#watch.config.subscribe(() => this.#apply());
+  }
+
+  #apply({ isBetweenTurns = !this.#isBusy } = {}): void {
+    const config = this.#watch?.config.value;
+    if (!config || config === this.#applied || !isBetweenTurns || this.#isClosed) return;
+    if (this.#applied) this.#options.onNotice("info", "the configuration changed: the session's servers follow it");
+    this.#applied = config;
+    const standings = config.servers.map((server) => standingOf(server));
+    this.#options.onServers(
+      standings.flatMap(({ wanted }) => wanted ?? []),
+      standings.flatMap(({ rejected }) => rejected ?? []),
+    );
+    for (const { text } of config.notices) this.#tell("warning", text);
+    const asServers = config.servers.flatMap((server) => (server.status === "invalid" ? server.problems : []));
+    for (const problem of asServers) this.#told.add(problemText(problem)); // told as servers that failed
+    for (const problem of config.problems) this.#tell(problem.severity, problemText(problem));
+  }
+
+  #tell(level: NoticeLevel, text: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#options.onNotice(level, text);
+  }
+}
+
+function requestOf(question: TrustQuestion): TrustRequest {
+  const { server, hash, written } = question;
+  const what = server === undefined ? "the settings of this project" : `the project's MCP server "${server}"`;
+  const title = `Trust ${what}?`;
+  return { id: hash, title, lines: questionLines(question), written, ...(server === undefined ? {} : { server }) };
+}
+
+interface Standing {
+  readonly wanted?: WantedServer;
+  readonly rejected?: RejectedServer;
+}
+
+/** One to connect, one to report, or neither: shadowed, untrusted and switched-off ones are told of in other words. */
+function standingOf(server: EffectiveServer): Standing {
+  switch (server.status) {
+    case "ready":
+      return wantedOf(server);
+    case "disabled":
+    case "invalid": {
+      if (server.status === "disabled" && server.isIntended) return {};
+      const reason = whyNotReady(server) ?? "it cannot be used";
+      const origin = server.place.layer === "project" ? "project" : "user";
+      return { rejected: { name: server.name, origin, reason } };
+    }
+    case "untrusted":
+    case "shadowed":
+      return {};
+  }
+}
+
+function wantedOf({ name, spec, settings }: ReadyServer): Standing {
+  const { origin, limits, tools, allowHosts, urlSource, sandbox } = settings;
+  if (sandbox !== "off") {
+    const reason = `its entry asks for the sandbox "${sandbox}", which this version cannot give: it is not started without`;
+    return { rejected: { name, origin, reason, hint: 'Set "sandbox": "off" to run it all the same.' } };
+  }
+  const wanted: WantedServer = {
+    spec,
+    origin,
+    settings: { limits, tools, allowHosts, urlSource },
+    isToolAllowed: (tool) => isToolAllowed(settings, tool),
+    filterKey: JSON.stringify([settings.allow ?? null, settings.deny]),
+    isRequired: settings.isRequired,
+  };
+  return { wanted };
+}
