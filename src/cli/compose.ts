@@ -1,12 +1,18 @@
-// Builds what every command runs on: the real World with its log, and the runtime.
-import { createLog, LOG_LEVELS, type Log, type LogLevel } from "../base/log.js";
+// Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
+import type { LogLevel } from "../base/log.js";
 import type { World } from "../base/world.js";
+import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
+import { chooseLog } from "./log.js";
+import { configuredModel } from "./model.js";
+import { secretResolver, unaskedSecrets } from "./secrets.js";
 
 export interface ComposeOptions {
   readonly model?: string;
+  /** The file of `--mcp-config`. */
+  readonly mcpConfig?: string;
   /** What reaches the log unless TENON_LOG says otherwise. */
   readonly logLevel?: LogLevel;
 }
@@ -14,19 +20,17 @@ export interface ComposeOptions {
 export interface Composed {
   readonly world: World;
   readonly host: SessionHost;
+  /** As it is in this directory now, secrets not fetched; sessions read it again for their own. */
+  readonly config: EffectiveConfig;
 }
 
-export function compose(options: ComposeOptions = {}): Composed {
+export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const world = nodeWorld({ log: chooseLog(options.logLevel ?? "info") });
-  const host = createRuntime({ world, ...(options.model === undefined ? {} : { model: options.model }) });
-  return { world, host };
-}
-
-/** TENON_LOG sets the level, TENON_LOG_FILE the file; stdout is never used. */
-function chooseLog(fallback: LogLevel): Log {
-  const wanted = LOG_LEVELS.find((level) => level === process.env["TENON_LOG"]) ?? fallback;
-  const path = process.env["TENON_LOG_FILE"];
-  const file = path ? nodeWorld().files.openAppend(path) : undefined;
-  const write = (line: string) => (file ? file.write(line) : process.stderr.write(line));
-  return createLog({ level: wanted, now: () => Date.now(), write });
+  const { model, mcpConfig } = options;
+  const commandLine = { ...(model === undefined ? {} : { model }), ...(mcpConfig === undefined ? {} : { mcpConfig }) };
+  const config = await loadConfig({ world, cwd: process.cwd(), commandLine, resolveSecret: unaskedSecrets });
+  const resolveSecret = secretResolver(world);
+  const chosen = await configuredModel(config, world, resolveSecret);
+  const host = createRuntime({ world, model: chosen, config: { commandLine, resolveSecret } });
+  return { world, host, config };
 }

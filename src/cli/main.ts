@@ -10,8 +10,21 @@ Usage:
     -p, --prompt TEXT                      answer once and exit
         --mcp-config FILE                  add MCP servers: {"mcpServers": {name: {command, args, env} | {type, url, headers}}}
         --model provider/name              choose the model
-        --yes                              approve every tool call
+        --yes                              approve every tool call (never what a project's files bring)
         --json                             print the ACP updates as NDJSON
+  tenon mcp list                           the configured MCP servers of every layer, and why one is not used
+  tenon mcp get NAME                       everything about one
+  tenon mcp add NAME [options] -- COMMAND ARGS…
+  tenon mcp add NAME [options] URL
+        --env NAME=VALUE                   give the command a variable; \${VAR} is filled in at start
+        --header NAME=VALUE                send a header to the URL
+        --type http|sse                    how the URL is spoken to
+        --replace                          replace a server of that name
+        --project                          in this project's .tenon/config.json instead of your own file
+  tenon mcp remove|enable|disable NAME [--project]
+  tenon trust                              show in full what this project's files want to bring
+  tenon trust approve|deny|revoke SERVER   decide on it; approve --all asks you to confirm
+  tenon mcp and tenon trust take --json. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration or trust.
   tenon --version
   tenon --help
 `;
@@ -28,6 +41,14 @@ async function main(argv: readonly string[]): Promise<void> {
     case "chat": {
       const { runChatCommand } = await import("./commands/chat.js");
       return await runChatCommand(rest);
+    }
+    case "mcp": {
+      const { runMcpCommand } = await import("./commands/mcp.js");
+      return await runMcpCommand(rest);
+    }
+    case "trust": {
+      const { runTrustCommand } = await import("./commands/trust.js");
+      return await runTrustCommand(rest);
     }
     case "--version":
     case "-v":

@@ -13,6 +13,7 @@ import { JsonView } from "./json-view.js";
 import { LineReader } from "./line-reader.js";
 import type { ChatOptions } from "./options.js";
 import { EXIT_CODES, toFailure } from "./outcome.js";
+import { awaitServers } from "./patience.js";
 import { PermissionDesk } from "./permission.js";
 import { ChatSession } from "./session.js";
 import { TextView } from "./text-view.js";
@@ -39,7 +40,7 @@ export async function runChat(options: ChatOptions): Promise<number> {
   // Whoever read our output has gone: nothing is left to say.
   for (const stream of new Set([options.output, options.errorOutput])) stream.on("error", () => interrupts.leave());
   try {
-    const opening = session.open(options.cwd, options.mcpServers).then(() => true);
+    const opening = session.open(options.cwd).then(() => true);
     if (!(await unlessAborted(opening, interrupts.quit))) return EXIT_CODES.interrupted;
     return await converse(parts);
   } catch (error) {
@@ -67,7 +68,7 @@ function compose(options: ChatOptions): Parts {
   const screen = new Screen({ main, side, clock });
   const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
   const consent = yes ? "approve" : interactive ? "ask" : "deny";
-  const desk = new PermissionDesk({ consent, screen, palette, reader });
+  const desk = new PermissionDesk({ consent, isAttended: interactive, screen, palette, reader });
   const view = json
     ? new JsonView(output, errorOutput)
     : new TextView({ screen, palette, clock, isTalkative: isDialogue, interject: (write) => reader.interject(write) });
@@ -81,8 +82,15 @@ function compose(options: ChatOptions): Parts {
 async function converse(parts: Parts): Promise<number> {
   const { prompt, interactive } = parts.options;
   const conversation = new Conversation(parts);
+  if (prompt !== undefined || !interactive) await awaitSlowServers(parts);
+  if (parts.interrupts.quit.aborted) return EXIT_CODES.interrupted;
   if (prompt !== undefined) return (await conversation.submit(prompt)).exitCode;
   return interactive ? await dialogue(conversation, parts) : await script(conversation, parts);
+}
+
+async function awaitSlowServers({ options, session, interrupts, ...rest }: Parts): Promise<void> {
+  const { slowServers = [] } = options;
+  await awaitServers({ ...rest, servers: slowServers, status: () => session.status(), quit: interrupts.quit });
 }
 
 /** A person types: failures are shown and the chat goes on, until they leave. */

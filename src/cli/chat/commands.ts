@@ -51,7 +51,10 @@ export async function runCommand(command: string, ports: CommandPorts): Promise<
 }
 
 function showTools(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {
-  if (servers.length === 0) screen.line(palette.dim("  No MCP servers in this session. --mcp-config FILE adds some."));
+  if (servers.length === 0)
+    screen.line(
+      palette.dim("  No MCP servers in this session. tenon mcp add configures one, --mcp-config FILE adds some."),
+    );
   for (const server of servers) {
     screen.line(`${palette.bold(visibleLine(server.name))} ${palette.dim(`(${summary(server)})`)}`);
     const rows = server.tools.map((tool) => [
@@ -64,7 +67,10 @@ function showTools(servers: readonly ServerReport[], { screen, palette }: Comman
 }
 
 function showServers(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {
-  if (servers.length === 0) screen.line(palette.dim("  No MCP servers in this session. --mcp-config FILE adds some."));
+  if (servers.length === 0)
+    screen.line(
+      palette.dim("  No MCP servers in this session. tenon mcp add configures one, --mcp-config FILE adds some."),
+    );
   const rows = servers.map((server) => [visibleLine(server.name), server.state, summary(server)]);
   renderTable(rows, { columns: screen.columns - 2 }).forEach((row, at) => {
     const server = servers[at];
@@ -88,6 +94,7 @@ function mark(server: ServerReport, palette: Palette): string {
     case "failed":
       return palette.red("✗");
     case "connecting":
+    case "reconnecting":
       return palette.yellow("…");
     case "closed":
       return palette.dim("–");
@@ -103,6 +110,8 @@ function summary({ state, toolCount, connectMs }: ServerReport): string {
       return connectMs === undefined ? "not connected" : `not connected, after ${formatElapsed(connectMs)}`;
     case "connecting":
       return "no tools yet";
+    case "reconnecting":
+      return `${tools}, being restarted`;
     case "closed":
       return "ended";
   }

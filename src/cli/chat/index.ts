@@ -1,3 +1,2 @@
 // The door of the terminal client.
 export { runChat } from "./chat.js";
-export { toAcpServer } from "./servers.js";

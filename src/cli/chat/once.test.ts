@@ -12,13 +12,12 @@ describe("one prompt", () => {
       await told.say("That is all.");
       return "end_turn";
     };
-    const mcpServers = [{ name: "notes", command: "notes-server", args: [], env: [] }];
-    expect(await chat.run({ turn, heard }, { prompt: "hello", mcpServers })).toBe(0);
+    expect(await chat.run({ turn, heard }, { prompt: "hello" })).toBe(0);
     expect(chat.output.text).toBe("You said: hello. That is all.\n");
     expect(chat.errorOutput.text).toBe("");
     expect(heard.map(({ method }) => method)).toEqual(["initialize", "session/new", "session/prompt", "session/close"]);
     expect(heard[0]?.params).toMatchObject({ clientCapabilities: { session: { notices: {} } } });
-    expect(heard[1]?.params).toMatchObject({ cwd: "/somewhere", mcpServers });
+    expect(heard[1]?.params).toMatchObject({ cwd: "/somewhere", mcpServers: [] });
     expect(chat.listening).toBe(0);
   });
 

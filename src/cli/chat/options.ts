@@ -1,17 +1,18 @@
 // What the terminal client is given: the agent to talk to, the streams of the person, and how it shall behave.
-import type { AgentApp, McpServer } from "@agentclientprotocol/sdk";
+import type { AgentApp } from "@agentclientprotocol/sdk";
 import type { Clock } from "../terminal/clock.js";
 
 export interface ChatOptions {
   readonly agent: AgentApp;
   /** Absolute. */
   readonly cwd: string;
-  readonly mcpServers: readonly McpServer[];
+  /** Servers that may take long to start: a prompt that nobody repeats waits for them. */
+  readonly slowServers?: readonly string[];
   /** Answer this once and end, instead of reading prompts from the input. */
   readonly prompt?: string;
   /** Print the protocol's updates as NDJSON instead of text for people. */
   readonly json: boolean;
-  /** Approve every permission question. */
+  /** Approve every tool call. What a project's files bring is never approved by this. */
   readonly yes: boolean;
   /** A person sits at the input and can be asked. */
   readonly interactive: boolean;

@@ -136,3 +136,53 @@ describe("with a person", () => {
     expect(await done).toBe(0);
   });
 });
+
+const BROUGHT = Array.from({ length: 60 }, (_, at) => `env.V${at}: "${"x".repeat(100)}"`);
+
+const asksForTrust: FakeAgent["turn"] = async (turn: Turn) => {
+  const outcome = await turn.askTrust({
+    toolCallId: "trust-1",
+    title: 'Trust the project\'s MCP server "build"?',
+    content: [{ type: "content", content: { type: "text", text: BROUGHT.join("\n") } }],
+  });
+  await turn.say(outcome.outcome === "selected" ? `selected ${outcome.optionId}` : outcome.outcome);
+  return "end_turn";
+};
+
+describe("what a project brings", () => {
+  it.each([true, false])("is not trusted where nobody can be asked (--yes: %s), and how to is said", async (yes) => {
+    const chat = new TestChat();
+    expect(await chat.run({ turn: asksForTrust }, { prompt: "add", yes })).toBe(0);
+    expect(chat.output.text).toBe("selected later\n");
+    expect(chat.errorOutput.text).toContain("tenon trust approve build");
+  });
+
+  it.each([
+    ["t", "trust"],
+    ["Trust", "trust"],
+    ["n", "later"],
+    ["no", "later"],
+    ["never", "never"],
+  ])("is decided by the person alone, also with --yes: %s means %s", async (typed, optionId) => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksForTrust }, { prompt: "add", yes: true, interactive: true });
+    await chat.errorOutput.until("› ");
+    chat.type(typed);
+    expect(await done).toBe(0);
+    expect(chat.output.text).toBe(`selected ${optionId}\n`);
+  });
+
+  it("is shown without any cut before it is asked about, and an answer meant for calls is none", async () => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksForTrust }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    for (const line of BROUGHT) expect(chat.errorOutput.text).toContain(`    ${line}\n`);
+    for (const typed of ["y", "yes", "a", ""]) {
+      chat.type(typed);
+    }
+    await chat.errorOutput.until("Please answer t, n, never.");
+    chat.input.end();
+    expect(await done).toBe(0);
+    expect(chat.output.text).toBe("selected later\n");
+  });
+});

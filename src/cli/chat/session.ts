@@ -3,7 +3,6 @@ import {
   type AgentApp,
   type ClientApp,
   type ClientConnection,
-  type McpServer,
   methods,
   type StopReason,
 } from "@agentclientprotocol/sdk";
@@ -20,14 +19,15 @@ export class ChatSession {
     this.#connection = client.connect(agent);
   }
 
-  async open(cwd: string, mcpServers: readonly McpServer[]): Promise<void> {
+  /** Its servers are those of the configuration, `--mcp-config` among them. */
+  async open(cwd: string): Promise<void> {
     const { agent } = this.#connection;
     await agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: "tenon-chat", title: "Tenon chat", version: VERSION },
       clientCapabilities: { session: { notices: {} } },
     });
-    const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [...mcpServers] });
+    const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.#sessionId = sessionId;
   }
 

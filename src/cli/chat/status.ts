@@ -11,7 +11,7 @@ export interface ToolReport {
 
 export interface ServerReport {
   readonly name: string;
-  readonly state: "connecting" | "ready" | "failed" | "closed";
+  readonly state: "connecting" | "ready" | "reconnecting" | "failed" | "closed";
   readonly toolCount: number;
   readonly error?: string | undefined;
   readonly hint?: string | undefined;
@@ -23,7 +23,7 @@ const statusResponse: z.ZodType<{ readonly servers: readonly ServerReport[] }> =
   servers: z.array(
     z.object({
       name: z.string(),
-      state: z.enum(["connecting", "ready", "failed", "closed"]),
+      state: z.enum(["connecting", "ready", "reconnecting", "failed", "closed"]),
       toolCount: z.number().int().nonnegative(),
       error: z.string().optional(),
       hint: z.string().optional(),

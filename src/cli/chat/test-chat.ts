@@ -27,6 +27,8 @@ export interface Turn {
   update(update: SessionUpdate): Promise<void>;
   say(text: string): Promise<void>;
   ask(toolCall: ToolCallUpdate): Promise<RequestPermissionResponse["outcome"]>;
+  /** As Tenon's agent asks about what a project's files bring. */
+  askTrust(toolCall: ToolCallUpdate): Promise<RequestPermissionResponse["outcome"]>;
 }
 
 export interface FakeAgent {
@@ -94,6 +96,20 @@ function createTurn(client: AgentContext, text: string, cancelled: AbortSignal):
         sessionId: SESSION,
         toolCall,
         options,
+      });
+      return response.outcome;
+    },
+    askTrust: async (toolCall) => {
+      const options: PermissionOption[] = [
+        { optionId: "trust", name: "Trust exactly this", kind: "allow_always" },
+        { optionId: "later", name: "Not now", kind: "reject_once" },
+        { optionId: "never", name: "Never", kind: "reject_always" },
+      ];
+      const response = await client.request(methods.client.session.requestPermission, {
+        sessionId: SESSION,
+        toolCall,
+        options,
+        _meta: { tenon: { trust: true, server: "build" } },
       });
       return response.outcome;
     },
@@ -185,7 +201,6 @@ export class TestChat {
     return runChat({
       agent: fakeAgent(fake),
       cwd: "/somewhere",
-      mcpServers: [],
       json: false,
       yes: false,
       interactive: false,

@@ -44,7 +44,7 @@ async function serve(
   await new Promise(setImmediate);
   const { createAgent } = await loadAgent();
   await new Promise(setImmediate);
-  const { host } = compose(options);
+  const { host } = await compose(options);
   createAgent({ host, promised: takePromised() }).connect(stream);
   return () => host.close(LIMITS.exitGrace);
 }

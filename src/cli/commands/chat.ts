@@ -1,24 +1,25 @@
 // `tenon chat`: composes the agent in-process and hands it to the terminal client.
-import { readFile } from "node:fs/promises";
 import { loadAgent } from "../../acp/index.js";
-import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
-import { parseMcpConfig } from "../../config/index.js";
-import type { ServerSpec } from "../../mcp/index.js";
-import { parseChatArguments } from "../arguments.js";
-import { runChat, toAcpServer } from "../chat/index.js";
+import { type EffectiveConfig, problemText } from "../../config/index.js";
+import { type ChatArguments, parseChatArguments } from "../arguments.js";
+import { runChat } from "../chat/index.js";
 import { compose } from "../compose.js";
 import { EXIT, exitAfter } from "../exit.js";
+import { slowServers } from "../slow-servers.js";
 import { mayColor } from "../terminal/stream.js";
+import { visible } from "../terminal/visible.js";
 
 export async function runChatCommand(words: readonly string[]): Promise<void> {
   const parsed = parseChatArguments(words);
   if (!parsed.ok) return complain(`tenon chat: ${parsed.reason}\nSee tenon --help.`, EXIT.usage);
   const { prompt, mcpConfig, model, yes, json } = parsed.options;
-  const servers = mcpConfig === undefined ? [] : await readServers(mcpConfig);
-  if (!servers) return;
-
-  const { host } = compose({ logLevel: "error", ...(model === undefined ? {} : { model }) });
+  const { host, config } = await compose({
+    logLevel: "error",
+    ...(model === undefined ? {} : { model }),
+    ...(mcpConfig === undefined ? {} : { mcpConfig }),
+  });
+  if (!mayGoOn(config, parsed.options)) return;
   const { createAgent } = await loadAgent();
   const isTty = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const stop = () => host.close(LIMITS.exitGrace);
@@ -26,7 +27,7 @@ export async function runChatCommand(words: readonly string[]): Promise<void> {
   const code = await runChat({
     agent: createAgent({ host }),
     cwd: process.cwd(),
-    mcpServers: servers.map((spec) => toAcpServer(spec)),
+    slowServers: slowServers(config),
     ...(prompt === undefined ? {} : { prompt }),
     json,
     yes,
@@ -43,19 +44,20 @@ export async function runChatCommand(words: readonly string[]): Promise<void> {
   exitAfter(stop, code);
 }
 
-/** Undefined when the file cannot be used at all; a bad entry is told and the others are used. */
-async function readServers(path: string): Promise<readonly ServerSpec[] | undefined> {
-  let content: string;
-  try {
-    content = await readFile(path, "utf8");
-  } catch (error) {
-    complain(`tenon chat: cannot read ${path}: ${messageOf(error)}`, EXIT.config);
-    return undefined;
+/**
+ * A file that was named and has nothing to give is not passed over. Whatever else is wrong the session tells, unless
+ * its updates go to a program: then people read it here.
+ */
+function mayGoOn(config: EffectiveConfig, { json }: ChatArguments): boolean {
+  const isNamed = ({ place }: { readonly place: EffectiveConfig["problems"][number]["place"] }) =>
+    place.layer === "command-line";
+  const isUsable = config.servers.some((server) => isNamed(server) && server.status !== "invalid");
+  const fatal = isUsable ? [] : config.problems.filter((problem) => isNamed(problem) && problem.severity === "error");
+  for (const problem of fatal.length > 0 ? fatal : json ? config.problems : []) {
+    process.stderr.write(`tenon chat: ${visible(problemText(problem))}\n`);
   }
-  const { servers, problems } = parseMcpConfig(content, path);
-  for (const problem of problems) process.stderr.write(`tenon chat: ${problem}\n`);
-  if (servers.length === 0 && problems.length > 0) process.exitCode = EXIT.config;
-  return servers.length === 0 && problems.length > 0 ? undefined : servers;
+  if (fatal.length > 0) process.exitCode = EXIT.config;
+  return fatal.length === 0;
 }
 
 function complain(message: string, code: number): void {

@@ -1,0 +1,156 @@
+// `tenon trust`: shows in full what a project's files want to bring, and keeps what the person decides about it.
+import { TenonError } from "../../base/errors.js";
+import {
+  type EffectiveConfig,
+  problemText,
+  type TrustQuestion,
+  TrustStore,
+  tenonPaths,
+  whyNotReady,
+} from "../../config/index.js";
+import { type CommandContext, print, printJson, readConfig, refuseWords, settleCommand, warn } from "./context.js";
+import { parseTrustArguments, type TrustArguments, type TrustSubject } from "./trust-arguments.js";
+import { decisionLine, questionJson, recordJson, shownQuestion, subjectText } from "./trust-report.js";
+
+interface Desk extends CommandContext {
+  readonly store: TrustStore;
+  readonly isJson: boolean;
+}
+
+/** Resolves with the exit code. */
+export async function runTrust(words: readonly string[], context: CommandContext): Promise<number> {
+  const parsed = parseTrustArguments(words);
+  if (!parsed.ok) return refuseWords("trust", context, parsed.reason);
+  const { options } = parsed;
+  return await settleCommand("trust", context, options.json, () => perform(options, context));
+}
+
+async function perform({ action, json }: TrustArguments, context: CommandContext): Promise<void> {
+  const { world } = context;
+  const store = new TrustStore(world, tenonPaths(world.env).trustDir);
+  const desk: Desk = { ...context, store, isJson: json };
+  const config = await readConfig(context);
+  switch (action.verb) {
+    case "list":
+      return await list(config, desk);
+    case "approve":
+      return await approve(action.subject, config, desk);
+    case "deny":
+      return await deny(action.subject, config, desk);
+    case "revoke":
+      return await revoke(action.subject, config, desk);
+  }
+}
+
+async function list({ project, questions, problems }: EffectiveConfig, desk: Desk): Promise<void> {
+  const kept = await desk.store.list();
+  const decided = kept.records.filter((record) => record.project === project);
+  if (desk.isJson) {
+    return printJson(desk, {
+      project,
+      questions: questions.map(questionJson),
+      decisions: decided.map(recordJson),
+    });
+  }
+  print(
+    desk,
+    questions.flatMap((question) => shownQuestion(question, desk.palette)),
+  );
+  const hint = "tenon trust approve <server> lets exactly this be used; tenon trust deny <server> ends the question.";
+  print(desk, [
+    questions.length === 0 ? "Nothing of this project waits for a decision." : desk.palette.dim(hint),
+    ...decided.map(decisionLine),
+  ]);
+  for (const problem of [...kept.problems, ...problems]) warn(desk, problemText(problem));
+}
+
+async function approve(subject: TrustSubject, config: EffectiveConfig, desk: Desk): Promise<void> {
+  if (isInForce(config, subject)) return report("unchanged", [], desk);
+  const questions = asked(config, subject);
+  const shown = questions.flatMap((question) => shownQuestion(question, desk.palette));
+  if (subject.kind === "all") await confirm(shown, questions.length, desk);
+  else if (!desk.isJson) print(desk, shown);
+  for (const question of questions) await desk.store.approve(question);
+  report("approved", questions, desk);
+}
+
+async function deny(subject: TrustSubject, config: EffectiveConfig, desk: Desk): Promise<void> {
+  let open = config;
+  if (subject.kind === "server" && isInForce(config, subject)) {
+    // What was approved is no question any more; taken back, it is one again.
+    await desk.store.revoke(config.project, subject.name);
+    open = await readConfig(desk);
+  }
+  const questions = asked(open, subject);
+  for (const question of questions) await desk.store.deny(question);
+  report("denied", questions, desk);
+}
+
+async function revoke(subject: TrustSubject, { project }: EffectiveConfig, desk: Desk): Promise<void> {
+  const gone = await desk.store.revoke(project, subject.kind === "server" ? subject.name : undefined);
+  if (gone.length === 0) {
+    throw refusal(`nothing was decided about ${subjectText(subject)} in ${project}`, "See tenon trust.");
+  }
+  if (desk.isJson) return printJson(desk, { change: "revoked", decisions: gone.map(recordJson) });
+  print(
+    desk,
+    gone.map((record) => `revoked: ${decisionLine(record)}`),
+  );
+}
+
+/** What was denied may be approved after all, so it counts as open when it is named. */
+function asked({ questions, servers, project }: EffectiveConfig, subject: TrustSubject): readonly TrustQuestion[] {
+  switch (subject.kind) {
+    case "all":
+      if (questions.length > 0) return questions;
+      throw refusal(`nothing of ${project} waits for a decision`);
+    case "settings": {
+      const found = questions.filter(({ server }) => server === undefined);
+      if (found.length > 0) return found;
+      throw refusal(`the settings of ${project} do not wait for a decision`);
+    }
+    case "server": {
+      const named = servers.filter(({ name, place }) => name === subject.name && place.layer === "project");
+      const found = named.flatMap((server) => (server.status === "untrusted" ? [server.question] : []));
+      if (found.length > 0) return found;
+      const [other] = named;
+      if (!other) throw refusal(`the project ${project} brings no ${subjectText(subject)}`, "See tenon trust.");
+      throw refusal(
+        `the project's ${subjectText(subject)} cannot be decided on: ${whyNotReady(other) ?? "it is in use"}`,
+      );
+    }
+  }
+}
+
+function isInForce({ servers }: EffectiveConfig, subject: TrustSubject): boolean {
+  return servers.some(
+    ({ name, place, status }) =>
+      subject.kind === "server" && name === subject.name && place.layer === "project" && status === "ready",
+  );
+}
+
+/** Everything at once is approved only by a person who has it before them. */
+async function confirm(shown: readonly string[], count: number, desk: Desk): Promise<void> {
+  if (!desk.ask || desk.isJson) {
+    throw refusal("--all needs a person at a terminal", "Name each server: tenon trust approve <server>.");
+  }
+  print(desk, shown);
+  const answer = await desk.ask(`Approve ${count === 1 ? "this" : `all ${count} of these`}? Type yes: `);
+  if (answer?.trim().toLowerCase() !== "yes") throw refusal("nothing was approved", "Type yes to approve.");
+}
+
+function report(change: "approved" | "denied" | "unchanged", questions: readonly TrustQuestion[], desk: Desk): void {
+  if (desk.isJson) return printJson(desk, { change, questions: questions.map(questionJson) });
+  if (change === "unchanged") print(desk, ["This is approved already."]);
+  print(
+    desk,
+    questions.map(
+      ({ server }) =>
+        `${change}: ${subjectText(server === undefined ? { kind: "settings" } : { kind: "server", name: server })}`,
+    ),
+  );
+}
+
+function refusal(message: string, hint = "See tenon trust and tenon mcp list."): TenonError {
+  return new TenonError("config.invalid", message, { hint });
+}
