@@ -1,0 +1,22 @@
+// The programs that benches start: bundled once per run, so that neither a loader nor many small files are measured.
+import { join } from "node:path";
+import { build } from "esbuild";
+import { ROOT } from "../../scripts/lib/run.js";
+
+const FOLDER = join(ROOT, ".cache/bench");
+
+/** Bundles `bench/<source>` and says where the result is. Not minified: a profile of it must be readable. */
+export async function bundleProgram(source: string): Promise<string> {
+  const outfile = join(FOLDER, source.replaceAll("/", "-").replace(/\.ts$/, ".mjs"));
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: [join("bench", source)],
+    outfile,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "esm",
+    logLevel: "warning",
+  });
+  return outfile;
+}

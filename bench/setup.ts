@@ -1,0 +1,230 @@
+// `npm run bench -- setup`: how long until all tools of a session's servers are there, against the same by hand.
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Contestant, contest, type Summary } from "./lib/contest.js";
+import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
+import type { ServerSettings } from "./lib/mcp-target.js";
+import { bundleProgram } from "./lib/programs.js";
+import { printResult, printTable, say } from "./lib/report.js";
+import { type Figures, type Program, takeSample } from "./lib/sample.js";
+import { median, rounded } from "./lib/statistics.js";
+import type { SetupJob, StdioTarget } from "./setup/client.program.js";
+
+const USAGE = "usage: npm run bench -- setup [--samples N] [--node PATH] [--assert]";
+const DEFAULT_SAMPLES = 15;
+const OURS = "tenon";
+const TOOLS = 10_000;
+/** Servers with the same tools as the first. */
+const FURTHER = 3;
+
+/** What is promised; `--assert` makes the bench fail when one is not kept. */
+const PROMISES = { lateMs: 15, listRatio: 1.2, heapRatio: 1.1, sharedMb: 1 } as const;
+
+interface Options {
+  readonly isAsserted: boolean;
+  readonly samples: number;
+  readonly node: string;
+}
+
+interface Scenario {
+  readonly name: string;
+  readonly healthy: readonly ServerSettings[];
+  readonly others?: readonly ServerSettings[];
+  readonly isAboutLists?: boolean;
+}
+
+interface ReadyResult {
+  readonly scenario: string;
+  /** The median of how much later we are than the floor of the same round. */
+  readonly lateMs: number;
+  readonly spawnsPerServer: number;
+  readonly contestants: readonly Summary[];
+}
+
+const one: ServerSettings = { toolCount: 10, isDistinct: true };
+const SCENARIOS: readonly Scenario[] = [
+  ...[1, 5, 10, 20].map((count) => ({ name: `${count} servers`, healthy: times(count, one) })),
+  { name: "5 servers, 300 ms each", healthy: times(5, { ...one, delayMs: 300 }) },
+  {
+    name: "5 servers, 1 hung, 1 failing",
+    healthy: times(5, one),
+    others: [{ fault: "hang" }, { fault: "exit" }],
+  },
+  { name: "10,000 tools, pages of 250", healthy: [{ toolCount: TOOLS, pageSize: 250 }], isAboutLists: true },
+  { name: "10,000 tools, pages of 100", healthy: [{ toolCount: TOOLS, pageSize: 100 }], isAboutLists: true },
+];
+
+function times(count: number, settings: ServerSettings): ServerSettings[] {
+  return Array.from({ length: count }, () => settings);
+}
+
+function readOptions(words: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...words],
+    options: {
+      assert: { type: "boolean", default: false },
+      samples: { type: "string", default: String(DEFAULT_SAMPLES) },
+      node: { type: "string", default: process.execPath },
+    },
+  });
+  const samples = Number(values.samples);
+  if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
+  return { isAsserted: values.assert, samples, node: values.node };
+}
+
+class SetupBench {
+  readonly #program: Program;
+  readonly #server: string;
+  readonly #spawnLog: string;
+
+  constructor(program: Program, server: string) {
+    this.#program = program;
+    this.#server = server;
+    this.#spawnLog = join(program.cwd, "spawns.txt");
+  }
+
+  async ready(scenario: Scenario, samples: number): Promise<ReadyResult> {
+    const { healthy, others = [] } = scenario;
+    const own: number[] = [];
+    const floor: number[] = [];
+    let spawns = 0;
+    const contestant = (client: "raw" | "tenon", readyMs: number[]): Contestant => ({
+      name: client,
+      sample: async () => {
+        rmSync(this.#spawnLog, { force: true });
+        const figures = await this.#run({ client, ...this.#targets(healthy, others), work: "ready" });
+        if (client === OURS) spawns = Math.max(spawns, this.#mostSpawns(healthy.length));
+        const expected = healthy.reduce((sum, { toolCount = 1 }) => sum + toolCount, 0);
+        if (figures["tools"] !== expected) throw new Error(`${figures["tools"]} tools instead of ${expected}`);
+        readyMs.push(figures["readyMs"] ?? Number.NaN);
+        return figures;
+      },
+    });
+    const contestants = await contest([contestant("raw", floor), contestant(OURS, own)], samples);
+    const lateMs = own.length === 0 ? Number.NaN : median(own.map((ms, round) => ms - (floor[round] ?? Number.NaN)));
+    return { scenario: scenario.name, lateMs: rounded(lateMs), spawnsPerServer: spawns, contestants };
+  }
+
+  /** Connections to servers with equal lists. */
+  async memory(samples: number): Promise<Summary[]> {
+    const targets = this.#targets(times(1 + FURTHER, { toolCount: TOOLS }), []);
+    const contestant = (client: "raw" | "tenon"): Contestant => ({
+      name: client,
+      sample: () => this.#run({ client, ...targets, work: "memory" }),
+    });
+    return await contest([contestant("raw"), contestant(OURS)], samples);
+  }
+
+  async schemas(): Promise<Figures> {
+    const targets = this.#targets([{ toolCount: TOOLS }], []);
+    return await this.#run({ client: OURS, ...targets, work: "schemas" });
+  }
+
+  async #run(job: SetupJob): Promise<Figures> {
+    return await takeSample(this.#program, job);
+  }
+
+  #targets(
+    healthy: readonly ServerSettings[],
+    others: readonly ServerSettings[],
+  ): { healthy: StdioTarget[]; others: StdioTarget[] } {
+    const target = (settings: ServerSettings, index: number): StdioTarget => ({
+      kind: "stdio",
+      command: this.#program.node,
+      args: [this.#server, JSON.stringify({ ...settings, spawnLog: this.#spawnLog, name: `server-${index}` })],
+    });
+    return {
+      healthy: healthy.map(target),
+      others: others.map((settings, index) => target(settings, healthy.length + index)),
+    };
+  }
+
+  /** Of the healthy server that was started most often; they come first. */
+  #mostSpawns(healthyCount: number): number {
+    const names = readFileSync(this.#spawnLog, "utf8").trim().split("\n");
+    const counts = Array.from(
+      { length: healthyCount },
+      (_, index) => names.filter((name) => name === `server-${index}`).length,
+    );
+    return Math.max(...counts);
+  }
+}
+
+function brokenPromises(ready: readonly ReadyResult[], memory: Summary | undefined, schemas: Figures): string[] {
+  const broken = ready.flatMap(({ scenario, lateMs, spawnsPerServer, contestants }) => {
+    const own = contestants.find(({ name }) => name === OURS);
+    if (!own || own.failure !== undefined) return [`${scenario}: ${own?.failure ?? "not measured"}`];
+    const isAboutLists = SCENARIOS.some(({ name, isAboutLists: is }) => name === scenario && is);
+    const ratio = own.ratio?.["readyMs"] ?? Number.NaN;
+    return [
+      ...(!isAboutLists && !(lateMs <= PROMISES.lateMs) ? [`${scenario}: ready ${lateMs} ms after the floor`] : []),
+      ...(isAboutLists && !(ratio <= PROMISES.listRatio) ? [`${scenario}: ready in ${ratio} x raw`] : []),
+      ...(spawnsPerServer === 1 ? [] : [`${scenario}: a server was started ${spawnsPerServer} times`]),
+    ];
+  });
+  const { listMb: heapRatio = Number.NaN } = memory?.ratio ?? {};
+  const { addedMb = Number.NaN, shared = 0 } = memory?.median ?? {};
+  if (!(heapRatio <= PROMISES.heapRatio)) broken.push(`a list of tools takes ${heapRatio} x raw memory`);
+  if (!(addedMb <= PROMISES.sharedMb) || shared !== FURTHER)
+    broken.push(`equal lists are not shared: ${addedMb} MB each`);
+  const { beforeFirstUse, withFirstUse = 0 } = schemas;
+  if (beforeFirstUse !== 0) broken.push(`schemas were read ${beforeFirstUse} times before their first use`);
+  if (withFirstUse === 0) broken.push("the first use of a schema was not seen: the count proves nothing");
+  return broken;
+}
+
+function show({ scenario, lateMs, spawnsPerServer, contestants }: ReadyResult): void {
+  say("");
+  printTable(
+    [scenario, "ready ms", "x raw", "CPU ms", "tools"],
+    contestants.map(({ name, median: { readyMs, cpuMs, tools }, ratio, failure }) => [
+      name,
+      String(readyMs ?? failure),
+      String(ratio?.["readyMs"] ?? ""),
+      String(cpuMs ?? ""),
+      String(tools ?? ""),
+    ]),
+  );
+  say(`later than raw by ${lateMs} ms; starts per server: ${spawnsPerServer}`);
+}
+
+async function main({ isAsserted, samples, node }: Options): Promise<void> {
+  using scratch = new TemporaryFolder();
+  const cwd = scratch.folder("work");
+  const [file, server] = await Promise.all([
+    bundleProgram("setup/client.program.ts"),
+    bundleProgram("lib/mcp-server.program.ts"),
+  ]);
+  const bench = new SetupBench({ node, nodeArgs: ["--expose-gc"], file, env: measuredEnv(cwd), cwd }, server);
+  const ready: ReadyResult[] = [];
+  for (const scenario of SCENARIOS) {
+    const result = await bench.ready(scenario, samples);
+    show(result);
+    ready.push(result);
+  }
+  const memory = await bench.memory(Math.min(samples, 3));
+  const schemas = await bench.schemas();
+  say("");
+  printTable(
+    ["10,000 tools, equal servers", "first list MB", "each further MB", "shared"],
+    memory.map(({ name, median: { listMb, addedMb, shared } }) => [name, `${listMb}`, `${addedMb}`, `${shared}`]),
+  );
+  const { beforeFirstUse, withFirstUse } = schemas;
+  say(`calls of code that reads schemas: ${beforeFirstUse} before the first use, ${withFirstUse} with it`);
+  const own = memory.find(({ name }) => name === OURS);
+  const broken = brokenPromises(ready, own, schemas);
+  for (const line of broken) say(`promise broken: ${line}`);
+  const date = new Date().toISOString().slice(0, 10);
+  printResult({ bench: "setup", date, samples, ready, memory, schemas, broken });
+  if (isAsserted && broken.length > 0) process.exitCode = 1;
+}
+
+let options: Options | undefined;
+try {
+  options = readOptions(process.argv.slice(2));
+} catch (error) {
+  say(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+  process.exitCode = 2;
+}
+if (options) await main(options);
