@@ -25,6 +25,17 @@ await ledger.record("check:walls", "every planted fault is caught", async () => 
   const { code, output } = await run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/check-walls.ts")]);
   return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0, output };
 });
+await ledger.record("conformance", "MCP's own suite for clients, without what is expected to fail", async () => {
+  const { code, output } = await run(process.execPath, [
+    "--import",
+    "tsx",
+    join(ROOT, "scripts/conformance.ts"),
+    "--ci",
+  ]);
+  const passed = output.match(/^passed /gm)?.length ?? 0;
+  const wrong = output.match(/^(FAILED|STALE|GONE) /gm)?.length ?? 0;
+  return { passed, failed: code === 0 ? 0 : Math.max(1, wrong), skipped: 0, output };
+});
 await scenarios("scenarios", process.execPath);
 const other = node24Path();
 if (other === undefined) ledger.skip("scenarios-24", "no Node 24 for this platform; name one in TENON_NODE24");

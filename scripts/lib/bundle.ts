@@ -11,7 +11,7 @@ const LAZY_PACKAGES = ["@agentclientprotocol/", "@modelcontextprotocol/", "@ai-s
  * The start and the chunks each carry their own copy of the small modules both use. These may not be in the start: a
  * second copy of the error class breaks `instanceof`, and a second copy of a module's state is a second state.
  */
-const ONE_COPY = ["src/base/errors.ts", "src/base/process.ts"];
+const ONE_COPY = ["src/base/errors.ts", "src/base/process.ts", "src/world/guardian.ts"];
 
 /**
  * Bundled CommonJS packages `require` built-in modules. `process.getBuiltinModule` (Node 20.16) gives them without the
@@ -72,6 +72,7 @@ async function bundle(root: string, options: BuildOptions & { readonly outdir: s
     absWorkingDir: root,
     bundle: true,
     platform: "node",
+    mainFields: ["module", "main"], // the UMD form of jsonc-parser hides its requires from bundlers
     target: "node20",
     minify: true,
     metafile: true,

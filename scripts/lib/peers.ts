@@ -5,21 +5,31 @@ import { hashTree } from "./hash-tree.js";
 import { ROOT, run } from "./run.js";
 
 const FOLDER = join(ROOT, ".cache/peers");
-const STAMP = join(FOLDER, "installed");
 const ARGS = ["ci", "--ignore-scripts", "--engine-strict=false", "--prefer-offline", "--loglevel=error"];
 
 /** Does nothing when what is installed is what the lockfile pins. */
 export async function ensurePeers(): Promise<string> {
-  const wanted = hashTree(ROOT, ["scripts/peers"]);
-  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return "up to date";
-  mkdirSync(FOLDER, { recursive: true });
-  rmSync(STAMP, { force: true });
-  for (const name of ["package.json", "package-lock.json"])
-    copyFileSync(join(ROOT, "scripts/peers", name), join(FOLDER, name));
-  copyFileSync(join(ROOT, ".npmrc"), join(FOLDER, ".npmrc"));
-  const { code, output } = await run("npm", ARGS, { cwd: FOLDER });
-  if (code !== 0) throw new Error(`npm could not install the peers:\n${output}`);
-  writeFileSync(STAMP, wanted);
+  return await ensurePinned("peers");
+}
+
+/** Installs what the package of `scripts/<name>` pins into `.cache/<name>`. */
+export async function ensurePinned(name: "peers" | "conformance"): Promise<string> {
+  const source = join(ROOT, "scripts", name);
+  const folder = join(ROOT, ".cache", name);
+  const stamp = join(folder, "installed");
+  const pins = ["package-lock.json", "package.json"];
+  const wanted = hashTree(
+    ROOT,
+    pins.map((file) => `scripts/${name}/${file}`),
+  );
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return "up to date";
+  mkdirSync(folder, { recursive: true });
+  rmSync(stamp, { force: true });
+  for (const file of pins) copyFileSync(join(source, file), join(folder, file));
+  copyFileSync(join(ROOT, ".npmrc"), join(folder, ".npmrc"));
+  const { code, output } = await run("npm", ARGS, { cwd: folder });
+  if (code !== 0) throw new Error(`npm could not install the ${name}:\n${output}`);
+  writeFileSync(stamp, wanted);
   return "installed";
 }
 

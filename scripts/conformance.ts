@@ -1,0 +1,71 @@
+// `npm run conformance`: every client scenario of both MCP requirement sets, one by one, against what is expected to fail.
+// `--ci` leaves out the expected failures; `--only name,name` runs some scenarios.
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { prepare, runScenario, type Scenario, scenariosOf, VERSIONS } from "./conformance/suite.js";
+import { seconds } from "./lib/run.js";
+
+interface ExpectedFailure {
+  readonly scenario: string;
+  readonly version: string;
+  readonly reason: string;
+}
+
+/** It only shrinks: an entry that passes, or that names no scenario any more, is an error. */
+function expectedFailures(): readonly ExpectedFailure[] {
+  const text = readFileSync(new URL("./conformance/expected-failures.json", import.meta.url), "utf8");
+  const entries: readonly ExpectedFailure[] = JSON.parse(text);
+  for (const { scenario, version, reason } of entries) {
+    if (!scenario || !version || !reason)
+      throw new Error("an expected failure needs a scenario, a version and a reason");
+  }
+  return entries;
+}
+
+async function main(isCi: boolean, only: readonly string[] | undefined): Promise<boolean> {
+  await prepare();
+  const expected = expectedFailures();
+  const reasonFor = ({ name, version }: Scenario) =>
+    expected.find((entry) => entry.scenario === name && entry.version === version)?.reason;
+  const all = (await Promise.all(VERSIONS.map(scenariosOf))).flat();
+  const wanted = all.filter(
+    (scenario) => only?.includes(scenario.name) ?? !(isCi && reasonFor(scenario) !== undefined),
+  );
+  const strangers = only?.filter((name) => !all.some((scenario) => scenario.name === name)) ?? [];
+  if (strangers.length > 0) throw new Error(`no such scenario: ${strangers.join(", ")}`);
+  const gone = expected.filter(
+    ({ scenario, version }) => !all.some((it) => it.name === scenario && it.version === version),
+  );
+  for (const { scenario, version } of gone)
+    console.log(`GONE      ${version}  ${scenario}: remove it from expected-failures.json`);
+
+  const counts = { passed: 0, expected: 0, wrong: gone.length };
+  for (const scenario of wanted) {
+    const start = performance.now();
+    const { passed, output } = await runScenario(scenario);
+    const reason = reasonFor(scenario);
+    const time = seconds(performance.now() - start).padStart(7);
+    const row = `${scenario.version}  ${scenario.name.padEnd(42)} ${time}`;
+    if (passed && reason === undefined) {
+      counts.passed += 1;
+      console.log(`passed    ${row}`);
+    } else if (!passed && reason !== undefined) {
+      counts.expected += 1;
+      console.log(`expected  ${row}  ${reason}`);
+    } else {
+      counts.wrong += 1;
+      if (passed) console.log(`STALE     ${row}  it passes: remove it from expected-failures.json`);
+      else console.log(`FAILED    ${row}\n${output.replace(/^/gm, "    ")}`);
+    }
+  }
+  console.log(`${counts.passed} passed, ${counts.expected} failed as expected, ${counts.wrong} wrong`);
+  return counts.wrong === 0;
+}
+
+try {
+  const { values } = parseArgs({ options: { ci: { type: "boolean", default: false }, only: { type: "string" } } });
+  process.exitCode = (await main(values.ci, values.only?.split(","))) ? 0 : 1;
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}

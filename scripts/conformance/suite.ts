@@ -1,0 +1,88 @@
+// The MCP conformance suite: installed, listed and run scenario by scenario.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { ensurePinned } from "../lib/peers.js";
+import { ROOT, run } from "../lib/run.js";
+
+export const VERSIONS = ["2025-11-25", "2026-07-28"] as const;
+export type Version = (typeof VERSIONS)[number];
+
+export interface Scenario {
+  readonly name: string;
+  readonly version: Version;
+}
+
+export interface Verdict {
+  readonly passed: boolean;
+  /** Everything the suite and the client said. */
+  readonly output: string;
+}
+
+const FOLDER = join(ROOT, ".cache/conformance");
+const HARNESS = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+const CLIENT = "client.mjs";
+/** The suite needs `fs.globSync`. */
+const HARNESS_NODE = 22;
+
+/** Installs the suite and bundles the client for the Node that runs this. */
+export async function prepare(): Promise<void> {
+  await ensurePinned("conformance");
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: ["scripts/conformance/client.ts"],
+    outfile: join(FOLDER, CLIENT),
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    logLevel: "warning",
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+  });
+}
+
+/** What a revision requires of clients, and what its set reports besides without being an extension. */
+export async function scenariosOf(version: Version): Promise<Scenario[]> {
+  const { code, output } = await harness(["list", "--requirements", version]);
+  if (code !== 0) throw new Error(`the suite cannot list ${version}:\n${output}`);
+  const names: string[] = [];
+  let section = "";
+  for (const line of output.split("\n")) {
+    const [, item] = /^\s+- (.+)$/.exec(line) ?? [];
+    if (item === undefined) section = line.trim() === "" ? section : line.trim();
+    else if (section.startsWith("Client scenarios")) names.push(item);
+    else if (section.startsWith("added-after-release") && item.endsWith(" [client]")) names.push(item.slice(0, -9));
+  }
+  if (names.length === 0) throw new Error(`the suite lists no client scenario of ${version}:\n${output}`);
+  return names.map((name) => ({ name, version }));
+}
+
+export async function runScenario({ name, version }: Scenario): Promise<Verdict> {
+  // The suite splits the command at blanks and knows no quotes.
+  if (process.execPath.includes(" ")) throw new Error(`the path of Node has a blank in it: ${process.execPath}`);
+  const client = `${process.execPath} ${CLIENT}`;
+  const { code, output } = await harness([
+    "client",
+    "--command",
+    client,
+    "--scenario",
+    name,
+    "--spec-version",
+    version,
+  ]);
+  // A scenario outside its versions is skipped with exit code 0, which is not a pass.
+  return { passed: code === 0 && output.includes("OVERALL: PASSED"), output };
+}
+
+async function harness(args: readonly string[]): Promise<{ code: number; output: string }> {
+  return await run(harnessNode(), [HARNESS, ...args], { cwd: FOLDER, timeoutMs: 60_000 });
+}
+
+function harnessNode(): string {
+  const pinned = join(FOLDER, "node_modules", `node-${process.platform}-${process.arch}`, "bin/node");
+  const given = process.env["TENON_NODE24"];
+  if (given !== undefined) return given;
+  if (existsSync(pinned)) return pinned;
+  if (Number(process.versions.node.split(".")[0]) >= HARNESS_NODE) return process.execPath;
+  throw new Error(`the suite needs Node ${HARNESS_NODE} or newer: name one in TENON_NODE24`);
+}
