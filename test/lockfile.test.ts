@@ -8,7 +8,7 @@ interface Lockfile {
   >;
 }
 
-test.each(["package-lock.json", "scripts/peers/package-lock.json"])(
+test.each(["package-lock.json", "scripts/peers/package-lock.json", "scripts/conformance/package-lock.json"])(
   "%s names every optional package and no registry",
   (path) => {
     const lock: Lockfile = JSON.parse(readFileSync(new URL(`../${path}`, import.meta.url), "utf8"));

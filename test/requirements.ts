@@ -24,7 +24,6 @@ export const REQUIREMENTS = [
   {
     id: "A5",
     text: "on a server-name conflict the client's wins over project and user, with a warning; tools of different servers coexist",
-    deferred: { issue: 4, why: "there are no other layers before configuration" },
   },
   {
     id: "A6",
@@ -38,7 +37,6 @@ export const REQUIREMENTS = [
   {
     id: "A8",
     text: "servers end on close, delete, client disconnect, new session, gateway disconnect, process exit and SIGKILL",
-    deferred: { issue: 3, why: "SIGKILL needs the guardian; the other ways that exist are S13" },
   },
   {
     id: "A9",
@@ -62,14 +60,12 @@ export const REQUIREMENTS = [
   {
     id: "A13",
     text: "real servers (filesystem, git, everything) work the whole way: client, agent, session, server",
-    deferred: { issue: 3, why: "the set of real servers comes with the connections; server-everything is S2" },
   },
 
   // B. Agent-level tools, inclusion, search
   {
     id: "B1",
     text: "servers configured at user and project level merge by server name; an entry is replaced whole",
-    deferred: { issue: 4, why: "configuration" },
   },
   {
     id: "B2",
@@ -86,11 +82,7 @@ export const REQUIREMENTS = [
     text: "session context and request context, with scores, are inspectable",
     deferred: { issue: 5, why: "search" },
   },
-  {
-    id: "B5",
-    text: "configuration errors are reported per entry; valid entries work",
-    deferred: { issue: 4, why: "configuration" },
-  },
+  { id: "B5", text: "configuration errors are reported per entry; valid entries work" },
 
   // C. Tools as types and states
   {
@@ -124,7 +116,6 @@ export const REQUIREMENTS = [
   {
     id: "D3",
     text: "transports stdio, sse and streamable http (websocket accepted as a name for it); bearer auth",
-    deferred: { issue: 3, why: "remote transports" },
   },
   {
     id: "D4",
@@ -138,7 +129,7 @@ export const REQUIREMENTS = [
     text: "every tool knows its server; a server's tools can be unregistered together",
     deferred: { issue: 5, why: "the live catalog" },
   },
-  { id: "D8", text: "connections reconnect by themselves", deferred: { issue: 3, why: "supervision" } },
+  { id: "D8", text: "connections reconnect by themselves" },
   {
     id: "D9",
     text: "results become content blocks of every kind; errors are marked as errors; an empty result says so",
@@ -150,30 +141,25 @@ export const REQUIREMENTS = [
   {
     id: "E1",
     text: "connect, discover, call and disconnect are idempotent and safe in any order",
-    deferred: { issue: 3, why: "the state machine" },
   },
   {
     id: "E2",
     text: "timeouts for connect, initialise, call and shutdown grace, all configurable",
-    deferred: { issue: 3, why: "limits per server" },
   },
   {
     id: "E3",
     text: "a crash marks the server unhealthy, fails the calls in flight, is told; its tools answer with an error until it is back",
-    deferred: { issue: 3, why: "supervision" },
   },
-  { id: "E4", text: "list_changed is honoured between model calls", deferred: { issue: 3, why: "discovery" } },
+  { id: "E4", text: "list_changed is honoured between model calls" },
   {
     id: "E5",
     text: "child environment: a minimal baseline plus what the entry lists; secrets of the host never",
-    deferred: { issue: 3, why: "the documented allow-list" },
   },
   {
     id: "E6",
     text: "URL policy: HTTPS except loopback; the allow-list is configurable",
-    deferred: { issue: 3, why: "remote transports" },
   },
-  { id: "E7", text: "a rate limit per server", deferred: { issue: 3, why: "calls" } },
+  { id: "E7", text: "a rate limit per server" },
   {
     id: "E8",
     text: "limits per session on servers and tools offered as always; a warning on many stdio processes",
@@ -193,7 +179,6 @@ export const REQUIREMENTS = [
   {
     id: "E12",
     text: "tool schemas are cached across sessions, invalidated on change and failure",
-    deferred: { issue: 3, why: "the catalog cache" },
   },
 
   // F. Gateway
@@ -260,6 +245,94 @@ export const REQUIREMENTS = [
   {
     id: "S19",
     text: "a turn streams tool_call, tool_call_update and agent_message_chunk in order and ends with a true stop reason",
+  },
+  // M. The connections (issue 3)
+  {
+    id: "M1",
+    text: "a server spec is stdio, http or sse, known by its aliases too, with bearer auth and headers; its fingerprint covers everything that decides what is run",
+  },
+  {
+    id: "M2",
+    text: "a connection is always in one of seven states, and what people are told of it is derived from that: server, era, tools, last error, the end of stderr, timings",
+  },
+  {
+    id: "M3",
+    text: "both protocol eras are spoken; the era is probed in place with a short deadline, a 5xx, HTML or 202 means legacy, and the verdict is kept on disk",
+  },
+  {
+    id: "M4",
+    text: "stdio: minimal environment, the session's cwd, the end of stderr in errors, garbage tolerated, large messages never lose the connection, restarts with backoff",
+  },
+  {
+    id: "M5",
+    text: "remote: Streamable HTTP with SSE fallback, https outside loopback, redirects checked, sessions re-opened, no GET storms, DELETE on close, 401 and 403 as a state, no call replayed",
+  },
+  {
+    id: "M6",
+    text: "tools, resources, templates and prompts are listed in pages with caps; what is malformed is set aside with a reason; list_changed is coalesced; lists are remembered on disk",
+  },
+  {
+    id: "M7",
+    text: "a call has a deadline that progress extends to a cap, can be cancelled, is limited in rate and number, is checked against its schema without stalling, and is never replayed",
+  },
+  {
+    id: "M8",
+    text: "what servers ask (roots, elicitation, sampling, logging) goes up through a port; only what can be answered is declared, the rest is declined at once",
+  },
+  { id: "M9", text: "the MCP conformance suite for clients passes in both requirement sets where no OAuth is needed" },
+  {
+    id: "M10",
+    text: "server-everything over stdio, SSE and Streamable HTTP, server-filesystem, server-memory, context7 and a session-based HTTP server work in full",
+  },
+  {
+    id: "M11",
+    text: "whatever a server does, every call ends once, typed and in time; other connections, the event loop and memory are unharmed",
+  },
+  {
+    id: "M12",
+    text: "start and stop of every kind of server in every way, SIGKILL of the host included, leaves no process",
+  },
+  // G. Configuration and trust (issue 4)
+  {
+    id: "G1",
+    text: "built-in defaults, user file, project files, environment, command line and client are layers in this order; every value keeps where it came from",
+  },
+  {
+    id: "G2",
+    text: "servers in configuration are started by a command or reached by a url, and Tenon's extras (allow, deny, disabled and the like) take effect",
+  },
+  {
+    id: "G3",
+    text: "variables, defaults, files and the user's commands are filled in; a missing value disables that server with a clear reason",
+  },
+  {
+    id: "G4",
+    text: "what a project brings is inert until the person has approved it, shown in full, by command or through session/request_permission; headless means no",
+  },
+  {
+    id: "G5",
+    text: "configuration files are watched: running sessions follow changes of servers between turns, with a notice",
+  },
+  {
+    id: "G6",
+    text: "tenon mcp list, add, get, remove, enable, disable and tenon trust, each with --json and true exit codes",
+  },
+  {
+    id: "G7",
+    text: "for every published trap: 0 processes started and 0 requests sent before approval, interactively and headless",
+  },
+  { id: "G8", text: "every mutation of any field of an approved server entry asks again, and nothing else does" },
+  {
+    id: "G9",
+    text: "whatever bytes a configuration file holds, they are errors with a place and cost nobody else anything",
+  },
+  {
+    id: "G10",
+    text: "a project with a valid, a misspelt and a broken entry: the valid one works after trust, the others are told with file, line, column and a suggestion, in the editor and on the command line",
+  },
+  {
+    id: "G11",
+    text: "from an empty home, tenon mcp add and then tenon chat -p use a real server with the offline model",
   },
 ] as const;
 

@@ -1,0 +1,18 @@
+// MCP's own conformance suite, driven through our connections. All of it is `npm run conformance`; this is a sample of it.
+import { join } from "node:path";
+import { expect } from "vitest";
+import { cleanEnv, TemporaryFolder } from "./agent.js";
+import { runCommand } from "./run-command.js";
+import { scenario } from "./scenario.js";
+
+const ROOT = join(import.meta.dirname, "../..");
+/** One of each: a handshake, calls in both eras, resumed streams, and headers made from a tool's schema. */
+const SAMPLE = ["initialize", "tools_call", "sse-retry", "http-custom-headers"];
+
+scenario(["M9"], "a sample of the MCP conformance suite passes in both requirement sets", async () => {
+  using home = new TemporaryFolder();
+  const args = ["--import", "tsx", "scripts/conformance.ts", "--only", SAMPLE.join(",")];
+  const { code, stdout, stderr } = await runCommand(process.execPath, args, { cwd: ROOT, env: cleanEnv(home.path) });
+  expect(stdout, stderr).toContain("5 passed, 0 failed as expected, 0 wrong");
+  expect(code, stderr).toBe(0);
+});

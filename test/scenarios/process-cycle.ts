@@ -1,0 +1,127 @@
+// One start and end of the built agent with one kind of server: everything it started must be gone, in time.
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  type AcpClient,
+  type AcpServerEntry,
+  echoTool,
+  listLiving,
+  scriptedAcpServer,
+} from "../../src/testing/index.js";
+import { startTenon, TemporaryFolder } from "./agent.js";
+
+export const SERVER_KINDS = ["well-behaved", "stubborn", "daemonising", "sh -c", "npx"] as const;
+export const HOST_ENDS = ["close", "EOF", "SIGTERM", "SIGKILL"] as const;
+export type ServerKind = (typeof SERVER_KINDS)[number];
+export type HostEnd = (typeof HOST_ENDS)[number];
+
+/** From the end of the host, or of the closing of its session, until nothing is left. */
+const WITHIN_MS: Readonly<Record<HostEnd, number>> = { close: 250, EOF: 250, SIGTERM: 250, SIGKILL: 500 };
+const GIVE_UP_MS = 10_000;
+const POLL_MS = 5;
+
+export interface Cycle {
+  /** How many processes there were: the servers with all they started, and the guardian. */
+  readonly processes: number;
+  /** From the end until none of them was left. */
+  readonly leftMs: number;
+  readonly allowedMs: number;
+  /** What was still there in the end, one line each. */
+  readonly left: readonly string[];
+}
+
+export async function runCycle(kind: ServerKind, end: HostEnd): Promise<Cycle> {
+  using home = new TemporaryFolder();
+  const marker = `cycle-${process.pid}-${performance.now()}`;
+  const client = await startTenon(home);
+  try {
+    const before = new Set(listLiving({ under: client.pid ?? 0 }).map(({ pid }) => pid));
+    await client.initialize();
+    const server = serverOf(kind, home.path, marker);
+    const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
+    await client.waitForUpdate(
+      sessionId,
+      (update) => update.sessionUpdate === "notice" && update.title.includes("is ready"),
+    );
+    const under = listLiving({ under: client.pid ?? 0, marker }).filter(({ pid }) => !before.has(pid));
+    await endHost(client, sessionId, end);
+    const { leftMs, left } = await untilGone(under, marker);
+    return { processes: under.length, leftMs, left, allowedMs: WITHIN_MS[end] };
+  } finally {
+    if (end === "close") await client[Symbol.asyncDispose]();
+    else client.kill("SIGKILL");
+  }
+}
+
+type Living = ReturnType<typeof listLiving>;
+
+async function untilGone(processes: Living, marker: string): Promise<{ leftMs: number; left: string[] }> {
+  const start = performance.now();
+  const known = new Set(processes.map(({ identity }) => identity));
+  for (;;) {
+    const left = listLiving({ marker, identities: known });
+    const leftMs = Math.round(performance.now() - start);
+    if (left.length === 0) return { leftMs, left: [] };
+    if (leftMs > GIVE_UP_MS) return { leftMs, left: left.map(({ pid, command }) => `${pid}: ${command}`) };
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+async function endHost(client: AcpClient, sessionId: string, end: HostEnd): Promise<void> {
+  switch (end) {
+    case "close":
+      await client.closeSession(sessionId);
+      break;
+    case "EOF":
+      await client.end();
+      break;
+    case "SIGTERM":
+    case "SIGKILL":
+      client.kill(end);
+      await client.exit;
+      break;
+  }
+}
+
+function serverOf(kind: ServerKind, folder: string, marker: string): AcpServerEntry {
+  const children = { do: "spawn_children" as const, count: 2 };
+  const tools = [echoTool()];
+  const plain = (): AcpServerEntry => scriptedAcpServer("server", { tools, steps: { start: [children] } }, { marker });
+  switch (kind) {
+    case "well-behaved":
+      return plain();
+    case "stubborn": {
+      const start = [{ ...children, ignoresSigterm: true }];
+      return scriptedAcpServer(
+        "server",
+        { tools, ignoresEof: true, ignoresSigterm: true, steps: { start } },
+        { marker },
+      );
+    }
+    case "daemonising": {
+      const start = [{ ...children, ownSession: true, ignoresSigterm: true }];
+      return scriptedAcpServer("server", { tools, steps: { start } }, { marker });
+    }
+    case "sh -c": {
+      const server = plain();
+      return { ...server, command: "/bin/sh", args: ["-c", '"$0" "$@"; true', server.command, ...server.args] };
+    }
+    case "npx":
+      return viaNpx(plain(), folder);
+  }
+}
+
+/** A package that is installed in the session's directory: npx finds it there, and asks no registry. */
+function viaNpx(server: AcpServerEntry, folder: string): AcpServerEntry {
+  const script = join(folder, "node_modules/local-server/server.sh");
+  const bin = join(folder, "node_modules/.bin/local-server");
+  for (const file of [script, bin]) mkdirSync(dirname(file), { recursive: true });
+  const words = [server.command, ...server.args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+  writeFileSync(script, `#!/bin/sh\n${words.join(" ")}\n`); // without exec: one process more between npx and the server
+  chmodSync(script, 0o755);
+  symlinkSync("../local-server/server.sh", bin);
+  const manifest = { name: "local-server", version: "1.0.0", bin: "server.sh" };
+  writeFileSync(join(dirname(script), "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "project", private: true }));
+  return { ...server, command: "npx", args: ["--offline", "--no", "local-server"] };
+}
