@@ -108,7 +108,7 @@ test("it agrees with Node's own engine", () => {
     fc.property(pattern, text, (source, value) => {
       expect(match(source, value)).toBe(new RegExp(source, "u").test(value));
     }),
-    { numRuns: 2_000, seed: 20_261_115 },
+    { numRuns: 2_000 },
   );
 });
 
@@ -118,6 +118,6 @@ test("any text at all is a pattern or none, and never throws", () => {
       const compiled = compilePattern(source, () => {});
       if (compiled) expect(typeof compiled.test("ab1", () => {})).toBe("boolean");
     }),
-    { numRuns: 2_000, seed: 20_261_115 },
+    { numRuns: 2_000 },
   );
 });
