@@ -122,6 +122,8 @@ class StdioServer {
   #held: Buffer[] = [];
 
   start(): void {
+    // The moment from which it could answer: what comes after it is up to its client.
+    log(`${settings.name ?? "?"} ${performance.timeOrigin + performance.now()}`);
     process.stdin.on("data", (chunk: Buffer) => this.#receive(chunk));
     process.stdin.on("end", () => process.exit(0));
   }
@@ -183,8 +185,12 @@ function reply(response: ServerResponse, type: string, pieces: Pieces): void {
   response.end(pieces.at(-1));
 }
 
+function log(line: string): void {
+  if (settings.spawnLog !== undefined) appendFileSync(settings.spawnLog, `${line}\n`);
+}
+
 function main(): void {
-  if (settings.spawnLog !== undefined) appendFileSync(settings.spawnLog, `${settings.name ?? "?"}\n`);
+  log(settings.name ?? "?");
   if (settings.fault === "exit") process.exit(1);
   if (settings.fault === "hang") process.stdin.on("end", () => process.exit(0)).resume();
   else if (settings.transport === "http") serveHttp();

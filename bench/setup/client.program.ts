@@ -67,10 +67,16 @@ async function measureReady(job: SetupJob): Promise<Figures> {
   const before = process.cpuUsage();
   const start = performance.now();
   const side = await connect(job);
-  const readyMs = performance.now() - start;
+  const readyAt = performance.now();
+  const readyMs = readyAt - start;
   const { user, system } = process.cpuUsage(before);
   await side.close();
-  return { readyMs, cpuMs: (user + system) / 1000, tools: side.toolCount };
+  return {
+    readyMs,
+    cpuMs: (user + system) / 1000,
+    tools: side.toolCount,
+    readyAtMs: performance.timeOrigin + readyAt,
+  };
 }
 
 /** What the first list of a server holds in memory, and what each further connection with an equal one adds. */

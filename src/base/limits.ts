@@ -40,6 +40,8 @@ export const LIMITS = {
   connectTimeoutMs: 120_000,
   /** Silence after `server/discover`: a modern server answers at once, a legacy one refuses at once, a stuck one must not cost more. */
   probeTimeoutMs: 5_000,
+  /** Before a server that ended at the probe is started again as a legacy one. */
+  probeRestartMs: 300,
   /** A tool call without a limit of its own, counted anew with each progress notice. */
   callTimeoutMs: 120_000,
   /** A call that keeps reporting progress still ends: two hours cover builds and crawls, not a forgotten job. */

@@ -178,7 +178,7 @@ describe("the probe", () => {
 
   test("met with silence for good ends that process and starts another one as legacy", async () => {
     const { link, wires, world } = establishing([() => undefined, legacy], STDIO);
-    await world.advance(LIMITS.probeTimeoutMs + LIMITS.connectTimeoutMs / 2);
+    await world.advance(LIMITS.probeTimeoutMs + LIMITS.connectTimeoutMs / 2 + LIMITS.probeRestartMs);
     expect((await link).agreement.era).toBe("legacy");
     expect(wires[0]?.isClosed).toBe(true);
     expect(wires[1]?.methods).toEqual(["initialize", "notifications/initialized"]);
@@ -186,14 +186,19 @@ describe("the probe", () => {
 
   test("met with an exit over stdio starts another process as legacy", async () => {
     const exit = new TenonError("mcp.connection_lost", "it exited with code 1");
-    const { link, wires } = establishing([() => ({ closed: exit }), legacy], STDIO);
+    const { link, wires, world } = establishing([() => ({ closed: exit }), legacy], STDIO);
+    await world.advance(LIMITS.probeRestartMs - 1);
+    expect(wires).toHaveLength(1);
+    await world.advance(1);
     expect((await link).agreement.era).toBe("legacy");
     expect(wires).toHaveLength(2);
   });
 
   test("met with exits all the time fails with the last one's words, as a failure to connect", async () => {
     const exit = new TenonError("mcp.connection_lost", "it exited with code 1: no API key");
-    const { link, wires } = establishing([() => ({ closed: exit })], STDIO);
+    const { link, wires, world } = establishing([() => ({ closed: exit })], STDIO);
+    link.catch(() => {}); // heard below
+    await world.advance(LIMITS.probeRestartMs);
     await expect(link).rejects.toMatchObject({ code: "mcp.connect_failed", message: /no API key/ });
     expect(wires.map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });

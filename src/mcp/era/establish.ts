@@ -1,6 +1,7 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
-import { orAborted } from "../../base/deadline.js";
+import { orAborted, sleep } from "../../base/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
 import type { EndGrace } from "../../base/process.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { SpillShelf } from "../large/spill-shelf.js";
@@ -41,6 +42,8 @@ export async function establishOver(open: () => Wire, { spec, options, life }: E
   const first = await attempt(open, { spec, options, life }, { begin, remembered });
   if (!(first instanceof TenonError)) return first;
   options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
+  // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
+  await sleep((ms, run) => options.world.after(ms, run), LIMITS.probeRestartMs, life.signal).catch(() => {});
   const { probeTimeoutMs: believeWithinMs } = serverLimits(options.limits);
   const course: Course = { begin: async () => "legacy", remembered, believeWithinMs };
   const second = await attempt(open, { spec, options, life }, course);
