@@ -4,6 +4,7 @@ import { checkSteps } from "./lib/check-steps.js";
 import { Ledger } from "./lib/ledger.js";
 import { ensurePeers, node24Path } from "./lib/peers.js";
 import { ROOT, run, seconds } from "./lib/run.js";
+import { ensureSystemPackages } from "./lib/system-packages.js";
 import { runVitest } from "./lib/vitest.js";
 
 const start = performance.now();
@@ -20,6 +21,7 @@ async function scenarios(name: string, node: string): Promise<void> {
 await ledger.record("peers", "the programs of others that scenarios drive", async () => {
   return { passed: 1, failed: 0, skipped: 0, output: await ensurePeers() };
 });
+console.log(`system programs: ${await ensureSystemPackages()}`);
 await checkSteps(ledger);
 await ledger.record("check:walls", "every planted fault is caught", async () => {
   const { code, output } = await run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/check-walls.ts")]);

@@ -1,9 +1,11 @@
-// Secrets of the user's own configuration, from real commands.
+// Secrets of the user's own configuration, from real commands and from a keyring.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { TenonError } from "../base/errors.js";
 import { nodeWorld } from "../world/index.js";
+import type { Keyring } from "./keyring.js";
 import { secretResolver, unaskedSecrets } from "./secrets.js";
 
 let home = "";
@@ -42,16 +44,35 @@ describe("a command", () => {
   });
 });
 
-describe("what is not there", () => {
-  it("is said of the keyring", async () => {
-    const request = { kind: "keyring", name: "github" } as const;
-    const { signal } = new AbortController();
-    await expect(secretResolver(nodeWorld())(request, signal)).rejects.toThrow("not available in this version");
-    await expect(unaskedSecrets(request, signal)).rejects.toThrow("not available in this version");
+describe("the keyring", () => {
+  const request = { kind: "keyring", name: "github" } as const;
+  const { signal } = new AbortController();
+  const keyring = (get: Keyring["get"]): Keyring => ({ get, set: async () => {}, remove: async () => false });
+
+  it("gives its entry, or says that there is none", async () => {
+    const entries = new Map([["github", "s3cret"]]);
+    const resolve = secretResolver(
+      nodeWorld(),
+      keyring(async (name) => entries.get(name)),
+    );
+    expect(await resolve(request, signal)).toBe("s3cret");
+    expect(await resolve({ kind: "keyring", name: "other" }, signal)).toBeUndefined();
   });
 
-  it("is not fetched where one only looks", async () => {
+  it("is told of when it fails, with what cures it", async () => {
+    const locked = async () => {
+      throw new TenonError("config.unreadable", "it is locked", { hint: "Unlock it." });
+    };
+    await expect(secretResolver(nodeWorld(), keyring(locked))(request, signal)).rejects.toThrow(
+      "it is locked. Unlock it.",
+    );
+  });
+});
+
+describe("where one only looks", () => {
+  it("nothing is fetched", async () => {
     const { signal } = new AbortController();
     expect(await unaskedSecrets({ kind: "command", command: "touch /never" }, signal)).toBe("not fetched");
+    expect(await unaskedSecrets({ kind: "keyring", name: "github" }, signal)).toBe("not fetched");
   });
 });

@@ -153,7 +153,7 @@ describe("secrets", () => {
   });
 
   it.each([
-    [async () => undefined, "keyring:gh", 'the keyring has no entry "gh"'],
+    [async () => undefined, "keyring:gh", 'the keyring has no entry "gh": tenon secret set gh puts it there'],
     [async () => undefined, "!true", 'the command "true" gave nothing'],
     [() => Promise.reject(new Error("locked")), "keyring:gh", "the keyring failed: locked"],
     [() => Promise.reject(new Error("exit code 1")), "!false", 'the command "false" failed: exit code 1'],

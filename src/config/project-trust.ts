@@ -24,6 +24,8 @@ export interface JudgedProject {
   readonly others: readonly (UntrustedServer | DisabledServer | ShadowedServer)[];
   /** Undecided. */
   readonly questions: readonly TrustQuestion[];
+  /** About its settings, decided or not; undefined when it has none. */
+  readonly settings?: TrustQuestion;
   readonly problems: readonly Problem[];
 }
 
@@ -66,9 +68,10 @@ class Judge {
       }
       if (!above && isWritten(server)) await this.#judge(server);
     }
-    const values = await this.#settings([...own.values.values()]);
+    const { values, question } = await this.#settings([...own.values.values()]);
     return {
       approved: { ...emptyLayer("project"), servers: this.#servers, values },
+      ...(question ? { settings: question } : {}),
       commands: this.#commands,
       others: this.#others,
       questions: this.#questions,
@@ -92,10 +95,13 @@ class Judge {
     } else this.#others.push({ status: "untrusted", ...identityOf(server), question, isDenied: decision === "denied" });
   }
 
-  async #settings(values: Layer["values"]): Promise<Layer["values"]> {
+  async #settings(
+    values: Layer["values"],
+  ): Promise<{ readonly values: Layer["values"]; readonly question?: TrustQuestion }> {
     const asked = settingsQuestion(values, this.#layers.projectPath);
-    if (!asked) return [];
-    return (await this.#decide(asked)).decision === "approved" ? values : [];
+    if (!asked) return { values: [] };
+    const { decision, question } = await this.#decide(asked);
+    return { values: decision === "approved" ? values : [], question };
   }
 
   async #decide(asked: TrustQuestion, replaces?: Place) {

@@ -70,12 +70,17 @@ export class Secrets {
       const value = await Promise.race([this.#resolve(request, deadline.signal), late]);
       if (typeof value === "string") return { kind: "found", value };
       if (value) return { kind: "missing", reason: `${what} gave no answer within ${LIMITS.secretTimeoutMs} ms` };
-      const none = request.kind === "command" ? "gave nothing" : `has no entry ${JSON.stringify(request.name)}`;
-      return { kind: "missing", reason: `${what} ${none}` };
+      return { kind: "missing", reason: `${what} ${noneText(request)}` };
     } catch (error) {
       return { kind: "missing", reason: `${what} failed: ${messageOf(error)}` };
     }
   }
+}
+
+function noneText(request: SecretRequest): string {
+  if (request.kind === "command") return "gave nothing";
+  const { name } = request;
+  return `has no entry ${JSON.stringify(name)}: tenon secret set ${/^[\w.@/:-]+$/u.test(name) ? name : "<name>"} puts it there`;
 }
 
 /** Resolves when the signal aborts; the listener goes with the signal. */

@@ -126,8 +126,9 @@ describe("an entry of a project", () => {
     const store = new TrustStore(world, TRUST);
     expect((await store.list()).records).toMatchObject([{ decision: "approved", server: "it", project: "/project" }]);
     expect(await store.revoke("/elsewhere")).toEqual([]);
-    expect(await store.revoke("/project", "other")).toEqual([]);
-    expect(await store.revoke("/project", "it")).toHaveLength(1);
+    expect(await store.revoke("/project", { server: "other" })).toEqual([]);
+    expect(await store.revoke("/project", { server: undefined })).toEqual([]);
+    expect(await store.revoke("/project", { server: "it" })).toHaveLength(1);
     expect(await isReady(world)).toBe(false);
   });
 });

@@ -67,14 +67,14 @@ export class TrustStore {
     await this.#write("denied", question);
   }
 
-  /** Forgets decisions of a project, all or those of one server, and says which. */
-  async revoke(project: string, server?: string): Promise<readonly TrustRecord[]> {
+  /** Forgets decisions of a project and says which: all, those of one server, or with none named those of its settings. */
+  async revoke(project: string, of?: { readonly server: string | undefined }): Promise<readonly TrustRecord[]> {
     const realPath = (await this.#world.files.find(project))?.realPath ?? project;
     const { records } = await this.list();
     const gone = records.filter(
       (record) =>
         (record.project === realPath || record.project === project) &&
-        (server === undefined || record.server === server),
+        (of === undefined || record.server === of.server),
     );
     for (const record of gone) await this.#world.files.remove(join(this.#home(), nameOf(record)));
     return gone;

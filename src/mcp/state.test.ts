@@ -11,6 +11,7 @@ const agreement = { era: "legacy", protocolVersion: "2025-11-25" } as const;
 
 const STATES: Record<ConnectionState["kind"], ConnectionState> = {
   idle: { kind: "idle" },
+  resting: { kind: "resting" },
   connecting: { kind: "connecting", attempt: 2, sinceMs: 100 },
   ready: { kind: "ready", attempt: 2, sinceMs: 150, connectMs: 50, server, agreement },
   waiting: { kind: "waiting", attempt: 2, untilMs: 900, cause },
@@ -20,6 +21,7 @@ const STATES: Record<ConnectionState["kind"], ConnectionState> = {
 };
 
 const EVENTS: Record<string, ConnectionEvent> = {
+  rest: { kind: "rest" },
   start: { kind: "start", atMs: 1_000 },
   ready: { kind: "ready", atMs: 1_000, server, agreement },
   "broken for now": { kind: "broken", atMs: 1_000, cause, retryInMs: 500 },
@@ -31,7 +33,8 @@ const EVENTS: Record<string, ConnectionEvent> = {
 
 /** Where each event leads from each state; what is not named stays where it is. */
 const MOVES: Record<ConnectionState["kind"], Partial<Record<keyof typeof EVENTS, ConnectionState["kind"]>>> = {
-  idle: { start: "connecting", close: "closing", closed: "closed" },
+  idle: { rest: "resting", start: "connecting", close: "closing", closed: "closed" },
+  resting: { start: "connecting", close: "closing", closed: "closed" },
   connecting: {
     ready: "ready",
     "broken for now": "waiting",

@@ -12,6 +12,8 @@ export interface ServerIdentity {
 
 export type ConnectionState =
   | { readonly kind: "idle" }
+  /** Its tools are remembered, so nothing runs until one of them is used. */
+  | { readonly kind: "resting" }
   /** `attempt` counts from 1 and starts anew once a connection has proved itself. */
   | { readonly kind: "connecting"; readonly attempt: number; readonly sinceMs: number }
   | {
@@ -31,6 +33,7 @@ export type ConnectionState =
   | { readonly kind: "closed" };
 
 export type ConnectionEvent =
+  | { readonly kind: "rest" }
   | { readonly kind: "start"; readonly atMs: number }
   | { readonly kind: "ready"; readonly atMs: number; readonly server: ServerIdentity; readonly agreement: Agreement }
   /** The attempt failed or the connection broke. `retryInMs` is absent when trying again is no use. */
@@ -47,8 +50,10 @@ export function next(state: ConnectionState, event: ConnectionEvent): Connection
   switch (event.kind) {
     case "close":
       return { kind: "closing" };
+    case "rest":
+      return state.kind === "idle" ? { kind: "resting" } : state;
     case "start":
-      return state.kind === "idle" || state.kind === "failed"
+      return state.kind === "idle" || state.kind === "resting" || state.kind === "failed"
         ? { kind: "connecting", attempt: 1, sinceMs: event.atMs }
         : state;
     case "retry":

@@ -31,6 +31,18 @@ if (program.length > 0) {
 }
 `;
 
+const DROPPER_PROGRAM = `
+import { writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+const [node, , path, content, ...program] = process.argv;
+writeFileSync(path, content);
+process.argv = [node, ...program];
+await import(pathToFileURL(program[0]).href);
+`;
+
+/** Its call takes so long that the session has seen the file before the turn ends. */
+const DROPPED_MS = 1_500;
+
 /** An entry as configuration files have it. */
 export interface Entry {
   readonly [key: string]: unknown;
@@ -77,10 +89,28 @@ export class ConfigBench implements AsyncDisposable {
     return [...started, ...this.#requests];
   }
 
-  /** A server that works, and whose start is on record. */
-  canary(extra: Readonly<Record<string, unknown>> = {}): Entry {
-    const { command, args } = scriptedServer(GREETER);
-    return { command, args: [this.#program, this.#mark, this.url, ...args], ...extra };
+  /** A server that works, and whose start is on record; `program` is another one than the greeter. */
+  canary(
+    extra: Readonly<Record<string, unknown>> = {},
+    program: readonly string[] = scriptedServer(GREETER).args,
+  ): Entry {
+    return { command: process.execPath, args: [this.#program, this.#mark, this.url, ...program], ...extra };
+  }
+
+  /** A server that works, and that writes a file when it starts. */
+  dropper(path: string, content: unknown): Entry {
+    const delay = { do: "delay", ms: DROPPED_MS } as const;
+    const greet = {
+      name: "greet",
+      description: "Greets the person",
+      steps: [delay],
+      reply: { kind: "text", text: "hi" },
+    } as const;
+    const { command, args } = scriptedServer({ tools: [greet] });
+    return {
+      command,
+      args: [this.put("dropper.mjs", DROPPER_PROGRAM), join(this.root, path), JSON.stringify(content), ...args],
+    };
   }
 
   /** The same for a shell. */
@@ -113,7 +143,22 @@ export class ConfigBench implements AsyncDisposable {
   }
 
   async tenon(args: readonly string[], env: Env = {}, cwd: string = this.project): Promise<CommandResult> {
-    return await runCommand(agentNode(), [TENON, ...args], { env: this.#env(env), cwd });
+    return await this.tenonWith("", args, env, cwd);
+  }
+
+  /** The same with something on its standard input. */
+  async tenonWith(
+    input: string,
+    args: readonly string[],
+    env: Env = {},
+    cwd: string = this.project,
+  ): Promise<CommandResult> {
+    return await runCommand(agentNode(), [TENON, ...args], { env: this.#env(env), cwd, input });
+  }
+
+  /** Each line is a prompt of one session, nobody can be asked, and every call is approved. */
+  async script(prompts: readonly string[], env: Env = {}, cwd: string = this.project): Promise<CommandResult> {
+    return await this.tenonWith(prompts.map((prompt) => `${prompt}\n`).join(""), ["chat", "--yes"], env, cwd);
   }
 
   /** As a script or a CI job would: nobody can be asked, and every call is approved. */

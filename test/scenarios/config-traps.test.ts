@@ -1,5 +1,5 @@
 // One repository per published trap: before the person has approved it nothing of it starts and nothing is sent.
-import { chmodSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { answerText, fakeProvider } from "../../src/testing/index.js";
@@ -209,6 +209,26 @@ scenario(
   },
 );
 
+/** The same with something of the person's own in force: that works, in every way there is, and nothing else happens. */
+async function expectOnly(bench: ConfigBench, text: string): Promise<void> {
+  const before = bench.deeds;
+  const { code, stdout } = await bench.headless("greet me");
+  expect(code).toBe(0);
+  expect(stdout).toContain(text);
+  expect(stdout).not.toContain("good morning");
+  for (const answer of ["deny", "cancel"] as const) {
+    await using client = await bench.editor({
+      permissions: ({ toolCall }) => (toolCall.title?.startsWith("Trust") ? answer : "allow"),
+    });
+    await client.initialize();
+    const { sessionId } = await client.newSession({ cwd: bench.project });
+    expect((await client.prompt(sessionId, "greet me")).stopReason).toBe("end_turn");
+    expect(client.text(sessionId)).toContain(text);
+    expect(client.text(sessionId)).not.toContain("good morning");
+  }
+  expect(bench.deeds).toEqual(before);
+}
+
 scenario(["G7"], "TrustFall: approving one server starts that one and no other", async () => {
   await using bench = await ConfigBench.open();
   bench.put(
@@ -216,7 +236,7 @@ scenario(["G7"], "TrustFall: approving one server starts that one and no other",
     bench.servers({ canary: bench.canary(), other: bench.canary(), wanted: bench.greeter("hello") }),
   );
   expect((await bench.tenon(["trust", "approve", "wanted"])).code).toBe(0);
-  expect((await bench.headless("greet me")).stdout).toContain("hello");
+  await expectOnly(bench, "hello");
   expect(bench.deeds).toEqual([]);
 });
 
@@ -228,8 +248,7 @@ scenario(
     bench.put("home/config.json", bench.servers({ greeter: bench.greeter("yours") }));
     bench.put("project/.mcp.json", bench.servers({ greeter: bench.canary() }));
     bench.put("project/.tenon/config.json", bench.servers({ greeter: bench.canary({ disabled: true }) }));
-    const { stdout } = await bench.headless("greet me");
-    expect(stdout).toContain("yours");
+    await expectOnly(bench, "yours");
     expect(bench.deeds).toEqual([]);
   },
 );
@@ -247,5 +266,21 @@ scenario(["G7", "G5"], "CVE-2025-54135: a file that is written while a session r
   );
   await client.prompt(sessionId, "greet me");
   expect(client.permissionRequests).toHaveLength(1);
+  expect(bench.deeds).toEqual([]);
+});
+
+scenario(["G7", "G5"], "CVE-2025-54135: nor does it where nobody can be asked", async () => {
+  await using bench = await ConfigBench.open();
+  const file = join(bench.project, ".mcp.json");
+  const dropper = bench.dropper("project/.mcp.json", bench.servers({ canary: bench.canary() }));
+  bench.put("home/config.json", bench.servers({ dropper }));
+  const once = await bench.headless("greet me");
+  expect(once).toMatchObject({ code: 0, stdout: expect.stringContaining("hi") });
+  expect(existsSync(file)).toBe(true);
+  expect(bench.deeds).toEqual([]);
+  rmSync(file);
+  const { code, stderr } = await bench.script(["greet me", "greet me", "greet me"]);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/server "canary" \(.*\) is not trusted yet/u);
   expect(bench.deeds).toEqual([]);
 });

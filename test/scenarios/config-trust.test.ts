@@ -133,6 +133,29 @@ scenario(
   },
 );
 
+scenario(["G4", "G6"], "the settings of a project are decided on and forgotten apart from its servers", async () => {
+  await using bench = await ConfigBench.open();
+  bench.put("project/.mcp.json", bench.servers({ canary: bench.canary() }));
+  bench.put("project/.tenon/config.json", { model: "offline/operator" });
+  const decided = async () => (await trustList(bench)).decisions.map(({ server, decision }) => [server, decision]);
+  expect((await bench.tenon(["trust", "deny", "canary"])).code).toBe(0);
+  expect((await bench.tenon(["trust", "approve", "--settings"])).code).toBe(0);
+  expect((await bench.tenon(["trust", "deny", "--settings"])).code).toBe(0);
+  expect(new Map((await decided()).map(([server, decision]) => [server, decision]))).toEqual(
+    new Map([
+      ["canary", "denied"],
+      [undefined, "denied"],
+    ]),
+  );
+  expect((await bench.tenon(["trust", "revoke", "--settings"])).code).toBe(0);
+  expect(await decided()).toEqual([["canary", "denied"]]);
+  expect((await trustList(bench)).questions.map(({ server }) => server)).toEqual([undefined]);
+  const { stdout } = await bench.tenon(["--help"]);
+  expect(stdout).toContain("tenon trust approve|deny|revoke --settings");
+  expect(stdout).toContain("tenon secret set NAME");
+  expect(bench.deeds).toEqual([]);
+});
+
 scenario(["G4", "G6"], "mcp add --project writes a project's entry that still has to be approved", async () => {
   await using bench = await ConfigBench.open();
   const { command, args } = bench.canary();

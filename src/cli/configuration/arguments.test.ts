@@ -82,6 +82,11 @@ describe("the other words of tenon mcp", () => {
   it("are understood", () => {
     expect(mcp("list", "--json")).toEqual({ action: { verb: "list" }, json: true });
     expect(mcp("get", "a")).toEqual({ action: { verb: "get", name: "a" }, json: false });
+    expect(mcp("why", "Read", "File", "--json")).toEqual({ action: { verb: "why", tool: "Read File" }, json: true });
+    expect(mcp("why", "s/t", "--prompt", "do it")).toEqual({
+      action: { verb: "why", tool: "s/t", prompt: "do it" },
+      json: false,
+    });
     for (const verb of ["remove", "enable", "disable"]) {
       expect(mcp(verb, "a", "--project")).toEqual({ action: { verb, name: "a", isProject: true }, json: false });
     }
@@ -103,6 +108,7 @@ describe("tenon trust", () => {
       json: true,
     });
     expect(trust("deny", "--settings")).toMatchObject({ action: { subject: { kind: "settings" } } });
+    expect(trust("revoke", "--settings")).toMatchObject({ action: { verb: "revoke", subject: { kind: "settings" } } });
     expect(trust("revoke", "--all")).toMatchObject({ action: { verb: "revoke", subject: { kind: "all" } } });
   });
 
@@ -112,7 +118,6 @@ describe("tenon trust", () => {
     [["approve", "a", "--yes"], "--yes approves nothing"],
     [["approve", "a", "b"], "one server"],
     [["approve", "a", "--all"], "one server"],
-    [["revoke", "--settings"], "deny --settings"],
     [["list", "a"], "nothing but --json"],
     [["bless", "a"], "only list, approve, deny, revoke"],
   ])("refuses %j", (words, reason) => {

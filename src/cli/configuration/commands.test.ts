@@ -146,6 +146,35 @@ describe("tenon trust", () => {
     expect((await terminal.run(runTrust, "revoke", "build")).code).toBe(3);
   });
 
+  it("decides on the settings alone, whatever was decided before, and forgets that decision alone", async () => {
+    const terminal = new Terminal({ [SHARED]: PROJECT, "/project/.tenon/config.json": { model: "offline/operator" } });
+    const standing = async () => {
+      const { decisions, questions } = JSON.parse((await terminal.run(runTrust, "--json")).out);
+      const settings = decisions.find((decision: { server?: string }) => decision.server === undefined);
+      const isAsked = questions.some((question: { server?: string }) => question.server === undefined);
+      return `${settings?.decision ?? "undecided"}${isAsked ? ", asked" : ""}`;
+    };
+    await terminal.run(runTrust, "approve", "build");
+    expect(await standing()).toBe("undecided, asked");
+    expect((await terminal.run(runTrust, "approve", "--settings")).out).toContain("approved: settings");
+    expect((await terminal.run(runTrust, "approve", "--settings")).out).toBe("This is approved already.\n");
+    expect(await standing()).toBe("approved");
+    expect((await terminal.run(runTrust, "deny", "--settings")).code).toBe(0);
+    expect(await standing()).toBe("denied");
+    expect((await terminal.run(runTrust, "approve", "--settings")).code).toBe(0);
+    expect(await standing()).toBe("approved");
+    expect((await terminal.run(runTrust, "revoke", "--settings")).out).toMatch(
+      /^revoked: settings approved [^\n]*\n$/u,
+    );
+    expect(await standing()).toBe("undecided, asked");
+    expect((await terminal.run(runTrust, "revoke", "--settings")).code).toBe(3);
+    expect(JSON.parse((await terminal.run(runTrust, "--json")).out).decisions).toMatchObject([{ server: "build" }]);
+    const without = new Terminal({ [SHARED]: PROJECT });
+    for (const verb of ["approve", "deny", "revoke"]) {
+      expect((await without.run(runTrust, verb, "--settings")).code).toBe(3);
+    }
+  });
+
   it.each([
     ["yes", 0, []],
     ["y", 3, ["build", "other"]],

@@ -7,6 +7,7 @@ import type { Parsed } from "../arguments.js";
 export type McpAction =
   | { readonly verb: "list" }
   | { readonly verb: "get"; readonly name: string }
+  | { readonly verb: "why"; readonly tool: string; readonly prompt?: string }
   | {
       readonly verb: "add";
       readonly name: string;
@@ -21,10 +22,11 @@ export interface McpArguments {
   readonly json: boolean;
 }
 
-const VERBS = ["list", "add", "get", "remove", "enable", "disable"] as const;
+const VERBS = ["list", "add", "get", "remove", "enable", "disable", "why"] as const;
 type Verb = (typeof VERBS)[number];
 
 const JSON_OPTION = { json: { type: "boolean", default: false } } as const;
+const WHY_OPTIONS = { ...JSON_OPTION, prompt: { type: "string" } } as const;
 const PLACE_OPTIONS = { ...JSON_OPTION, project: { type: "boolean", default: false } } as const;
 const ADD_OPTIONS = {
   ...PLACE_OPTIONS,
@@ -56,6 +58,13 @@ function parseVerb(verb: Verb, args: string[]): McpArguments {
     case "get": {
       const { values, positionals } = parseArgs({ args, options: JSON_OPTION, allowPositionals: true });
       return { action: { verb, name: onlyName(positionals) }, json: values.json };
+    }
+    case "why": {
+      const { values, positionals } = parseArgs({ args, options: WHY_OPTIONS, allowPositionals: true });
+      const { prompt, json } = values;
+      const tool = positionals.join(" "); // titles have several words
+      if (tool === "") throw new Error("name the tool: its own name, server/tool, or the name a model sees");
+      return { action: { verb, tool, ...(prompt === undefined ? {} : { prompt }) }, json };
     }
     case "remove":
     case "enable":

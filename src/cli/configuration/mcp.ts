@@ -26,6 +26,7 @@ export async function runMcp(words: readonly string[], context: CommandContext):
 }
 
 async function perform({ action, json }: McpArguments, context: CommandContext): Promise<void> {
+  if (action.verb === "why") return await why(action.tool, { prompt: action.prompt, json }, context);
   const config = await readConfig(context);
   switch (action.verb) {
     case "list":
@@ -57,6 +58,17 @@ function list(config: EffectiveConfig, json: boolean, context: CommandContext): 
   for (const problem of config.problems) if (!told.has(problem)) warn(context, problemText(problem));
 }
 
+async function why(
+  tool: string,
+  { prompt, json }: { readonly prompt: string | undefined; readonly json: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const { whyHere } = await import("./why.js"); // it brings the whole agent
+  const { kind, text, search, candidates = [] } = await whyHere(tool, prompt, context);
+  if (json) return printJson(context, { kind, text, ...(search ? { search } : {}), candidates });
+  print(context, [visibleLine(text), ...candidates.map((path) => `  ${visibleLine(path)}`)]);
+}
+
 function get(config: EffectiveConfig, name: string, json: boolean, context: CommandContext): void {
   const servers = config.servers.filter((server) => server.name === name);
   if (servers.length === 0) throw notThere(name);
@@ -67,7 +79,7 @@ function get(config: EffectiveConfig, name: string, json: boolean, context: Comm
   );
 }
 
-type EditAction = Exclude<McpAction, { readonly verb: "list" | "get" }>;
+type EditAction = Exclude<McpAction, { readonly verb: "list" | "get" | "why" }>;
 
 async function edit(action: EditAction, config: EffectiveConfig, context: CommandContext): Promise<Edited> {
   const { verb, name, isProject } = action;

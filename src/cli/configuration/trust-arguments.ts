@@ -56,7 +56,6 @@ function subjectOf(
   if (Number(name !== undefined) + Number(all) + Number(settings) > 1 || extra !== undefined) {
     throw new Error(`${verb} takes one server, --settings or --all`);
   }
-  if (verb === "revoke" && settings) throw new Error("revoke takes one server or --all; deny --settings stops them");
   if (name !== undefined) return { kind: "server", name };
   if (settings) return { kind: "settings" };
   if (all) return { kind: "all" };

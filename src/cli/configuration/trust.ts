@@ -56,7 +56,8 @@ async function list({ project, questions, problems }: EffectiveConfig, desk: Des
     desk,
     questions.flatMap((question) => shownQuestion(question, desk.palette)),
   );
-  const hint = "tenon trust approve <server> lets exactly this be used; tenon trust deny <server> ends the question.";
+  const hint =
+    "tenon trust approve <server> lets exactly this be used, deny <server> ends the question (--settings: settings).";
   print(desk, [
     questions.length === 0 ? "Nothing of this project waits for a decision." : desk.palette.dim(hint),
     ...decided.map(decisionLine),
@@ -78,7 +79,7 @@ async function deny(subject: TrustSubject, config: EffectiveConfig, desk: Desk):
   let open = config;
   if (subject.kind === "server" && isInForce(config, subject)) {
     // What was approved is no question any more; taken back, it is one again.
-    await desk.store.revoke(config.project, subject.name);
+    await desk.store.revoke(config.project, { server: subject.name });
     open = await readConfig(desk);
   }
   const questions = asked(open, subject);
@@ -87,7 +88,8 @@ async function deny(subject: TrustSubject, config: EffectiveConfig, desk: Desk):
 }
 
 async function revoke(subject: TrustSubject, { project }: EffectiveConfig, desk: Desk): Promise<void> {
-  const gone = await desk.store.revoke(project, subject.kind === "server" ? subject.name : undefined);
+  const of = subject.kind === "all" ? undefined : { server: subject.kind === "server" ? subject.name : undefined };
+  const gone = await desk.store.revoke(project, of);
   if (gone.length === 0) {
     throw refusal(`nothing was decided about ${subjectText(subject)} in ${project}`, "See tenon trust.");
   }
@@ -99,16 +101,15 @@ async function revoke(subject: TrustSubject, { project }: EffectiveConfig, desk:
 }
 
 /** What was denied may be approved after all, so it counts as open when it is named. */
-function asked({ questions, servers, project }: EffectiveConfig, subject: TrustSubject): readonly TrustQuestion[] {
+function asked(config: EffectiveConfig, subject: TrustSubject): readonly TrustQuestion[] {
+  const { questions, servers, project, projectSettings } = config;
   switch (subject.kind) {
     case "all":
       if (questions.length > 0) return questions;
       throw refusal(`nothing of ${project} waits for a decision`);
-    case "settings": {
-      const found = questions.filter(({ server }) => server === undefined);
-      if (found.length > 0) return found;
-      throw refusal(`the settings of ${project} do not wait for a decision`);
-    }
+    case "settings":
+      if (projectSettings) return [projectSettings];
+      throw refusal(`the project ${project} brings no settings besides servers`, "See tenon trust.");
     case "server": {
       const named = servers.filter(({ name, place }) => name === subject.name && place.layer === "project");
       const found = named.flatMap((server) => (server.status === "untrusted" ? [server.question] : []));
@@ -122,7 +123,8 @@ function asked({ questions, servers, project }: EffectiveConfig, subject: TrustS
   }
 }
 
-function isInForce({ servers }: EffectiveConfig, subject: TrustSubject): boolean {
+function isInForce({ servers, values }: EffectiveConfig, subject: TrustSubject): boolean {
+  if (subject.kind === "settings") return values.some(({ place }) => place.layer === "project");
   return servers.some(
     ({ name, place, status }) =>
       subject.kind === "server" && name === subject.name && place.layer === "project" && status === "ready",

@@ -1,0 +1,35 @@
+// Programs of the system that scenarios drive: installed when they are missing and this machine lets us, said so when not.
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { run } from "./run.js";
+
+interface SystemPackage {
+  /** What the scenarios look for in PATH. */
+  readonly program: string;
+  /** Its name for Debian's package manager. */
+  readonly debian: string;
+}
+
+/** A Secret Service of its own for the keyring scenarios. */
+const PACKAGES: readonly SystemPackage[] = [
+  { program: "gnome-keyring-daemon", debian: "gnome-keyring" },
+  { program: "dbus-daemon", debian: "dbus" },
+];
+
+/** Says what was done. What cannot be installed costs the scenarios that need it, by name, and no others. */
+export async function ensureSystemPackages(): Promise<string> {
+  const missing = PACKAGES.filter(({ program }) => !isInstalled(program));
+  if (missing.length === 0) return "every system program is there";
+  const names = missing.map(({ debian }) => debian);
+  const without = `not run without it: the keyring scenarios; to run them, install ${names.join(", ")}`;
+  if (!isInstalled("apt-get")) return `${without} (there is no apt-get here)`;
+  if (process.getuid?.() !== 0) return `${without} (that needs root)`;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  await run("apt-get", ["update", "-q"], { env });
+  const { code, output } = await run("apt-get", ["install", "-y", "-q", "--no-install-recommends", ...names], { env });
+  return code === 0 ? `installed ${names.join(", ")}` : `${without}\n${output}`;
+}
+
+function isInstalled(program: string): boolean {
+  return (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)));
+}
