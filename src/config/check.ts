@@ -155,7 +155,15 @@ export function without(value: JsonObject, path: KeyPath): JsonObject {
   const copy: Record<string, JsonValue> = emptyRecord();
   for (const [key, field] of Object.entries(value)) {
     if (field === undefined || (key === first && rest.length === 0)) continue;
-    copy[key] = key === first && isJsonObject(field) ? without(field, rest) : field;
+    copy[key] = key === first ? withoutIn(field, rest) : field;
   }
   return copy;
+}
+
+function withoutIn(value: JsonValue, path: KeyPath): JsonValue {
+  if (isJsonObject(value)) return without(value, path);
+  if (!Array.isArray(value)) return value;
+  const list: readonly JsonValue[] = value;
+  const [index, ...rest] = path;
+  return list.map((part, at) => (at === index ? withoutIn(part, rest) : part));
 }

@@ -3,6 +3,7 @@ import { messageOf, TenonError } from "../base/errors.js";
 import { canonicalJson, isJsonObject, type JsonObject } from "../base/json.js";
 import type { FoundPath, World } from "../base/world.js";
 import { type Document, parseDocument } from "./document.js";
+import type { ProviderName } from "./entry.js";
 import { isInside } from "./inside.js";
 import { withLock } from "./lock.js";
 import { type Place, placeText, problemText } from "./place.js";
@@ -80,6 +81,20 @@ export async function setServerEnabled(file: ConfigFile, name: string, isEnabled
     },
     name,
   );
+}
+
+/** Says where the key of a model provider is to be had (`keyring:name`); the key itself is not for a file. Returns the file. */
+export async function setProviderKey(file: ConfigFile, provider: ProviderName, reference: string): Promise<string> {
+  const path = (await locate(file))?.realPath ?? file.path;
+  return await withLock(file.world, path, async () => {
+    const found = await locate(file);
+    const text = found ? await readText(file, found) : "";
+    faultless(text, file);
+    const edited = setValue(text, ["providers", provider, "apiKey"], reference);
+    faultless(edited, file);
+    await write(file, found?.realPath ?? path, edited, found?.mode);
+    return found?.realPath ?? path;
+  });
 }
 
 interface Current {

@@ -1,7 +1,8 @@
 // What a session really gets: every server with its standing and the reason for it, every value with where it was said.
 import type { JsonObject } from "../base/json.js";
 import type { ServerSpec } from "../mcp/index.js";
-import type { PermissionMode, ProviderName } from "./entry.js";
+import type { CatalogLimits, PolicyRule } from "../tools/index.js";
+import type { ModelEntry, PermissionMode, ProviderName, ThinkingLevel } from "./entry.js";
 import type { LayerValue } from "./layer.js";
 import type { Sourced } from "./merge.js";
 import { type Place, type Problem, placeText, problemText } from "./place.js";
@@ -61,19 +62,37 @@ export interface ProviderValues {
   readonly baseUrl?: Sourced<string>;
 }
 
+/** How many tools are put in front of the model. */
+export interface ToolValues {
+  /** What is not given is by default. */
+  readonly limits: Partial<CatalogLimits>;
+  /** Whether it is remembered which prompts led to which tools. */
+  readonly hasMemory: boolean;
+}
+
 export interface EffectiveConfig {
   /** One entry per entry of every layer, sorted by name; at most one of a name is ready. */
   readonly servers: readonly EffectiveServer[];
   readonly model?: Sourced<string>;
+  readonly thinking?: Sourced<ThinkingLevel>;
+  /** What is said about single models, by `provider/name`. */
+  readonly models: Readonly<Record<string, ModelEntry>>;
   readonly permissionMode?: Sourced<PermissionMode>;
   /** Only ever true by the user's own word. */
   readonly mayBypass: boolean;
+  /** In the order in which they are tried: command line, user, project. A project's only ask or deny. */
+  readonly rules: readonly PolicyRule[];
   readonly allowHosts: readonly string[];
   readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;
+  readonly tools: ToolValues;
+  /** What the user wants the model to be told besides, or in place of Tenon's introduction. */
+  readonly systemPrompt: { readonly append?: string; readonly override?: string };
   /** Every value in force, with where it was said. */
   readonly values: readonly LayerValue[];
   /** What could be approved: undecided questions, those of servers first. */
   readonly questions: readonly TrustQuestion[];
+  /** About the project's settings, decided or not; undefined when it has none. */
+  readonly projectSettings?: TrustQuestion;
   readonly notices: readonly Notice[];
   readonly problems: readonly Problem[];
   /** The project's real path. */

@@ -1,27 +1,66 @@
 // The shapes of what a configuration file may say, after checking and before interpolation.
+import type { JsonObject } from "../base/json.js";
+import type { ModelSettings, ThinkingLevel } from "../models/index.js";
+import type { IncludeMode, PermissionMode, PolicyEffect, ToolOrigin } from "../tools/index.js";
 
-/** How a tool comes before the model: always, when the person adds it, or when a search finds it. */
 export const INCLUDE_MODES = ["always", "manual", "search"] as const;
-export type IncludeMode = (typeof INCLUDE_MODES)[number];
+export type { IncludeMode };
 
 /** From the loosest to the strictest. */
 export const SANDBOX_MODES = ["off", "workspace", "read-only"] as const;
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
 
 export const PERMISSION_MODES = ["ask", "plan", "auto-edit", "bypass"] as const;
-export type PermissionMode = (typeof PERMISSION_MODES)[number];
+export type { PermissionMode };
+
+export const POLICY_EFFECTS = ["allow", "ask", "deny"] as const;
+export const TOOL_ORIGINS = ["user", "project", "client", "builtin", "extra"] as const;
+
+/** A rule of `permissions.rules` as it is written. */
+export interface RuleEntry {
+  readonly effect: PolicyEffect;
+  readonly server?: string | undefined;
+  readonly tool?: string | undefined;
+  readonly origin?: readonly ToolOrigin[] | undefined;
+  readonly annotations?:
+    | {
+        readonly readOnly?: boolean | undefined;
+        readonly destructive?: boolean | undefined;
+        readonly idempotent?: boolean | undefined;
+        readonly openWorld?: boolean | undefined;
+      }
+    | undefined;
+  readonly arguments?: readonly ConditionEntry[] | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Exactly one of the tests is given. */
+export interface ConditionEntry {
+  readonly pointer: string;
+  readonly equals?: unknown;
+  readonly glob?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly under?: string | undefined;
+  readonly oneOf?: readonly unknown[] | undefined;
+}
 
 export interface ToolEntry {
   readonly include?: IncludeMode | undefined;
   readonly timeoutMs?: number | undefined;
   readonly idempotent?: boolean | undefined;
   readonly enabled?: boolean | undefined;
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly arguments?: JsonObject | undefined;
+  readonly defaults?: JsonObject | undefined;
+  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 /** Tenon's own keys of a server entry. */
 export interface ServerExtras {
   readonly include?: IncludeMode | undefined;
   readonly tools?: Readonly<Record<string, ToolEntry>> | undefined;
+  readonly prefix?: string | undefined;
   readonly allow?: readonly string[] | undefined;
   readonly deny?: readonly string[] | undefined;
   readonly timeouts?:
@@ -39,6 +78,7 @@ export interface ServerExtras {
   readonly account?: string | undefined;
   readonly disabled?: boolean | undefined;
   readonly lazy?: boolean | undefined;
+  readonly trustAnnotations?: boolean | undefined;
 }
 
 type Texts = Readonly<Record<string, string>>;
@@ -80,6 +120,12 @@ export interface ProviderEntry {
   readonly baseUrl?: string | undefined;
 }
 
+export const THINKING_LEVELS = ["off", "low", "medium", "high"] as const;
+export type { ThinkingLevel };
+
+/** What `models` says about one of them. */
+export type ModelEntry = ModelSettings;
+
 /** The other clients whose servers `import` names. */
 export const IMPORT_NAMES = [
   "claude-desktop",
@@ -96,8 +142,14 @@ export const IMPORT_NAMES = [
 /** Everything but the servers. */
 export interface ConfigValues {
   readonly model?: string | undefined;
+  readonly thinking?: ThinkingLevel | undefined;
+  readonly models?: Readonly<Record<string, ModelEntry>> | undefined;
   readonly permissions?:
-    | { readonly mode?: PermissionMode | undefined; readonly allowBypass?: boolean | undefined }
+    | {
+        readonly mode?: PermissionMode | undefined;
+        readonly allowBypass?: boolean | undefined;
+        readonly rules?: readonly RuleEntry[] | undefined;
+      }
     | undefined;
   readonly trust?: { readonly projects?: "ask" | "ignore" | undefined } | undefined;
   readonly providers?: Readonly<Partial<Record<ProviderName, ProviderEntry | undefined>>> | undefined;
@@ -107,6 +159,16 @@ export interface ConfigValues {
         readonly user?: SandboxMode | undefined;
         readonly project?: SandboxMode | undefined;
         readonly client?: SandboxMode | undefined;
+      }
+    | undefined;
+  readonly systemPrompt?: { readonly append?: string | undefined; readonly override?: string | undefined } | undefined;
+  readonly tools?:
+    | {
+        readonly maxAlwaysServers?: number | undefined;
+        readonly maxAlwaysTools?: number | undefined;
+        readonly warnProcesses?: number | undefined;
+        readonly headStart?: number | undefined;
+        readonly memory?: boolean | undefined;
       }
     | undefined;
   readonly import?: readonly (typeof IMPORT_NAMES)[number][] | undefined;

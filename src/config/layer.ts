@@ -1,6 +1,7 @@
 // One layer of configuration: the servers, values and problems of one file, of the environment, or of whoever calls.
 import type { JsonObject, JsonValue } from "../base/json.js";
 import type { ServerSpec } from "../mcp/index.js";
+import type { PolicyRule } from "../tools/index.js";
 import type { ServerEntry } from "./entry.js";
 import type { LayerKind, Place, Problem } from "./place.js";
 import type { KeyPath } from "./text-tree.js";
@@ -46,6 +47,8 @@ export interface Layer {
   readonly servers: readonly LayerServer[];
   readonly invalid: readonly InvalidServer[];
   readonly values: readonly LayerValue[];
+  /** Of `permissions.rules`; each layer's stay apart, since the first that matches decides. */
+  readonly rules?: readonly PolicyRule[];
   /** All of the layer, those of invalid servers among them. */
   readonly problems: readonly Problem[];
 }

@@ -212,6 +212,15 @@ describe("values", () => {
     expect((await load(worldWith({}))).mayBypass).toBe(false);
   });
 
+  it("say how many tools come before the model, the rest by default", async () => {
+    const world = worldWith({ [USER]: { tools: { maxAlwaysTools: 40, headStart: 0, memory: false } } });
+    expect((await load(world)).tools).toEqual({ limits: { maxAlwaysTools: 40, headStart: 0 }, hasMemory: false });
+    expect((await load(worldWith({}))).tools).toEqual({ limits: {}, hasMemory: true });
+    const wrong = await load(worldWith({ [USER]: { tools: { maxAlwaysTools: -1 } } }));
+    expect(wrong.tools.limits).toEqual({});
+    expect(wrong.problems).toMatchObject([{ severity: "error", message: expect.stringContaining("maxAlwaysTools") }]);
+  });
+
   it("let the user leave projects' files unread", async () => {
     const world = worldWith({ [USER]: { trust: { projects: "ignore" } }, [SHARED]: servers("it"), [OWN]: "{{{" });
     expect(await load(world)).toMatchObject({ servers: [], questions: [], problems: [] });
@@ -317,6 +326,45 @@ describe("secrets", () => {
   });
 });
 
+describe("what is said about models", () => {
+  it("comes together by model and key, the stronger layer's word above the weaker's", async () => {
+    const world = worldWith({
+      [USER]: {
+        thinking: "high",
+        models: {
+          "openai-compatible/mine": {
+            contextTokens: 8_000,
+            thinking: ["off", "low"],
+            price: { inputPerMTok: 1, outputPerMTok: 2 },
+          },
+          "anthropic/x": { images: false },
+        },
+      },
+    });
+    const config = await load(world);
+    expect(config.problems).toEqual([]);
+    expect(config.thinking).toMatchObject({ value: "high", place: { file: USER } });
+    expect(config.models).toEqual({
+      "openai-compatible/mine": {
+        contextTokens: 8_000,
+        thinking: ["off", "low"],
+        price: { inputPerMTok: 1, outputPerMTok: 2 },
+      },
+      "anthropic/x": { images: false },
+    });
+  });
+
+  it("is refused with its place where it is wrong", async () => {
+    const world = worldWith({ [USER]: { thinking: "hard", models: { a: { contextTokens: -1, imagse: true } } } });
+    const { problems, models } = await load(world);
+    expect(models).toEqual({});
+    const words = problems.map(({ message }) => message).join("\n");
+    expect(words).toContain("thinking must be");
+    expect(words).toContain("contextTokens must be at least 1");
+    expect(words).toContain('unknown key "imagse"');
+  });
+});
+
 describe("keys that this version does not act on", () => {
   it("are said with their place instead of found out", async () => {
     const world = worldWith({
@@ -324,8 +372,6 @@ describe("keys that this version does not act on", () => {
     });
     const { problems } = await load(world);
     expect(problems.map(({ severity, message }) => [severity, message])).toEqual([
-      ["warning", 'server "s": include has no effect in this version'],
-      ["warning", 'server "s": lazy has no effect in this version'],
       ["warning", 'server "s": account has no effect in this version'],
     ]);
   });

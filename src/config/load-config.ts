@@ -1,15 +1,16 @@
 // All layers together: which servers and values a session gets, and why the others are not among them.
 import { dirname } from "node:path";
 import { LIMITS } from "../base/limits.js";
-import type { EffectiveConfig, EffectiveServer, Notice } from "./effective.js";
-import { isRemoteEntry, PERMISSION_MODES, SANDBOX_MODES, type SandboxMode } from "./entry.js";
+import type { PolicyRule } from "../tools/index.js";
+import type { EffectiveConfig, EffectiveServer, Notice, ToolValues } from "./effective.js";
+import { isRemoteEntry, PERMISSION_MODES, SANDBOX_MODES, type SandboxMode, THINKING_LEVELS } from "./entry.js";
 import type { InterpolationSource } from "./interpolate.js";
 import { identityOf, isDisabled, isWritten, type LayerServer } from "./layer.js";
 import { type Merged, mergeLayers, type ServerStack, type Sourced, shadowedBy, valueOf, winnerOf } from "./merge.js";
 import { tenonPaths } from "./paths.js";
 import { LAYER_NAMES, type Place, type Problem, placeText } from "./place.js";
 import { type JudgedProject, judgeProject } from "./project-trust.js";
-import { providerValues } from "./providers.js";
+import { modelValues, providerValues } from "./providers.js";
 import { type ResolveSecret, Secrets } from "./secrets.js";
 import { givenSettings, type LayerRules } from "./settings.js";
 import { type ConfigRequest, type LayerSet, readLayers } from "./sources.js";
@@ -51,8 +52,10 @@ export async function loadWith(
   ];
   return {
     ...valuesOf(merged),
+    rules: rulesInOrder(request, layers),
     servers: [...servers].sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
     questions: [...judged.questions].sort((one, other) => Number(!one.server) - Number(!other.server)),
+    ...(judged.settings ? { projectSettings: judged.settings } : {}),
     notices: [...stacks.flatMap(shadowNotices), ...trustNotices(judged)],
     problems: [...layers.problems, ...judged.problems, ...importProblems(merged), ...standing.flat().flatMap(notYet)],
     project: layers.projectPath,
@@ -124,6 +127,12 @@ function sourceFor(place: Place, { request, layers, secrets, patience }: Makers)
   };
 }
 
+/** A project's count before anybody trusts it: they can only tighten, and none of their words is shown. */
+function rulesInOrder({ commandLine }: ConfigRequest, { user, project }: LayerSet): readonly PolicyRule[] {
+  const ofProject = project.flatMap(({ rules = [] }) => rules).filter(({ effect }) => effect !== "allow");
+  return [...(commandLine?.rules ?? []), ...(user.rules ?? []), ...ofProject];
+}
+
 function rulesOf(merged: Merged): LayerRules {
   const allowed = valueOf(merged, ["allowHosts"])?.value;
   const sandbox = (layer: string): SandboxMode =>
@@ -134,19 +143,55 @@ function rulesOf(merged: Merged): LayerRules {
   };
 }
 
-type Values = Pick<EffectiveConfig, "model" | "permissionMode" | "mayBypass" | "allowHosts" | "providers" | "values">;
+type Values = Pick<
+  EffectiveConfig,
+  | "model"
+  | "thinking"
+  | "models"
+  | "permissionMode"
+  | "mayBypass"
+  | "allowHosts"
+  | "providers"
+  | "tools"
+  | "systemPrompt"
+  | "values"
+>;
 
 function valuesOf(merged: Merged): Values {
   const model = valueOf(merged, ["model"]);
   const given = valueOf(merged, ["permissions", "mode"]);
   const mode = PERMISSION_MODES.find((known) => known === given?.value);
+  const thinking = valueOf(merged, ["thinking"]);
+  const level = THINKING_LEVELS.find((known) => known === thinking?.value);
   return {
     mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
     allowHosts: rulesOf(merged).allowHosts,
     providers: providerValues(merged),
+    models: modelValues(merged),
+    tools: toolValues(merged),
+    systemPrompt: promptValues(merged),
     values: [...merged.values.values()],
     ...(typeof model?.value === "string" ? { model: sourced(model.value, model.place) } : {}),
     ...(given && mode !== undefined ? { permissionMode: sourced(mode, given.place) } : {}),
+    ...(thinking && level !== undefined ? { thinking: sourced(level, thinking.place) } : {}),
+  };
+}
+
+function toolValues(merged: Merged): ToolValues {
+  const keys = ["maxAlwaysServers", "maxAlwaysTools", "warnProcesses", "headStart"] as const;
+  const given = keys.flatMap((key): [string, number][] => {
+    const value = valueOf(merged, ["tools", key])?.value;
+    return typeof value === "number" ? [[key, value]] : [];
+  });
+  return { limits: Object.fromEntries(given), hasMemory: valueOf(merged, ["tools", "memory"])?.value !== false };
+}
+
+function promptValues(merged: Merged): EffectiveConfig["systemPrompt"] {
+  const append = valueOf(merged, ["systemPrompt", "append"])?.value;
+  const override = valueOf(merged, ["systemPrompt", "override"])?.value;
+  return {
+    ...(typeof append === "string" ? { append } : {}),
+    ...(typeof override === "string" ? { override } : {}),
   };
 }
 
@@ -182,12 +227,8 @@ function trustNotices({ questions }: JudgedProject): readonly Notice[] {
 /** Keys that are read and kept, and that this version does not act on: better said than found out. */
 function notYet(server: EffectiveServer): readonly Problem[] {
   if (server.status !== "ready") return [];
-  const { include, includeByTool, isLazy, account } = server.settings;
-  const keys = [
-    ...(include !== undefined || Object.keys(includeByTool).length > 0 ? ["include"] : []),
-    ...(isLazy ? ["lazy"] : []),
-    ...(account === undefined ? [] : ["account"]),
-  ];
+  const { account } = server.settings;
+  const keys = account === undefined ? [] : ["account"];
   return keys.map((key) => {
     const message = `server ${JSON.stringify(server.name)}: ${key} has no effect in this version`;
     return { severity: "warning", place: server.place, message };

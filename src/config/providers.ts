@@ -3,12 +3,13 @@ import { dirname } from "node:path";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
-import { PROVIDERS, type ProviderName } from "./entry.js";
+import { type ModelEntry, PROVIDERS, type ProviderName } from "./entry.js";
 import { PROVIDER_VARIABLES } from "./environment.js";
 import { interpolate, isMissing } from "./interpolate.js";
 import { type Merged, type Sourced, valueOf } from "./merge.js";
 import type { Problem } from "./place.js";
 import { type ResolveSecret, Secrets } from "./secrets.js";
+import { emptyRecord } from "./text-tree.js";
 
 const FIELDS = ["apiKey", "baseUrl"] as const;
 
@@ -24,6 +25,29 @@ export function providerValues(merged: Merged): Readonly<Partial<Record<Provider
     if (apiKey || baseUrl) providers[name] = { ...(apiKey ? { apiKey } : {}), ...(baseUrl ? { baseUrl } : {}) };
   }
   return providers;
+}
+
+/** The settings of single models, put together again from their values; the schema has checked them. */
+export function modelValues(merged: Merged): Readonly<Record<string, ModelEntry>> {
+  const models: Record<string, Record<string, unknown>> = emptyRecord();
+  for (const { path, value } of merged.values.values()) {
+    const [root, id, ...rest] = path;
+    if (root !== "models" || id === undefined) continue;
+    models[id] ??= emptyRecord();
+    let target = models[id];
+    for (const step of rest.slice(0, -1)) {
+      const inner: Record<string, unknown> = isRecord(target[step]) ? target[step] : emptyRecord();
+      target[step] = inner;
+      target = inner;
+    }
+    const last = rest.at(-1);
+    if (last !== undefined) target[last] = value;
+  }
+  return models;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export interface ProviderRequest {

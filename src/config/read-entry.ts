@@ -75,16 +75,22 @@ function withoutEcho(findings: readonly Finding[]): readonly Finding[] {
   );
 }
 
+const PROJECT_CANNOT: Readonly<Record<string, string>> = {
+  account: "choose an account of the user's",
+  trustAnnotations: "vouch for what its own server says",
+  idempotent: "say that calls may be repeated",
+};
+
 /** What only the user may say of a server is taken out: the rest of the entry works. */
 function forProject(written: JsonObject): { readonly written: JsonObject; readonly findings: readonly Finding[] } {
   const tools = isJsonObject(written["tools"]) ? Object.entries(written["tools"]) : [];
   const paths: KeyPath[] = tools.flatMap(([name, tool]): KeyPath[] =>
     isJsonObject(tool) && tool["idempotent"] !== undefined ? [["tools", name, "idempotent"]] : [],
   );
-  if (written["account"] !== undefined) paths.push(["account"]);
+  for (const key of ["account", "trustAnnotations"]) if (written[key] !== undefined) paths.push([key]);
   const findings = paths.map((path): Finding => {
     const key = String(path.at(-1));
-    const why = key === "account" ? "choose an account of the user's" : "say that calls may be repeated";
+    const why = PROJECT_CANNOT[key] ?? "say this";
     return { severity: "warning", path, at: "key", message: `a project cannot ${why}: "${key}" is ignored` };
   });
   return { written: paths.reduce(without, written), findings };

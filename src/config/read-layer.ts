@@ -3,14 +3,16 @@ import { messageOf } from "../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { FoundPath, World } from "../base/world.js";
+import type { PolicyRule } from "../tools/index.js";
 import { check, type Finding, kindOf } from "./check.js";
 import { type Document, parseDocument } from "./document.js";
 import { isInside } from "./inside.js";
 import { emptyLayer, type InvalidServer, type Layer, type LayerServer, type LayerValue } from "./layer.js";
 import { nearest } from "./nearest.js";
-import type { Place, Problem } from "./place.js";
+import { type Place, type Problem, placeText } from "./place.js";
 import { USER_ONLY_KEYS, userOnlyMessage } from "./project-rules.js";
 import { nameProblem, readEntry, type Schemas } from "./read-entry.js";
+import { readRules } from "./rules.js";
 import type { KeyPath } from "./text-tree.js";
 
 export interface LayerFile {
@@ -65,6 +67,7 @@ class LayerReader {
   readonly #servers: LayerServer[] = [];
   readonly #invalid: InvalidServer[] = [];
   readonly #values: LayerValue[] = [];
+  readonly #rules: PolicyRule[] = [];
 
   constructor(document: Document, file: LayerFile, schemas: Schemas) {
     this.#document = document;
@@ -86,6 +89,7 @@ class LayerReader {
       servers: this.#servers,
       invalid: this.#invalid,
       values: this.#values,
+      rules: this.#rules,
       problems: this.#problems,
     };
   }
@@ -94,6 +98,7 @@ class LayerReader {
     const known = ["mcpServers", ...this.#schemas.keysAt(this.#schemas.configValues, [])];
     if (key === "$schema") return;
     if (key === "mcpServers") this.#readServers(value);
+    else if (key === "permissions" && !this.#file.isShared && isJsonObject(value)) this.#readPermissions(value);
     else if (this.#file.kind === "project" && Object.hasOwn(USER_ONLY_KEYS, key)) {
       this.#report([key], "key", { message: userOnlyMessage(key, USER_ONLY_KEYS[key] ?? "") });
     } else if (this.#file.isShared) {
@@ -137,6 +142,27 @@ class LayerReader {
       place,
       definition: { kind: "entry", entry: checked.value, written, placeOf },
     });
+  }
+
+  /** Rules are read one by one, and a project may have some; the rest is the user's. */
+  #readPermissions({ rules, ...rest }: JsonObject): void {
+    const isProject = this.#file.kind === "project";
+    const path = ["permissions", "rules"];
+    if (!isProject) this.#readValue("permissions", rest);
+    else if (Object.keys(rest).length > 0) {
+      this.#report(["permissions"], "key", {
+        message: userOnlyMessage("permissions", USER_ONLY_KEYS["permissions"] ?? ""),
+      });
+    }
+    if (rules === undefined) return;
+    const read = readRules(rules, {
+      isProject,
+      schemas: this.#schemas,
+      placeOf: (index) => placeText(this.#place([...path, index], "value")),
+      isBroken: (index) => this.#document.isBroken(index === undefined ? ["permissions"] : [...path, index]),
+    });
+    for (const finding of read.findings) this.#report([...path, ...finding.path], finding.at, finding);
+    this.#rules.push(...read.rules);
   }
 
   #readValue(key: string, value: JsonValue | undefined): void {

@@ -4,21 +4,28 @@ import {
   type ConfigValues,
   IMPORT_NAMES,
   INCLUDE_MODES,
+  type ModelEntry,
   PERMISSION_MODES,
+  POLICY_EFFECTS,
   type ProviderEntry,
   REMOTE_TYPES,
   type RemoteEntry,
+  type RuleEntry,
   SANDBOX_MODES,
   type StdioEntry,
+  THINKING_LEVELS,
+  TOOL_ORIGINS,
 } from "./entry.js";
 
 const text: z.ZodString = z.string().min(1);
 /** Arguments and values may be empty. */
 const anyText: z.ZodString = z.string();
 const milliseconds: z.ZodNumber = z.int().min(1).max(86_400_000);
+const count: z.ZodNumber = z.int().min(0).max(10_000);
 const references = "Takes ${VAR}, ${VAR:-default}, {env:VAR} and {file:path}; write $${ for a literal ${.";
 const secretReferences = `${references} In the user's own configuration also "!command" and "keyring:name".`;
 
+const anyObject = z.record(z.string(), z.json());
 const include = z.enum(INCLUDE_MODES);
 const sandboxMode = z.enum(SANDBOX_MODES);
 
@@ -30,6 +37,18 @@ const tool = z.strictObject({
     .optional()
     .describe("Calling twice does no harm: after a broken connection the call is sent again. User configuration only."),
   enabled: z.boolean().optional().describe("false takes the tool away."),
+  name: text
+    .optional()
+    .describe("What the model calls it instead, without the prefix; the server is called by its own name."),
+  description: anyText.optional().describe("What the model reads about it instead."),
+  arguments: anyObject
+    .optional()
+    .describe("Arguments put into every call; the model does not see them. Values are taken as they are."),
+  defaults: anyObject.optional().describe("Arguments put into a call where the model gives none."),
+  providerOptions: z
+    .record(z.string(), anyObject)
+    .optional()
+    .describe('Passed on to the model provider of that name with the tool, for example {"openai": {"strict": true}}.'),
 });
 
 const extras = {
@@ -40,6 +59,7 @@ const extras = {
     .record(z.string(), tool)
     .optional()
     .describe("Settings of single tools, by the server's own names for them."),
+  prefix: text.optional().describe("Put before the names of its tools as the model sees them."),
   allow: z.array(text).optional().describe("Only tools that match one of these globs (* and ?) are used."),
   deny: z.array(text).optional().describe("Tools that match one of these globs are never used; stronger than allow."),
   timeouts: z
@@ -64,6 +84,12 @@ const extras = {
   account: text.optional().describe("Which of several log-ins at the server to use. User configuration only."),
   disabled: z.boolean().optional().describe("true keeps the entry and leaves the server out."),
   lazy: z.boolean().optional().describe("The server is started when one of its tools is first used."),
+  trustAnnotations: z
+    .boolean()
+    .optional()
+    .describe(
+      "What the server says about its tools (that one only reads) is taken as true, by rules and by the mode plan. User configuration only.",
+    ),
 };
 
 export const stdioEntry: z.ZodType<StdioEntry> = z
@@ -105,17 +131,118 @@ const provider: z.ZodType<ProviderEntry | undefined> = z
   })
   .optional();
 
+const tokens: z.ZodNumber = z.int().min(1).max(1_000_000_000);
+const dollars: z.ZodNumber = z.number().min(0).max(1_000_000);
+
+/** What Tenon knows of most models by itself, and of others not. */
+const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
+  contextTokens: tokens.optional().describe("How many tokens prompt and answer have together."),
+  maxOutputTokens: tokens.optional().describe("How long an answer may be; sent with every request."),
+  images: z.boolean().optional().describe("Whether it takes pictures; where it does not, they are named to it."),
+  audio: z.boolean().optional().describe("Whether it takes sound."),
+  pdf: z.boolean().optional().describe("Whether it takes PDF files."),
+  thinking: z.array(z.enum(THINKING_LEVELS)).optional().describe("The levels of thinking it has; empty for none."),
+  toolSearch: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether tools found by search are sent in the provider's own way. Unless given: at the provider's own address only.",
+    ),
+  price: z
+    .strictObject({
+      inputPerMTok: dollars.describe("Input."),
+      outputPerMTok: dollars.describe("Output."),
+      cacheReadPerMTok: dollars.optional().describe("Input read from the cache."),
+      cacheWritePerMTok: dollars.optional().describe("Input written to the cache."),
+      longContext: z
+        .strictObject({
+          aboveTokens: tokens.describe("Input above which it is dearer."),
+          inputFactor: dollars.describe("What the price of input is multiplied by."),
+          outputFactor: dollars.describe("What the price of output is multiplied by."),
+        })
+        .optional()
+        .describe("Requests with more input than this are dearer as a whole."),
+    })
+    .optional()
+    .describe("US dollars per million tokens."),
+});
+
 const USER_ONLY = "User configuration only.";
+
+const TESTS = ["equals", "glob", "prefix", "under", "oneOf"] as const;
+
+const condition = z
+  .strictObject({
+    pointer: z
+      .string()
+      .regex(/^(?:\/(?:[^~]|~[01])*)?$/u, { error: 'must be a JSON pointer, such as "/path"' })
+      .describe("Where the argument stands, as a JSON pointer: /path, /files/0. One that is not there does not match."),
+    equals: z.unknown().optional().describe("It is exactly this."),
+    glob: anyText.optional().describe("It is a text that matches this glob: * is any text, ? one character."),
+    prefix: anyText.optional().describe("It is a text that begins so. Not for commands and paths: see under."),
+    under: text
+      .optional()
+      .describe("It is a path in this directory, links followed. Relative paths begin at the session's directory."),
+    oneOf: z.array(z.unknown()).optional().describe("It is exactly one of these."),
+  })
+  .refine((given) => TESTS.filter((test) => given[test] !== undefined).length === 1, {
+    error: `must have exactly one of ${TESTS.join(", ")}`,
+  });
+
+/** Checked one by one: see `rules.ts`. */
+export const ruleEntry: z.ZodType<RuleEntry> = z
+  .strictObject({
+    effect: z
+      .enum(POLICY_EFFECTS)
+      .describe('"allow" it, "deny" it, or "ask" the person every time. In a project\'s file not "allow".'),
+    server: text.optional().describe("A glob on the server's name; any server unless given."),
+    tool: text.optional().describe("A glob on the server's own name of the tool; any tool unless given."),
+    origin: z
+      .array(z.enum(TOOL_ORIGINS))
+      .optional()
+      .describe('Whose servers it is about. Unless given: any, but "allow" is not for servers of projects.'),
+    annotations: z
+      .strictObject({
+        readOnly: z.boolean().optional().describe("It changes nothing."),
+        destructive: z.boolean().optional().describe("It may destroy something."),
+        idempotent: z.boolean().optional().describe("Calling it twice is as calling it once."),
+        openWorld: z.boolean().optional().describe("It reaches beyond this machine."),
+      })
+      .optional()
+      .describe("What the server says about the tool; counts for servers with trustAnnotations only."),
+    arguments: z.array(condition).optional().describe("What the arguments must be, all of it."),
+    reason: text.optional().describe("For the person and the model. Not read from a project's file."),
+  })
+  .meta({ title: "A rule about tool calls" });
 
 const values = {
   model: text.optional().describe("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
+  thinking: z
+    .enum(THINKING_LEVELS)
+    .optional()
+    .describe("How much the model thinks before it answers; unless given, as its provider decides."),
+  models: z
+    .record(z.string(), modelEntry)
+    .optional()
+    .describe("What single models can do and cost, by provider/name; stronger than what Tenon knows of them."),
+  systemPrompt: z
+    .strictObject({
+      append: text.optional().describe("Said to the model after Tenon's own words."),
+      override: text.optional().describe("Said in place of Tenon's introduction; the rules for tools stay."),
+    })
+    .optional()
+    .describe(`What the model is told besides. ${USER_ONLY}`),
   permissions: z
     .strictObject({
       mode: z.enum(PERMISSION_MODES).optional().describe("The mode sessions start in."),
       allowBypass: z.boolean().optional().describe("Whether a session may be switched to ask for nothing at all."),
+      rules: z
+        .array(ruleEntry)
+        .optional()
+        .describe("Which calls are allowed, asked about or denied: the first that is about a call decides."),
     })
     .optional()
-    .describe(`What may happen without asking. ${USER_ONLY}`),
+    .describe(`What may happen without asking. ${USER_ONLY} A project's file may have rules that ask or deny.`),
   trust: z
     .strictObject({
       projects: z
@@ -141,6 +268,19 @@ const values = {
     })
     .optional()
     .describe(`The least sandbox for all servers of a layer. ${USER_ONLY}`),
+  tools: z
+    .strictObject({
+      maxAlwaysServers: count.optional().describe("Servers whose tools are offered to the model from the start: 10."),
+      maxAlwaysTools: count.optional().describe("Tools offered to the model; the others are behind search: 100."),
+      warnProcesses: count.optional().describe("Servers that run as processes, above which the person is told: 5."),
+      headStart: count.optional().describe("Tools the first prompt chooses from those behind search: 10."),
+      memory: z
+        .boolean()
+        .optional()
+        .describe("Whether it is remembered, on this machine only, which prompts led to which tools: true."),
+    })
+    .optional()
+    .describe("How many tools are put in front of the model."),
   import: z.array(z.enum(IMPORT_NAMES)).optional().describe(`Other clients whose servers are used too. ${USER_ONLY}`),
 };
 

@@ -1,9 +1,10 @@
 // The settings of a server's connection: what its entry says beside how it is reached, under the user's rules for its layer.
+
+import { literalGlob } from "../base/glob.js";
 import type { UrlSource } from "../base/net-policy.js";
 import type { ServerLimits, ToolOverrides } from "../mcp/index.js";
-import type { ToolOrigin } from "../tools/index.js";
-import { type IncludeMode, SANDBOX_MODES, type SandboxMode, type ServerExtras } from "./entry.js";
-import { literalGlob } from "./glob.js";
+import type { SourceSettings, ToolOrigin, ToolShape } from "../tools/index.js";
+import { type IncludeMode, SANDBOX_MODES, type SandboxMode, type ServerExtras, type ToolEntry } from "./entry.js";
 import type { LayerKind } from "./place.js";
 import { emptyRecord } from "./text-tree.js";
 
@@ -22,11 +23,17 @@ export interface ServerSettings {
   /** Undefined: whatever the origin's default is. */
   readonly include?: IncludeMode;
   readonly includeByTool: Readonly<Record<string, IncludeMode>>;
-  /** Globs on tool names; see `isToolAllowed`. */
+  /** Put before tool names. */
+  readonly prefix?: string;
+  /** What is changed about single tools. */
+  readonly shapes: Readonly<Record<string, ToolShape>>;
+  /** Globs on tool names. */
   readonly allow?: readonly string[];
   readonly deny: readonly string[];
   readonly isRequired: boolean;
   readonly isLazy: boolean;
+  /** The user's word that what the server says about its tools is true. */
+  readonly trustsAnnotations: boolean;
   readonly sandbox: SandboxMode;
   readonly account?: string;
   /** Values that came from the environment, files, commands or the keyring: never to be shown or written. */
@@ -53,6 +60,7 @@ export function settingsOf(
   const origin = layer === "project" || layer === "client" ? layer : "user";
   const tools: Record<string, ToolOverrides> = emptyRecord();
   const includeByTool: Record<string, IncludeMode> = emptyRecord();
+  const shapes: Record<string, ToolShape> = emptyRecord();
   const disabled: string[] = [];
   for (const [name, tool] of Object.entries(entry.tools ?? {})) {
     const { timeoutMs, idempotent, include, enabled } = tool;
@@ -64,6 +72,8 @@ export function settingsOf(
     }
     if (include !== undefined) includeByTool[name] = include;
     if (enabled === false) disabled.push(literalGlob(name));
+    const shape = shapeOf(tool);
+    if (Object.keys(shape).length > 0) shapes[name] = shape;
   }
   return {
     origin,
@@ -72,14 +82,40 @@ export function settingsOf(
     allowHosts: rules.allowHosts,
     urlSource: origin === "project" ? "project" : "typed",
     includeByTool,
+    shapes,
     deny: [...(entry.deny ?? []), ...disabled],
     isRequired: entry.required === true,
     isLazy: entry.lazy === true,
+    trustsAnnotations: origin === "user" && entry.trustAnnotations === true,
     sandbox: stricter(entry.sandbox, rules.sandbox[origin]),
     secrets: [...new Set(secrets)],
     ...(entry.include === undefined ? {} : { include: entry.include }),
+    ...(entry.prefix === undefined ? {} : { prefix: entry.prefix }),
     ...(entry.allow === undefined ? {} : { allow: entry.allow }),
     ...(entry.account === undefined ? {} : { account: entry.account }),
+  };
+}
+
+/** What the session's catalog needs to know of a server. */
+export function sourceSettings(settings: ServerSettings): SourceSettings {
+  const { include, includeByTool, allow, deny, prefix, shapes } = settings;
+  return {
+    includeByTool,
+    deny,
+    tools: shapes,
+    ...(include === undefined ? {} : { include }),
+    ...(allow === undefined ? {} : { allow }),
+    ...(prefix === undefined ? {} : { prefix }),
+  };
+}
+
+function shapeOf({ name, description, arguments: pinned, defaults, providerOptions }: ToolEntry): ToolShape {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(pinned === undefined ? {} : { arguments: pinned }),
+    ...(defaults === undefined ? {} : { defaults }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
   };
 }
 

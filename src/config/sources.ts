@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { messageOf } from "../base/errors.js";
 import type { World } from "../base/world.js";
 import type { ServerSpec } from "../mcp/index.js";
+import type { PolicyRule } from "../tools/index.js";
 import { environmentLayer } from "./environment.js";
 import { emptyLayer, type Layer } from "./layer.js";
 import { mergeLayers, valueOf } from "./merge.js";
@@ -20,6 +21,8 @@ export interface ConfigRequest {
     readonly model?: string;
     /** The file named by `--mcp-config`, relative to `cwd`. */
     readonly mcpConfig?: string;
+    /** Tried before all others. */
+    readonly rules?: readonly PolicyRule[];
   };
   /** What the ACP client or the embedder hands over. */
   readonly clientServers?: readonly ServerSpec[];

@@ -30,7 +30,7 @@ export async function toSpec(
   const failed = filler.missing.find(({ kind }) => kind === "missing") ?? filler.missing[0];
   if (failed) return failed;
   const settings = settingsOf(entry, server.place.layer, rules, filler.secrets);
-  const refusal = spec.kind === "stdio" ? undefined : urlRefusal(spec.url, settings);
+  const refusal = "url" in spec ? urlRefusal(spec.url, settings) : undefined;
   return refusal === undefined ? { kind: "ready", spec, settings } : { kind: "refused", reason: refusal };
 }
 

@@ -1,12 +1,74 @@
 // The door of the tools room: one catalog per session, one outcome per call.
-export { type Catalog, type CatalogEntry, snapshot } from "./catalog.js";
+export type { DenseScores, UsagePort } from "./catalog/finder.js";
+export type { CatalogView, ViewedTool } from "./catalog/inspect.js";
+export type { NoticeSink } from "./catalog/notices.js";
+export { type CatalogEntry, callArguments, type Offer, type Offer as Catalog } from "./catalog/offer.js";
+export type { CatalogLimits } from "./catalog/plan.js";
+export {
+  type CatalogOptions,
+  type SearchAnswer,
+  type SearchRequest,
+  type Selection,
+  SessionCatalog,
+  type SourcedTool,
+} from "./catalog/session-catalog.js";
+export { snapshot } from "./catalog/snapshot.js";
+export type { AbsentServer, FoundTool, Pick } from "./catalog/state.js";
+export type { WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
-export { type ModelResult, toModelResult } from "./result.js";
-export { type Approval, type CallJournal, type PreparedCall, prepareCall, type RunPorts, runCall } from "./run.js";
-export type { SourceCall, ToolSource } from "./source.js";
+export { READ_RESOURCE, ResourceSource } from "./meta/read-resource.js";
+export { resultTools } from "./meta/read-result.js";
+export { CALL_TOOL, SEARCH_TOOLS } from "./meta/search-tools.js";
+export type {
+  ApprovalAnswer,
+  ApprovalStore,
+  ApprovalSubject,
+  KeptApproval,
+  ServerIdentity,
+} from "./policy/approval.js";
+export { ApprovalFiles, type KeptDecision } from "./policy/approval-files.js";
+export { Approvals, type Standing } from "./policy/approvals.js";
+export { decide, type PolicyDecision, type PolicyQuestion } from "./policy/decide.js";
+export { hintsOf } from "./policy/hints.js";
+export { NO_PATHS, type PathTable, resolvePaths } from "./policy/paths.js";
+export type {
+  ArgumentCondition,
+  HintCondition,
+  PermissionMode,
+  PolicyEffect,
+  PolicyRule,
+} from "./policy/rule.js";
+export { hostText } from "./result/host-text.js";
+export type { ModelMedia } from "./result/media.js";
+export {
+  type ModelResult,
+  type Presented,
+  presentOutcome,
+  type ResultContext,
+  toModelResult,
+} from "./result/present.js";
+export { ResultStore, type ResultStoreOptions } from "./result/store.js";
+export type { Inserted } from "./result/substitute.js";
+export { runCalls } from "./run/batch.js";
+export { type RunOptions, runCall } from "./run/call.js";
+export type { Approval, ApprovalRequest, CallEvent, CallJournal, CallRequest, RunPorts } from "./run/ports.js";
+export { type PreparedCall, prepareCall } from "./run/prepare.js";
+export { type Embedder, ToolEmbeddings } from "./search/embeddings.js";
+export { UsageMemory, type UsageMemoryPlace } from "./search/usage-memory.js";
+export type {
+  ServerInclude,
+  ShapeSettings,
+  SourceSettings,
+  ToolPlace,
+  ToolShape,
+  ToolTransformer,
+} from "./shape/settings.js";
+export type { SourceAbout, SourceCall, SourceState, ToolSource } from "./source.js";
 export type {
   CatalogTool,
+  IncludeMode,
   ToolAnnotations,
+  ToolAnswer,
   ToolCall,
   ToolDefinition,
   ToolId,

@@ -3,30 +3,61 @@
 import { unreachable } from "../base/brand.js";
 import { mappedCell } from "../base/cell.js";
 import { text } from "../base/content.js";
-import type { CallOutcome, McpConnection } from "../mcp/index.js";
-import type { ToolSource } from "./source.js";
+import type { CallOutcome, ConnectionState, McpConnection } from "../mcp/index.js";
+import type { SourceAbout, SourceState, ToolSource } from "./source.js";
 import type { ToolOrigin, ToolOutcome } from "./tool.js";
 
-/** `isAllowed`: by the server's own name of a tool; what is not allowed is not in the catalog, and so cannot be called. */
-export function mcpSource(
-  connection: McpConnection,
-  origin: ToolOrigin,
-  isAllowed: (tool: string) => boolean = () => true,
-): ToolSource {
+export function mcpSource(connection: McpConnection, origin: ToolOrigin): ToolSource {
   return {
     name: connection.spec.name,
     origin,
-    tools: mappedCell(connection.tools, (tools) => tools.filter((tool) => isAllowed(tool.name))),
+    isProcess: connection.spec.kind === "stdio",
+    state: mappedCell(connection.state, toSourceState),
+    about: () => aboutOf(connection),
+    problems: () => connection.problems,
+    tools: connection.tools,
+    callsAtOnce: connection.callsAtOnce,
     call: async (call) => toOutcome(await connection.call(call.tool, call.arguments, call)),
   };
+}
+
+function aboutOf({ link }: McpConnection): SourceAbout {
+  const { title } = link?.server ?? {};
+  const instructions = link?.instructions;
+  return { ...(title === undefined ? {} : { title }), ...(instructions === undefined ? {} : { instructions }) };
+}
+
+function toSourceState(state: ConnectionState): SourceState {
+  switch (state.kind) {
+    case "idle":
+    case "connecting":
+      return { kind: "connecting" };
+    case "resting": // its tools are there, and the first call starts it
+    case "ready":
+      return { kind: "ready" };
+    case "waiting":
+      return { kind: "broken", reason: state.cause.message };
+    case "failed":
+      return { kind: "failed", reason: state.cause.message };
+    case "closing":
+    case "closed":
+      return { kind: "closed" };
+    default:
+      return unreachable(state);
+  }
 }
 
 function toOutcome(outcome: CallOutcome): ToolOutcome {
   switch (outcome.kind) {
     case "answered": {
-      const { content, structured } = outcome;
+      const { content, structured, warnings } = outcome;
       const kind = outcome.isError ? "failed" : "done";
-      return { kind, content, ...(structured === undefined ? {} : { structured }) };
+      return {
+        kind,
+        content,
+        ...(structured === undefined ? {} : { structured }),
+        ...(warnings === undefined ? {} : { warnings }),
+      };
     }
     case "cancelled":
       return { kind: "cancelled" };

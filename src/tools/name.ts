@@ -11,15 +11,22 @@ const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
  * replaced, separators that could be misread, a cut), never because of what else is connected.
  */
 export function mcpToolId(server: string, tool: string): ToolId {
+  const short = `mcp__${server}__${tool}`;
+  if (short.length <= MAX_LENGTH && isClean(server) && isClean(tool)) return toolId(short);
   const parts = [server, tool].map((part) => part.replaceAll(/[^A-Za-z0-9_-]/gu, "_"));
   const plain = `mcp__${parts.join("__")}`;
-  const isLossy = parts.some((part, index) => part !== [server, tool][index] || !isClear(part));
-  if (!isLossy && plain.length <= MAX_LENGTH) return toolId(plain);
   return toolId(`${plain.slice(0, MAX_LENGTH - HASH_LENGTH - 1)}_${hashOf(server, tool)}`);
 }
 
-function isClear(part: string): boolean {
-  return part !== "" && !part.includes("__") && !part.startsWith("_") && !part.endsWith("_");
+/** For tools of Tenon itself, which have their own names: no other source can reach them, all of theirs start `mcp__`. */
+export function plainToolId(name: string): ToolId {
+  if (!/^(?!mcp__)[A-Za-z0-9_-]{1,64}$/u.test(name)) throw new Error(`"${name}" is no name for a built-in tool`);
+  return toolId(name);
+}
+
+/** Nothing has to be replaced, and nothing could be misread. */
+function isClean(part: string): boolean {
+  return /^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/.test(part);
 }
 
 function hashOf(server: string, tool: string): string {

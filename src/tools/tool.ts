@@ -9,6 +9,9 @@ export type ToolId = Brand<string, "ToolId">;
 /** Which layer a tool came from; approvals and precedence depend on it. */
 export type ToolOrigin = "client" | "project" | "user" | "builtin" | "extra";
 
+/** How a tool comes before the model: always, when the person adds it, or when a search finds it. */
+export type IncludeMode = "always" | "manual" | "search";
+
 /** Hints by the server about its own tool. They count only for servers the user trusts. */
 export interface ToolAnnotations {
   readonly readOnlyHint?: boolean;
@@ -25,6 +28,8 @@ export interface ToolDefinition {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
   readonly annotations?: ToolAnnotations;
+  /** By provider (`openai`, `anthropic`, …): passed on to the model adapter as they are. */
+  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
 }
 
 /** A tool in a session's catalog. */
@@ -35,15 +40,27 @@ export interface CatalogTool {
   readonly source: string;
   /** `server / Tool title`, for people. */
   readonly label: string;
+  /** As the model is shown it: shaped by configuration and code. What the source said is `CatalogEntry.raw`. */
   readonly definition: ToolDefinition;
-  /** Covers name, title, description, schemas and annotations: approvals are bound to it. */
+  /**
+   * Of the definition the source gave: name, title, description, schemas and annotations. Approvals are bound to it.
+   * Computed when first read: of ten thousand tools a session needs a few.
+   */
   readonly definitionHash: string;
+}
+
+/** What a tool answered, well or not. */
+export interface ToolAnswer {
+  readonly content: readonly ContentBlock[];
+  readonly structured?: JsonValue;
+  /** What the person should know of it that is no part of the answer: a result that does not fit its schema, for one. */
+  readonly warnings?: readonly string[];
 }
 
 /** Exactly one of these ends every call. `unknown`: the call was sent and nobody can say whether it took effect. */
 export type ToolOutcome =
-  | { readonly kind: "done"; readonly content: readonly ContentBlock[]; readonly structured?: JsonValue }
-  | { readonly kind: "failed"; readonly content: readonly ContentBlock[]; readonly structured?: JsonValue }
+  | ({ readonly kind: "done" } & ToolAnswer)
+  | ({ readonly kind: "failed" } & ToolAnswer)
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "cancelled" }
   | { readonly kind: "unknown"; readonly reason: string };
@@ -52,6 +69,8 @@ export interface ToolProgress {
   readonly progress: number;
   readonly total?: number;
   readonly message?: string;
+  /** What its source logged during the call: the last lines, words of a server. */
+  readonly log?: readonly string[];
 }
 
 /** What a model asked for, as the run sees it. */

@@ -17,6 +17,7 @@ import type { RpcOutcome } from "../rpc/rpc.js";
 import type { SendHint } from "../rpc/wire.js";
 import { inSeconds, outcomeError } from "./outcome-error.js";
 import { checkOutput } from "./output-check.js";
+import { PAGES_REQUIRED, pagesFirst } from "./pages-first.js";
 
 export interface CallProgress {
   readonly progress: number;
@@ -72,8 +73,11 @@ export async function callTool(link: Link, request: CallRequest): Promise<CallOu
   if (outcome.kind === "result") return answerOf(outcome.result, request);
   const where = `${request.server} / ${request.tool}`;
   switch (outcome.kind) {
-    case "error":
-      return { kind: "failed", error: outcomeError(outcome, where) };
+    case "error": {
+      const { error } = outcome;
+      if (error.code !== PAGES_REQUIRED) return { kind: "failed", error: outcomeError(outcome, where) };
+      return { kind: "failed", error: await pagesFirst(link, { error, where, signal: request.signal }) };
+    }
     case "cancelled":
       return { kind: "cancelled" };
     case "timed_out": {

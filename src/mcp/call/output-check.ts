@@ -5,23 +5,14 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
 import { measure } from "../lists/measure.js";
 import { Pace } from "../lists/pace.js";
-import { OutOfFuel, type Patterns, SchemaCheck } from "./schema-check.js";
-import { SchemaRefs } from "./schema-refs.js";
-import type { Misfit } from "./schema-verdict.js";
+import { OutOfFuel, SchemaCheck } from "./schema-check.js";
+import { describeMisfit, type PreparedSchema, prepareSchema } from "./schema-preparation.js";
 
 export type OutputVerdict =
   | { readonly kind: "fits" }
   | { readonly kind: "mismatch"; readonly warning: string }
   /** Too large, too deep, too much work, or beyond what is checked here. */
   | { readonly kind: "unchecked"; readonly reason: string };
-
-interface Prepared {
-  readonly refs: SchemaRefs;
-  readonly patterns: Patterns;
-}
-
-/** Made when a tool first answers, never at its listing; gone with the schema. */
-const preparations = new WeakMap<JsonObject, Prepared | string>();
 
 /**
  * A walk over both, in lumps of bounded work (measuring, preparing, checking), each of which waits for its turn: the event
@@ -32,37 +23,26 @@ export async function checkOutput(schema: JsonObject, value: JsonValue, world: W
   const pace = Pace.of(world);
   const { over } = await pace.run(() => measure(value, LIMITS.outputValue));
   if (over !== undefined) return { kind: "unchecked", reason: `the output is ${over}` };
-  const prepared = await pace.run(() => prepare(schema));
+  const prepared = await pace.run(() => prepareSchema(schema));
   if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
   return await pace.run(() => verdictOn(schema, value, prepared, world));
 }
 
-function verdictOn(schema: JsonObject, value: JsonValue, { refs, patterns }: Prepared, world: World): OutputVerdict {
+function verdictOn(
+  schema: JsonObject,
+  value: JsonValue,
+  { refs, patterns }: PreparedSchema,
+  world: World,
+): OutputVerdict {
   const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
   const isLate = () => world.monotonicMs() > endMs;
   try {
     const verdict = new SchemaCheck(refs, patterns, LIMITS.outputFuel, isLate).check(schema, value);
     if (verdict === undefined) return { kind: "fits" };
     if (verdict === "unsure") return { kind: "unchecked", reason: "its schema has parts that are not checked" };
-    return { kind: "mismatch", warning: `the structured output does not fit its schema: ${described(verdict)}` };
+    return { kind: "mismatch", warning: `the structured output does not fit its schema: ${describeMisfit(verdict)}` };
   } catch (thrown) {
     if (thrown instanceof OutOfFuel) return { kind: "unchecked", reason: "checking it takes too long" };
     return { kind: "unchecked", reason: `checking it failed: ${messageOf(thrown)}` }; // no result is lost over a check
   }
-}
-
-function prepare(schema: JsonObject): Prepared | string {
-  const known = preparations.get(schema);
-  if (known !== undefined) return known;
-  const { over } = measure(schema, LIMITS.outputSchema);
-  const prepared = over === undefined ? { refs: new SchemaRefs(schema), patterns: new Map() } : `its schema is ${over}`;
-  preparations.set(schema, prepared);
-  return prepared;
-}
-
-function described({ at, what }: Misfit): string {
-  const keys: string[] = [];
-  for (let place = at; place; place = place.parent) keys.push(String(place.key).slice(0, 80));
-  const path = keys.reverse().join("/");
-  return `${path === "" ? "the whole" : `/${path}`} ${what}`;
 }

@@ -12,6 +12,8 @@ import {
   every,
   isMisfit,
   isOfType,
+  isSameMisfit,
+  lacking,
   type Misfit,
   numberVerdict,
   type Place,
@@ -70,6 +72,35 @@ export class SchemaCheck {
     const verdict = isMisfit(referred) || isRefOnly ? referred : (this.#keywords(schema, value, at) ?? referred);
     this.#depth -= 1;
     return verdict;
+  }
+
+  /** The first misfit, and of an object each wrong property by itself, as far as the work allowed goes; none when it fits. */
+  misfits(schema: JsonObject, value: JsonValue, max: number): readonly Misfit[] | "unsure" {
+    const first = this.check(schema, value);
+    if (!isMisfit(first)) return first ?? [];
+    const found = [first];
+    const add = (verdict: Verdict) => {
+      if (isMisfit(verdict) && !found.some((other) => isSameMisfit(other, verdict))) found.push(verdict);
+    };
+    try {
+      for (const verdict of this.#eachProperty(schema, value)) {
+        if (found.length >= max) break;
+        add(verdict);
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof OutOfFuel)) throw thrown; // the first one stands
+    }
+    return found;
+  }
+
+  *#eachProperty(schema: JsonObject, value: JsonValue): Iterable<Verdict> {
+    if (!isJsonObject(value)) return;
+    const { required } = schema;
+    for (const name of Array.isArray(required) ? required : []) {
+      this.#spend(1);
+      if (typeof name === "string" && !Object.hasOwn(value, name)) yield lacking(name, undefined);
+    }
+    for (const name of Object.keys(value)) yield this.#property(schema, name, value[name] ?? null, undefined);
   }
 
   #keywords(schema: JsonObject, value: JsonValue, at: At): Verdict {
@@ -239,7 +270,7 @@ export class SchemaCheck {
     if (Array.isArray(required)) {
       this.#spend(required.length);
       const missing = required.filter((name) => typeof name === "string").find((name) => !Object.hasOwn(value, name));
-      if (missing !== undefined) return { at, what: `lacks the required property ${quoted(missing)}` };
+      if (missing !== undefined) return lacking(missing, at);
     }
     if (typeof minProperties === "number" && names.length < minProperties)
       return { at, what: "has too few properties" };

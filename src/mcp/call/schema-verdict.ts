@@ -31,6 +31,17 @@ export function isMisfit(verdict: Verdict): verdict is Misfit {
   return typeof verdict === "object";
 }
 
+export function isSameMisfit(one: Misfit, other: Misfit): boolean {
+  if (one.what !== other.what) return false;
+  let [a, b] = [one.at, other.at];
+  for (; a && b && a.key === b.key; a = a.parent) b = b.parent;
+  return a === undefined && b === undefined;
+}
+
+export function lacking(name: string, at: At): Misfit {
+  return { at, what: `lacks the required property ${quoted(name)}` };
+}
+
 export function numberVerdict(schema: JsonObject, value: number, at: At): Verdict {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const isBelow = typeof minimum === "number" && (exclusiveMinimum === true ? value <= minimum : value < minimum);

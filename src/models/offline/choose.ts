@@ -13,6 +13,8 @@ export interface Candidate {
   readonly isNamed: boolean;
   /** Whether any word of the request is about what the tool does; values alone are not enough to call it. */
   readonly isMeant: boolean;
+  /** Whether its whole name was said, or it understands every word of the request: nothing better need be looked for. */
+  readonly isClear: boolean;
 }
 
 const WEIGHTS = {
@@ -100,6 +102,7 @@ export function rank(request: string, tools: readonly ModelTool[]): Candidate[] 
         score: fit + (isNamed ? WEIGHTS.named : 0),
         isNamed,
         isMeant: isMeant(profile, query),
+        isClear: isNamed || isClear(profile, query),
       };
     })
     .toSorted((one, other) => other.score - one.score);
@@ -151,6 +154,14 @@ function isMeant(profile: Profile, query: Query): boolean {
   const weights = query.stems.map((word) => wordWeight(profile, word));
   const isStrong = query.stems.some((word, index) => (weights[index] ?? 0) > 0 && !isOnlyTold(profile, word));
   return isStrong || weights.filter((weight) => weight > 0).length > 1;
+}
+
+function isClear(profile: Profile, query: Query): boolean {
+  const said = [...query.stems, ...query.implied];
+  const name = profile.name.filter((own) => !COMMON_VERBS.has(own));
+  if (name.length > 0 && name.every((own) => said.some((word) => likeness(word, own) > 0))) return true;
+  const meant = query.stems.filter((word) => !isInvocation(word));
+  return meant.length > 0 && meant.every((word) => wordWeight(profile, word) > 0);
 }
 
 function isOnlyTold(profile: Profile, word: string): boolean {

@@ -23,17 +23,28 @@ export function isAboutTools(request: string): boolean {
 }
 
 /** The tools there are, those that come closest first. */
-export function describeTools(ranked: readonly ModelTool[], isAsked: boolean): string {
+export function describeTools(
+  ranked: readonly ModelTool[],
+  { isAsked, canSearch }: { readonly isAsked: boolean; readonly canSearch: boolean },
+): string {
   if (ranked.length === 0) {
     return "There are no tools in this session, so there is nothing I can do. Connect an MCP server and ask again.";
   }
   const count = ranked.length === 1 ? "There is 1 tool" : `There are ${ranked.length} tools`;
   const start = isAsked ? `${count}:` : `None of the tools fits that. ${count}:`;
-  const lines = ranked.slice(0, LISTED_TOOLS).map((tool) => `- ${tool.name}: ${oneLine(tool)}`);
+  const ordered = ranked.toSorted((one, other) => Number(isHostTool(one.name)) - Number(isHostTool(other.name)));
+  const lines = ordered.slice(0, LISTED_TOOLS).map((tool) => `- ${tool.name}: ${oneLine(tool)}`);
   const more = ranked.length - LISTED_TOOLS;
-  const [first] = ranked;
+  if (more > 0) lines.push(`- and ${more} more`);
+  const [first] = ordered;
+  if (canSearch) lines.push("- and others that are not listed: they are searched when none of these fits");
   const end = first === undefined ? [] : [`Name one with its arguments to call it, for example: ${exampleFor(first)}`];
-  return [start, ...lines, ...(more > 0 ? [`- and ${more} more`] : []), "", ...end].join("\n");
+  return [start, ...lines, "", ...end].join("\n");
+}
+
+/** About results and resources of the others: nobody asks for them first. */
+function isHostTool(name: string): boolean {
+  return name.startsWith("tenon_");
 }
 
 export function describeMissing(candidate: Candidate, filled: FilledArguments): string {

@@ -239,3 +239,64 @@ describe("whatever it is given", () => {
     }
   });
 });
+
+describe("tools behind search", () => {
+  const search: ModelTool = { name: "tenon_search_tools", description: "Finds more tools", inputSchema: {} };
+  const callTool: ModelTool = { name: "tenon_call_tool", description: "Calls a tool", inputSchema: {} };
+  const offered = [search, callTool, echo, add];
+  const found = [
+    "2 tools found, the best first.",
+    'name: mcp__zoo__feed_zebra\ntitle: zoo / Feed\ndescription: Feeds a zebra.\narguments: {"type":"object","properties":{"food":{"type":"string"}},"required":["food"]}',
+    "name: mcp__demo__echo (listed already: call it directly)\ntitle: demo / echo\narguments: {}",
+  ].join("\n\n");
+  const prompt = user("feed the zebra with food=hay");
+
+  test("are searched for in the person's words when no offered one fits, and called through the wrapper", async () => {
+    const first = callOf(await ask([prompt], offered));
+    expect(first).toMatchObject({
+      name: "tenon_search_tools",
+      argumentsJson: JSON.stringify({ query: "feed the zebra with food=hay" }),
+    });
+    const events = await ask([prompt, ...called(first, found)], offered);
+    expect(textOf(events)).toBe("I searched for other tools and found feed_zebra, echo.\n\n");
+    const second = callOf(events);
+    expect(second.name).toBe("tenon_call_tool");
+    expect(JSON.parse(second.argumentsJson)).toEqual({ name: "mcp__zoo__feed_zebra", arguments: { food: "hay" } });
+    const last = await ask([prompt, ...called(first, found), ...called(second, "fed")], offered);
+    expect(textOf(last)).toBe("feed_zebra answered: fed");
+    expect(last.at(-1)).toMatchObject({ kind: "finish", reason: "stop" });
+  });
+
+  test("stay known for later prompts", async () => {
+    const first = callOf(await ask([prompt], offered));
+    const events = await ask([prompt, ...called(first, found), user("feed zebra food=grass")], offered);
+    expect(callOf(events)).toMatchObject({ name: "tenon_call_tool" });
+  });
+
+  test("are not searched for when an offered one fits, when nobody can search, or again when nothing was found", async () => {
+    expect(callOf(await ask([user("please echo hi")], offered)).name).toBe("mcp__demo__echo");
+    expect(textOf(await ask([prompt]))).toContain("None of the tools fits that.");
+    const first = callOf(await ask([prompt], offered));
+    const events = await ask([prompt, ...called(first, "No tool was found.")], offered);
+    expect(textOf(events)).toContain("found none that fits.");
+    expect(textOf(events)).toContain("None of the tools fits that. There are 2 tools:");
+    expect(events.at(-1)).toMatchObject({ kind: "finish", reason: "stop" });
+  });
+
+  test("join the steps of a request: what is missing for one of them is looked for first", async () => {
+    const steps = user("add 2 and 3, then feed the zebra with food=hay");
+    const first = callOf(await ask([steps], offered));
+    expect(JSON.parse(first.argumentsJson)).toEqual({ query: "feed the zebra with food=hay" });
+    const second = callOf(await ask([steps, ...called(first, found)], offered));
+    expect(second).toMatchObject({ name: "mcp__demo__add", argumentsJson: '{"a":2,"b":3}' });
+    const third = callOf(await ask([steps, ...called(first, found), ...called(second, "5")], offered));
+    expect(third.name).toBe("tenon_call_tool");
+  });
+
+  test("whose search failed are told of, and the offered ones are described", async () => {
+    const first = callOf(await ask([prompt], offered));
+    const events = await ask([prompt, ...called(first, "the index is gone", true)], offered);
+    expect(textOf(events)).toContain("tenon_search_tools failed: the index is gone");
+    expect(events.at(-1)).toMatchObject({ kind: "finish", reason: "stop" });
+  });
+});

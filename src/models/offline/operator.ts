@@ -3,9 +3,13 @@ import { type ContentBlock, plainText } from "../../base/content.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelToolCall, ModelUsage } from "../model.js";
 import { INTRODUCTION } from "./explain.js";
 import { plan } from "./plan.js";
-import { report } from "./report.js";
+import { report, reportSearch } from "./report.js";
+import { callOf, foundIn, isSearch, searchCall, toolbox, underOwnName } from "./search.js";
 
-export const offlineModel: Model = { id: "offline/operator", stream };
+/** It has no window: it looks at the last prompt and what came after it. */
+const ABILITIES = { contextTokens: 1_000_000_000, images: false, audio: false, pdf: false, thinking: [] } as const;
+
+export const offlineModel: Model = { id: "offline/operator", abilities: ABILITIES, stream };
 
 interface Answer {
   readonly text: string;
@@ -30,28 +34,36 @@ function answer(request: ModelRequest): Answer {
   const introduction = messages.some((message) => message.role === "assistant") ? [] : [INTRODUCTION];
   const lastUser = messages.findLastIndex((message) => message.role === "user");
   const prompt = messages[lastUser];
-  const since = messages.slice(lastUser + 1);
-  const results = since.flatMap((message) => (message.role === "tool" ? message.results : []));
-  const latest = messages.at(-1);
-  const reports = latest?.role === "tool" ? latest.results.map((result) => report(result)) : [];
-  const said = [...introduction, ...reports];
-  const steps = prompt?.role === "user" ? plan(requestText(prompt.content), tools) : [];
-  // Every step made one call, so the results tell how far the plan has come.
-  const step = steps[results.length];
-  const hasFailed = latest?.role === "tool" && latest.results.some((result) => result.isError);
+  const { own, searching } = toolbox(messages, tools, lastUser);
+  const said = [...introduction, ...reports(messages)];
+  const steps = prompt?.role === "user" ? plan(requestText(prompt.content), own, searching) : [];
+  // Searches come before the plan stands. From then on every step made one call, so the results tell how far it has come.
+  const results = messages.slice(lastUser + 1).flatMap((message) => (message.role === "tool" ? message.results : []));
+  const done = results.filter((result) => !isSearch(result));
+  const step = steps[done.length];
   if (step === undefined) {
     if (said.length === 0) said.push("There is nothing more to do.");
     return { text: said.join("\n\n") };
   }
-  if (hasFailed) {
-    const left = steps.length - results.length;
+  const latest = messages.at(-1);
+  if (latest?.role === "tool" && latest.results.some((result) => result.isError && !isSearch(result))) {
+    const left = steps.length - done.length;
     return { text: [...said, `I stopped there; ${left} of ${steps.length} steps were not run.`].join("\n\n") };
   }
   if (step.kind === "explain") return { text: [...said, step.text].join("\n\n") };
   const callId = `offline-${callsSoFar(messages) + 1}`;
-  const call = { callId, name: step.tool.name, argumentsJson: JSON.stringify(step.arguments) };
+  const call =
+    step.kind === "search" ? searchCall(step.query, callId) : callOf(step.tool, step.arguments, callId, searching);
   // What comes after the call is shown below this text, not behind it.
   return { text: said.map((part) => `${part}\n\n`).join(""), call };
+}
+
+function reports(messages: readonly ModelMessage[]): string[] {
+  const latest = messages.at(-1);
+  if (latest?.role !== "tool") return [];
+  return latest.results.map((result) =>
+    isSearch(result) && !result.isError ? reportSearch(foundIn(result)) : report(underOwnName(result, messages)),
+  );
 }
 
 function callsSoFar(messages: readonly ModelMessage[]): number {

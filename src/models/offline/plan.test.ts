@@ -128,11 +128,12 @@ const all = [...everything, ...filesystem, ...memory, ...git, ...others];
 
 /** What a request becomes: `tool {arguments}` for each step, or the first line of the explanation. */
 function planned(request: string, tools: readonly ModelTool[] = all): string[] {
-  return plan(request, tools).map((step) =>
-    step.kind === "call"
+  return plan(request, tools).map((step) => {
+    if (step.kind === "search") return `search ${step.query}`;
+    return step.kind === "call"
       ? `${step.tool.name.split("__").at(-1)} ${JSON.stringify(step.arguments)}`
-      : (step.text.split("\n")[0] ?? ""),
-  );
+      : (step.text.split("\n")[0] ?? "");
+  });
 }
 
 describe("a request becomes a call", () => {

@@ -4,10 +4,13 @@ import type { ModelTool } from "../model.js";
 import { type FilledArguments, fillArguments } from "./arguments.js";
 import { type Candidate, rank } from "./choose.js";
 import { describeMissing, describeTools, isAboutTools } from "./explain.js";
+import { NO_SEARCH, queryOf, type Searching } from "./search.js";
 import { blank, scan } from "./spans.js";
 
 export type Step =
   | { readonly kind: "call"; readonly tool: ModelTool; readonly arguments: JsonObject }
+  /** No offered tool fits well: others have to be looked for before anything is planned. */
+  | { readonly kind: "search"; readonly query: string }
   | { readonly kind: "explain"; readonly text: string };
 
 /** Below these nothing fits. A tool whose arguments are all in the request needs less to be believed. */
@@ -24,32 +27,58 @@ const CLOSE = 0.5;
 const TRIED = 5;
 
 /** "Add 2 and 3, then echo hi" is two steps when each part is a call by itself, and one request otherwise. */
-export function plan(request: string, tools: readonly ModelTool[]): Step[] {
+export function plan(request: string, tools: readonly ModelTool[], searching: Searching = NO_SEARCH): Step[] {
   if (request.length > REQUEST_MAX_CHARS) {
     const text = `That is ${request.length} characters long; the offline model reads at most ${REQUEST_MAX_CHARS}.`;
     return [{ kind: "explain", text }];
   }
+  const all = [...tools, ...searching.found];
   const parts = clauses(request);
-  if (parts.length > 1 && parts.length <= MAX_STEPS) {
-    const steps = parts.map((part) => planOne(part, tools));
-    if (steps.every((step) => step.kind === "call")) return steps;
-  }
-  return [planOne(request, tools)];
+  const isList = parts.length > 1 && parts.length <= MAX_STEPS;
+  const steps = isList ? parts.map((part) => planOne(part, all, searching)) : [];
+  const isRun = isList && steps.every(({ step }) => step.kind === "call");
+  const planned = isRun ? steps : [planOne(request, all, searching)];
+  const isText = request.includes("\n"); // lines are steps only where each of them is one
+  const wanted = searching.isOffered ? toSearch(planned, isText ? [] : steps) : [];
+  const query = wanted.find((one) => !searching.searched.has(one));
+  return query === undefined ? planned.map(({ step }) => step) : [{ kind: "search", query }];
 }
 
-function planOne(request: string, tools: readonly ModelTool[]): Step {
+/** What to look for: the request, or those of its parts that need it where others do not. */
+function toSearch(planned: readonly Planned[], steps: readonly Planned[]): string[] {
+  const unsure = (steps.some(({ isSure }) => isSure) ? steps : planned).filter(({ isSure }) => !isSure);
+  return unsure.map(({ request }) => queryOf(request));
+}
+
+interface Planned {
+  readonly request: string;
+  readonly step: Step;
+  /** A tool fits well, or the request wants none. */
+  readonly isSure: boolean;
+}
+
+function planOne(request: string, tools: readonly ModelTool[], { isOffered: canSearch }: Searching): Planned {
   const ranked = rank(request, tools);
   const best = choose(request, ranked);
   if (isAboutTools(request) && best?.candidate.isNamed !== true) {
-    return { kind: "explain", text: describeTools(tools, true) };
+    return {
+      request,
+      step: { kind: "explain", text: describeTools(tools, { isAsked: true, canSearch }) },
+      isSure: true,
+    };
   }
   if (best === undefined) {
     const close = ranked.filter(({ score }) => score >= CLOSE).map(({ tool }) => tool);
-    return { kind: "explain", text: describeTools([...new Set([...close, ...tools])], false) };
+    const text = describeTools([...new Set([...close, ...tools])], { isAsked: false, canSearch });
+    return { request, step: { kind: "explain", text }, isSure: false };
   }
   const { candidate, filled } = best;
-  if (filled.missing.length > 0) return { kind: "explain", text: describeMissing(candidate, filled) };
-  return { kind: "call", tool: candidate.tool, arguments: filled.arguments };
+  const { isClear, isNamed } = candidate;
+  if (filled.missing.length > 0) {
+    // What it needs was not said: unless it was named, another tool may be meant.
+    return { request, step: { kind: "explain", text: describeMissing(candidate, filled) }, isSure: isNamed };
+  }
+  return { request, step: { kind: "call", tool: candidate.tool, arguments: filled.arguments }, isSure: isClear };
 }
 
 interface Choice {

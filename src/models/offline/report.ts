@@ -1,6 +1,6 @@
 // Tool results in plain sentences.
 import { base64Bytes, type ContentBlock } from "../../base/content.js";
-import type { ModelToolResult } from "../model.js";
+import type { ModelTool, ModelToolResult } from "../model.js";
 import { bareName } from "./names.js";
 
 /** What is repeated of a long text: the person sees the whole of it with the call itself. */
@@ -18,6 +18,11 @@ export function report(result: ModelToolResult): string {
     said.push(result.isError ? `${name} failed and did not say why.` : `${name} finished and returned nothing.`);
   }
   return [...said, ...others.map((other) => other.replace("It", said.length === 0 ? name : "It"))].join("\n");
+}
+
+export function reportSearch(found: readonly ModelTool[]): string {
+  if (found.length === 0) return "I searched for other tools and found none that fits.";
+  return `I searched for other tools and found ${found.map(({ name }) => bareName(name)).join(", ")}.`;
 }
 
 /** On the same line when it is one, otherwise below. */

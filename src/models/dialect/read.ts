@@ -1,0 +1,218 @@
+// A raw JSON Schema as a shape: references followed, combinators resolved, what no shape can hold put into words.
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import { orNull, withCondition, withForms } from "./alternatives.js";
+import { readBounds, readKinds, readOptions, readWords } from "./facts.js";
+import type { Fuel } from "./fuel.js";
+import { bothHold } from "./merge.js";
+import { type Refs, refsOf } from "./refs.js";
+import { ANY, anyThat, type Draft, draft, isOpen, ofKind, type Shape, saying, withoutWords } from "./shape.js";
+import { clip, namesWords, patternSentence, shapeWords } from "./words.js";
+
+export function readSchema(root: JsonObject, fuel: Fuel): Shape {
+  return new Reader(root, fuel).read(root, 0);
+}
+
+class Reader {
+  readonly #refs: Refs;
+  readonly #fuel: Fuel;
+  /** The schemas being read, outermost first: a reference to one of them would never end. */
+  readonly #open = new Set<JsonValue>();
+  #followed = 0;
+  #inlined = 0;
+
+  constructor(root: JsonObject, fuel: Fuel) {
+    this.#refs = refsOf(root);
+    this.#fuel = fuel;
+  }
+
+  read(schema: JsonValue | undefined, depth: number): Shape {
+    this.#fuel.spend(1);
+    if (schema === undefined || schema === true) return ANY;
+    if (schema === false) return anyThat("No value is allowed here.");
+    if (!isJsonObject(schema)) return anyThat("Its form could not be read.");
+    if (depth > LIMITS.dialect.readDepth) return this.#cut(schema, "Its form is nested too deep to be told here.");
+    if (this.#followed > 0) this.#inlined += 1;
+    this.#open.add(schema);
+    const shape = this.#whole(schema, depth + 1);
+    this.#open.delete(schema);
+    return shape;
+  }
+
+  #whole(schema: JsonObject, depth: number): Shape {
+    const ref = schema["$ref"] ?? schema["$dynamicRef"] ?? schema["$recursiveRef"];
+    if (typeof ref === "string" && this.#refs.isAlone) return this.#reference(ref, schema, depth);
+    let shape = this.#own(schema, depth);
+    if (typeof ref === "string") shape = this.#beside(shape, this.#reference(ref, schema, depth));
+    const { allOf, anyOf, oneOf, not } = schema;
+    if (Array.isArray(allOf)) {
+      for (const part of allOf) shape = bothHold(shape, this.read(part, depth), this.#fuel);
+    }
+    for (const [list, isOne] of [
+      [anyOf, false],
+      [oneOf, true],
+    ] as const) {
+      if (!Array.isArray(list)) continue;
+      const forms = list.filter((form) => form !== false).map((form) => this.read(form, depth));
+      shape = withForms(shape, forms, isOne, this.#fuel);
+    }
+    if (schema["if"] !== undefined) shape = this.#condition(shape, schema, depth);
+    // What OpenAPI 3.0 wrote for a `null` among the types.
+    if (schema["nullable"] === true) shape = orNull(shape);
+    return not === undefined ? shape : saying(shape, `Must not be ${shapeWords(this.read(not, depth))}.`);
+  }
+
+  /** What is written beside a reference speaks for this place, so its words go before those of the target. */
+  #beside(own: Shape, target: Shape): Shape {
+    if (own.description === undefined) return bothHold(own, target, this.#fuel);
+    const { description: _description, title: _title, ...rest } = target;
+    return bothHold(own, rest, this.#fuel);
+  }
+
+  #reference(ref: string, schema: JsonObject, depth: number): Shape {
+    const target = this.#refs.resolve(ref);
+    const name = JSON.stringify(clip(ref.split("/").at(-1) ?? ref, 80));
+    if (target === undefined) return anyThat(`Its form is described elsewhere, as ${name}.`);
+    if (target === schema || this.#open.has(target))
+      return this.#cut(target, `Again of the form ${name}, one level further in.`);
+    if (this.#inlined > LIMITS.dialect.maxInlined) return this.#cut(target, `Of the form ${name}.`);
+    this.#followed += 1;
+    const shape = this.read(target, depth);
+    this.#followed -= 1;
+    return shape;
+  }
+
+  /** A schema that is not gone into: its kind, and what it needs, in words. */
+  #cut(schema: JsonValue, why: string): Shape {
+    if (!isJsonObject(schema)) return anyThat(why);
+    const shape = draft();
+    readKinds(shape, schema, []);
+    const [kind] = shape.kinds ?? [];
+    const { required } = schema;
+    const names = Array.isArray(required) ? required.slice(0, 100).filter((name) => typeof name === "string") : [];
+    const says = names.length === 0 ? [why] : [why, `Needs ${namesWords(names)}.`];
+    return kind === undefined ? anyThat(...says) : ofKind(kind, ...says);
+  }
+
+  #condition(shape: Shape, schema: JsonObject, depth: number): Shape {
+    const { if: condition, then, else: otherwise } = schema;
+    const branches = {
+      ...(then === undefined ? {} : { met: this.read(then, depth) }),
+      ...(otherwise === undefined ? {} : { unmet: this.read(otherwise, depth) }),
+    };
+    return withCondition(shape, this.read(condition, depth), branches, this.#fuel);
+  }
+
+  /** The schema without references and combinators. */
+  #own(schema: JsonObject, depth: number): Shape {
+    const shape = draft();
+    const says: string[] = [];
+    readWords(shape, schema, says);
+    readKinds(shape, schema, says);
+    readOptions(shape, schema, says, this.#fuel);
+    readBounds(shape, schema);
+    this.#list(shape, schema, says, depth);
+    this.#object(shape, schema, says, depth);
+    shape.says = says;
+    return shape;
+  }
+
+  #list(shape: Draft, schema: JsonObject, says: string[], depth: number): void {
+    const { items, prefixItems, additionalItems, contains } = schema;
+    const tuple = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : undefined;
+    const rest = Array.isArray(items) ? additionalItems : items;
+    if (tuple !== undefined) this.#tuple(shape, tuple, rest, says, depth);
+    else if (items === false) shape.bounds = { ...shape.bounds, maxItems: 0 };
+    else if (items !== undefined) shape.items = this.read(items, depth);
+    if (contains !== undefined) {
+      const { minContains: least, maxContains: most } = schema;
+      const count = `${typeof least === "number" ? least : 1}${typeof most === "number" ? ` to ${most}` : " or more"}`;
+      says.push(`Must contain ${count} of: ${shapeWords(this.read(contains, depth))}.`);
+    }
+  }
+
+  /** No dialect has lists whose places differ: any of the forms in any place, and the order in words. */
+  #tuple(shape: Draft, tuple: readonly JsonValue[], rest: JsonValue | undefined, says: string[], depth: number): void {
+    const places = tuple.map((place) => this.read(place, depth));
+    const more = rest === undefined || rest === false ? [] : [this.read(rest, depth)];
+    const words = places.map((place, index) => `${index + 1}. ${shapeWords(place, 1)}`);
+    says.push(`In this order: ${clip(words.join("; "), 600)}.`);
+    const forms = [...places, ...more].map((place) => withoutWords(place));
+    shape.items = withForms(ANY, forms, false, this.#fuel);
+    if (rest === false && shape.bounds.maxItems === undefined) {
+      shape.bounds = { ...shape.bounds, maxItems: tuple.length };
+    }
+  }
+
+  #object(shape: Draft, schema: JsonObject, says: string[], depth: number): void {
+    const { properties, required, additionalProperties } = schema;
+    const known = new Map<string, Shape>();
+    if (isJsonObject(properties)) {
+      for (const name of Object.keys(properties)) known.set(name, this.read(properties[name], depth));
+    }
+    const others = additionalProperties === undefined ? undefined : this.#additional(additionalProperties, depth);
+    this.#patterns(shape, schema, others, says, depth);
+    if (Array.isArray(required)) {
+      this.#fuel.spend(required.length / 4);
+      shape.required = new Set(required.filter((name) => typeof name === "string"));
+      // A required property nobody described is still required.
+      const form = typeof shape.additional === "object" ? shape.additional : ANY;
+      for (const name of shape.required) if (!known.has(name)) known.set(name, form);
+    }
+    shape.properties = known;
+    this.#rules(schema, says, depth);
+  }
+
+  #additional(schema: JsonValue, depth: number): boolean | Shape {
+    if (typeof schema === "boolean") return schema;
+    const shape = this.read(schema, depth);
+    return isOpen(shape) && shape.description === undefined ? true : shape;
+  }
+
+  #patterns(
+    shape: Draft,
+    schema: JsonObject,
+    others: boolean | Shape | undefined,
+    says: string[],
+    depth: number,
+  ): void {
+    const { patternProperties, unevaluatedProperties } = schema;
+    if (others !== undefined) shape.additional = others;
+    else if (unevaluatedProperties === false) shape.additional = false;
+    if (!isJsonObject(patternProperties)) return;
+    const entries = Object.keys(patternProperties).map((pattern): [string, Shape] => [
+      pattern,
+      this.read(patternProperties[pattern], depth),
+    ]);
+    for (const [pattern, form] of entries.slice(0, 10)) {
+      says.push(`Keys matching ${clip(pattern, 200)} hold ${shapeWords(form)}.`);
+    }
+    const [only, ...more] = entries;
+    if (only === undefined) return;
+    const isLone = more.length === 0 && (others === undefined || others === false) && !isOpen(only[1]);
+    shape.additional = isLone ? only[1] : true;
+  }
+
+  /** Rules between properties, and on their names. */
+  #rules(schema: JsonObject, says: string[], depth: number): void {
+    const { propertyNames, dependentRequired, dependentSchemas, dependencies } = schema;
+    if (isJsonObject(propertyNames)) {
+      const names = this.read(propertyNames, depth);
+      if (names.options !== undefined) says.push(`Keys: ${shapeWords(names)}.`);
+      else if (names.pattern !== undefined) says.push(`Keys: ${patternSentence(names.pattern)}`);
+      else if (names.format !== undefined || Object.keys(names.bounds).length > 0) {
+        says.push(`Keys: ${shapeWords(names)}.`);
+      }
+    }
+    for (const rules of [dependentRequired, dependentSchemas, dependencies]) {
+      if (!isJsonObject(rules)) continue;
+      for (const name of Object.keys(rules).slice(0, 20)) {
+        const needs = rules[name];
+        const words = Array.isArray(needs)
+          ? `${namesWords(needs.filter((need) => typeof need === "string"))} must be given too`
+          : `it must be ${shapeWords(this.read(needs, depth))}`;
+        says.push(`If ${namesWords([name])} is given, ${words}.`);
+      }
+    }
+  }
+}

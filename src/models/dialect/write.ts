@@ -1,0 +1,329 @@
+// A shape as the JSON Schema of one dialect; whatever the dialect has no keyword for ends up in the descriptions.
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { discriminator, orNull } from "./alternatives.js";
+import type { Fuel } from "./fuel.js";
+import { Names } from "./names.js";
+import type { Rules } from "./rules.js";
+import {
+  ANY,
+  BOUND_NAMES,
+  BOUNDS,
+  type Bound,
+  isOfKinds,
+  isOnly,
+  type Kind,
+  mayBe,
+  ofKind,
+  type Shape,
+  saying,
+  wordsAlone,
+} from "./shape.js";
+import { boundSentence, namesWords, optionsWords, patternSentence, shapeWords, valueWords } from "./words.js";
+
+/** Thrown when a shape has no form under the rules: a bug of nobody, a reason for the person. */
+export class NoForm extends Error {}
+
+export interface Written {
+  readonly schema: JsonObject;
+  readonly names: Names;
+  /** Objects some of whose properties may be null in this form only, and which. */
+  readonly nullables: ReadonlyMap<JsonObject, ReadonlySet<string>>;
+  readonly notes: readonly string[];
+}
+
+export function writeSchema(shape: Shape, rules: Rules, fuel: Fuel): Written {
+  return new Writer(rules, fuel).root(shape);
+}
+
+interface Node {
+  [keyword: string]: JsonValue;
+}
+
+class Writer {
+  readonly #rules: Rules;
+  readonly #fuel: Fuel;
+  readonly #names: Names;
+  readonly #nullables = new Map<JsonObject, ReadonlySet<string>>();
+  readonly #notes = new Set<string>();
+
+  constructor(rules: Rules, fuel: Fuel) {
+    this.#rules = rules;
+    this.#fuel = fuel;
+    this.#names = new Names(rules.names);
+  }
+
+  root(shape: Shape): Written {
+    // The title of the whole is the tool's name once more; it is not worth a sentence.
+    const schema = this.#one(this.#rules.keywords.has("title") ? shape : untitled(shape), "object", 0);
+    return { schema, names: this.#names, nullables: this.#nullables, notes: [...this.#notes] };
+  }
+
+  #write(shape: Shape, depth: number): JsonObject {
+    this.#fuel.spend(1);
+    if (depth > this.#rules.maxDepth) return this.#cut(shape, depth);
+    if (shape.forms !== undefined) return this.#forms(shape, shape.forms, depth);
+    if (shape.kinds === undefined) return this.#any(shape, depth);
+    const kinds = shape.kinds.filter((kind) => kind !== "null");
+    const [kind] = kinds;
+    if (kind === undefined) return this.#one(shape, "null", depth);
+    if (kinds.length === 1 && shape.kinds.length === 1) return this.#one(shape, kind, depth);
+    if (this.#rules.kinds === "listed" && (kinds.length === 1 || this.#rules.optional === "omitted")) {
+      return this.#one(shape, shape.kinds, depth);
+    }
+    return this.#forms(wordsAlone(shape), apart(shape), depth);
+  }
+
+  /** What lies too deep: its kind alone, and the rest in words. A list says no more of its items than their kind. */
+  #cut(shape: Shape, depth: number): JsonObject {
+    if (this.#rules.objects === "closed")
+      throw new NoForm(`it is nested more than ${this.#rules.maxDepth} levels deep`);
+    const told = saying(wordsAlone(shape), `Here: ${shapeWords(shape)}.`);
+    this.#note("Parts nested too deep are told in words only.");
+    const kind = shape.kinds?.[0] ?? shape.forms?.find((form) => form.kinds !== undefined)?.kinds?.[0];
+    if (kind === undefined && this.#rules.any === "empty") return this.#words(told, {});
+    if (kind !== "array") return this.#one(told, kind ?? "object", depth);
+    const item = shape.items?.kinds?.[0];
+    return this.#one(
+      { ...told, items: ofKind(item === undefined || item === "array" ? "object" : item) },
+      "array",
+      depth,
+    );
+  }
+
+  #any(shape: Shape, depth: number): JsonObject {
+    switch (this.#rules.any) {
+      case "empty":
+        return this.#words(shape, {});
+      case "never":
+        throw new NoForm("it has a value of no particular type");
+      case "forms": {
+        const list: Shape = { ...ofKind("array"), items: { ...ofKind("string") } };
+        const kinds = [ofKind("string"), ofKind("number"), ofKind("boolean"), ofKind("object"), list];
+        return this.#forms(wordsAlone(shape), kinds, depth);
+      }
+    }
+  }
+
+  #forms(words: Shape, forms: readonly Shape[], depth: number): JsonObject {
+    const some = this.#ordered(forms.filter((form) => !isOnly(form, "null")));
+    const [first, ...others] = some;
+    if (first === undefined) return this.#one(words, "null", depth);
+    const mayBeNull = some.length < forms.length;
+    if (this.#rules.besideForms) {
+      const branches = some.map((form) => this.#write(form, depth));
+      const list = mayBeNull && !some.some((form) => mayBe(form, "null")) ? [...branches, { type: "null" }] : branches;
+      return this.#words(words, { anyOf: list });
+    }
+    // Nothing may stand beside `anyOf`, so its words go to the first form, and `null` with it.
+    const told = this.#write(underWords(words, first), depth);
+    const lead: JsonObject = mayBeNull && !isNullable(told) ? { anyOf: [told, { type: "null" }] } : told;
+    if (others.length === 0) return lead;
+    return { anyOf: [lead, ...others.map((form) => this.#write(form, depth))] };
+  }
+
+  /** What tells objects apart comes first: strict decoders pick the form by its first key. */
+  #ordered(forms: readonly Shape[]): readonly Shape[] {
+    if (this.#rules.optional !== "nullable") return forms;
+    const objects = forms.filter((form) => mayBe(form, "object") && form.forms === undefined);
+    const key = discriminator(objects);
+    const ordered = forms.map((form) => {
+      const property = key === undefined ? undefined : form.properties.get(key);
+      if (key === undefined || property === undefined) return form;
+      return { ...form, properties: new Map([[key, property], ...form.properties]) };
+    });
+    const firsts = objects.map((form) => (key !== undefined ? form : form.properties.keys().next().value));
+    if (new Set(firsts).size < firsts.length) throw new NoForm("some of its forms begin with the same property");
+    return ordered;
+  }
+
+  /** One kind, or several in one list of types. */
+  #one(shape: Shape, kinds: Kind | readonly Kind[], depth: number): JsonObject {
+    const list = typeof kinds === "string" ? [kinds] : kinds;
+    const says: string[] = [];
+    const node: Node = { type: list.length === 1 && list[0] !== undefined ? list[0] : list };
+    const hasOptions = this.#options(node, shape, list, says);
+    for (const bound of BOUND_NAMES) this.#bound(node, shape, bound, list, says);
+    if (list.includes("string") && shape.pattern !== undefined && !hasOptions) {
+      const { keywords, objects } = this.#rules;
+      const isWritten = keywords.has("pattern") && isPattern(shape.pattern, objects === "closed");
+      if (isWritten) node["pattern"] = shape.pattern;
+      else says.push(patternSentence(shape.pattern));
+    }
+    if (shape.format !== undefined && !hasOptions) this.#format(node, shape.format, list, says);
+    if (list.includes("array")) {
+      node["items"] = this.#write(shape.items ?? ANY, depth + 1);
+      if (shape.isUnique === true) {
+        if (this.#rules.keywords.has("uniqueItems")) node["uniqueItems"] = true;
+        else says.push("No item twice.");
+      }
+    }
+    const names = list.includes("object") ? this.#object(node, shape, depth, says) : undefined;
+    const written = this.#words(saying(shape, ...says), node);
+    if (names !== undefined && names.size > 0) this.#nullables.set(written, names);
+    return written;
+  }
+
+  #options(node: Node, shape: Shape, kinds: readonly Kind[], says: string[]): boolean {
+    const { options } = shape;
+    if (options === undefined) return false;
+    this.#fuel.spend(options.length / 4);
+    const allowed = this.#rules.options;
+    const isTaken = options.every((option) => {
+      if (!isOfKinds(option, kinds)) return false;
+      if (allowed === "texts") return typeof option === "string" && option !== "";
+      return allowed === "all" || typeof option !== "object" || option === null;
+    });
+    if (isTaken) node["enum"] = options;
+    else says.push(options.length === 1 ? `Must be ${optionsWords(options)}.` : `One of ${optionsWords(options)}.`);
+    if (!isTaken && this.#rules.objects === "closed") {
+      throw new NoForm("some of its allowed values are objects or lists, or of another type than it says");
+    }
+    return isTaken;
+  }
+
+  #bound(node: Node, shape: Shape, bound: Bound, kinds: readonly Kind[], says: string[]): void {
+    const value = shape.bounds[bound];
+    const of = BOUNDS[bound];
+    if (value === undefined || !(kinds.includes(of) || (of === "number" && kinds.includes("integer")))) return;
+    const { keywords, maxRepeat, objects, optional } = this.#rules;
+    const isLong = maxRepeat !== undefined && of !== "number" && value > maxRepeat;
+    // The strict form of Anthropic's knows this one bound, and only with this value.
+    const isLeastOne = bound === "minItems" && value === 1 && objects === "closed" && optional === "omitted";
+    if ((keywords.has(bound) && !isLong) || isLeastOne) node[bound] = value;
+    else says.push(boundSentence(bound, value));
+  }
+
+  #format(node: Node, format: string, kinds: readonly Kind[], says: string[]): void {
+    const { formats } = this.#rules;
+    const isNumeric = /^(?:int|uint|float|double)/.test(format);
+    const isPlace = isNumeric
+      ? kinds.includes(format.startsWith("int") ? "integer" : "number")
+      : kinds.includes("string");
+    if (formats === undefined || (formats.has(format) && isPlace)) node["format"] = format;
+    else says.push(`Format: ${format.slice(0, 80)}.`);
+  }
+
+  /** Returns the properties that may be null in this form only. */
+  #object(node: Node, shape: Shape, depth: number, says: string[]): ReadonlySet<string> {
+    const { objects, optional } = this.#rules;
+    const properties: [string, JsonObject][] = [];
+    const nullables = new Set<string>();
+    const required: string[] = [];
+    const taken = new Set<string>();
+    for (const [name, property] of shape.properties) {
+      const key = this.#names.of(name);
+      if (taken.has(key)) throw new NoForm(`two of its properties would both be called ${JSON.stringify(key)}`);
+      taken.add(key);
+      const isRequired = shape.required.has(name);
+      const plain = isEcho(property.title, name) ? untitled(property) : property;
+      const told = key === name ? plain : saying(plain, `The tool itself calls it ${namesWords([name])}.`);
+      const isPatched = optional === "nullable" && !isRequired && !mayBe(property, "null");
+      if (isPatched) nullables.add(key);
+      properties.push([key, this.#write(isPatched ? orNull(told) : told, depth + 1)]);
+      if (isRequired || optional === "nullable") required.push(key);
+    }
+    if (properties.length > 0 || objects !== "unsaid") node["properties"] = Object.fromEntries(properties);
+    if (required.length > 0 || optional === "nullable") node["required"] = required;
+    this.#further(node, shape, depth, says);
+    return nullables;
+  }
+
+  #further(node: Node, shape: Shape, depth: number, says: string[]): void {
+    const { additional } = shape;
+    switch (this.#rules.objects) {
+      case "open":
+        if (additional !== undefined) {
+          node["additionalProperties"] =
+            typeof additional === "boolean" ? additional : this.#write(additional, depth + 1);
+        }
+        return;
+      case "unsaid":
+        if (typeof additional === "object") says.push(`Further keys hold ${shapeWords(additional)}.`);
+        else if (additional === true && shape.properties.size === 0) says.push("Its keys are free.");
+        return;
+      case "closed": {
+        const isFree = additional !== undefined && additional !== false;
+        if (isFree || (additional === undefined && shape.properties.size === 0 && depth > 0)) {
+          throw new NoForm("it has an object with keys of any name");
+        }
+        node["additionalProperties"] = false;
+      }
+    }
+  }
+
+  /** Title, description and default, with everything that had to be told. */
+  #words(shape: Shape, node: Node): JsonObject {
+    const says = [...shape.says];
+    const { keywords } = this.#rules;
+    if (shape.default !== undefined) {
+      if (keywords.has("default")) node["default"] = shape.default;
+      else says.push(`Default: ${valueWords(shape.default)}.`);
+    }
+    if (shape.title !== undefined && keywords.has("title")) node["title"] = shape.title;
+    const lead = shape.description ?? (keywords.has("title") ? undefined : shape.title);
+    const own = typeof node["description"] === "string" ? [node["description"]] : [];
+    for (const sentence of says) this.#note(sentence);
+    const parts = [...(lead === undefined ? [] : [lead]), ...own, ...new Set(says)];
+    if (parts.length === 0) return node;
+    const { type, anyOf, ...rest } = node;
+    const first = { ...(type === undefined ? {} : { type }), ...(anyOf === undefined ? {} : { anyOf }) };
+    return { ...first, description: parts.join(" "), ...rest };
+  }
+
+  #note(note: string): void {
+    if (this.#notes.size < 20) this.#notes.add(note);
+  }
+}
+
+/** One shape per kind, each with what concerns it. */
+function apart(shape: Shape): readonly Shape[] {
+  const { title: _title, description: _description, default: _default, options, ...rest } = shape;
+  return (shape.kinds ?? []).map((kind): Shape => {
+    const own = options?.filter((option) => mayHold(kind, option));
+    const fitting = own === undefined || own.length === 0 ? {} : { options: own };
+    return { ...rest, ...fitting, kinds: [kind], says: [] };
+  });
+}
+
+function mayHold(kind: Kind, value: JsonValue): boolean {
+  if (value === null) return kind === "null";
+  if (Array.isArray(value)) return kind === "array";
+  if (typeof value === "number") return kind === "number" || (kind === "integer" && Number.isInteger(value));
+  return typeof value === kind;
+}
+
+/** Generators give every property its own name as a title: tokens that say nothing. */
+function isEcho(title: string | undefined, name: string): boolean {
+  const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return title !== undefined && title.length <= 100 && plain(title) === plain(name);
+}
+
+function untitled(shape: Shape): Shape {
+  const { title: _title, ...rest } = shape;
+  return rest;
+}
+
+function underWords(words: Shape, shape: Shape): Shape {
+  const description = [words.description ?? words.title, shape.description].filter((text) => text !== undefined);
+  const preset = words.default === undefined ? shape.default : words.default;
+  return {
+    ...saying(shape, ...words.says),
+    ...(description.length === 0 ? {} : { description: description.join(" ") }),
+    ...(preset === undefined ? {} : { default: preset }),
+  };
+}
+
+function isNullable(node: JsonObject): boolean {
+  const { anyOf } = node;
+  return Array.isArray(anyOf) && anyOf.some((branch) => isJsonObject(branch) && branch["type"] === "null");
+}
+
+/** One that is no regular expression here is one nowhere. Decoders take no look-around and no references back. */
+function isPattern(pattern: string, isDecoded: boolean): boolean {
+  if (pattern.length > 1_000 || (isDecoded && /\(\?|\\[bBkpP1-9]/.test(pattern))) return false;
+  try {
+    return new RegExp(pattern, "u") instanceof RegExp;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,113 @@
+// What changed between two definitions of a tool, for the person who approved the first one.
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import { markHidden } from "../../base/marking.js";
+import type { ToolDefinition } from "../tool.js";
+
+/** Exactly what the definition hash covers. */
+export function definitionData(definition: ToolDefinition): JsonObject {
+  const { name, title, description, inputSchema, outputSchema, annotations } = definition;
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    description,
+    inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+  };
+}
+
+/**
+ * One change a line, the words of the server made visible: what hides or reorders text is exactly what is looked for.
+ * Bounded, and what is left out is counted. `before` is undefined when the earlier definition was too large to be kept.
+ */
+export function definitionDifference(before: JsonObject | undefined, after: ToolDefinition): readonly string[] {
+  const lines = before === undefined ? wholeLines(after) : changeLines(before, definitionData(after));
+  const shown = lines.slice(0, LIMITS.differenceMaxLines);
+  const hidden = lines.length - shown.length;
+  return hidden === 0 ? shown : [...shown, `… and ${hidden} more lines`];
+}
+
+function wholeLines(after: ToolDefinition): readonly string[] {
+  const lines = ["The earlier definition was too large to be kept; this is the one of now."];
+  for (const [path, value] of leavesOf(definitionData(after))) lines.push(...textLines(`${path}: `, show(value)));
+  return lines;
+}
+
+function changeLines(before: JsonObject, after: JsonObject): readonly string[] {
+  const old = leavesOf(before);
+  const now = leavesOf(after);
+  const lines: string[] = [];
+  for (const path of new Set([...now.keys(), ...old.keys()])) {
+    const was = old.get(path);
+    const is = now.get(path);
+    if (was === is || (was !== undefined && is !== undefined && JSON.stringify(was) === JSON.stringify(is))) continue;
+    if (was === undefined) lines.push(...textLines(`added ${path}: `, show(is)));
+    else if (is === undefined) lines.push(...textLines(`removed ${path}: `, show(was)));
+    else lines.push(`changed ${path}:`, ...replacement(show(was), show(is)));
+  }
+  // The words differ in nothing that is written: only the order of keys, which no hash sees, or nothing at all.
+  return lines.length > 0 ? lines : ["Nothing that can be shown."];
+}
+
+/** Around a change, so that one word in a long text is found. */
+const CONTEXT_CHARS = 40;
+
+function replacement(was: string, is: string): readonly string[] {
+  const old = Array.from(was);
+  const now = Array.from(is);
+  const shorter = Math.min(old.length, now.length);
+  let head = 0;
+  while (head < shorter && old[head] === now[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail++;
+  const from = Math.max(0, head - CONTEXT_CHARS);
+  const keep = Math.max(0, tail - CONTEXT_CHARS);
+  const piece = (letters: readonly string[]) =>
+    `${from > 0 ? "…" : ""}${letters.slice(from, letters.length - keep).join("")}${keep > 0 ? "…" : ""}`;
+  return [...textLines("  - ", piece(old)), ...textLines("  + ", piece(now))];
+}
+
+function textLines(label: string, text: string): readonly string[] {
+  const letters = Array.from(text);
+  const cut = letters.slice(0, LIMITS.differenceMaxTextChars).join("");
+  const hidden = letters.length - LIMITS.differenceMaxTextChars;
+  const whole = hidden > 0 ? `${cut}… (${hidden} more characters)` : cut;
+  const blank = " ".repeat(label.length);
+  return markHidden(whole)
+    .split("\n")
+    .map((line, index) => `${index === 0 ? markHidden(label) : blank}${line}`);
+}
+
+/** Texts without their quotes, so that a person reads what a model would; anything else as JSON. */
+function show(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
+}
+
+/** Every value that is no object or list, by its path: `inputSchema.properties.path.type`. Empty ones count as values. */
+function leavesOf(definition: JsonObject): ReadonlyMap<string, JsonValue> {
+  const leaves = new Map<string, JsonValue>();
+  const open: { readonly path: string; readonly value: JsonValue }[] = [{ path: "", value: definition }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { path, value } = next;
+    const parts = partsOf(value);
+    if (parts.length === 0) leaves.set(path, value);
+    else
+      for (const [key, part] of parts.reverse()) open.push({ path: path === "" ? key : `${path}.${key}`, value: part });
+  }
+  return leaves;
+}
+
+function partsOf(value: JsonValue): (readonly [string, JsonValue])[] {
+  if (Array.isArray(value)) {
+    const list: readonly JsonValue[] = value;
+    return list.map((part, index) => [`[${index}]`, part] as const);
+  }
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).flatMap(([key, part]) => (part === undefined ? [] : [[stepOf(key), part] as const]));
+}
+
+/** In quotes where it could be taken for two steps: no key may hide behind another. */
+function stepOf(key: string): string {
+  return /^[\w$-]+$/u.test(key) ? key : JSON.stringify(key);
+}

@@ -1,0 +1,164 @@
+// Puts kept results into the arguments of a call: `{"$result":"r12","pointer":"/rows/0"}` becomes what it stands for.
+//
+// The rules, as models are told them:
+// - An object with the key `$result` and at most the key `pointer` beside it is a reference, wherever a value may stand;
+//   so is a text that is the JSON of such an object, since some providers let models write only text there.
+// - Without `pointer` it becomes the whole text of the result (bytes as base64). With it, the value at that place of the
+//   result's JSON (RFC 6901; "" is all of it).
+// - To pass such an object itself, write one `$` more: `{"$$result":"r12"}` arrives as `{"$result":"r12"}`.
+// - What is put in is never looked through again: data of one tool cannot ask for more.
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import { quoted } from "../../base/marking.js";
+import { findResult, findValue, type Read, readBetween, readWhole } from "./reading.js";
+import type { ResultStore } from "./store.js";
+
+/** One reference that was replaced, for journals and for people who are asked. */
+export interface Inserted {
+  readonly handle: string;
+  readonly pointer?: string;
+  readonly bytes: number;
+}
+
+export type Substituted =
+  | { readonly ok: true; readonly arguments: JsonObject; readonly inserted: readonly Inserted[] }
+  /** In words for the model, without a full stop. */
+  | { readonly ok: false; readonly reason: string };
+
+interface Reference {
+  readonly handle: string;
+  readonly pointer?: string;
+}
+
+const KEY = "$result";
+const ESCAPED_KEY = /^\$(\$+result)$/;
+/** A text that is a reference is no longer than this: handles and pointers are short. */
+const TEXT_MAX_CHARS = 4_096;
+
+/** Whether there is anything to replace: most calls have nothing, and need not wait. */
+function hasResultReferences(value: JsonValue | undefined, depth = 0): boolean {
+  if (typeof value === "string") return inText(value) !== undefined;
+  if (typeof value !== "object" || value === null || depth > LIMITS.dataMaxDepth) return false;
+  if (!isJsonObject(value)) return value.some((item) => hasResultReferences(item, depth + 1));
+  if (referenceOf(value)) return true;
+  for (const key in value) {
+    if (ESCAPED_KEY.test(key) || hasResultReferences(value[key], depth + 1)) return true;
+  }
+  return false;
+}
+
+/** The arguments themselves when there is nothing to replace in them. */
+export async function substituteResults(given: JsonObject, store: ResultStore): Promise<Substituted> {
+  if (!hasResultReferences(given)) return { ok: true, arguments: given, inserted: [] };
+  if (referenceOf(given)) {
+    return { ok: false, reason: `the arguments as a whole cannot be a reference to a result: use it for one of them` };
+  }
+  const walk = new Walk(store);
+  try {
+    const filled = await walk.filled(given, 0);
+    return { ok: true, arguments: isJsonObject(filled) ? filled : {}, inserted: walk.inserted };
+  } catch (thrown) {
+    if (thrown instanceof Refused) return { ok: false, reason: thrown.message };
+    throw thrown;
+  }
+}
+
+class Refused extends Error {}
+
+class Walk {
+  readonly #store: ResultStore;
+  readonly inserted: Inserted[] = [];
+  #bytesLeft: number = LIMITS.resultInsert.maxBytes;
+
+  constructor(store: ResultStore) {
+    this.#store = store;
+  }
+
+  async filled(value: JsonValue, depth: number): Promise<JsonValue> {
+    if (typeof value === "string") return await this.#filledText(value);
+    if (typeof value !== "object" || value === null || depth > LIMITS.dataMaxDepth) return value;
+    if (!isJsonObject(value)) {
+      const items: JsonValue[] = [];
+      for (const item of value) items.push(await this.filled(item, depth + 1));
+      return items;
+    }
+    const reference = referenceOf(value);
+    if (reference) return await this.#insert(reference);
+    const entries: [string, JsonValue][] = [];
+    for (const [key, field] of Object.entries(value)) {
+      if (field !== undefined) entries.push([unescaped(key), await this.filled(field, depth + 1)]);
+    }
+    const object: JsonObject = Object.fromEntries(entries);
+    return object;
+  }
+
+  async #filledText(text: string): Promise<JsonValue> {
+    const meant = inText(text);
+    if (!meant) return text;
+    return "reference" in meant ? await this.#insert(meant.reference) : meant.literal;
+  }
+
+  async #insert({ handle, pointer }: Reference): Promise<JsonValue> {
+    if (this.inserted.length >= LIMITS.resultInsert.max) {
+      throw new Refused(`at most ${LIMITS.resultInsert.max} results can be put into one call`);
+    }
+    const found = valueOf(await findResult(this.#store, handle));
+    if (pointer === undefined) {
+      const whole = valueOf(await readWhole(this.#store, found, this.#bytesLeft));
+      this.#count({ handle, bytes: Buffer.byteLength(whole) });
+      return whole;
+    }
+    const place = valueOf(await findValue(this.#store, found, pointer));
+    const bytes = place.end - place.start;
+    if (bytes > this.#bytesLeft) throw new Refused(tooLarge(handle, pointer, bytes, this.#bytesLeft));
+    const json = valueOf(await readBetween(this.#store, handle, place));
+    // A text is quickly unescaped; lists and objects take long to parse.
+    const isText = json.startsWith('"');
+    if (!isText && bytes > LIMITS.resultInsert.maxParsedBytes) {
+      throw new Refused(`${tooLarge(handle, pointer, bytes, LIMITS.resultInsert.maxParsedBytes)}, unless it is a text`);
+    }
+    const parsed = parseJson(json);
+    if (!parsed.ok) throw new Refused(`what is at ${quoted(pointer)} of ${handle} is not JSON: ${parsed.reason}`);
+    this.#count({ handle, pointer, bytes });
+    return parsed.value;
+  }
+
+  #count(inserted: Inserted): void {
+    this.#bytesLeft -= inserted.bytes;
+    this.inserted.push(inserted);
+  }
+}
+
+function valueOf<T>(read: Read<T>): T {
+  if (read.ok) return read.value;
+  throw new Refused(`${read.reason}. An object that only looks like a reference is written with "$${KEY}"`);
+}
+
+function tooLarge(handle: string, pointer: string, bytes: number, maxBytes: number): string {
+  return `what is at ${quoted(pointer)} of ${handle} has ${bytes} bytes, and at most ${maxBytes} can be put in`;
+}
+
+function referenceOf(value: JsonObject): Reference | undefined {
+  const handle = value[KEY];
+  const { pointer } = value;
+  if (typeof handle !== "string" || (pointer !== undefined && typeof pointer !== "string")) return undefined;
+  if (Object.keys(value).some((key) => key !== KEY && key !== "pointer")) return undefined;
+  return { handle, ...(pointer === undefined ? {} : { pointer }) };
+}
+
+/** A text that is the JSON of a reference, or of one that is meant as it stands. */
+function inText(text: string): { readonly reference: Reference } | { readonly literal: string } | undefined {
+  if (text.length > TEXT_MAX_CHARS || !/^\s*\{\s*"(?:\$+result|pointer)"/.test(text)) return undefined;
+  const parsed = parseJson(text);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const reference = referenceOf(parsed.value);
+  if (reference) return { reference };
+  const { value } = parsed;
+  const inner: JsonObject = Object.fromEntries(Object.keys(value).map((key) => [unescaped(key), value[key]]));
+  const isEscaped = !Object.hasOwn(value, KEY) && referenceOf(inner) !== undefined;
+  return isEscaped ? { literal: JSON.stringify(inner) } : undefined;
+}
+
+function unescaped(key: string): string {
+  return ESCAPED_KEY.exec(key)?.[1] ?? key;
+}

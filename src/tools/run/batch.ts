@@ -1,0 +1,79 @@
+// The calls of one answer: those that only read run together, any other alone and in the model's order.
+import { LIMITS } from "../../base/limits.js";
+import { hintsOf } from "../policy/hints.js";
+import type { Presented } from "../result/present.js";
+import type { ToolSource } from "../source.js";
+import { type RunOptions, runCall } from "./call.js";
+import type { RunPorts } from "./ports.js";
+import { PreparedCall } from "./prepare.js";
+
+/**
+ * One outcome and one result for each call, in their order, whatever happens: it never rejects. A call that may write waits for all
+ * before it, and all after it wait for it. Events come in the order in which things happen.
+ */
+export async function runCalls(
+  calls: readonly PreparedCall[],
+  ports: RunPorts,
+  options: RunOptions,
+): Promise<readonly Presented[]> {
+  const results: Presented[] = [];
+  for (const group of groupsOf(calls, ports)) {
+    results.push(...(await runTogether(group, (call) => runCall(call, ports, options))));
+  }
+  return results;
+}
+
+/** Consecutive calls that may overlap, or one that may not. */
+function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall[][] {
+  const groups: PreparedCall[][] = [];
+  let open: PreparedCall[] | undefined;
+  for (const call of calls) {
+    const mayJoin = mayOverlap(call, ports);
+    if (mayJoin && open) open.push(call);
+    else {
+      const group = [call];
+      groups.push(group);
+      open = mayJoin ? group : undefined;
+    }
+  }
+  return groups;
+}
+
+/** What its source says of a tool counts only where that source is trusted. A call that is not made disturbs nobody. */
+function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
+  const { plan } = PreparedCall.open(call);
+  if (plan.kind === "ended") return true;
+  const { tool, raw } = plan.entry;
+  const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
+  return hintsOf({ origin: tool.origin, annotations: raw.annotations, trustsAnnotations }).readOnly;
+}
+
+/** Each source gets as many at once as it takes: one more would wait in its line, and may be turned away there. */
+async function runTogether(
+  calls: readonly PreparedCall[],
+  run: (call: PreparedCall) => Promise<Presented>,
+): Promise<Presented[]> {
+  const results: Presented[] = [];
+  const lane = async (waiting: Iterable<readonly [number, PreparedCall]>) => {
+    for (const [index, call] of waiting) results[index] = await run(call);
+  };
+  const lanes: Promise<void>[] = [];
+  for (const [source, queue] of bySource(calls)) {
+    const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? LIMITS.callsInParallel));
+    const waiting = queue.values(); // shared: whichever lane is free takes the next
+    for (let index = 0; index < width; index++) lanes.push(lane(waiting));
+  }
+  await Promise.all(lanes);
+  return results;
+}
+
+function bySource(calls: readonly PreparedCall[]): Map<ToolSource | undefined, [number, PreparedCall][]> {
+  const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
+  for (const [index, call] of calls.entries()) {
+    const source = PreparedCall.open(call).entry?.source;
+    const queue = queues.get(source);
+    if (queue) queue.push([index, call]);
+    else queues.set(source, [[index, call]]);
+  }
+  return queues;
+}

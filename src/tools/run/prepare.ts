@@ -1,0 +1,131 @@
+// From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
+import { text } from "../../base/content.js";
+import type { JsonObject } from "../../base/json.js";
+import type { CatalogEntry, Offer } from "../catalog/offer.js";
+import { CALL_TOOL, SEARCH_TOOLS } from "../meta/search-tools.js";
+import type { CatalogTool, ToolCall, ToolOutcome } from "../tool.js";
+import { asArguments, type ReadArguments, readArguments } from "./arguments.js";
+
+/** Names a model is given when it calls a tool that is not there. */
+const MAX_SUGGESTIONS = 3;
+
+/** What only this room sees of a prepared call. */
+export interface Preparation {
+  readonly call: ToolCall;
+  /** Of the tool that is meant: where the call came through `tenon_call_tool`, the one named inside. */
+  readonly name: string;
+  readonly entry?: CatalogEntry | undefined;
+  /** As the model gave them; empty when they could not be read. */
+  readonly given: JsonObject;
+  /** Either the call can be made, or its outcome is already known. */
+  readonly plan:
+    | { readonly kind: "call"; readonly entry: CatalogEntry }
+    | { readonly kind: "ended"; readonly outcome: ToolOutcome };
+}
+
+/** A call ready to be run. Outside this room it can be shown and handed back, nothing else. */
+export class PreparedCall {
+  readonly #preparation: Preparation;
+
+  constructor(preparation: Preparation) {
+    this.#preparation = preparation;
+  }
+
+  static open(prepared: PreparedCall): Preparation {
+    return prepared.#preparation;
+  }
+
+  get toolCallId(): string {
+    return this.#preparation.call.toolCallId;
+  }
+
+  /** For people, and all there is when no tool has that name. */
+  get name(): string {
+    return this.#preparation.name;
+  }
+
+  get tool(): CatalogTool | undefined {
+    return this.#preparation.entry?.tool;
+  }
+
+  /** What could be read of the arguments, for people. */
+  get arguments(): JsonObject {
+    return this.#preparation.given;
+  }
+}
+
+/** Arguments are those the tool itself wants: what a provider's form of its schema did to them has been undone. */
+export function prepareCall(call: ToolCall, offer: Offer): PreparedCall {
+  return new PreparedCall(preparationOf(call, offer));
+}
+
+function preparationOf(call: ToolCall, offer: Offer): Preparation {
+  const { name } = call;
+  const entry = offer.find(name);
+  if (!entry) return ended({ call, name }, unknownTool(name, offer));
+  const read = readArguments(call.argumentsJson);
+  if (!isWrapper(entry)) return ready({ call, name }, entry, read);
+  if (!read.ok) return ended({ call, name, entry }, notMade(name, read.reason));
+  return unwrapped(call, entry, { given: read.arguments, offer });
+}
+
+/** The wrapper vanishes here, so that approval, events, journal and result are those of the tool that is really called. */
+function unwrapped(
+  call: ToolCall,
+  wrapper: CatalogEntry,
+  { given, offer }: { readonly given: JsonObject; readonly offer: Offer },
+): Preparation {
+  const { name } = given;
+  const outside = { call, name: call.name, entry: wrapper, given };
+  if (typeof name !== "string") {
+    return ended(outside, notMade(call.name, 'it needs "name", the exact name of a tool, and "arguments", an object'));
+  }
+  const entry = offer.find(name);
+  if (!entry) return ended({ call, name }, unknownTool(name, offer));
+  if (isWrapper(entry)) return ended(outside, notMade(call.name, "it cannot call itself"));
+  return ready({ call, name }, entry, asArguments(given["arguments"] ?? flattened(given)));
+}
+
+/** Models write the arguments beside the name now and then, instead of inside `arguments`. */
+function flattened(given: JsonObject): JsonObject {
+  const { name: _name, arguments: _arguments, ...rest } = given;
+  return rest;
+}
+
+type Begun = Pick<Preparation, "call" | "name"> & Partial<Pick<Preparation, "entry" | "given">>;
+
+function ready(begun: Begun, entry: CatalogEntry, read: ReadArguments): Preparation {
+  if (!read.ok) return ended({ ...begun, entry }, notMade(begun.name, read.reason));
+  const given = read.arguments;
+  if (entry.unavailable !== undefined) return ended({ ...begun, entry, given }, notMade(begun.name, entry.unavailable));
+  return { ...begun, entry, given, plan: { kind: "call", entry } };
+}
+
+function ended(begun: Begun, words: string): Preparation {
+  return { given: {}, ...begun, plan: { kind: "ended", outcome: { kind: "failed", content: [text(words)] } } };
+}
+
+function isWrapper({ tool, raw }: CatalogEntry): boolean {
+  return tool.origin === "builtin" && raw.name === CALL_TOOL;
+}
+
+/** For the model. */
+export function notMade(name: string, reason: string): string {
+  return `The call of ${name} was not made: ${reason.replace(/[.\s]+$/u, "")}.`;
+}
+
+/** Models drop or invent prefixes: the tools whose own name is meant are named to it. */
+function unknownTool(name: string, offer: Offer): string {
+  const own = (name.split("__").at(-1) ?? name).toLowerCase();
+  const isMeant = ({ id, definition }: CatalogTool) =>
+    definition.name.toLowerCase() === own || id.toLowerCase() === name.toLowerCase();
+  const close = offer.tools.filter(isMeant).slice(0, MAX_SUGGESTIONS);
+  return `There is no tool named ${JSON.stringify(name.slice(0, 200))}. ${advice(close, offer)}`;
+}
+
+function advice(close: readonly CatalogTool[], offer: Offer): string {
+  if (close.length > 0) return `Did you mean ${close.map(({ id }) => id).join(" or ")}?`;
+  return offer.find(SEARCH_TOOLS)
+    ? `Use one of the tools you were given by its exact name, or look for more with ${SEARCH_TOOLS}.`
+    : "Use one of the tools you were given, by its exact name.";
+}

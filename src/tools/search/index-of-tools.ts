@@ -1,0 +1,194 @@
+// Finds tools for a prompt. No rebuild when a server comes or goes, the same answer to the same question, and a reason for it.
+import { LIMITS } from "../../base/limits.js";
+import { namedTools } from "./named-tools.js";
+import { type ParsedQuery, parseQuery, type Vocabulary } from "./query.js";
+import { DENSE_SHARE, EXACT_NAME_BONUS, HINT_WEIGHT, type SearchField } from "./ranking.js";
+import { type Scope, Scorer, type TermVisitor } from "./scorer.js";
+import { isBetter, type Selection, select } from "./select.js";
+import { strongestField, ToolShelf } from "./shelf.js";
+import { SparseScores } from "./sparse-scores.js";
+import type { SearchDocument } from "./tool-fields.js";
+import { type UsageScores, UsageView } from "./usage-view.js";
+
+export type { SearchDocument } from "./tool-fields.js";
+export type { UsageScores } from "./usage-view.js";
+
+export interface SearchMatch {
+  /** The stem that was found in the tool. */
+  readonly term: string;
+  /** Where most of it is. */
+  readonly field: SearchField | "usage" | "exact name";
+  /** What it added to the score of the whole prompt, before clauses, hint and embeddings. */
+  readonly score: number;
+}
+
+export interface SearchHit {
+  readonly id: string;
+  /** Up to 1 for the words; hint and an exact name come on top. */
+  readonly score: number;
+  /** Best first. */
+  readonly matches: readonly SearchMatch[];
+}
+
+export interface SearchOptions {
+  readonly limit: number;
+  /** Only tools of this server. */
+  readonly server?: string;
+  /** Words about the server the tool is expected of. */
+  readonly hint?: string;
+  /** Places of one server while others fit. Most of the limit unless given. */
+  readonly maxPerServer?: number;
+  readonly usage?: UsageScores;
+  /** By id, how close each tool is by an embedder's judgement; below zero counts as zero. */
+  readonly dense?: ReadonlyMap<string, number>;
+}
+
+export interface Explanation {
+  /** From 1; undefined when nothing of the query fits the tool, or there is no such tool. */
+  readonly rank: number | undefined;
+  readonly hit: SearchHit | undefined;
+  /** The score of the last result within the limit: what a tool has to reach. 0 when there is room for all that fit. */
+  readonly cut: number;
+  /** It reached the cut, but its server had its places already. */
+  readonly isHeldBack: boolean;
+}
+
+interface Ranked {
+  readonly query: ParsedQuery;
+  readonly scope: Scope;
+  readonly named: ReadonlySet<number>;
+  readonly highest: number;
+  readonly selection: Selection;
+}
+
+export class ToolIndex {
+  readonly #shelf = new ToolShelf();
+  readonly #scorer = new Scorer(this.#shelf);
+  /** Of the last query; used again, since a search must not cost memory. */
+  readonly #scores = new SparseScores();
+  readonly #hint = new SparseScores();
+
+  /** How many tools there are. */
+  get size(): number {
+    return this.#shelf.size;
+  }
+
+  /** Replaces what there was of this server. Ids are unique: one that another server had moves to this one. */
+  setServer(server: string, documents: readonly SearchDocument[]): void {
+    this.#shelf.drop(server);
+    this.#shelf.add(server, documents);
+  }
+
+  dropServer(server: string): void {
+    this.#shelf.drop(server);
+  }
+
+  /** Best first; tools whose exact name the query says before all others. */
+  search(query: string, options: SearchOptions): readonly SearchHit[] {
+    const ranked = this.#rank(query, options);
+    return this.#hits(ranked.selection.slots, ranked);
+  }
+
+  /** Where one tool stands, and why. */
+  explain(query: string, id: string, options: SearchOptions): Explanation {
+    const ranked = this.#rank(query, options);
+    const { slots, heldBack } = ranked.selection;
+    const last = slots.at(-1);
+    const cut = last === undefined || slots.length < limitOf(options) ? 0 : this.#scores.of(last);
+    const slot = this.#shelf.slotOf(id);
+    if (slot === undefined || this.#scores.of(slot) === 0) {
+      return { rank: undefined, hit: undefined, cut, isHeldBack: false };
+    }
+    const [hit] = this.#hits([slot], ranked);
+    return { rank: this.#rankOf(slot, slots), hit, cut, isHeldBack: heldBack.includes(slot) };
+  }
+
+  #rank(text: string, options: SearchOptions): Ranked {
+    const shelf = this.#shelf;
+    const usage = options.usage ? new UsageView(options.usage, shelf) : undefined;
+    const vocabulary: Vocabulary = {
+      size: shelf.size,
+      countOf: (term) => shelf.countOf(term) + (usage?.countOf(term) ?? 0),
+    };
+    const scope: Scope = { server: options.server, usage };
+    const query = parseQuery(text, vocabulary);
+    const highest = this.#scorer.score(query, scope, this.#scores);
+    if (options.dense) this.#mixDense(options.dense, scope);
+    if (options.hint) {
+      this.#scorer.score(parseQuery(options.hint, vocabulary), scope, this.#hint);
+      // It chooses among what fits: words about a server alone find nothing.
+      for (let at = 0; at < this.#scores.count; at++) {
+        const slot = this.#scores.slotAt(at);
+        this.#scores.add(slot, HINT_WEIGHT * this.#hint.of(slot));
+      }
+    }
+    const inScope = (slot: number) => scope.server === undefined || shelf.serverOf(slot) === scope.server;
+    const named = new Set([...namedTools(text, shelf)].filter(inScope));
+    for (const slot of named) this.#scores.add(slot, EXACT_NAME_BONUS);
+    const selection = select(this.#scores, shelf, {
+      limit: limitOf(options),
+      maxPerServer: maxPerServerOf(options),
+      isNamed: (slot) => named.has(slot),
+    });
+    return { query, scope, named, highest, selection };
+  }
+
+  #mixDense(dense: ReadonlyMap<string, number>, { server }: Scope): void {
+    let closest = 0;
+    for (const value of dense.values()) if (value > closest && Number.isFinite(value)) closest = value;
+    if (closest === 0) return;
+    this.#scores.scale(1 - DENSE_SHARE);
+    for (const [id, value] of dense) {
+      const slot = this.#shelf.slotOf(id);
+      if (slot === undefined || !(value > 0) || !Number.isFinite(value)) continue;
+      if (server !== undefined && this.#shelf.serverOf(slot) !== server) continue;
+      this.#scores.add(slot, (DENSE_SHARE * value) / closest);
+    }
+  }
+
+  /** Results keep their places; all others follow by score. */
+  #rankOf(slot: number, slots: readonly number[]): number {
+    const place = slots.indexOf(slot);
+    if (place !== -1) return place + 1;
+    let better = 0;
+    for (let at = 0; at < this.#scores.count; at++) {
+      const other = this.#scores.slotAt(at);
+      if (isBetter(other, slot, this.#scores, this.#shelf) && !slots.includes(other)) better++;
+    }
+    return slots.length + better + 1;
+  }
+
+  #hits(slots: readonly number[], { query, scope, named, highest }: Ranked): readonly SearchHit[] {
+    const matches = new Map<number, SearchMatch[]>(slots.map((slot) => [slot, []]));
+    const isHit = new Uint8Array(this.#shelf.capacity);
+    for (const slot of slots) isHit[slot] = 1;
+    for (const [concept, weight] of query.whole) {
+      const best = new Map<number, SearchMatch>();
+      for (const variant of query.concepts[concept]?.variants ?? []) {
+        const visitor: TermVisitor = (slot, value, packed) => {
+          const score = (weight * variant.weight * value) / highest;
+          if (score <= (best.get(slot)?.score ?? 0)) return;
+          best.set(slot, { term: variant.term, field: packed === 0 ? "usage" : strongestField(packed), score });
+        };
+        this.#scorer.visit(variant.term, scope, visitor, isHit);
+      }
+      for (const [slot, match] of best) matches.get(slot)?.push(match);
+    }
+    return slots.map((slot) => {
+      const id = this.#shelf.idOf(slot);
+      const found = (matches.get(slot) ?? []).sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1));
+      if (named.has(slot)) found.unshift({ term: id, field: "exact name", score: EXACT_NAME_BONUS });
+      return { id, score: this.#scores.of(slot), matches: found };
+    });
+  }
+}
+
+function limitOf({ limit }: SearchOptions): number {
+  return Number.isFinite(limit) ? Math.max(0, Math.floor(limit)) : Number.MAX_SAFE_INTEGER;
+}
+
+function maxPerServerOf(options: SearchOptions): number {
+  if (options.server !== undefined) return Number.MAX_SAFE_INTEGER;
+  const { share, least } = LIMITS.toolSearchServer;
+  return Math.max(least, options.maxPerServer ?? Math.floor(limitOf(options) * share));
+}

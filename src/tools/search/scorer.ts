@@ -1,0 +1,149 @@
+// BM25F of a parsed query over a shelf: the whole prompt, mixed with the clause that fits each tool best.
+import type { PostingList } from "./postings.js";
+import type { Concept, ParsedQuery, WeightedConcepts } from "./query.js";
+import { B, CLAUSE_SHARE, K1, USAGE_TENTHS } from "./ranking.js";
+import { frequencyOf, type ToolShelf } from "./shelf.js";
+import { SparseScores } from "./sparse-scores.js";
+import type { UsageView } from "./usage-view.js";
+
+export interface Scope {
+  /** Only tools of this server. What is rare is still judged by all. */
+  readonly server?: string | undefined;
+  readonly usage?: UsageView | undefined;
+}
+
+/** `packed` is 0 where the term is only in remembered prompts. */
+export type TermVisitor = (slot: number, score: number, packed: number) => void;
+
+const NOWHERE: PostingList = [];
+/** Taken with the first search: most sessions that lie idle never had one. */
+const FIRST_ROOM = 1_024;
+
+export class Scorer {
+  readonly #shelf: ToolShelf;
+  /** Slots and scores of all concepts, one after the other: concept n from `#starts[n]` to `#starts[n + 1]`. */
+  #slots = new Int32Array(0);
+  #scores = new Float64Array(0);
+  #starts: number[] = [];
+  #end = 0;
+  /** Where the current concept has a slot. Not cleared: a place counts if the slot is really there. */
+  #places = new Int32Array(0);
+  readonly #part = new SparseScores();
+  readonly #best = new SparseScores();
+
+  constructor(shelf: ToolShelf) {
+    this.#shelf = shelf;
+  }
+
+  /** Fills `into` with scores up to 1 and returns what the best score of the whole prompt was before it was made 1. */
+  score(query: ParsedQuery, scope: Scope, into: SparseScores): number {
+    const { capacity } = this.#shelf;
+    if (this.#places.length < capacity) this.#places = new Int32Array(Math.ceil(capacity * 1.25));
+    this.#starts = [0];
+    this.#end = 0;
+    for (const concept of query.concepts) {
+      this.#scoreConcept(concept, scope);
+      this.#starts.push(this.#end);
+    }
+    const highest = this.#sum(query.whole, into);
+    if (highest === 0) return 0;
+    if (query.clauses.length === 0) {
+      into.scale(1 / highest);
+      return highest;
+    }
+    into.scale((1 - CLAUSE_SHARE) / highest);
+    this.#best.reset(capacity);
+    for (const clause of query.clauses) {
+      const most = this.#sum(clause, this.#part);
+      if (most === 0) continue;
+      for (let at = 0; at < this.#part.count; at++) {
+        const slot = this.#part.slotAt(at);
+        this.#best.raise(slot, this.#part.of(slot) / most);
+      }
+    }
+    for (let at = 0; at < this.#best.count; at++) {
+      const slot = this.#best.slotAt(at);
+      into.add(slot, CLAUSE_SHARE * this.#best.of(slot));
+    }
+    return highest;
+  }
+
+  /** The tools in scope that have the term, with what it is worth there; of those in `among` if that is given. */
+  visit(term: string, scope: Scope, visitor: TermVisitor, among?: Uint8Array): void {
+    const shelf = this.#shelf;
+    const { server, usage } = scope;
+    const list = shelf.postingsOf(term) ?? NOWHERE;
+    const uses = usage && usage.countOf(term) > 0 ? usage.countsOf(term) : undefined;
+    const rarity = rarityOf(shelf.size, documentFrequency(list, uses)) * (K1 + 1);
+    const lengths = shelf.lengthsTenths;
+    const slope = (K1 * B * shelf.size) / (shelf.totalTenths + (usage?.totalTenths ?? 0));
+    for (let at = 0; at < list.length; at += 2) {
+      const slot = list[at] ?? 0;
+      const used = uses?.get(slot) ?? 0;
+      if (used > 0) uses?.delete(slot);
+      if (among !== undefined && among[slot] !== 1) continue;
+      if (server !== undefined && shelf.serverOf(slot) !== server) continue;
+      const packed = list[at + 1] ?? 0;
+      const frequency = frequencyOf(packed) + (used * USAGE_TENTHS) / 10;
+      const length = (lengths[slot] ?? 0) + (usage?.lengthTenthsOf(slot) ?? 0);
+      visitor(slot, (rarity * frequency) / (frequency + K1 * (1 - B) + slope * length), packed);
+    }
+    for (const [slot, used] of uses ?? []) {
+      if (among !== undefined && among[slot] !== 1) continue;
+      if (server !== undefined && shelf.serverOf(slot) !== server) continue;
+      const frequency = (used * USAGE_TENTHS) / 10;
+      const length = (lengths[slot] ?? 0) + (usage?.lengthTenthsOf(slot) ?? 0);
+      visitor(slot, (rarity * frequency) / (frequency + K1 * (1 - B) + slope * length), 0);
+    }
+  }
+
+  #scoreConcept({ variants }: Concept, scope: Scope): void {
+    const start = this.#end;
+    for (const { term, weight } of variants) {
+      this.visit(term, scope, (slot, score) => {
+        const place = this.#places[slot] ?? 0;
+        if (place >= start && place < this.#end && this.#slots[place] === slot) {
+          if (weight * score > (this.#scores[place] ?? 0)) this.#scores[place] = weight * score;
+        } else this.#append(slot, weight * score);
+      });
+    }
+  }
+
+  #append(slot: number, score: number): void {
+    if (this.#end === this.#slots.length) {
+      const room = Math.max(FIRST_ROOM, this.#end * 2);
+      const slots = new Int32Array(room);
+      const scores = new Float64Array(room);
+      slots.set(this.#slots);
+      scores.set(this.#scores);
+      this.#slots = slots;
+      this.#scores = scores;
+    }
+    this.#places[slot] = this.#end;
+    this.#slots[this.#end] = slot;
+    this.#scores[this.#end++] = score;
+  }
+
+  #sum(concepts: WeightedConcepts, into: SparseScores): number {
+    into.reset(this.#shelf.capacity);
+    for (const [concept, weight] of concepts) {
+      const end = this.#starts[concept + 1] ?? 0;
+      for (let at = this.#starts[concept] ?? 0; at < end; at++) {
+        into.add(this.#slots[at] ?? 0, weight * (this.#scores[at] ?? 0));
+      }
+    }
+    return into.highest();
+  }
+}
+
+function documentFrequency(list: readonly number[], uses: ReadonlyMap<number, number> | undefined): number {
+  const own = list.length / 2;
+  if (!uses) return own;
+  let both = 0;
+  for (let at = 0; at < list.length; at += 2) if (uses.has(list[at] ?? 0)) both++;
+  return own + uses.size - both;
+}
+
+function rarityOf(documents: number, having: number): number {
+  return Math.log(1 + (documents - having + 0.5) / (having + 0.5));
+}
