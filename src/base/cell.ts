@@ -1,4 +1,5 @@
 // An observable value: read it, set it, hear of every change.
+import { abortListeners } from "./abort-listeners.js";
 
 export interface ReadonlyCell<T> {
   readonly value: T;
@@ -60,10 +61,11 @@ export class Cell<T> implements ReadonlyCell<T> {
   async until(test: (value: T) => boolean, signal: AbortSignal): Promise<T> {
     if (test(this.#value)) return this.#value;
     signal.throwIfAborted();
+    const listeners = abortListeners(signal);
     return await new Promise<T>((resolve, reject) => {
       const leave = () => {
         stop();
-        signal.removeEventListener("abort", onAbort);
+        listeners.delete(onAbort);
       };
       const onAbort = () => {
         leave();
@@ -78,7 +80,7 @@ export class Cell<T> implements ReadonlyCell<T> {
         }
         leave();
       });
-      signal.addEventListener("abort", onAbort, { once: true });
+      listeners.add(onAbort);
     });
   }
 

@@ -51,12 +51,32 @@ export const ERROR_CODES = {
   },
   "model.unknown": { cause: "No such provider or model.", cure: "Use provider/name; see the README." },
   "model.unauthorized": { cause: "The provider has no key, or refused it.", cure: "Set the provider's API key." },
+  "model.quota": {
+    cause: "The provider's account has no credit left, or has reached a limit that waiting does not soon lift.",
+    cure: "Look at plan and billing at the provider, or choose another model.",
+  },
   "model.rate_limited": { cause: "The provider limits requests.", cure: "Wait, then send the prompt again." },
+  "model.overloaded": {
+    cause: "The provider has more requests than it can serve.",
+    cure: "Wait, or choose another model.",
+  },
   "model.unavailable": {
-    cause: "The provider could not be reached or is overloaded.",
+    cause: "The provider could not be reached, or failed.",
     cure: "Check the network, retry.",
   },
+  "model.context_overflow": {
+    cause: "The conversation does not fit the model's context window.",
+    cure: "Compact the conversation, or choose a model with a larger window.",
+  },
+  "model.content_filter": {
+    cause: "The provider's content filter blocked the prompt or the answer.",
+    cure: "Word the prompt differently.",
+  },
   "model.invalid_request": { cause: "The provider refused the request.", cure: "Read the message." },
+  "model.tool_refused": {
+    cause: "The provider refused the definition of a tool.",
+    cure: "Nothing to do: the tool is left out. Report it to the server's author.",
+  },
   "model.broken_stream": { cause: "The answer broke off or was malformed.", cure: "Send the prompt again." },
   "session.not_found": { cause: "No session of that id is open.", cure: "Open a session first." },
   "session.busy": { cause: "A turn is already running in the session.", cure: "Wait for it or cancel it." },
@@ -75,12 +95,16 @@ export interface TenonErrorOptions {
   readonly hint?: string;
   /** The server said when to come back (`Retry-After`). */
   readonly retryAfterMs?: number;
+  /** With `model.tool_refused`: the tools that were named, by the names the model was given. */
+  readonly refusedTools?: readonly string[];
 }
 
 export class TenonError extends Error {
   readonly code: ErrorCode;
   readonly hint: string;
   readonly retryAfterMs: number | undefined;
+  /** Empty when the provider refused a tool without saying which. */
+  readonly refusedTools: readonly string[];
 
   constructor(code: ErrorCode, message: string, options: TenonErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -88,6 +112,7 @@ export class TenonError extends Error {
     this.code = code;
     this.hint = options.hint ?? ERROR_CODES[code].cure;
     this.retryAfterMs = options.retryAfterMs;
+    this.refusedTools = options.refusedTools ?? [];
   }
 }
 

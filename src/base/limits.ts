@@ -63,6 +63,10 @@ export const LIMITS = {
   inputPauseMs: 250,
   /** Questions of one server to a person or a model at the same time. */
   peerAsksAtOnce: 8,
+  /** Pages of one server people were sent to and have not come back from: beyond it the oldest is forgotten. */
+  openElicitations: 100,
+  /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
+  callLog: { lines: 20, lineChars: 500, everyMs: 100 },
   /** Pages of one list: a server with a cursor that never ends must end somewhere; so must one whose pages bring nothing. */
   listMaxPages: 2_000,
   listMaxBarrenPages: 10,
@@ -89,6 +93,14 @@ export const LIMITS = {
   /** Checking structured output against a schema: what is larger, or takes longer, is not. */
   outputSchema: { maxNodes: 50_000, maxBytes: 1_048_576, maxDepth: 100 },
   outputValue: { maxNodes: 50_000, maxBytes: 1_048_576, maxDepth: 100 },
+  /** Arguments of a call, values of results put into them included: long texts are fine, what walks them pays by length. */
+  argumentValue: { maxNodes: 50_000, maxBytes: 134_217_728, maxDepth: 100 },
+  /** Arguments with results put in, as a person is asked about them: what fits a dialog, not what fits a result. */
+  shownArguments: { textChars: 2_000, maxChars: 20_000, maxDepth: 20 },
+  /** A schema that is shown again in an error, because the tool changed: most have less, and it is paid for once. */
+  changedSchemaMaxChars: 8_192,
+  /** What is wrong with the arguments of a call: a model corrects a few at a time. */
+  argumentMaxProblems: 5,
   outputFuel: 200_000,
   outputCheckMs: 15,
   /** How long the era of a server is remembered: it is probed again now and then, since servers are updated. */
@@ -117,13 +129,135 @@ export const LIMITS = {
   firstPromptWaitMs: 5_000,
   /** The same for servers an entry calls required: without them the first turn is of no use. */
   requiredWaitMs: 60_000,
+  /** Servers and tools offered as `always`: models choose worse from more than 30 to 50; the rest is behind search. */
+  alwaysMaxServers: 10,
+  alwaysMaxTools: 100,
+  /** Processes of a session's servers above which the person is told: each costs 40 to 100 MB. */
+  processesWarn: 5,
+  /** Tools chosen by the first prompt: ten cover most prompts, and what they cost is paid with every model call. */
+  headStart: { tools: 10, tokens: 2_000 },
+  /** Results of one search by the model, unless it asks for fewer or more. */
+  toolSearchResults: { usual: 5, most: 20 },
+  /** A schema shown in a search result; of a longer one only the names of its properties. */
+  searchSchemaMaxChars: 12_000,
+  /** What counts of one tool in the search: descriptions come from strangers, and nothing true needs more words. */
+  toolSearchField: { nameChars: 512, nameWords: 32, textChars: 16_384, textWords: 512, schemaNodes: 512 },
+  /**
+   * What counts of a prompt in the search, beginning and end: requests stand there, pasted logs between. Terms are those
+   * that differ. All of it costs a few milliseconds at most.
+   */
+  toolSearchQuery: {
+    headChars: 12_000,
+    tailChars: 4_000,
+    headTerms: 96,
+    tailTerms: 32,
+    headClauses: 8,
+    tailClauses: 4,
+    names: 32,
+  },
+  /** Of the results, what one server may have while others have something that fits, and the least. */
+  toolSearchServer: { share: 0.8, least: 1 },
+  /** Which prompts led to which tool: more prompts a tool than this gain next to nothing; long words may be secrets. */
+  toolUsage: { promptsPerTool: 10, prompts: 2_000, termsPerPrompt: 32, termChars: 24, bytes: 1_048_576 },
+  /** Embeddings of tools: texts sent at once, characters of each, vectors kept in memory (4 KB each at 1,024 numbers). */
+  toolEmbedding: { batch: 64, textChars: 2_000, vectors: 20_000 },
+  /** The index of servers in the system prompt: about 1,000 tokens, and one line of it. */
+  serverIndex: { maxChars: 4_000, lineChars: 200 },
+  /** Resources named in one answer; the rest is counted. */
+  resourcesShown: 200,
+  /** Prompts of one server that become commands: people choose among them in a menu. */
+  promptCommands: 100,
+  /** A prompt of a server that is typed while its list is still on the way waits this long for it. */
+  promptListWaitMs: 3_000,
+  /** After a server said that its prompts changed: menus need no haste, and a storm of notices is one. */
+  promptRelistMs: 500,
+  /** What a server suggests for an argument of its prompt: how long a person waits for that, and how much they read. */
+  completionTimeoutMs: 3_000,
+  completionsShown: 20,
+  /** What a prompt mentions is read and put beside it: how many, how much text of each, and how long all of it may take. */
+  mentions: { max: 20, maxChars: 51_200, timeoutMs: 10_000 },
+  /** Of a project's AGENTS.md: it is sent with every request. */
+  instructionsMaxBytes: 32_768,
   /** Text of one tool result given to the model: about 12,000 tokens. */
   resultMaxBytes: 51_200,
   resultMaxLines: 2_000,
+  /** Structured content that says more than the text is given as it is up to this; above, a handle takes less room. */
+  structuredInlineBytes: 2_048,
   /** An image above this goes to the person only: providers refuse larger ones. */
   resultMaxImageBytes: 3_145_728,
+  /** After a cancel, how long a tool gets to say itself how it ended: all of a cancel is to take less than 100 ms. */
+  cancelGraceMs: 50,
+  /** Read-only calls of one answer that run together at a source that names no limit of its own. */
+  callsInParallel: 8,
+  /** Images, sounds and documents of one result given to the model, and their bytes in all; the rest goes to the person only. */
+  resultMedia: { max: 20, maxBytes: 10_485_760 },
+  /** Lines that name what a clipped result held besides text; the rest is counted. */
+  resultMaxLabels: 50,
+  /** A block of unknown kind is written out up to this. */
+  resultMaxStrangeBytes: 65_536,
+  /** Kept results of one session on the disk, and in memory where there is no disk. The oldest go first. */
+  resultStore: { maxBytes: 536_870_912, maxMemoryBytes: 67_108_864, maxResults: 10_000 },
+  /**
+   * Journals. Texts and media from `blobChars` on are written once a session, together up to `blobsBytes`: beyond it a word
+   * takes their place. A longer line is damage (a prompt is one ACP message). What is read at a time, what of a journal is
+   * read for a listing, and sessions a page of it.
+   */
+  journal: {
+    blobChars: 16_384,
+    blobsBytes: 268_435_456,
+    maxLineBytes: 134_217_728,
+    readBytes: 1_048_576,
+    headBytes: 65_536,
+    titleChars: 80,
+    pageSize: 50,
+  },
+  /** What is encoded, written or searched of a kept result in one go: about a millisecond. */
+  resultPieceBytes: 131_072,
+  /** Matches of one search in a result, and what is shown of a long line. */
+  resultMatches: { max: 200, lineChars: 500 },
+  /** Matching one line: more is a pattern that was made to take long. About 20 ms. */
+  resultMatchSteps: 400_000,
+  /** A search in a result is ended after this, and says where to go on. */
+  resultSearchMs: 5_000,
+  /** Results put into the arguments of one call: texts in all; a part that has to be parsed, since that holds the event loop. */
+  resultInsert: { max: 64, maxBytes: 67_108_864, maxParsedBytes: 2_097_152 },
+  /** What is asked of providers beside answers, and what is kept of their errors. */
+  model: {
+    /** Asking a provider for its models: the first prompt with an unknown model waits for it. */
+    listTimeoutMs: 3_000,
+    /** One answer to it: the longest known has 1 MB; and how many pages are followed. */
+    listMaxBytes: 16_777_216,
+    listMaxPages: 10,
+    /** What is shown of a provider's error: it echoes whole requests and HTML pages; people need the beginning only. */
+    errorMaxChars: 500,
+    /** What is looked at of one: the words that tell what it is about stand near the start. */
+    errorMaxBodyChars: 65_536,
+  },
   /** Model calls in one turn: far above real tasks, below a runaway bill. */
   turnMaxModelCalls: 100,
+  /** A model call that failed before it began to answer: attempts in all, and the waits between them where the provider names none. */
+  modelRetry: { attempts: 5, firstMs: 1_000, maxMs: 30_000, factor: 2 },
+  /** The longest single wait for a provider; one that asks for more is an error at once, which says when to come back. */
+  modelWaitMaxMs: 120_000,
+  /** Finding the tools a provider refuses without naming them: requests of one turn, and what each may answer. One bad tool of 100 takes 10. */
+  toolProbes: { max: 48, outputTokens: 64 },
+  /** The same calls with the same results in a row, alone or in turn with so many others: when the model is told, and when the turn ends. */
+  repetition: { hintAt: 3, stopAt: 6, maxPeriod: 3 },
+  /** Answers in a row whose last call was cut by the output limit: the model is told to write less, then the turn ends. */
+  truncatedAnswers: 3,
+  /**
+   * The context window. Unknown, it is taken for a small one. Compaction begins at a share of it, or earlier where the
+   * longest answer would not fit any more; what is recent stays, and afterwards there is to be room for a while.
+   */
+  context: { unknownTokens: 32_768, compactAt: 0.8, keepShare: 0.25, targetShare: 0.5 },
+  /** A result of at most this many characters is not worth a handle; of others so much of the start stays in sight. */
+  putAway: { minChars: 1_024, shownChars: 300 },
+  /** The summary of a compacted conversation: what the model reads for it, writes at most, and how long that may take. */
+  summary: { inputBytes: 200_000, outputTokens: 4_096, maxChars: 16_000, timeoutMs: 90_000, listedResults: 60 },
+  /** Pieces of an answer that come in one turn of the event loop are journaled and told together, up to this many. */
+  piecesAtOnce: 64,
+  /** Characters that wait to be written to the client as one; with a client that does not read, what waits before its agent does. */
+  acpWriteChars: 65_536,
   /** Events waiting for one reader of a session before the producer waits for it. */
   eventBacklog: 1_024,
   /** Time from a signal or end of input to the exit of the process. */
@@ -161,6 +295,19 @@ export const LIMITS = {
   sseEndpointMs: 10_000,
   /** The longest `Retry-After` that is waited for by itself; after it the server is tried again all the same. */
   retryAfterMaxMs: 300_000,
+  /** Paths in the arguments of one call that are looked up for `under` rules; what has more is asked about. */
+  policyMaxPaths: 100,
+  /** Links on the way of one path: systems stop at 40 too. */
+  pathMaxLinks: 40,
+  /** What is kept of an approved definition to show what changed: real ones have 1 to 10 KB. */
+  approvalMaxDefinitionBytes: 65_536,
+  /** One remembered decision, all tools of a server included; it is parsed on the main thread. */
+  approvalMaxFileBytes: 1_048_576,
+  /** Of one argument in the words of a permission question; the whole is in the raw input beside it. */
+  permissionMaxArgumentChars: 4_000,
+  /** What is shown of a changed definition: a person reads no more; the rest is counted. */
+  differenceMaxLines: 200,
+  differenceMaxTextChars: 10_000,
   /** A configuration file: real ones have a few KB; a link to something endless must end somewhere. */
   configMaxBytes: 1_048_576,
   /** Nesting of a configuration file: the parser is recursive, and the deepest key there is lies five levels down. */
@@ -177,4 +324,67 @@ export const LIMITS = {
   secretTimeoutMs: 60_000,
   /** How long the other servers wait for one whose secret is still being fetched. */
   secretPatienceMs: 1_000,
+  /** One line of a file or of a search shown to the model: minified code would fill the window. */
+  lineMaxChars: 2_000,
+  /** How far into a file one reads to reach a line: half a second of disk. */
+  readMaxScanBytes: 268_435_456,
+  /** A file up to this is read to its end, to say how many lines it has. */
+  readMaxCountBytes: 16_777_216,
+  /** How much of a file decides whether it is text. */
+  sniffBytes: 8_192,
+  /** A file that is edited or written as a whole: more is data, not source. */
+  editMaxBytes: 5_242_880,
+  editMaxEdits: 100,
+  /** Old and new text of a change shown in full to an editor; above it the change is only described. */
+  diffMaxBytes: 1_048_576,
+  /** Lines that differ, before two texts count as wholly different: the search for the shortest way is quadratic. */
+  diffMaxLines: 2_000,
+  /** Entries of one folder that are listed. */
+  folderMaxEntries: 1_000,
+  /** Looking through folders: entries seen, levels, time. A home directory ends somewhere. */
+  walk: { maxEntries: 200_000, maxDepth: 64, maxMs: 20_000 },
+  /** Results of a search without a limit of its own, and the highest limit. */
+  searchResults: { usual: 200, max: 2_000 },
+  /** A file whose text is searched: longer ones are data. */
+  grepMaxFileBytes: 8_388_608,
+  /** A glob: more is no glob; `{a,b}` in many places multiplies. */
+  glob: { maxChars: 1_000, maxAlternatives: 256 },
+  /** A command without a limit of its own, and the longest limit: builds take long, a forgotten job must end. */
+  commandTimeoutMs: 120_000,
+  commandMaxMs: 7_200_000,
+  /** What is kept of a command's output, start and end; together they fit one result. */
+  commandOutput: { headChars: 16_384, tailChars: 32_768 },
+  /** A command that prints more than this prints for ever, and reading it holds everybody else up. */
+  commandMaxBytes: 268_435_456,
+  /** How often a running command's output is shown. */
+  commandProgressMs: 200,
+  /** After the end of a command, time for the rest of its output; what it left behind may hold the pipe open. */
+  commandDrainMs: 200,
+  /** Ending a command: its input has ended long ago, so TERM comes at once. */
+  commandGrace: { stdinMs: 1, terminateMs: 2_000 },
+  /** Commands in the background at once, and finished ones whose output is still kept. */
+  commandsAtOnce: 16,
+  commandsKept: 32,
+  /** The longest that one look at a command in the background waits for its end. */
+  commandWaitMs: 600_000,
+  /** Fetching a page for the model: time in all, and bytes once unpacked. */
+  fetchTimeoutMs: 30_000,
+  fetchMaxBytes: 5_242_880,
+  /** A plan people read at a glance. */
+  plan: { maxEntries: 100, maxChars: 1_000 },
+  /** A question people answer at a glance. */
+  ask: { maxOptions: 10, maxChars: 4_000 },
+  /**
+   * Turning a tool's schema into a provider's form. Fuel is schemas read, merged or written: 3,000 properties take 7,000,
+   * and all of it is burnt in about 50 ms. Past `maxInlined` references are named instead of followed.
+   */
+  dialect: { fuel: 10_000, readDepth: 64, maxInlined: 2_000 },
+  /** The wire trace: what a line holds before it is cut (text in all and at a time, values, nesting), and lines that wait for the disk. */
+  trace: { lineChars: 4_194_304, textChars: 2_097_152, nodes: 200_000, depth: 200, backlogBytes: 67_108_864 },
+  /** `tenon acp-check` holds agents to this: any answer, `session/new`, telling of a failure, cancelling, their own end, their servers' end. */
+  acpCheck: { answerMs: 30_000, newSessionMs: 5_000, toldMs: 5_000, cancelMs: 5_000, exitMs: 3_000, goneMs: 10_000 },
+  /** How it acts: a slow server's start, a moment for what may still come, and when its servers end whatever happens. */
+  acpCheckActs: { slowMs: 3_000, quietMs: 1_000, serverLifeMs: 600_000 },
+  /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages of one request. */
+  sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100 },
 } as const;

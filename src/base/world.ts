@@ -2,6 +2,7 @@
 import type { ClientRequest } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import type { Log } from "./log.js";
+import type { Telemetry, WireTrace } from "./trace.js";
 
 export interface Timer {
   clear(): void;
@@ -89,13 +90,41 @@ export interface FoundPath {
   readonly mode: number;
 }
 
+/** What lies at a path itself: a link is a link, whatever it leads to. */
+export type EntryKind = "file" | "folder" | "link" | "other";
+
+export interface FolderEntry {
+  readonly name: string;
+  readonly kind: EntryKind;
+}
+
 export interface Files {
   /** Undefined when there is nothing. Rejects when that cannot be told. */
   find(path: string): Promise<FoundPath | undefined>;
+  /** What the link at exactly this path says, also when it leads to nothing; undefined when there is no link there. */
+  linkTarget(path: string): Promise<string | undefined>;
   openAppend(path: string): AppendFile;
   readText(path: string): Promise<string>;
+  /** A part of a file. Fewer bytes than asked for only at its end. */
+  readBytes(path: string, range: { readonly start: number; readonly length: number }): Promise<Uint8Array>;
+  /** Links not followed. Undefined when there is nothing. Rejects when that cannot be told. */
+  kindOf(path: string): Promise<EntryKind | undefined>;
+  /** Everything in a folder, links not followed, in no order. Rejects when it cannot be read. */
+  entries(folder: string): Promise<readonly FolderEntry[]>;
+  /**
+   * Replaces a file of the person's own as a whole: its permissions stay, a new one and the folders on the way get the
+   * usual ones. A link in its place is replaced, not followed.
+   */
+  saveText(path: string, text: string): Promise<void>;
   /** Replaces a file as a whole: whoever reads it finds the old text or the new one. Private to this user unless `mode` is given. */
   writeAtomic(path: string, text: string, mode?: number): Promise<void>;
+  /**
+   * The same from parts, each asked for when the one before is written: a long text is never made ready all at once, and
+   * the event loop is free in between.
+   */
+  writeParts(path: string, parts: Iterable<Uint8Array>): Promise<void>;
+  /** A private file with what is in another, which may be removed afterwards: the same bytes on the disk where that is possible. */
+  adopt(from: string, path: string): Promise<void>;
   /** Makes a private file; false when something of that name is there already. Of several who try, one succeeds. */
   createNew(path: string, text: string): Promise<boolean>;
   /** The files (no folders) in a folder; none when there is no such folder. */
@@ -111,6 +140,17 @@ export interface Files {
 
 export interface Watch {
   close(): void;
+}
+
+/** The processes of this machine, as far as one may ask about those of others. */
+export interface Processes {
+  /** Of this one. */
+  readonly ownId: number;
+  /**
+   * The same for as long as the process lives, and another one for the next process that gets the number, where the system
+   * shows that. Undefined when there is no such process.
+   */
+  identityOf(id: number): string | undefined;
 }
 
 export interface ResolvedAddress {
@@ -157,6 +197,8 @@ export interface World {
   /** Milliseconds that never jump, for durations. */
   monotonicMs(): number;
   after(delayMs: number, run: () => void): Timer;
+  /** As soon as all that is ready to run has run: what comes in one go can be dealt with as one. */
+  soon(run: () => void): void;
   deadline(timeoutMs: number, parent?: AbortSignal): Deadline;
   spawn(request: SpawnRequest): Child;
   /** Runs `source`, a script with `require`, in a thread of its own; `data` is its `workerData`. */
@@ -166,6 +208,7 @@ export interface World {
   lookup(host: string): Promise<readonly ResolvedAddress[]>;
   httpPool(options: HttpPoolOptions): HttpPool;
   readonly files: Files;
+  readonly processes: Processes;
   /**
    * Calls back after a file, or a folder or something directly in it, appeared, changed or vanished; also when the folders
    * above it are not there yet, and when an editor replaces the file. It may call too often. Never keeps the process alive.
@@ -177,4 +220,7 @@ export interface World {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
   readonly log: Log;
+  /** Where the messages that cross a wire are recorded; only where a person has asked for it. */
+  readonly trace?: WireTrace;
+  readonly telemetry?: Telemetry;
 }

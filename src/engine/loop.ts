@@ -1,87 +1,169 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
 import { unreachable } from "../base/brand.js";
-import { toTenonError } from "../base/errors.js";
+import { TenonError } from "../base/errors.js";
+import { parseJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
-import type { Model, ModelTool, ModelUsage } from "../models/index.js";
-import type { Catalog } from "../tools/index.js";
-import { type Answer, streamAnswer } from "./answer.js";
-import { runCalls, type ToolPorts } from "./calls.js";
-import type { StopReason, TurnEvent } from "./event.js";
-import type { Transcript } from "./transcript.js";
+import type { Model } from "../models/index.js";
+import type { RunPorts } from "../tools/index.js";
+import type { Answer } from "./ask/answer.js";
+import { type Asked, ask } from "./ask/ask.js";
+import { runAnswer } from "./calls.js";
+import type { StopCause, StopReason, TurnEvent } from "./event.js";
+import { withFoundTools } from "./found-tools.js";
+import { RepetitionGuard, withHint } from "./repetition.js";
+import { NO_ANSWER } from "./transcript.js";
+import { type Turn, type TurnEnd, TurnState } from "./turn.js";
 
-export interface Turn {
-  /** Counts from 1 within the session. */
-  readonly number: number;
-  readonly model: Model;
-  readonly system: string;
-  readonly transcript: Transcript;
-  readonly ports: ToolPorts;
-  /** Asked before every model call, so that tools of late servers join in the middle of a turn. */
-  catalog(): Catalog;
-}
-
-export interface TurnEnd {
+/** How a turn ended, before the transcript has been told. */
+interface Ending {
   readonly stopReason: StopReason;
-  readonly usage: ModelUsage;
+  readonly cause?: StopCause;
+  /** For people. */
+  readonly reason?: string;
 }
 
-/** Throws a TenonError when the model fails; the transcript is valid in every case. */
+const CANCELLED: Ending = { stopReason: "cancelled" };
+
+/** Words in the transcript, in the model's place, where its answer is missing or not whole. */
+const BROKE_OFF = "[the answer broke off here]";
+const CANCELLED_HERE = "[cancelled by the person here]";
+const FAILED = "[the model failed to answer]";
+
+/**
+ * Throws a TenonError when the model fails. In every case, also when its reader leaves, the transcript is one that any
+ * provider takes, and the next prompt can be added to it.
+ */
 export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<TurnEvent, TurnEnd, void> {
+  const state = new TurnState(turn);
   const { transcript } = turn;
-  let usage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
-  let callCount = 0;
-  for (let request = 0; request < LIMITS.turnMaxModelCalls; request++) {
-    if (signal.aborted) return { stopReason: "cancelled", usage };
-    const catalog = turn.catalog();
-    const tools = catalog.tools.map((tool) => modelTool(tool));
-    const answer = yield* streamAnswer(
-      turn.model,
-      { system: turn.system, messages: transcript.messages, tools },
-      signal,
-    );
-    if (answer.usage) {
-      usage = addUsage(usage, answer.usage);
-      yield { kind: "usage", usage: answer.usage };
-    }
-    if (answer.toolCalls.length === 0) {
-      transcript.addAnswer(answer.text, answer.providerData);
-      return { stopReason: stopReasonOf(answer), usage };
-    }
-    const nextCallId = () => `${turn.number}-${++callCount}`;
-    const batch = { calls: answer.toolCalls, catalog, ports: turn.ports, nextCallId };
-    const results = yield* runCalls(batch, signal);
-    transcript.addCalls(answer, results);
+  let note = NO_ANSWER;
+  try {
+    const { stopReason, cause, reason } = yield* runSteps(state, signal);
+    note = stopReason === "cancelled" ? CANCELLED_HERE : `[stopped: ${reason ?? "no answer"}]`;
+    // What was refused once would be refused with every prompt that follows; clients are told so by the stop reason.
+    if (stopReason === "refusal") transcript.dropTurn();
+    if (cause !== undefined && reason !== undefined) yield { kind: "stopped", cause, reason };
+    return { stopReason, ...(cause === undefined ? {} : { cause }), usage: state.usage };
+  } catch (error) {
+    note = FAILED;
+    throw error;
+  } finally {
+    transcript.endTurn(note);
   }
-  return { stopReason: "max_turn_requests", usage };
 }
 
-function stopReasonOf(answer: Answer): StopReason {
-  if (answer.error !== undefined) throw toTenonError(answer.error);
-  switch (answer.finish) {
+async function* runSteps(state: TurnState, signal: AbortSignal): AsyncGenerator<TurnEvent, Ending, void> {
+  const { turn } = state;
+  const guard = new RepetitionGuard();
+  let truncated = 0;
+  for (let request = 0; request < LIMITS.turnMaxModelCalls; request++) {
+    if (signal.aborted) return CANCELLED;
+    const asked = yield* ask(state, signal);
+    const { answer } = asked;
+    if (answer.toolCalls.length === 0) return endOf(turn, answer);
+    const isTruncated = answer.finish === "length" && isCutOff(answer);
+    truncated = isTruncated ? truncated + 1 : 0;
+    const results = yield* runAnswer(batchOf(state, asked, isTruncated), signal);
+    const rounds = guard.add(answer.toolCalls, results);
+    turn.transcript.addCalls(answer, withFoundTools(withHint(results, rounds), asked.offer));
+    if (signal.aborted) return CANCELLED;
+    if (rounds >= LIMITS.repetition.stopAt) return circles(answer, rounds);
+    if (truncated >= LIMITS.truncatedAnswers) return outputLimit(answer);
+  }
+  const reason = `the turn reached its limit of ${LIMITS.turnMaxModelCalls} model calls`;
+  return { stopReason: "max_turn_requests", cause: "request_limit", reason };
+}
+
+function batchOf(
+  state: TurnState,
+  { answer, offer, compiled }: Asked,
+  isTruncated: boolean,
+): Parameters<typeof runAnswer>[0] {
+  const { turn } = state;
+  const last = answer.toolCalls.at(-1);
+  return {
+    calls: answer.toolCalls,
+    announced: answer.announced,
+    offer,
+    ports: { ...turn.ports, media: mediaOf(turn.model) },
+    nextCallId: () => state.nextCallId(),
+    restore: (call) => {
+      const restored = compiled.restore(call);
+      // No arguments at all would pass for a call without any; cut off, they never began.
+      const isNeverBegun = isTruncated && call === last && call.argumentsJson.trim() === "";
+      return isNeverBegun ? { ...restored, argumentsJson: "{" } : restored;
+    },
+  };
+}
+
+/** The output limit fell into the last call. A complete JSON object cannot be the beginning of a longer one. */
+function isCutOff({ toolCalls }: Answer): boolean {
+  const last = toolCalls.at(-1);
+  return last !== undefined && !parseJson(last.argumentsJson).ok;
+}
+
+/** One type stands for its kind: what of that kind a provider does not take, its adapter labels. */
+function mediaOf(model: Model): RunPorts["media"] {
+  const takes = (mediaType: string) => model.accepts?.(mediaType) ?? false;
+  return { images: takes("image/png"), audio: takes("audio/wav"), documents: takes("application/pdf") };
+}
+
+/** An answer without calls: into the transcript with it, and the turn is over. */
+function endOf(turn: Turn, answer: Answer): Ending {
+  const { finish, text, error, providerData } = answer;
+  switch (finish) {
     case "interrupted":
-      return "cancelled";
+      turn.transcript.addAnswer(marked(text, CANCELLED_HERE));
+      return CANCELLED;
+    case "failed":
+      if (error?.code === "model.content_filter") return refusal(error.message);
+      turn.transcript.addAnswer(marked(text, BROKE_OFF));
+      throw failure(answer);
     case "length":
-      return "max_tokens";
+      turn.transcript.addAnswer(text, providerData);
+      return outputLimit(answer);
     case "refusal":
-      return "refusal";
+      return refusal(`${turn.model.id} refused to answer${answer.detail === undefined ? "" : ` (${answer.detail})`}`);
     case "stop":
     case "tool_calls":
-      return "end_turn";
+      turn.transcript.addAnswer(text, providerData);
+      return { stopReason: "end_turn" };
     default:
-      return unreachable(answer.finish);
+      return unreachable(finish);
   }
 }
 
-function modelTool(tool: Catalog["tools"][number]): ModelTool {
-  const { title, description, inputSchema } = tool.definition;
-  return { name: tool.id, ...(title === undefined ? {} : { title }), description, inputSchema };
+function marked(text: string, note: string): string {
+  return text.trim() === "" ? "" : `${text}\n\n${note}`;
 }
 
-function addUsage(sum: ModelUsage, more: ModelUsage): ModelUsage {
-  const cached = (sum.cachedInputTokens ?? 0) + (more.cachedInputTokens ?? 0);
-  return {
-    inputTokens: sum.inputTokens + more.inputTokens,
-    outputTokens: sum.outputTokens + more.outputTokens,
-    ...(cached === 0 ? {} : { cachedInputTokens: cached }),
-  };
+function failure({ error, text }: Answer): TenonError {
+  if (!error) return new TenonError("internal", "an answer failed without an error");
+  if (text.trim() === "") return error;
+  const hint = `${error.hint} What came of the answer is kept: ask to go on, and it goes on from there.`;
+  const { code, message, retryAfterMs } = error;
+  return new TenonError(code, message, { cause: error, hint, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+}
+
+function refusal(words: string): Ending {
+  const reason = `${words.replace(/[.\s]+$/u, "")}. The prompt and what came after it are not part of the conversation any more`;
+  return { stopReason: "refusal", cause: "refusal", reason };
+}
+
+function outputLimit({ detail, text, toolCalls }: Answer): Ending {
+  const isWindow = detail !== undefined && /context|window/i.test(detail);
+  const limit = isWindow ? "the model's context window is full" : "the model's output limit was reached";
+  const what =
+    toolCalls.length > 0
+      ? "a tool call was cut off again and again"
+      : text.trim() === ""
+        ? "nothing came"
+        : "the answer was cut";
+  return { stopReason: "max_tokens", cause: "output_limit", reason: `${what}: ${limit}` };
+}
+
+function circles({ toolCalls }: Answer, rounds: number): Ending {
+  const names = [...new Set(toolCalls.map(({ name }) => name))].join(", ");
+  const reason = `the model went round in circles: ${names} was called ${rounds} times in a row with the same arguments and the same result`;
+  return { stopReason: "max_turn_requests", cause: "repetition", reason };
 }

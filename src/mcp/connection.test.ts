@@ -10,7 +10,7 @@ import {
   spawnsServer,
 } from "../testing/index.js";
 import { McpConnection } from "./connection.js";
-import type { ConnectionOptions } from "./options.js";
+import type { CachedTools, ConnectionOptions, ServerCache } from "./options.js";
 import type { StdioSpec } from "./spec.js";
 
 const spec: StdioSpec = { kind: "stdio", name: "s", command: "/bin/server", args: [], env: {} };
@@ -36,6 +36,19 @@ function lives(...behaviours: Behaviour[]): { spawn: SpawnScript; spawned: () =>
     return spawnsServer(behaviour)(...args);
   };
   return { spawn, spawned: () => count };
+}
+
+/** What one session wrote, the next one reads. */
+function memoryCache(): ServerCache {
+  const known = new Map<string, CachedTools>();
+  return {
+    readEra: async () => undefined,
+    writeEra: async () => {},
+    readTools: async (fingerprint) => known.get(fingerprint),
+    writeTools: async (fingerprint, tools) => {
+      known.set(fingerprint, tools);
+    },
+  };
 }
 
 const call = (connection: McpConnection, tool = "echo", signal = never) =>
@@ -165,4 +178,90 @@ test("closing in any state ends the process and every call", async () => {
       expect(["answered", "failed", "cancelled", "unknown"]).toContain((await outcome).kind);
     }
   }
+});
+
+function restful(world: FakeWorld, cache: ServerCache): McpConnection {
+  const connection = new McpConnection(spec, { world, cwd: "/project", client: { name: "t", version: "1" }, cache });
+  connection.startWhenUsed();
+  return connection;
+}
+
+/** A cache that knows the server, as it is after one session with it. */
+async function knowing(behaviour: Behaviour): Promise<ServerCache> {
+  const cache = memoryCache();
+  const world = fakeWorld({ spawn: lives(behaviour).spawn });
+  const connection = connect(world, { cache });
+  await world.advance(100);
+  await close(world, connection);
+  return cache;
+}
+
+test("a server that is started when used starts at once while its tools are not known", async () => {
+  const { spawn, spawned } = lives(good);
+  const world = fakeWorld({ spawn });
+  const cache = memoryCache();
+  const failing: ServerCache = { ...cache, readTools: () => Promise.reject(new Error("disk is gone")) };
+  for (const known of [cache, failing]) {
+    const before = spawned();
+    const connection = restful(world, known);
+    await world.advance(100);
+    expect(connection.state.value.kind).toBe("ready");
+    expect(spawned()).toBe(before + 1);
+    await close(world, connection);
+  }
+});
+
+test("a server whose tools are known rests with them, and the first calls start it once and are answered", async () => {
+  const cache = await knowing(good);
+  const { spawn, spawned } = lives({ ...good, steps: { initialize: [{ do: "delay", ms: 3_000 }] } });
+  const world = fakeWorld({ spawn });
+  const connection = restful(world, cache);
+  await world.advance(600_000);
+  expect(connection.state.value).toEqual({ kind: "resting" });
+  expect(connection.tools.value.map((tool) => tool.name)).toEqual(["echo"]);
+  expect(spawned()).toBe(0);
+  const outcomes = Promise.all([call(connection), call(connection)]);
+  await world.advance(10_000);
+  expect(await outcomes).toMatchObject([{ kind: "answered" }, { kind: "answered" }]);
+  expect(spawned()).toBe(1);
+  expect(await call(connection)).toMatchObject({ kind: "answered" });
+  expect(spawned()).toBe(1);
+  await close(world, connection);
+});
+
+test("a call that comes before the cache is read starts the server all the same", async () => {
+  const cache = await knowing(good);
+  const { spawn, spawned } = lives(good);
+  const world = fakeWorld({ spawn });
+  const connection = restful(world, cache);
+  expect(connection.state.value.kind).toBe("idle");
+  const outcome = call(connection);
+  await world.advance(1_000);
+  expect(await outcome).toMatchObject({ kind: "answered" });
+  expect(spawned()).toBe(1);
+  await close(world, connection);
+});
+
+test("the first call of a server that hangs ends with the deadline of its connection, and says why", async () => {
+  const cache = await knowing(good);
+  const world = fakeWorld({ spawn: lives({ steps: { initialize: [{ do: "never" }] } }).spawn });
+  const connection = restful(world, cache);
+  await world.advance(100);
+  const outcome = call(connection);
+  await world.advance(LIMITS.connectTimeoutMs + LIMITS.probeTimeoutMs + 10_000);
+  expect(await outcome).toMatchObject({ kind: "failed", error: { code: "mcp.not_ready" } });
+  await close(world, connection);
+});
+
+test("a server that rests closes without ever having been started, and a call then is told so", async () => {
+  const cache = await knowing(good);
+  const { spawn, spawned } = lives(good);
+  const world = fakeWorld({ spawn });
+  const connection = restful(world, cache);
+  await world.advance(100);
+  await close(world, connection);
+  expect(await call(connection)).toMatchObject({ kind: "failed" });
+  const unread = restful(world, cache);
+  await close(world, unread);
+  expect(spawned()).toBe(0);
 });

@@ -59,10 +59,21 @@ export class McpConnection implements AsyncDisposable {
 
   /** Starts connecting and returns at once; what comes of it shows in `state`. Starting again changes nothing. */
   start(): void {
-    if (this.#state.value.kind !== "idle") return;
+    const { kind } = this.#state.value;
+    if (kind !== "idle" && kind !== "resting") return;
     this.#dispatch({ kind: "start", atMs: this.#world.monotonicMs() });
-    this.#scope.run(`recall ${this.spec.name}`, () => this.#recall());
+    if (kind === "idle") this.#scope.run(`recall ${this.spec.name}`, () => this.#recall());
     this.#scope.run(`supervise ${this.spec.name}`, (signal) => this.#supervise(signal));
+  }
+
+  /** With tools in the cache it rests until the first call; without, nobody could call any, so it is started. */
+  startWhenUsed(): void {
+    this.#scope.run(`rest ${this.spec.name}`, async (signal) => {
+      await this.#recall().catch(() => undefined); // a cache that fails is no cache
+      if (signal.aborted) return;
+      if (this.#tools.value.length === 0) return this.start();
+      this.#dispatch({ kind: "rest" });
+    });
   }
 
   get state(): ReadonlyCell<ConnectionState> {
@@ -89,6 +100,11 @@ export class McpConnection implements AsyncDisposable {
     return this.#state.value.kind === "ready" ? this.#link : undefined;
   }
 
+  /** More calls than this at the same time wait in line, and not for long. */
+  get callsAtOnce(): number {
+    return this.#limits.callsAtOnce;
+  }
+
   /** Aborts when the connection is closed. */
   get signal(): AbortSignal {
     return this.#scope.signal;
@@ -99,7 +115,7 @@ export class McpConnection implements AsyncDisposable {
     return this.#state.until((state) => state.kind === "closed", new AbortController().signal).then(() => undefined);
   }
 
-  /** Exactly one outcome, whatever happens. While the server is still connecting, the call waits for it. */
+  /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one is connecting. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
     const link = this.link ?? (await this.#readyLink(options.signal));
     if (options.signal.aborted) return { kind: "cancelled" };
@@ -245,6 +261,8 @@ export class McpConnection implements AsyncDisposable {
   /** The live link; waits while the server is connecting, and says why when there is none to wait for. */
   async #readyLink(signal: AbortSignal): Promise<Link | TenonError> {
     const over = AbortSignal.any([signal, this.#scope.signal]);
+    const begun = await this.#state.until(({ kind }) => kind !== "idle", over).catch(() => this.#state.value);
+    if (begun.kind === "resting") this.start();
     const isSettled = (state: ConnectionState) => state.kind !== "connecting" && state.kind !== "idle";
     const state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
     if (state.kind === "ready" && this.#link) return this.#link;
@@ -287,6 +305,7 @@ function reason(state: ConnectionState): string {
     case "waiting":
       return `it broke (${state.cause.message}) and is being restarted`;
     case "idle":
+    case "resting":
     case "connecting":
     case "ready":
     case "closing":

@@ -15,6 +15,7 @@ export function launchFingerprint(spec: ServerSpec): string {
 export function poolKey(spec: ServerSpec, sessionCwd: string): string {
   const launch = launchOf(spec);
   if (spec.kind === "stdio") return hashJson({ launch, env: spec.env, cwd: spec.cwd ?? null, sessionCwd });
+  if (spec.kind === "acp") return hashJson({ launch, serverId: spec.serverId });
   return hashJson({ launch, headers: spec.headers, token: spec.auth?.token ?? null });
 }
 
@@ -30,6 +31,8 @@ function launchOf(spec: ServerSpec): JsonObject {
       const names = Object.keys(headers).map((name) => name.toLowerCase());
       return { kind, url: withoutPassword(url), headers: names.sort(), auth: auth?.type ?? null };
     }
+    case "acp": // its id is made up anew for each connection: the name is all that tells it again
+      return { kind: spec.kind, name: spec.name };
   }
 }
 

@@ -1,6 +1,7 @@
 // What a connection is given besides its spec: the world, the session's place, the peer, caches and limits.
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
+import type { McpChannel } from "./acp/channel.js";
 import type { McpTool } from "./lists/tolerate.js";
 import type { Peer } from "./peer.js";
 
@@ -47,7 +48,11 @@ export interface ConnectionOptions {
   readonly cwd: string;
   /** Named to the server in the handshake. */
   readonly client: { readonly name: string; readonly version: string };
+  /** Whose connection it is, for the trace. */
+  readonly session?: string;
   readonly peer?: Peer;
+  /** Leads to the servers of the client's own; without it those of kind `acp` cannot be reached. */
+  readonly channel?: McpChannel;
   readonly cache?: ServerCache;
   readonly limits?: Partial<ServerLimits>;
   readonly tools?: Readonly<Record<string, ToolOverrides>>;

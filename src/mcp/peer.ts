@@ -27,13 +27,20 @@ export interface ServerLog {
   readonly text: string;
 }
 
-/** Every member is optional: what is missing is not declared, and declined at once should a server ask all the same. */
+/**
+ * Every member is optional: what is missing is not declared, and declined at once should a server ask all the same. What
+ * is declared is looked up when a connection opens, so a peer may say more or less from one connection to the next.
+ */
 export interface Peer {
-  roots?(): readonly Root[];
-  elicit?(request: ElicitRequest, signal: AbortSignal): Promise<ElicitAnswer>;
+  readonly roots?: (() => readonly Root[]) | undefined;
+  readonly elicit?: ((request: ElicitRequest, signal: AbortSignal) => Promise<ElicitAnswer>) | undefined;
   /** Which modes of elicitation the peer can show; both unless given. */
-  readonly elicitModes?: readonly ("form" | "url")[];
+  readonly elicitModes?: readonly ("form" | "url")[] | undefined;
   /** Raw `sampling/createMessage` params to raw result: the models room knows their shape. */
-  sample?(params: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+  readonly sample?: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | undefined;
   log?(entry: ServerLog): void;
+  /** What was asked for behind a URL is done: the person need not be kept waiting for it. */
+  elicitationCompleted?(elicitationId: string): void;
+  /** A request of the server was declined without anybody being asked, and why. */
+  unanswered?(method: string, reason: string): void;
 }

@@ -30,8 +30,16 @@ export interface RemoteSpec {
   readonly note?: string;
 }
 
-export type ServerSpec = StdioSpec | RemoteSpec;
+/** A server of the client's own, reached over the client's protocol. */
+export interface AcpSpec {
+  readonly kind: "acp";
+  readonly name: string;
+  /** Given by the client, valid on its connection only. */
+  readonly serverId: string;
+}
+
+export type ServerSpec = StdioSpec | RemoteSpec | AcpSpec;
 
 export function isRemote(spec: ServerSpec): spec is RemoteSpec {
-  return spec.kind !== "stdio";
+  return spec.kind === "http" || spec.kind === "sse";
 }

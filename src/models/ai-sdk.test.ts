@@ -17,7 +17,8 @@ const request: ModelRequest = { system: "Be brief.", messages: [user], tools: [t
 const call = { kind: "tool_call", id: "call_1", name: tool.name, arguments: { city: "Rome" } } as const;
 
 async function load(provider: FakeProvider): Promise<Model> {
-  return await loadModel(ID, { env: { TENON_BASE_URL: provider.url, TENON_API_KEY: "k" }, fetch });
+  const env = { TENON_BASE_URL: provider.url, TENON_API_KEY: "k" };
+  return await loadModel(ID, { env, fetch, settings: { images: true } });
 }
 
 async function collect(
@@ -68,6 +69,9 @@ describe("an answer", () => {
       { kind: "thought", text: "hm" },
       { kind: "text", text: "Let me" },
       { kind: "text", text: " look." },
+      { kind: "tool_input", callId: "call_1", name: tool.name, delta: '{"cit' },
+      { kind: "tool_input", callId: "call_1", name: tool.name, delta: 'y":"R' },
+      { kind: "tool_input", callId: "call_1", name: tool.name, delta: 'ome"}' },
       { kind: "tool_call", call: { callId: "call_1", name: tool.name, argumentsJson: '{"city":"Rome"}' } },
       { kind: "finish", reason: "tool_calls", usage: { inputTokens: 20, outputTokens: 5, cachedInputTokens: 8 } },
     ]);
@@ -139,10 +143,10 @@ describe("a refusal", () => {
     [401, "model.unauthorized"],
     [403, "model.unauthorized"],
     [404, "model.unknown"],
-    [413, "model.invalid_request"],
+    [413, "model.context_overflow"],
     [429, "model.rate_limited"],
     [500, "model.unavailable"],
-    [503, "model.unavailable"],
+    [503, "model.overloaded"],
   ])("of %i fails with %s and says what the provider said", async (status, code) => {
     await using provider = await fakeProvider();
     provider.reply({ kind: "error", status, message: "because of this", headers: { "retry-after": "7" } });
@@ -151,7 +155,9 @@ describe("a refusal", () => {
     expect(error.code).toBe(code);
     expect(error.message).toContain(ID);
     expect(error.message).toContain(`(${status}): because of this`);
-    if (status === 429) expect(error.hint).toBe("Wait 7 s, then send the prompt again.");
+    const waits = status === 429 || status === 503;
+    expect(error.retryAfterMs).toBe(waits ? 7_000 : undefined);
+    if (waits) expect(error.hint).toBe("Wait 7 s, then send the prompt again.");
     // Whether to ask again is for the caller to say.
     expect(provider.requests).toHaveLength(1);
   });
@@ -160,7 +166,9 @@ describe("a refusal", () => {
     const provider = await fakeProvider();
     const model = await load(provider);
     await provider[Symbol.asyncDispose]();
-    expect((await failing(model)).error.code).toBe("model.unavailable");
+    const { error } = await failing(model);
+    expect(error.code).toBe("model.unavailable");
+    expect(error.hint).toBe(`Nothing listens at ${provider.url}: start the server, or correct the base URL.`);
   });
 });
 
@@ -182,7 +190,8 @@ describe("a broken answer", () => {
     provider.reply(reply);
     const { seen, error } = await failing(await load(provider));
     expect(error.code).toBe("model.broken_stream");
-    expect(seen).toEqual([{ kind: "text", text: "Half" }]);
+    expect(seen[0]).toEqual({ kind: "text", text: "Half" });
+    expect(seen.map(({ kind }) => kind)).not.toContain("tool_call");
   });
 
   test("that is no stream at all fails as a broken stream", async () => {

@@ -1,19 +1,38 @@
 // Any AI SDK language model behind the model port.
-import type { LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
+import type { JSONObject, LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
 import { orAborted } from "../base/deadline.js";
+import { type KnownAbilities, type ModelAbilities, mergeAbilities, type ThinkingLevel } from "./abilities.js";
+import { markPrompt } from "./cache-marks.js";
+import { type DialectName, dialectOf } from "./dialect/dialect.js";
+import { foundTools } from "./found-tools.js";
 import { fromStream } from "./from-stream.js";
+import { tableAbilities } from "./known-models.js";
 import type { Model, ModelEvent, ModelRequest } from "./model.js";
-import { toModelError } from "./provider-errors.js";
-import { type PromptOptions, toPrompt, toTool } from "./to-prompt.js";
+import { type FailureContext, toModelError } from "./provider-errors.js";
+import { thinkingOptions } from "./thinking.js";
+import { type PromptOptions, toPrompt } from "./to-prompt.js";
+import { type ToolsToSend, toolsToSend } from "./tools-to-send.js";
 
-/** The one method of an AI SDK language model that is used. */
+/** The one method of an AI SDK language model that is used. It is called once per request: retries are the engine's. */
 export type StreamingLanguageModel = Pick<LanguageModelV3, "doStream">;
+
+type CallOptions = Parameters<StreamingLanguageModel["doStream"]>[0];
 
 export interface AiSdkOptions {
   /** Sent with every request, under the provider's name. */
   readonly providerOptions?: SharedV3ProviderOptions;
+  /** Left out: what the abilities say. */
   readonly accepts?: PromptOptions["accepts"];
   readonly toolMedia?: PromptOptions["toolMedia"];
+  /** Left out: as the id says, else the most careful one. */
+  readonly dialect?: DialectName;
+  /** What is known of the model; what is not given is taken from the bundled table, by the name in the id. */
+  readonly abilities?: KnownAbilities;
+  /** Where a request does not say. */
+  readonly thinking?: ThinkingLevel | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  /** What errors may say and must not. */
+  readonly failure?: Omit<FailureContext, "modelId" | "tools">;
 }
 
 /** What every provider with eyes takes; other pictures become labels. */
@@ -23,27 +42,96 @@ export function isCommonImage(mediaType: string): boolean {
   return COMMON_IMAGES.includes(mediaType);
 }
 
+/** The name under which each adapter looks for its options. */
+const OPTION_KEYS: Readonly<Record<DialectName, string | undefined>> = {
+  anthropic: "anthropic",
+  "openai-chat": "openai",
+  "openai-responses": "openai",
+  gemini: "google",
+  "openai-compatible": "openaiCompatible",
+  plain: undefined,
+};
+
+/** OpenAI takes no longer one. */
+const CACHE_KEY_MAX_CHARS = 64;
+
 export function aiSdkModel(id: string, languageModel: StreamingLanguageModel, options: AiSdkOptions = {}): Model {
-  const promptOptions: PromptOptions = {
-    modelId: id,
-    accepts: options.accepts ?? isCommonImage,
-    toolMedia: options.toolMedia ?? "inside",
-  };
+  const abilities = mergeAbilities([options.abilities ?? {}, tableAbilities(id)]);
+  const dialect = options.dialect ?? dialectOf(id) ?? "openai-compatible";
+  const accepts = options.accepts ?? ((mediaType: string) => takes(abilities, dialect, mediaType));
+  const toolMedia = options.toolMedia ?? "inside";
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
     signal.throwIfAborted();
-    const call: Parameters<StreamingLanguageModel["doStream"]>[0] = {
-      prompt: toPrompt(request, promptOptions),
+    const found = foundTools(request, { id, toolSearch: abilities.toolSearch });
+    const sent = toolsToSend(request.tools, found, dialect);
+    const prompt = toPrompt(request, { modelId: id, accepts, toolMedia, found });
+    const failure: FailureContext = { ...options.failure, modelId: id, tools: sent.names };
+    const call: CallOptions = {
+      prompt: dialect === "anthropic" ? markPrompt(prompt) : prompt,
       abortSignal: signal,
-      ...(request.tools.length === 0 ? {} : { tools: request.tools.map((tool) => toTool(tool)) }),
-      ...(options.providerOptions === undefined ? {} : { providerOptions: options.providerOptions }),
+      ...callSettings({ id, dialect, abilities, options }, request, sent),
     };
     // Inside an async function, so that a provider that throws before it returns a promise is caught as well.
     const ask = async () => languageModel.doStream(call);
     const answer = await orAborted(ask(), signal).catch((thrown: unknown) => {
       if (signal.aborted) throw signal.reason;
-      throw toModelError(id, thrown, "asking");
+      throw toModelError(failure, thrown, "asking");
     });
-    yield* fromStream(id, answer.stream, signal);
+    const wrappedSearch = found?.form === "openai" ? found.search : undefined;
+    yield* fromStream({ failure, price: abilities.price, wrappedSearch }, answer.stream, signal);
   }
-  return { id, stream };
+  return { id, dialect, abilities, accepts, stream };
+}
+
+interface Target {
+  readonly id: string;
+  readonly dialect: DialectName;
+  readonly abilities: ModelAbilities;
+  readonly options: AiSdkOptions;
+}
+
+function callSettings(target: Target, request: ModelRequest, { tools }: ToolsToSend): Partial<CallOptions> {
+  const { abilities, options } = target;
+  const wanted = request.maxOutputTokens ?? options.maxOutputTokens;
+  const most = abilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const providerOptions = optionsFor(target, request);
+  return {
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(wanted === undefined ? {} : { maxOutputTokens: Math.min(wanted, most) }),
+    ...(Object.keys(providerOptions).length === 0 ? {} : { providerOptions }),
+  };
+}
+
+function optionsFor(target: Target, request: ModelRequest): SharedV3ProviderOptions {
+  const { id, dialect, abilities, options } = target;
+  const given = options.providerOptions ?? {};
+  const key = OPTION_KEYS[dialect];
+  if (key === undefined) return given;
+  const own: JSONObject = {
+    ...thinkingOptions(
+      { id, dialect, levels: abilities.thinking },
+      request.thinking ?? options.thinking,
+      request.messages,
+    ),
+    ...(key === "openai" && request.cacheKey !== undefined
+      ? { promptCacheKey: request.cacheKey.slice(0, CACHE_KEY_MAX_CHARS) }
+      : {}),
+    // What the embedder asks for is stronger than what we make of a level.
+    ...given[key],
+  };
+  return Object.keys(own).length === 0 ? given : { ...given, [key]: own };
+}
+
+function takes(abilities: ModelAbilities, dialect: DialectName, mediaType: string): boolean {
+  if (mediaType.startsWith("image/")) return abilities.images && isCommonImage(mediaType);
+  if (mediaType === "application/pdf") return abilities.pdf;
+  return abilities.audio && mediaType.startsWith("audio/") && takesAudio(dialect, mediaType);
+}
+
+const COMMON_AUDIO: readonly string[] = ["audio/wav", "audio/mp3", "audio/mpeg"];
+
+/** What each adapter can put into a request. */
+function takesAudio(dialect: DialectName, mediaType: string): boolean {
+  if (dialect === "gemini") return true;
+  return (dialect === "openai-chat" || dialect === "openai-compatible") && COMMON_AUDIO.includes(mediaType);
 }

@@ -174,8 +174,20 @@ describe("Anthropic", () => {
       { kind: "thought", text: "Rome is " },
       { kind: "thought", text: "a city." },
       { kind: "text", text: "Let me look." },
+      { kind: "tool_input", callId: "toolu_1", name: tool.name, delta: '{"city":' },
+      { kind: "tool_input", callId: "toolu_1", name: tool.name, delta: '"Rome"}' },
       { kind: "tool_call", call: { callId: "toolu_1", name: tool.name, argumentsJson: '{"city":"Rome"}' } },
-      { kind: "finish", reason: "tool_calls", usage: { outputTokens: 9, cachedInputTokens: 12 } },
+      {
+        kind: "finish",
+        reason: "tool_calls",
+        usage: {
+          inputTokens: 42,
+          outputTokens: 9,
+          cachedInputTokens: 12,
+          cacheWriteTokens: 0,
+          costUsd: expect.closeTo((30 * 2 + 12 * 0.1 + 9 * 10) / 1e6, 12),
+        },
+      },
     ]);
     const picture = { type: "image", data: "aGVsbG8=", mimeType: "image/png" } as const;
     const second = await collect(model, [user, ...afterCall(first, [{ type: "text", text: "sunny" }, picture])]);
@@ -185,10 +197,11 @@ describe("Anthropic", () => {
     ]);
     expect(received[0]).toMatchObject({ path: "/v1/messages", headers: { "x-api-key": "k-anthropic" } });
     expect(received[1]?.body).toMatchObject({
-      system: [{ type: "text", text: "Be brief." }],
-      cache_control: { type: "ephemeral" },
+      system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
+      tools: [{ name: tool.name, cache_control: { type: "ephemeral" } }],
+      thinking: { type: "adaptive", display: "summarized" },
       messages: [
-        { role: "user" },
+        { role: "user", content: [{ type: "text", cache_control: { type: "ephemeral" } }] },
         {
           role: "assistant",
           content: [
@@ -203,6 +216,7 @@ describe("Anthropic", () => {
             {
               type: "tool_result",
               tool_use_id: "toolu_1",
+              cache_control: { type: "ephemeral" },
               content: [
                 { type: "text", text: "sunny\n[image image/png, 5 bytes]" },
                 { type: "image", source: { type: "base64", media_type: "image/png", data: "aGVsbG8=" } },
@@ -215,7 +229,7 @@ describe("Anthropic", () => {
   });
 
   test.each([
-    ["overloaded_error", "model.unavailable"],
+    ["overloaded_error", "model.overloaded"],
     ["rate_limit_error", "model.rate_limited"],
     ["invalid_request_error", "model.invalid_request"],
     ["something_new", "model.broken_stream"],

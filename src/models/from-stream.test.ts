@@ -28,19 +28,20 @@ async function read(parts: readonly LanguageModelV3StreamPart[]): Promise<ModelE
     },
   });
   const events: ModelEvent[] = [];
-  for await (const event of fromStream("p/m", stream, new AbortController().signal)) events.push(event);
+  for await (const event of fromStream({ failure: { modelId: "p/m" } }, stream, new AbortController().signal))
+    events.push(event);
   return events;
 }
 
 describe("the end of an answer", () => {
   test.each([
-    [finish("stop"), "stop"],
-    [finish("tool-calls"), "stop"],
-    [finish("other", "pause"), "stop"],
-    [finish("length"), "length"],
-    [finish("content-filter"), "refusal"],
-  ] as const)("%j without calls is %s", async (part, reason) => {
-    expect(await read([part])).toEqual([{ kind: "finish", reason }]);
+    [finish("stop"), { reason: "stop" }],
+    [finish("tool-calls"), { reason: "stop" }],
+    [finish("other", "pause"), { reason: "stop" }],
+    [finish("length", "MAX_TOKENS"), { reason: "length", detail: "MAX_TOKENS" }],
+    [finish("content-filter", "RECITATION"), { reason: "refusal", detail: "RECITATION" }],
+  ] as const)("%j without calls is %j", async (part, end) => {
+    expect(await read([part])).toEqual([{ kind: "finish", ...end }]);
   });
 
   test.each([finish("stop"), finish("other", "x"), finish("tool-calls")])("%j with a call runs it", async (part) => {
@@ -68,7 +69,7 @@ describe("the end of an answer", () => {
       finishReason: { unified: "other", raw: undefined },
       providerMetadata: { google: { promptFeedback: { blockReason: "SAFETY" } } },
     };
-    expect(await read([blocked])).toEqual([{ kind: "finish", reason: "refusal" }]);
+    expect(await read([blocked])).toEqual([{ kind: "finish", reason: "refusal", detail: "SAFETY" }]);
   });
 });
 
@@ -114,6 +115,25 @@ describe("the parts of an answer", () => {
     expect(new Set(ids).size).toBe(3);
     expect(ids).not.toContain("");
     expect(ids).not.toContain("y");
+  });
+
+  test("that are arguments being written carry the id of their call, and the provider's own are left out", async () => {
+    const events = await read([
+      { type: "tool-input-start", id: "x", toolName: "t" },
+      { type: "tool-input-delta", id: "x", delta: '{"a"' },
+      { type: "tool-input-start", id: "x", toolName: "t" },
+      { type: "tool-input-delta", id: "x", delta: "{}" },
+      { type: "tool-input-start", id: "p", toolName: "web", providerExecuted: true },
+      { type: "tool-input-delta", id: "p", delta: "{}" },
+      call("x"),
+      finish("stop"),
+    ]);
+    const [first, second, made] = events;
+    expect(first).toEqual({ kind: "tool_input", callId: "x", name: "t", delta: '{"a"' });
+    expect(second).toMatchObject({ kind: "tool_input", delta: "{}" });
+    // The last call that was begun under an id is the one that comes of it.
+    expect(made).toMatchObject({ call: { callId: second?.kind === "tool_input" ? second.callId : "" } });
+    expect(events.filter(({ kind }) => kind === "tool_input")).toHaveLength(2);
   });
 
   test("that are files are at least mentioned", async () => {

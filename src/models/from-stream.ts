@@ -1,16 +1,21 @@
 // The stream of an AI SDK language model as our events.
-import type {
-  LanguageModelV3FinishReason,
-  LanguageModelV3StreamPart,
-  LanguageModelV3Usage,
-  SharedV3ProviderMetadata,
-} from "@ai-sdk/provider";
+import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from "@ai-sdk/provider";
 import { orAborted } from "../base/deadline.js";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json.js";
-import type { ModelEvent, ModelFinish, ModelToolCall, ModelUsage } from "./model.js";
+import type { ModelPrice } from "./abilities.js";
+import { unwrapSearch } from "./found-tools.js";
+import type { ModelEvent, ModelFinish, ModelToolCall } from "./model.js";
 import { type RecordedPart, toProviderData } from "./provider-data.js";
-import { toModelError } from "./provider-errors.js";
+import { type FailureContext, toModelError } from "./provider-errors.js";
+import { toUsage } from "./usage.js";
+
+export interface AnswerContext {
+  readonly failure: FailureContext;
+  readonly price?: ModelPrice | undefined;
+  /** The search tool, where the provider has a call of its own for it. */
+  readonly wrappedSearch?: string | undefined;
+}
 
 type FinishPart = Extract<LanguageModelV3StreamPart, { type: "finish" }>;
 type TextRecord = Extract<RecordedPart, { kind: "text" }>;
@@ -22,12 +27,13 @@ type CallPart = Extract<LanguageModelV3StreamPart, { type: "tool-call" }>;
  * with half its arguments. Cancels the stream however it is left.
  */
 export async function* fromStream(
-  modelId: string,
+  context: AnswerContext,
   stream: ReadableStream<LanguageModelV3StreamPart>,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent, void, void> {
+  const { modelId } = context.failure;
   const reader = stream.getReader();
-  const answer = new Answer(modelId);
+  const answer = new Answer(context);
   try {
     for (;;) {
       const read = await orAborted(reader.read(), signal);
@@ -44,7 +50,7 @@ export async function* fromStream(
     }
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
-    throw toModelError(modelId, thrown, "reading");
+    throw toModelError(context.failure, thrown, "reading");
   } finally {
     // A stream that has failed rejects its cancellation with the failure that is being thrown already.
     await reader.cancel().catch(() => {});
@@ -53,15 +59,18 @@ export async function* fromStream(
 
 /** One answer while it arrives: what it has said so far, in the form that goes back to the provider. */
 class Answer {
-  readonly #modelId: string;
+  readonly #context: AnswerContext;
   readonly #parts: RecordedPart[] = [];
   /** The latest part of each of the provider's ids. */
   readonly #texts = new Map<string, TextRecord>();
   readonly #thoughts = new Map<string, ThoughtRecord>();
   readonly #calls: ModelToolCall[] = [];
+  /** Calls whose arguments are being written, by the provider's id. */
+  readonly #inputs = new Map<string, { readonly callId: string; readonly name: string }>();
+  readonly #callIds = new Set<string>();
 
-  constructor(modelId: string) {
-    this.#modelId = modelId;
+  constructor(context: AnswerContext) {
+    this.#context = context;
   }
 
   take(part: LanguageModelV3StreamPart): ModelEvent | undefined {
@@ -87,6 +96,17 @@ class Answer {
       case "reasoning-end":
         this.#thought(part.id, part.providerMetadata);
         return undefined;
+      case "tool-input-start":
+        if (part.providerExecuted !== true) {
+          this.#inputs.set(part.id, { callId: this.#newCallId(part.id, part.toolName), name: part.toolName });
+        }
+        return undefined;
+      case "tool-input-delta": {
+        const input = this.#inputs.get(part.id);
+        return input === undefined || part.delta === ""
+          ? undefined
+          : { kind: "tool_input", ...input, delta: part.delta };
+      }
       case "tool-call":
         this.#call(part);
         return undefined;
@@ -103,14 +123,15 @@ class Answer {
   }
 
   finish(part: FinishPart): ModelEvent[] {
-    const reason = this.#reason(part);
-    const usage = toUsage(part.usage);
-    const providerData = toProviderData(this.#modelId, this.#parts);
+    const { reason, detail } = this.#end(part);
+    const usage = toUsage(part.usage, this.#context.price);
+    const providerData = toProviderData(this.#context.failure.modelId, this.#parts);
     return [
       ...this.#calls.map((call): ModelEvent => ({ kind: "tool_call", call })),
       {
         kind: "finish",
         reason,
+        ...(detail === undefined ? {} : { detail }),
         ...(usage === undefined ? {} : { usage }),
         ...(providerData === undefined ? {} : { providerData }),
       },
@@ -137,35 +158,47 @@ class Answer {
 
   #call(part: CallPart): void {
     if (part.providerExecuted === true) return;
-    // Some compatible servers send no id, or the same one twice; results could not be paired then.
-    const isUsable = part.toolCallId !== "" && !this.#calls.some((call) => call.callId === part.toolCallId);
-    const callId = isUsable ? part.toolCallId : `call_${this.#calls.length + 1}_${part.toolName}`;
-    this.#calls.push({ callId, name: part.toolName, argumentsJson: part.input });
+    const { toolCallId, toolName, input } = part;
+    const callId = this.#inputs.get(toolCallId)?.callId ?? this.#newCallId(toolCallId, toolName);
+    this.#inputs.delete(toolCallId);
+    const isWrapped = toolName === this.#context.wrappedSearch;
+    this.#calls.push({ callId, name: toolName, argumentsJson: isWrapped ? unwrapSearch(input) : input });
     this.#parts.push(withOptions({ kind: "call" as const, callId }, part.providerMetadata));
   }
 
-  #reason(part: FinishPart): ModelFinish {
+  /** Some compatible servers send no id, or the same one twice; results could not be paired then. */
+  #newCallId(id: string, name: string): string {
+    const callId = id !== "" && !this.#callIds.has(id) ? id : `call_${this.#callIds.size + 1}_${name}`;
+    this.#callIds.add(callId);
+    return callId;
+  }
+
+  #end(part: FinishPart): { readonly reason: ModelFinish; readonly detail?: string } {
     const { unified, raw } = part.finishReason;
+    const detail = raw === undefined ? {} : { detail: raw };
+    const ordinary = { reason: this.#calls.length > 0 ? "tool_calls" : "stop" } as const;
     switch (unified) {
       case "length":
-        return "length";
+        return { reason: "length", ...detail };
       case "content-filter":
-        return "refusal";
+        return { reason: "refusal", ...detail };
       case "stop":
       case "tool-calls":
-        return this.#calls.length > 0 ? "tool_calls" : "stop";
-      case "other":
-        if (raw !== undefined) return this.#calls.length > 0 ? "tool_calls" : "stop";
-        if (isBlockedPrompt(part.providerMetadata)) return "refusal";
-        throw this.#broken(part.finishReason);
+        return ordinary;
+      case "other": {
+        if (raw !== undefined) return ordinary;
+        const blocked = blockReason(part.providerMetadata);
+        if (blocked !== undefined) return { reason: "refusal", detail: blocked };
+        throw this.#broken(raw);
+      }
       case "error":
-        throw this.#broken(part.finishReason);
+        throw this.#broken(raw);
     }
   }
 
-  #broken(reason: LanguageModelV3FinishReason): TenonError {
-    const why = reason.raw === undefined ? "without saying why" : `with "${reason.raw}"`;
-    return new TenonError("model.broken_stream", `${this.#modelId} ended its answer ${why}.`);
+  #broken(raw: string | undefined): TenonError {
+    const why = raw === undefined ? "without saying why" : `with "${raw}"`;
+    return new TenonError("model.broken_stream", `${this.#context.failure.modelId} ended its answer ${why}.`);
   }
 }
 
@@ -176,20 +209,11 @@ function withOptions<T extends RecordedPart>(part: T, options: SharedV3ProviderM
 }
 
 /** Gemini answers a prompt it blocks with no candidate at all, which otherwise looks like a cut stream. */
-function isBlockedPrompt(metadata: SharedV3ProviderMetadata | undefined): boolean {
-  return Object.values(metadata ?? {}).some((given) => {
+function blockReason(metadata: SharedV3ProviderMetadata | undefined): string | undefined {
+  for (const given of Object.values(metadata ?? {})) {
     const feedback = given["promptFeedback"];
-    return isJsonObject(feedback) && typeof feedback["blockReason"] === "string";
-  });
-}
-
-function toUsage(usage: LanguageModelV3Usage): ModelUsage | undefined {
-  const { inputTokens, outputTokens } = usage;
-  if (inputTokens.total === undefined && outputTokens.total === undefined) return undefined;
-  const cached = inputTokens.cacheRead;
-  return {
-    inputTokens: inputTokens.total ?? 0,
-    outputTokens: outputTokens.total ?? 0,
-    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-  };
+    const reason = isJsonObject(feedback) ? feedback["blockReason"] : undefined;
+    if (typeof reason === "string") return reason;
+  }
+  return undefined;
 }

@@ -1,6 +1,11 @@
 // The door of the models room.
-export { aiSdkModel } from "./ai-sdk.js";
+export type { ModelAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
+export { type AiSdkOptions, aiSdkModel } from "./ai-sdk.js";
+export { compileSchema } from "./dialect/compile.js";
+export { compileTools } from "./dialect/compile-tools.js";
+export type { DialectName } from "./dialect/dialect.js";
 export { lazyModel } from "./lazy.js";
+export { type AvailableModel, ModelLists } from "./lists/model-lists.js";
 export type {
   Model,
   ModelEvent,
@@ -12,4 +17,5 @@ export type {
   ModelToolResult,
   ModelUsage,
 } from "./model.js";
-export { loadModel, resolveModelId } from "./providers.js";
+export { knownAbilities, loadModel, type ModelSettings, resolveModelId } from "./providers.js";
+export { type ModelShelf, modelShelf } from "./shelf.js";

@@ -33,6 +33,17 @@ describe("a lazy model", () => {
     expect(loads).toBe(1);
   });
 
+  test("has the abilities and the dialect of its name before it is loaded, and its own afterwards", async () => {
+    const own = { contextTokens: 7, images: true, audio: false, pdf: false, thinking: [] } as const;
+    const lazy = lazyModel("openai-chat/gpt-5", async () => ({ ...model, abilities: own }), { toolSearch: "openai" });
+    expect(lazy.dialect).toBe("openai-chat");
+    expect(lazy.abilities).toMatchObject({ contextTokens: 400_000, toolSearch: "openai" });
+    await ask(lazy);
+    expect(lazy.abilities).toEqual(own);
+    expect(lazyModel("p/m", async () => model).abilities).toBeUndefined();
+    expect(lazyModel("offline/operator", async () => model)).not.toHaveProperty("dialect");
+  });
+
   test("fails every request that waited, and loads again for the next", async () => {
     let loads = 0;
     const lazy = lazyModel("p/m", async () => {

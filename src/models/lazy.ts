@@ -1,11 +1,18 @@
 // A model that a session can hold before its package is loaded.
 import { orAborted } from "../base/deadline.js";
 import { toTenonError } from "../base/errors.js";
+import { type KnownAbilities, type ModelAbilities, mergeAbilities } from "./abilities.js";
+import { tableAbilities } from "./known-models.js";
 import type { Model, ModelEvent, ModelRequest } from "./model.js";
+import { providerOf } from "./registry.js";
 
-/** Loads on the first request; requests that come meanwhile join it, and a failed load is tried again by the next one. */
-export function lazyModel(id: string, load: () => Promise<Model>): Model {
+/**
+ * Loads on the first request; requests that come meanwhile join it, and a failed load is tried again by the next one.
+ * Until then its abilities are those of the bundled table, under what `known` says.
+ */
+export function lazyModel(id: string, load: () => Promise<Model>, known: KnownAbilities = {}): Model {
   let loading: Promise<Model> | undefined;
+  let last: Model | undefined;
   const loaded = async () => {
     loading ??= start(load);
     const current = loading;
@@ -18,9 +25,23 @@ export function lazyModel(id: string, load: () => Promise<Model>): Model {
   };
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
     const model = await orAborted(loaded(), signal);
+    last = model;
     yield* model.stream(request, signal);
   }
-  return { id, stream };
+  const dialect = providerOf(id)?.provider.options.dialect;
+  const early = dialect === undefined ? undefined : mergeAbilities([known, tableAbilities(id)]);
+  // Asked about the results of calls that it made itself, so it has been loaded by then.
+  const accepts = (mediaType: string) => last?.accepts?.(mediaType) ?? false;
+  return {
+    id,
+    accepts,
+    stream,
+    // The dialect of the id, since tools are compiled before the first request; nothing for models without one.
+    ...(dialect === undefined ? {} : { dialect }),
+    get abilities(): ModelAbilities | undefined {
+      return last?.abilities ?? early;
+    },
+  };
 }
 
 /** So that a load that throws before it returns a promise rejects like any other. */

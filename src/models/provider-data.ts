@@ -28,16 +28,29 @@ export function toProviderData(modelId: string, parts: readonly RecordedPart[]):
  * The parts of an assistant message as the provider sent them. Falls back to bare text and calls when the data is another
  * model's (signatures do not travel), or does not fit the message any more (it was edited or compacted since).
  */
-export function toAssistantParts(modelId: string, message: AssistantMessage): AssistantPart[] {
-  const restored = message.providerData === undefined ? undefined : restore(modelId, message, message.providerData);
-  return (restored ?? bareParts(message)).filter((part) => part.type !== "text" || part.text.trim() !== "");
+export function toAssistantParts(
+  modelId: string,
+  message: AssistantMessage,
+  toInput: ToInput = (_, input) => input,
+): AssistantPart[] {
+  const restored =
+    message.providerData === undefined ? undefined : restore(modelId, message, message.providerData, toInput);
+  return (restored ?? bareParts(message, toInput)).filter((part) => part.type !== "text" || part.text.trim() !== "");
 }
 
-function bareParts(message: AssistantMessage): AssistantPart[] {
-  return [{ type: "text", text: message.text }, ...message.toolCalls.map((call) => callPart(call, {}))];
+/** The input of a call as the adapter wants it. */
+export type ToInput = (call: ModelToolCall, input: JsonObject) => JsonObject;
+
+function bareParts(message: AssistantMessage, toInput: ToInput): AssistantPart[] {
+  return [{ type: "text", text: message.text }, ...message.toolCalls.map((call) => callPart(call, {}, toInput))];
 }
 
-function restore(modelId: string, message: AssistantMessage, data: JsonObject): AssistantPart[] | undefined {
+function restore(
+  modelId: string,
+  message: AssistantMessage,
+  data: JsonObject,
+  toInput: ToInput,
+): AssistantPart[] | undefined {
   if (data["model"] !== modelId || !Array.isArray(data["parts"])) return undefined;
   const parts: AssistantPart[] = [];
   const calls = new Map(message.toolCalls.map((call) => [call.callId, call]));
@@ -54,14 +67,19 @@ function restore(modelId: string, message: AssistantMessage, data: JsonObject): 
       const call = calls.get(recorded["callId"]);
       if (call === undefined) return undefined;
       calls.delete(call.callId);
-      parts.push(callPart(call, given));
+      parts.push(callPart(call, given, toInput));
     } else return undefined;
   }
   return used === message.text.length && calls.size === 0 ? parts : undefined;
 }
 
-function callPart(call: ModelToolCall, given: { providerOptions?: SharedV3ProviderOptions }): AssistantPart {
-  return { type: "tool-call", toolCallId: call.callId, toolName: call.name, input: callInput(call), ...given };
+function callPart(
+  call: ModelToolCall,
+  given: { providerOptions?: SharedV3ProviderOptions },
+  toInput: ToInput,
+): AssistantPart {
+  const input = toInput(call, callInput(call));
+  return { type: "tool-call", toolCallId: call.callId, toolName: call.name, input, ...given };
 }
 
 /** Providers refuse a call whose input is no object, so what a model wrote wrongly is handed back inside one. */

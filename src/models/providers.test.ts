@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
 import type { Fetch } from "../base/world.js";
-import type { Model, ModelEvent, ModelMessage, ModelTool } from "./model.js";
-import { loadModel, OFFLINE_MODEL_ID, resolveModelId } from "./providers.js";
+import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
+import { type LoadOptions, loadModel, OFFLINE_MODEL_ID, resolveModelId } from "./providers.js";
 
 describe("the model that is meant", () => {
   const keys = { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o", GEMINI_API_KEY: "g" };
@@ -42,13 +42,15 @@ describe("loading", () => {
       const error = await refusal(id);
       expect(error.code).toBe("model.unknown");
       expect(error.message).toContain(`There is no model "${id}"`);
-      expect(error.message).toContain("anthropic, openai, google, openai-compatible; or offline/operator");
+      expect(error.message).toContain("anthropic, openai, openai-chat, google, openai-compatible; or offline/operator");
     },
   );
 
   test.each([
     ["anthropic/x", "ANTHROPIC_API_KEY"],
     ["openai/x", "OPENAI_API_KEY"],
+    ["openai-chat/x", "OPENAI_API_KEY"],
+    ["gemini/x", "GEMINI_API_KEY"],
     ["google/x", "GEMINI_API_KEY"],
   ])("refuses %s without its key, and says which", async (id, variable) => {
     const error = await refusal(id, { [variable]: " " });
@@ -108,9 +110,12 @@ const tool: ModelTool = {
 };
 
 async function ask(model: Model, messages: readonly ModelMessage[]): Promise<ModelEvent[]> {
+  return await read(model.stream({ system: "S", messages, tools: [tool] }, new AbortController().signal));
+}
+
+async function read(stream: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
-  const signal = new AbortController().signal;
-  for await (const event of model.stream({ system: "S", messages, tools: [tool] }, signal)) events.push(event);
+  for await (const event of stream) events.push(event);
   return events;
 }
 
@@ -179,6 +184,89 @@ describe("OpenAI", () => {
   });
 });
 
+describe("a request", () => {
+  const chatEvents = [
+    { id: "c", created: 1, model: "m", choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" }] },
+  ];
+  const env = { OPENAI_API_KEY: "o", TENON_BASE_URL: "http://127.0.0.1:9/v1" };
+  const { signal } = new AbortController();
+
+  async function sent(id: string, request: Partial<ModelRequest>, options: Partial<LoadOptions> = {}): Promise<Asked> {
+    const { fetch, asked } = streaming(chatEvents);
+    const model = await loadModel(id, { env, fetch, ...options });
+    const whole: ModelRequest = { system: "S", messages: [user], tools: [], ...request };
+    // Only what is asked is looked at here: the answer is of the chat protocol for all.
+    await read(model.stream(whole, signal)).catch(() => []);
+    const [first] = asked;
+    if (first === undefined) throw new Error("nothing was asked");
+    return first;
+  }
+
+  test("to OpenAI carries the key of its conversation for the cache, no longer than it takes", async () => {
+    const long = await sent("openai/gpt-5", { cacheKey: "s".repeat(100) });
+    expect(long.body["prompt_cache_key"]).toBe("s".repeat(64));
+    expect((await sent("openai-chat/gpt-5", { cacheKey: "s" })).body["prompt_cache_key"]).toBe("s");
+    expect((await sent("openai-compatible/x", { cacheKey: "s" })).body).not.toHaveProperty("prompt_cache_key");
+  });
+
+  test("of the chat protocol goes to its own address", async () => {
+    expect((await sent("openai-chat/gpt-5", {})).url).toBe("https://api.openai.com/v1/chat/completions");
+    expect((await sent("openai/gpt-5", {})).url).toBe("https://api.openai.com/v1/responses");
+  });
+
+  test("asks for no longer an answer than the model gives, and for the person's own limit else", async () => {
+    const most = await sent("openai/gpt-5", { maxOutputTokens: 9_000_000 });
+    expect(most.body["max_output_tokens"]).toBe(128_000);
+    const settings = { maxOutputTokens: 500 };
+    expect((await sent("openai/gpt-5", {}, { settings })).body["max_output_tokens"]).toBe(500);
+    expect((await sent("openai/gpt-5", { maxOutputTokens: 7 }, { settings })).body["max_output_tokens"]).toBe(7);
+    expect((await sent("openai/gpt-5", {})).body).not.toHaveProperty("max_output_tokens");
+  });
+
+  test("thinks as it says, else as the configuration says, else as the provider likes", async () => {
+    const both = await sent("openai/gpt-5.4", { thinking: "low" }, { thinking: "high" });
+    expect(both.body["reasoning"]).toEqual({ effort: "low", summary: "auto" });
+    expect((await sent("openai/gpt-5.4", {}, { thinking: "high" })).body["reasoning"]).toMatchObject({
+      effort: "high",
+    });
+    expect((await sent("openai/gpt-5.4", {})).body).not.toHaveProperty("reasoning");
+  });
+
+  test("names what the model does not take", async () => {
+    const content = [
+      { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
+      { type: "audio", data: "aGVsbG8=", mimeType: "audio/wav" },
+      { type: "resource", uri: "file:///a.pdf", mimeType: "application/pdf", blob: "aGVsbG8=" },
+    ] as const;
+    const messages: ModelMessage[] = [{ role: "user", content }];
+    const blind = JSON.stringify((await sent("openai-compatible/llama3.1", { messages })).body["messages"]);
+    expect(blind).toContain("[image image/png, 5 bytes]");
+    expect(blind).toContain("[audio audio/wav, 5 bytes]");
+    expect(blind).toContain("[resource file:///a.pdf, 5 bytes]");
+    expect(blind).not.toContain("aGVsbG8=");
+    const settings = { images: true, audio: true, pdf: true };
+    const seeing = await sent("openai-compatible/llama3.1", { messages }, { settings });
+    expect(seeing.body["messages"]).toMatchObject([
+      {},
+      { content: [{ type: "image_url" }, { type: "input_audio" }, { type: "file", file: { filename: "a.pdf" } }] },
+    ]);
+  });
+
+  test("that is sent on elsewhere ends there, and the key with it", async () => {
+    const asked: string[] = [];
+    const fetch: Fetch = async (input, init) => {
+      asked.push(`${input instanceof Request ? input.url : String(input)} ${init?.redirect}`);
+      return new Response(null, { status: 307, headers: { location: "https://u:p@elsewhere.example/v1?key=s" } });
+    };
+    const model = await loadModel("openai/gpt-5", { env, fetch });
+    await expect(ask(model, [user])).rejects.toMatchObject({
+      code: "model.unavailable",
+      message: expect.stringMatching(/redirects \(307\) to https:\/\/elsewhere\.example\/v1\.$/),
+    });
+    expect(asked).toEqual(["https://api.openai.com/v1/responses manual"]);
+  });
+});
+
 describe("Gemini", () => {
   const events = [
     { candidates: [{ content: { parts: [{ text: "Rome", thought: true }] } }] },
@@ -201,6 +289,7 @@ describe("Gemini", () => {
     const first = await ask(model, [user]);
     expect(first).toMatchObject([
       { kind: "thought", text: "Rome" },
+      { kind: "tool_input", name: "weather", delta: '{"city":"Rome"}' },
       { kind: "tool_call", call: { name: "weather", argumentsJson: '{"city":"Rome"}' } },
       { kind: "finish", reason: "tool_calls", usage: { inputTokens: 7, outputTokens: 3 } },
     ]);
@@ -224,7 +313,7 @@ describe("Gemini", () => {
     const load = async (sent: readonly object[]) =>
       await loadModel("google/x", { env: { GEMINI_API_KEY: "g" }, fetch: streaming(sent).fetch });
     const blocked = await load([{ promptFeedback: { blockReason: "SAFETY" } }]);
-    expect((await ask(blocked, [user])).at(-1)).toMatchObject({ kind: "finish", reason: "refusal" });
+    expect((await ask(blocked, [user])).at(-1)).toMatchObject({ kind: "finish", reason: "refusal", detail: "SAFETY" });
     await expect(ask(await load(events.slice(0, 1)), [user])).rejects.toMatchObject({ code: "model.broken_stream" });
   });
 });

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { isCommonImage } from "./ai-sdk.js";
 import type { ModelMessage, ModelTool } from "./model.js";
-import { type PromptOptions, toPrompt, toTool } from "./to-prompt.js";
+import { type PromptOptions, toPrompt } from "./to-prompt.js";
+import { toTool } from "./tools-to-send.js";
 
 const options: PromptOptions = {
   modelId: "p/m",
@@ -136,5 +137,15 @@ describe("a tool", () => {
   test("gets an object at the root where its schema has no type or a wrong one", () => {
     expect(toTool({ ...tool, inputSchema: { properties: { a: {} } } }).inputSchema).toEqual(tool.inputSchema);
     expect(toTool({ ...tool, inputSchema: { type: "string" } }).inputSchema).toEqual({ type: "object" });
+  });
+
+  test("takes strict and the provider's options along, and leaves out what was not said", () => {
+    const options = { anthropic: { deferLoading: true } };
+    expect(toTool({ ...tool, strict: false, providerOptions: options })).toMatchObject({
+      strict: false,
+      providerOptions: options,
+    });
+    expect(Object.keys(toTool({ ...tool, providerOptions: {} }))).not.toContain("providerOptions");
+    expect(Object.keys(toTool(tool))).not.toContain("strict");
   });
 });

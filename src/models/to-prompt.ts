@@ -1,7 +1,6 @@
-// Our request as the prompt and tools of an AI SDK language model.
+// Our request as the prompt of an AI SDK language model.
 import type {
   LanguageModelV3FilePart,
-  LanguageModelV3FunctionTool,
   LanguageModelV3Message,
   LanguageModelV3Prompt,
   LanguageModelV3TextPart,
@@ -9,8 +8,9 @@ import type {
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
 import { type ContentBlock, plainText } from "../base/content.js";
-import { isJsonObject } from "../base/json.js";
-import type { ModelMessage, ModelRequest, ModelTool, ModelToolResult } from "./model.js";
+import { dataHeader } from "../base/marking.js";
+import { type FoundTools, foundOutput, hasWordsBeside, wrapSearch } from "./found-tools.js";
+import type { ModelMessage, ModelRequest, ModelToolResult } from "./model.js";
 import { toAssistantParts } from "./provider-data.js";
 
 export interface PromptOptions {
@@ -19,10 +19,11 @@ export interface PromptOptions {
   readonly accepts: (mediaType: string) => boolean;
   /** `inside`: tool results carry media. `beside`: they are text only, and the media follow in a message of the user's. */
   readonly toolMedia: "inside" | "beside";
+  /** Found tools that are sent beside the results that found them. */
+  readonly found?: FoundTools | undefined;
 }
 
 type UserPart = LanguageModelV3TextPart | LanguageModelV3FilePart;
-type ToolSchema = LanguageModelV3FunctionTool["inputSchema"];
 
 export function toPrompt(request: ModelRequest, options: PromptOptions): LanguageModelV3Prompt {
   const prompt: LanguageModelV3Prompt = [];
@@ -36,7 +37,11 @@ function toMessages(message: ModelMessage, options: PromptOptions): LanguageMode
     case "user":
       return [{ role: "user", content: userParts(message.content, options) }];
     case "assistant": {
-      const content = toAssistantParts(options.modelId, message);
+      const { modelId, found } = options;
+      const wraps = (name: string) => found?.form === "openai" && name === found.search;
+      const content = toAssistantParts(modelId, message, (call, input) =>
+        wraps(call.name) ? wrapSearch(call, input) : input,
+      );
       return content.length === 0 ? [] : [{ role: "assistant", content }];
     }
     case "tool":
@@ -58,19 +63,33 @@ function toolMessages(results: readonly ModelToolResult[], options: PromptOption
     return { type: "tool-result", toolCallId: result.callId, toolName: result.name, output: toOutput(result, options) };
   });
   const messages: LanguageModelV3Message[] = [{ role: "tool", content }];
-  const beside = options.toolMedia === "beside" ? results.flatMap((result) => mediaBeside(result, options)) : [];
+  const beside = results.flatMap((result) => [
+    ...(hasWordsBeside(options.found, result) ? besides(result, [{ type: "text", text: wordsIn(result) }]) : []),
+    ...(options.toolMedia === "beside" ? mediaBeside(result, options) : []),
+  ]);
   if (beside.length > 0) messages.push({ role: "user", content: beside });
   return messages;
 }
 
+function besides(result: ModelToolResult, parts: readonly UserPart[]): UserPart[] {
+  return [{ type: "text", text: `Returned by the tool ${result.name} (call ${result.callId}):` }, ...parts];
+}
+
 /** One text first, then the media: Gemini needs a text in every result, and some providers take no more than one. */
 function toOutput(result: ModelToolResult, options: PromptOptions): LanguageModelV3ToolResultOutput {
-  const words = result.content.map((block) => wordsOf(block)).filter((part) => part !== "");
-  const value = words.join("\n") || "(empty result)";
+  const native = options.found === undefined ? undefined : foundOutput(options.found, result);
+  if (native !== undefined) return native;
+  const value = wordsIn(result);
   if (result.isError) return { type: "error-text", value };
   const files = result.content.flatMap((block) => filePart(block, options) ?? []);
   if (files.length === 0 || options.toolMedia === "beside") return { type: "text", value };
   return { type: "content", value: [{ type: "text", text: value }, ...files.map((file) => toolMedia(file))] };
+}
+
+function wordsIn(result: ModelToolResult): string {
+  const words = result.content.map((block) => wordsOf(block)).filter((part) => part !== "");
+  const header = result.origin === undefined ? [] : [dataHeader(result.origin)];
+  return [...header, words.join("\n") || "(empty result)"].join("\n");
 }
 
 type OutputMedia = { type: "image-data" | "file-data"; data: string; mediaType: string };
@@ -82,8 +101,7 @@ function toolMedia(file: MediaPart): OutputMedia {
 
 function mediaBeside(result: ModelToolResult, options: PromptOptions): UserPart[] {
   const files = result.content.flatMap((block) => filePart(block, options) ?? []);
-  if (files.length === 0) return [];
-  return [{ type: "text", text: `Returned by the tool ${result.name} (call ${result.callId}):` }, ...files];
+  return files.length === 0 ? [] : besides(result, files);
 }
 
 type MediaPart = LanguageModelV3FilePart & { data: string };
@@ -112,16 +130,4 @@ function filePart(block: ContentBlock, options: PromptOptions): MediaPart | unde
 function wordsOf(block: ContentBlock): string {
   if (block.type !== "resource" || block.text === undefined) return plainText([block]);
   return `<resource uri=${JSON.stringify(block.uri)}>\n${block.text}\n</resource>`;
-}
-
-export function toTool(tool: ModelTool): LanguageModelV3FunctionTool {
-  // A root without a type is legal JSON Schema and refused by every provider.
-  const schema = tool.inputSchema["type"] === undefined ? { ...tool.inputSchema, type: "object" } : tool.inputSchema;
-  const inputSchema: ToolSchema = isToolSchema(schema) ? schema : { type: "object" };
-  return { type: "function", name: tool.name, description: tool.description, inputSchema };
-}
-
-/** Schemas travel as data: whether every keyword in them is meaningful is the provider's to say. */
-function isToolSchema(schema: unknown): schema is Exclude<ToolSchema, boolean> {
-  return isJsonObject(schema) && schema["type"] === "object";
 }

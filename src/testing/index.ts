@@ -7,15 +7,30 @@ export { acpSchemaValidator, type SchemaValidatorOptions } from "./acp-client/sc
 export { connectAgent, connectStreams, startAgent } from "./acp-client/start.js";
 export type { WireLine } from "./acp-client/wire.js";
 export { type Watched, watchEventLoop } from "./event-loop.js";
-export { FakeProvider, fakeProvider, type ReplyScript } from "./fake-provider/provider.js";
+export type { Fault } from "./fake-provider/fault.js";
+export type { FormatName, OfferedTool } from "./fake-provider/format.js";
+export type { FakeModel } from "./fake-provider/model-list.js";
+export {
+  FakeProvider,
+  type FakeProviderOptions,
+  fakeProvider,
+  type Refusal,
+  type ReplyScript,
+  type SchemaFaults,
+} from "./fake-provider/provider.js";
 export {
   type Answer,
   type AnswerPart,
   type AnswerUsage,
   answerText,
   answerToolCall,
+  type ContentPart,
+  type Finish,
+  failWith,
   type Gate,
   gate,
+  type Incident,
+  type Piecewise,
   type ProviderReply,
   type ProviderRequest,
 } from "./fake-provider/reply.js";

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import {
   closeSync,
+  constants,
   fsyncSync,
   mkdirSync,
   mkdtempSync,
@@ -11,19 +12,41 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { AppendFile, FileEntry, Files, FoundPath } from "../base/world.js";
+import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath } from "../base/world.js";
 import { guardian } from "./guardian.js";
 
 let scratch: string | undefined;
 
 export const files: Files = {
   find,
+  linkTarget,
   openAppend,
   readText: (path) => readFile(path, "utf8"),
+  readBytes,
+  kindOf,
+  entries,
+  saveText,
   writeAtomic,
+  writeParts,
+  adopt,
   createNew,
   list,
   isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
@@ -49,29 +72,115 @@ function openAppend(path: string): AppendFile {
 const NOTHING_THERE: readonly unknown[] = ["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
 
 async function find(path: string): Promise<FoundPath | undefined> {
-  try {
+  return await unlessNothing(async () => {
     const realPath = await realpath(path);
     const found = await stat(realPath);
     const kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
     return { realPath, kind, bytes: found.size, mode: found.mode & 0o777 };
+  });
+}
+
+async function unlessNothing<T>(look: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await look();
   } catch (error) {
     if (error instanceof Error && "code" in error && NOTHING_THERE.includes(error.code)) return undefined;
     throw error;
   }
 }
 
+async function kindOf(path: string): Promise<EntryKind | undefined> {
+  return await unlessNothing(async () => entryKind(await lstat(path)));
+}
+
+async function entries(folder: string): Promise<readonly FolderEntry[]> {
+  return (await readdir(folder, { withFileTypes: true })).map((entry) => ({
+    name: entry.name,
+    kind: entryKind(entry),
+  }));
+}
+
+function entryKind(found: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): EntryKind {
+  if (found.isSymbolicLink()) return "link";
+  if (found.isFile()) return "file";
+  return found.isDirectory() ? "folder" : "other";
+}
+
+async function readBytes(path: string, { start, length }: { start: number; length: number }): Promise<Uint8Array> {
+  const file = await open(path, "r");
+  try {
+    const bytes = Buffer.allocUnsafe(length);
+    let read = 0;
+    for (;;) {
+      const { bytesRead } = await file.read(bytes, read, length - read, start + read);
+      read += bytesRead;
+      if (bytesRead === 0 || read === length) return bytes.subarray(0, read);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function saveText(path: string, text: string): Promise<void> {
+  const mode = await unlessNothing(async () => (await stat(path)).mode & 0o7777);
+  await mkdir(dirname(path), { recursive: true });
+  await replace(path, async (draft) => {
+    await writeFile(draft, text, { flag: "wx" });
+    if (mode !== undefined) await chmod(draft, mode);
+  });
+}
+
+async function linkTarget(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    // EINVAL (UNKNOWN on Windows): there is something, and it is no link.
+    const isNone =
+      error instanceof Error && "code" in error && [...NOTHING_THERE, "EINVAL", "UNKNOWN"].includes(error.code);
+    if (isNone) return undefined;
+    throw error;
+  }
+}
+
 async function writeAtomic(path: string, text: string, mode = 0o600): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replace(path, async (draft) => {
+    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+    if (mode !== 0o600) await chmod(draft, mode);
+  });
+}
+
+async function replace(path: string, write: (draft: string) => Promise<void>): Promise<void> {
   // In the same folder, since a rename works within one file system only; a name of its own, since others write too.
   const draft = `${path}.${randomUUID()}.tmp`;
   try {
-    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
-    if (mode !== 0o600) await chmod(draft, mode);
+    await write(draft);
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
+}
+
+async function writeParts(path: string, parts: Iterable<Uint8Array>): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replace(path, async (draft) => {
+    const file = await open(draft, "wx", 0o600);
+    try {
+      for (const part of parts) await file.writeFile(part);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** A link costs nothing and works within one file system; the other way is a copy, made outside of this thread. */
+async function adopt(from: string, path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replace(path, async (draft) => {
+    await link(from, draft).catch(() => copyFile(from, draft, constants.COPYFILE_FICLONE));
+    await chmod(draft, 0o600);
+  });
 }
 
 async function createNew(path: string, text: string): Promise<boolean> {

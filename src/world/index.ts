@@ -2,3 +2,4 @@
 export { httpPool } from "./http-pool.js";
 export { type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
 export { thread } from "./thread.js";
+export { FileTrace } from "./trace.js";

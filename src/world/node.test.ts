@@ -1,5 +1,5 @@
 // The real World: processes in groups of their own, files that survive, zombies that do not count.
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -50,6 +50,22 @@ test("an appended file is private, keeps what it had, and is there without being
     again.close();
     expect(readFileSync(path, "utf8")).toBe("one\nzwei ü\nthree\n");
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a link is seen as one also when it leads to nothing, and nothing else is", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tenon-world-"));
+  try {
+    symlinkSync("gone/away", join(folder, "dangling"));
+    symlinkSync(folder, join(folder, "good"));
+    expect(await world.files.linkTarget(join(folder, "dangling"))).toBe("gone/away");
+    expect(await world.files.find(join(folder, "dangling"))).toBeUndefined();
+    expect(await world.files.linkTarget(join(folder, "good"))).toBe(folder);
+    for (const path of [folder, join(folder, "missing"), join(folder, "dangling", "below"), "a\0b"]) {
+      expect(await world.files.linkTarget(path)).toBeUndefined();
+    }
   } finally {
     rmSync(folder, { recursive: true });
   }

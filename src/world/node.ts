@@ -4,17 +4,22 @@ import { lookup } from "node:dns/promises";
 import { homedir } from "node:os";
 import { createDeadline } from "../base/deadline.js";
 import { createLog, type Log, type LogLevel } from "../base/log.js";
+import type { WireTrace } from "../base/trace.js";
 import type { Timer, World } from "../base/world.js";
 import { files } from "./files.js";
 import { httpPool } from "./http-pool.js";
 import { LongTimers } from "./long-timers.js";
+import { processes } from "./processes.js";
 import { spawn } from "./spawn.js";
 import { thread } from "./thread.js";
+import { openTelemetry } from "./trace-spans.js";
 import { watch } from "./watch.js";
 
 export interface NodeWorldOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly log?: Log;
+  /** Records the messages that cross a wire. */
+  readonly trace?: WireTrace;
 }
 
 export function nodeWorld(options: NodeWorldOptions = {}): World {
@@ -22,6 +27,9 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     now: () => Date.now(),
     monotonicMs: () => performance.now(),
     after,
+    soon: (run) => {
+      setImmediate(run);
+    },
     deadline: (timeoutMs, parent) => createDeadline(after, timeoutMs, parent),
     spawn,
     thread,
@@ -30,12 +38,15 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
       (await lookup(host, { all: true })).map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 })),
     httpPool,
     files,
+    processes,
     watch,
     randomBytes: (count) => new Uint8Array(randomBytes(count)),
     random: () => Math.random(),
     env: options.env ?? { HOME: homedir(), ...process.env },
     platform: process.platform,
     log: options.log ?? stderrLog("warn"),
+    telemetry: openTelemetry,
+    ...(options.trace ? { trace: options.trace } : {}),
   };
 }
 

@@ -28,7 +28,7 @@ describe("nobody is there", () => {
     for (const method of ["roots/list", "sampling/createMessage", "tasks/list", "toString"]) {
       await expect(answers.answer(method, {}, never)).rejects.toMatchObject({ code: -32601 });
     }
-    expect(() => answers.hear({ level: "info", data: "x" })).not.toThrow();
+    expect(() => answers.hear("notifications/message", { level: "info", data: "x" })).not.toThrow();
   });
 
   test("nothing is declared", () => {
@@ -153,12 +153,38 @@ describe("elicitation", () => {
 
 test("log messages reach the peer, and a peer that throws breaks nothing", () => {
   const heard: ServerLog[] = [];
-  answersOf({ log: (entry) => heard.push(entry) }).hear({ level: "warning", logger: "l", data: "careful" });
+  const listening = answersOf({ log: (entry) => heard.push(entry) });
+  listening.hear("notifications/message", { level: "warning", logger: "l", data: "careful" });
   expect(heard).toEqual([{ level: "warning", logger: "l", text: "careful" }]);
   const failing = answersOf({
     log: () => {
       throw new Error("no");
     },
   });
-  expect(() => failing.hear({ data: "x" })).not.toThrow();
+  expect(() => failing.hear("notifications/message", { data: "x" })).not.toThrow();
+});
+
+test("what is declined without asking anybody is told with the reason, and a peer that throws then breaks nothing", async () => {
+  const told: string[] = [];
+  const unanswered = (method: string, reason: string) => {
+    told.push(`${method}: ${reason}`);
+    throw new Error("no");
+  };
+  const answers = answersOf({ unanswered });
+  expect(await answers.answer("elicitation/create", { message: "?" }, never)).toEqual({ action: "decline" });
+  await answers.answer("elicitation/create", { mode: "url", url: "file:///etc/passwd" }, never);
+  await expect(answers.answer("sampling/createMessage", {}, never)).rejects.toMatchObject({ code: -32601 });
+  expect(told).toEqual([
+    "elicitation/create: nobody here can be shown it",
+    "elicitation/create: the address it wants opened is no web page",
+    "sampling/createMessage: nobody here can approve it",
+  ]);
+});
+
+test("that what was behind a URL is done reaches the peer", () => {
+  const done: string[] = [];
+  const answers = answersOf({ elicitationCompleted: (id) => done.push(id) });
+  answers.hear("notifications/elicitation/complete", { elicitationId: "e1" });
+  answers.hear("notifications/elicitation/complete", {});
+  expect(done).toEqual(["e1"]);
 });

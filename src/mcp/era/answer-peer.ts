@@ -37,13 +37,24 @@ export class PeerAnswers {
     }
   }
 
-  /** A `notifications/message`; whoever reads it must not be able to break the connection. */
-  hear(params: JsonObject): void {
-    if (!this.#peer.log) return;
+  /** Notifications meant for people; whoever reads them must not be able to break the connection. */
+  hear(method: string, params: JsonObject): void {
     try {
-      this.#peer.log(readServerLog(params));
+      if (method === "notifications/message") this.#peer.log?.(readServerLog(params));
+      const { elicitationId } = params;
+      if (method === "notifications/elicitation/complete" && typeof elicitationId === "string") {
+        this.#peer.elicitationCompleted?.(elicitationId);
+      }
     } catch (thrown) {
-      this.#log.warn("mcp.peer_log_failed", { error: messageOf(thrown) });
+      this.#log.warn("mcp.peer_failed", { method, error: messageOf(thrown) });
+    }
+  }
+
+  #unanswered(method: string, reason: string): void {
+    try {
+      this.#peer.unanswered?.(method, reason);
+    } catch (thrown) {
+      this.#log.warn("mcp.peer_failed", { method, error: messageOf(thrown) });
     }
   }
 
@@ -55,16 +66,22 @@ export class PeerAnswers {
 
   async #sample(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     return await this.#oneOfFew(async () => {
-      if (!this.#peer.sample) throw new RpcRefusal(METHOD_NOT_FOUND, "this client does no sampling");
-      return await this.#peer.sample(params, signal);
+      if (this.#peer.sample) return await this.#peer.sample(params, signal);
+      this.#unanswered("sampling/createMessage", "nobody here can approve it");
+      throw new RpcRefusal(METHOD_NOT_FOUND, "this client does no sampling");
     });
   }
 
   async #elicit(params: JsonObject, signal: AbortSignal): Promise<ElicitAnswer> {
     const request = readElicitation(params);
-    if (!request || !this.#peer.elicit || !elicitModes(this.#peer).includes(request.mode)) return { action: "decline" };
+    const peer = this.#peer;
+    if (typeof request === "string" || !peer.elicit || !elicitModes(peer).includes(request.mode)) {
+      const reason = typeof request === "string" ? request : "nobody here can be shown it";
+      this.#unanswered("elicitation/create", reason);
+      return { action: "decline" };
+    }
     try {
-      const answer = await this.#peer.elicit(request, signal);
+      const answer = await peer.elicit(request, signal);
       if (answer.action !== "accept") return { action: answer.action };
       if (request.mode === "url") return { action: "accept" };
       return { action: "accept", content: withDefaults(answer.content ?? {}, request.requestedSchema) };
@@ -86,14 +103,15 @@ export class PeerAnswers {
   }
 }
 
-/** Undefined for what must not be shown to anybody: an unknown mode, a URL that is no web page. */
-function readElicitation(params: JsonObject): ElicitRequest | undefined {
+/** Words for what must not be shown to anybody: an unknown mode, a URL that is no web page. */
+function readElicitation(params: JsonObject): ElicitRequest | string {
   const { mode = "form", message, requestedSchema, url, elicitationId } = params;
   const words = typeof message === "string" ? message : "";
   if (mode === "form") {
     return { mode, message: words, ...(isJsonObject(requestedSchema) ? { requestedSchema } : {}) };
   }
-  if (mode !== "url" || typeof url !== "string" || !isWebUrl(url)) return undefined;
+  if (mode !== "url") return `it is of an unknown kind (${JSON.stringify(mode)?.slice(0, 100)})`;
+  if (typeof url !== "string" || !isWebUrl(url)) return "the address it wants opened is no web page";
   return { mode, message: words, url, ...(typeof elicitationId === "string" ? { elicitationId } : {}) };
 }
 

@@ -1,19 +1,23 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
+import { unreachable } from "../../base/brand.js";
 import { orAborted, sleep } from "../../base/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EndGrace } from "../../base/process.js";
+import { AcpWire } from "../acp/acp-wire.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { SpillShelf } from "../large/spill-shelf.js";
-import { type ConnectionOptions, serverLimits } from "../options.js";
+import { type ConnectionOptions, type ServerLimits, serverLimits } from "../options.js";
 import { remoteWire } from "../remote/index.js";
+import { tracedWire } from "../rpc/traced-wire.js";
 import type { Agreement, Wire } from "../rpc/wire.js";
-import { isRemote, type ServerSpec } from "../spec.js";
+import type { ServerSpec } from "../spec.js";
 import { launchOf } from "../stdio/launch.js";
 import { StdioWire } from "../stdio/stdio.js";
 import { Line } from "./line.js";
 import type { Link } from "./link.js";
 import { negotiate, type Terms } from "./negotiate.js";
+import { watchedLink } from "./watched-link.js";
 
 export interface Life {
   /** Aborts when the attempt is given up: too late, or the connection is being closed. */
@@ -83,7 +87,7 @@ async function attempt(
       const tookMs = options.world.monotonicMs() - startedMs;
       if (isCertain && tookMs <= (course.believeWithinMs ?? tookMs))
         rememberEra(line, { spec, options, era: handshake.agreement.era, course });
-      return line.link(handshake);
+      return watchedLink(line.link(handshake), spec, options.world.telemetry);
     }
     failure = agreed.cause;
   } catch (thrown) {
@@ -99,19 +103,45 @@ async function termsOf(spec: ServerSpec, options: ConnectionOptions, course: Cou
   const isKnownModern = (await course.remembered) === "modern";
   return {
     begin: await course.begin(),
-    isRemote: isRemote(spec),
+    isRemote: spec.kind !== "stdio",
     serverName: spec.name,
     // One known to be modern may be slow; should that be wrong by now, it must still heal within the attempt.
     restartAfterMs: isKnownModern ? connectTimeoutMs / 4 : connectTimeoutMs / 2,
-    probeTimeoutMs: isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs,
+    probeTimeoutMs: patienceFor(spec, isKnownModern, { probeTimeoutMs, connectTimeoutMs }),
   };
 }
 
+/** Over ACP only the modern era is spoken: one that is slow to answer the probe has nothing else to be asked. */
+function patienceFor(
+  { kind }: ServerSpec,
+  isKnownModern: boolean,
+  { probeTimeoutMs, connectTimeoutMs }: Pick<ServerLimits, "probeTimeoutMs" | "connectTimeoutMs">,
+): number {
+  if (kind === "acp") return connectTimeoutMs;
+  return isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs;
+}
+
 function openWire(spec: ServerSpec, options: ConnectionOptions, shelf: SpillShelf | undefined): Wire {
-  const { world, cwd, allowHosts = [], urlSource = "typed" } = options;
+  const wire = plainWire(spec, options, shelf);
+  const { session } = options;
+  const { trace } = options.world;
+  return trace ? tracedWire(wire, { trace, spec, ...(session === undefined ? {} : { session }) }) : wire;
+}
+
+function plainWire(spec: ServerSpec, options: ConnectionOptions, shelf: SpillShelf | undefined): Wire {
+  const { world, cwd, allowHosts = [], urlSource = "typed", channel } = options;
   const shared = shelf ? { shelf } : {};
-  if (!isRemote(spec)) return new StdioWire(launchOf(spec, cwd, world), world, shared);
-  return remoteWire(spec, { world, allowHosts, urlSource, ...shared });
+  switch (spec.kind) {
+    case "stdio":
+      return new StdioWire(launchOf(spec, cwd, world), world, shared);
+    case "http":
+    case "sse":
+      return remoteWire(spec, { world, allowHosts, urlSource, ...shared });
+    case "acp":
+      return new AcpWire(spec, channel);
+    default:
+      return unreachable(spec);
+  }
 }
 
 /** A cache that fails is no cache. */

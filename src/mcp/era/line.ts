@@ -76,6 +76,7 @@ export class Line implements RpcHandler {
       request: (method, params, options) =>
         era === "legacy" ? rpc.request(method, params, options) : this.#requestModern(method, params, options),
       notify: (method, params) => rpc.notify(method, era === "legacy" ? params : withEnvelope(params, this.envelope)),
+      askPeer: (method, params, signal) => this.#answers.answer(method, params, signal),
       onNotification: (listener) => {
         this.#listeners.push(listener);
       },
@@ -96,7 +97,7 @@ export class Line implements RpcHandler {
   onNotification(method: string, params: JsonObject): void {
     if (this.#changes?.hear(method, params)) return;
     if (method === "notifications/cancelled") return;
-    if (method === "notifications/message") this.#answers.hear(params);
+    this.#answers.hear(method, params);
     this.#announce(method, params);
   }
 
@@ -153,6 +154,10 @@ class OwnedWire implements Wire {
 
   get stderrTail(): string {
     return this.#wire.stderrTail;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
   }
 
   start(listener: WireListener): void {

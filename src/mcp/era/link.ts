@@ -20,6 +20,8 @@ export interface Link extends Handshake {
   /** One request in the way of the era: envelope, headers and `input_required` rounds included. Never rejects. */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome>;
   notify(method: string, params: JsonObject): void;
+  /** Puts to the peer what the server could have asked itself. Rejects for what nobody answers. */
+  askPeer?(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject>;
   /** Calls back for every notification of the server that is not progress or cancellation. */
   onNotification(listener: (method: string, params: JsonObject) => void): void;
   /** Resolves, never rejects, with the cause when the link breaks by itself; pending for ever after a `close` of ours. */

@@ -63,6 +63,10 @@ class FallbackWire implements Wire, WireListener {
     this.#wire = new StreamableWire(parts);
   }
 
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
+  }
+
   start(listener: WireListener): void {
     this.#listener = listener;
     this.#wire.start(this);

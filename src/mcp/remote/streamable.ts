@@ -51,6 +51,10 @@ export class StreamableWire implements Wire, PostChannel {
     this.#lingering = new Lingering(parts.world);
   }
 
+  get sessionId(): string | undefined {
+    return this.#courier.sessionId;
+  }
+
   get mayResume(): boolean {
     return this.#courier.agreement?.era !== "modern";
   }

@@ -20,6 +20,8 @@ export interface RequestOptions {
   readonly maxTotalMs?: number;
   readonly onProgress?: (note: ProgressNote) => void;
   readonly hint?: SendHint;
+  /** Told the id under which the request goes out; again, when it is sent in rounds. */
+  readonly onSent?: (id: RpcId) => void;
 }
 
 /** How a request ended. `lost` and `timed_out` leave open whether the server acted, unless it never left. */
@@ -91,6 +93,7 @@ export class Rpc implements WireListener {
       const timer = this.#startTimer(id, options.timeoutMs);
       this.#pending.set(id, { resolve, options, startedMs: this.#world.monotonicMs(), listeners, onAbort, timer });
       const sent = options.onProgress ? withProgressToken(params, id) : params;
+      options.onSent?.(id);
       this.#wire.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
     });
   }

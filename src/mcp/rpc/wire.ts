@@ -46,6 +46,8 @@ export interface Wire {
   agreed(agreement: Agreement): void;
   /** The end of what the server wrote to stderr; empty for remote servers. */
   readonly stderrTail: string;
+  /** What the server calls the session; only legacy Streamable HTTP knows such a name. */
+  readonly sessionId?: string | undefined;
   /** Ends it and everything it started. Idempotent. */
   close(grace: EndGrace): Promise<void>;
 }

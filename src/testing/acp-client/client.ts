@@ -1,5 +1,6 @@
 // An ACP client for tests: it drives an agent, records everything both sides say, and checks every message of the agent.
 import {
+  type ClientApp,
   type ClientConnection,
   type ContentBlock,
   client,
@@ -25,6 +26,8 @@ export interface AcpClientOptions {
   readonly validate?: MessageValidator;
   /** How permission questions are answered at first; `allow` when left out. */
   readonly permissions?: PermissionPolicy;
+  /** Adds handlers of the test's own: elicitation, files, terminals, servers of the client. */
+  readonly extend?: (client: ClientApp) => ClientApp;
 }
 
 export interface NewSessionParams {
@@ -61,13 +64,15 @@ export class AcpClient implements AsyncDisposable {
       onGarbage: (text) => this.#violations.push(`no ACP message on the agent's output: ${clip(text)}`),
       onEnd: () => this.#end(),
     });
-    this.connection = client({ name: "tenon-test-client" })
+    const { extend = (app) => app } = options;
+    // Updates first: the SDK asks one handler after the other, and an answer may overtake what waits for many of them.
+    const own = client({ name: "tenon-test-client" })
+      .onNotification(methods.client.session.update, ({ params }) => this.#updates.push(params))
       .onRequest(methods.client.session.requestPermission, async ({ params }) => {
         this.#questions.push(params);
         return await this.#answer(params);
-      })
-      .onNotification(methods.client.session.update, ({ params }) => this.#updates.push(params))
-      .connect(this.#wire.stream);
+      });
+    this.connection = extend(own).connect(this.#wire.stream);
   }
 
   async initialize(overrides: Partial<InitializeRequest> = {}): Promise<InitializeResponse> {

@@ -21,7 +21,7 @@ function ask(body: object, signal?: AbortSignal): Promise<Response> {
   return fetch(`${provider.url}/chat/completions`, {
     method: "POST",
     headers: { authorization: "Bearer k", "content-type": "application/json" },
-    body: JSON.stringify(body),
+    body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }], ...body }),
     ...(signal && { signal }),
   });
 }
@@ -181,7 +181,8 @@ test("without a reply it says so, and it refuses what no provider would take", a
 });
 
 test("pieces join to the text and split no character", () => {
-  expect(pieces("a🙂b", 2)).toEqual(["a🙂", "b"]);
-  expect(pieces("", 3)).toEqual([""]);
-  expect(pieces("abc", 100)).toEqual(["a", "b", "c"]);
+  expect(pieces("a🙂b", { chunks: 2 })).toEqual(["a🙂", "b"]);
+  expect(pieces("", { chunks: 3 })).toEqual([""]);
+  expect(pieces("abc", { chunks: 100 })).toEqual(["a", "b", "c"]);
+  expect(pieces("a🙂bc", { splitAt: [3, 1, 9] })).toEqual(["a", "🙂b", "c"]);
 });

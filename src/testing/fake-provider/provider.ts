@@ -1,46 +1,76 @@
-// A model provider over HTTP on a loopback port that answers what the test says, and keeps what it was asked.
+// A model provider over HTTP on a loopback port: it refuses what the real one would, answers what the test says, and keeps what it was asked.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { unreachable } from "../../base/brand.js";
 import { isJsonObject, parseJson } from "../../base/json.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
-import type { ProviderFormat, StreamWriter } from "./format.js";
-import { openAiChat } from "./openai-chat.js";
-import type { AnswerPart, ProviderReply, ProviderRequest } from "./reply.js";
-
-const FORMATS: readonly ProviderFormat[] = [openAiChat];
+import { anthropicMessages } from "./anthropic/messages.js";
+import type { Fault } from "./fault.js";
+import type { FormatName, OfferedTool, ProviderFormat } from "./format.js";
+import { geminiGenerate } from "./gemini/generate.js";
+import { type FakeModel, modelList } from "./model-list.js";
+import { openAiChat } from "./openai/chat.js";
+import { openAiResponses } from "./openai/responses.js";
+import { PrefixCache, tokensOf } from "./prefix-cache.js";
+import { type Answer, type AnswerUsage, argumentsText, type ProviderReply, type ProviderRequest } from "./reply.js";
+import { type Exchange, sendFault, sendJson, sendReply } from "./send.js";
 
 export type ReplyScript = (request: ProviderRequest) => ProviderReply;
 
-interface Exchange {
-  readonly format: ProviderFormat;
+/** What is wrong with a tool's schema; nothing when the list is empty. */
+export type SchemaFaults = (tool: OfferedTool, format: FormatName) => readonly string[];
+
+export interface FakeProviderOptions {
+  /** The only key it takes. Any when left out; but the providers that need one refuse requests without. */
+  readonly apiKey?: string;
+  /** The models it lists; it has no list when left out. */
+  readonly models?: readonly FakeModel[];
+  /** Requests of more tokens are refused as too long. */
+  readonly contextTokens?: number;
+  /** Requests that offer a tool with such faults are refused. Schemas are not looked at when left out. */
+  readonly schemaFaults?: SchemaFaults;
+  /** Whether such a refusal says which tool it is. True when left out. */
+  readonly namesRefusedTools?: boolean;
+  /** Each event leaves in pieces of that many bytes, as a network may tear it. */
+  readonly tearBytes?: number;
+}
+
+export interface Refusal {
   readonly request: ProviderRequest;
-  readonly response: ServerResponse;
+  readonly fault: Fault;
 }
 
 export class FakeProvider implements AsyncDisposable {
+  /** `http://127.0.0.1:<port>`, for clients that add the version themselves. */
+  readonly origin: string;
   /** The base URL to configure: `http://127.0.0.1:<port>/v1`. */
   readonly url: string;
+  readonly #options: FakeProviderOptions;
+  readonly #formats: readonly ProviderFormat[];
+  readonly #caches = new Map<ProviderFormat, PrefixCache>();
   readonly #server: Server;
   readonly #requests = new Feed<ProviderRequest>("request to the provider");
+  readonly #refusals: Refusal[] = [];
   readonly #queue: ProviderReply[] = [];
   readonly #closing = new AbortController();
   #script: ReplyScript | undefined;
 
-  private constructor(server: Server, origin: string) {
+  private constructor(server: Server, origin: string, options: FakeProviderOptions) {
     this.#server = server;
+    this.#options = options;
+    this.#formats = [anthropicMessages(), openAiChat(), openAiResponses(), geminiGenerate()];
+    this.origin = origin;
     this.url = `${origin}/v1`;
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch(() => response.destroy());
     });
   }
 
-  static async start(): Promise<FakeProvider> {
+  static async start(options: FakeProviderOptions = {}): Promise<FakeProvider> {
     const server = createServer();
-    return new FakeProvider(server, await listenOnLoopback(server));
+    return new FakeProvider(server, await listenOnLoopback(server), options);
   }
 
-  /** Answers for the next requests, one each, in order. */
+  /** Answers for the next requests, one each, in order. A request that is refused uses none. */
   reply(...replies: ProviderReply[]): void {
     this.#queue.push(...replies);
   }
@@ -59,6 +89,11 @@ export class FakeProvider implements AsyncDisposable {
     return this.#requests.items;
   }
 
+  /** Requests that broke a rule of the provider's, however they were answered later. */
+  get refusals(): readonly Refusal[] {
+    return this.#refusals;
+  }
+
   /** The request of that number, counted from 0, waiting for it if need be. */
   async awaitRequest(index = 0, options: Pick<WaitOptions, "timeoutMs"> = {}): Promise<ProviderRequest> {
     return await this.#requests.find(() => true, { ...options, from: index });
@@ -71,21 +106,55 @@ export class FakeProvider implements AsyncDisposable {
   }
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, headers } = incoming;
     const path = new URL(incoming.url ?? "/", this.url).pathname;
-    const format = incoming.method === "POST" ? FORMATS.find((candidate) => candidate.isFor(path)) : undefined;
-    if (!format) return sendJson(response, 404, { error: `the fake provider has no ${incoming.method} ${path}` });
+    const { models } = this.#options;
+    const list = method === "GET" && models ? modelList(path, headers, models) : undefined;
+    if (list) return sendJson(response, 200, list);
+    const format = method === "POST" ? this.#formats.find((candidate) => candidate.isFor(path)) : undefined;
+    if (!format) return sendJson(response, 404, { error: `the fake provider has no ${method} ${path}` });
     const body = parseJson(await readBody(incoming));
-    if (!body.ok || !isJsonObject(body.value)) {
+    if (!body.ok || !isJsonObject(body.value))
       return sendJson(response, 400, format.error("the body is no JSON object", "invalid_request_error"));
-    }
     const aborted = new AbortController();
     response.once("close", () => {
       if (!response.writableFinished) aborted.abort(new DOMException("the client went away", "AbortError"));
     });
-    const request = { path, headers: incoming.headers, body: body.value, aborted: aborted.signal };
-    const reply = this.#replyFor(request);
+    const request = { path, headers, body: body.value, aborted: aborted.signal };
+    const exchange = this.#exchange(format, request, response);
+    const fault = this.#judge(format, request);
+    if (fault) this.#refusals.push({ request, fault });
+    const reply = fault ? undefined : this.#replyFor(request);
     this.#requests.push(request);
-    await this.#send(reply, { format, request, response });
+    if (fault) sendFault(fault, exchange);
+    else if (reply) await sendReply(reply, exchange);
+  }
+
+  #exchange(format: ProviderFormat, request: ProviderRequest, response: ServerResponse): Exchange {
+    return {
+      format,
+      request,
+      response,
+      stop: AbortSignal.any([request.aborted, this.#closing.signal]),
+      tearBytes: this.#options.tearBytes,
+      usageOf: (answer) => answer.usage ?? this.#measure(format, request, answer),
+    };
+  }
+
+  #judge(format: ProviderFormat, request: ProviderRequest): Fault | undefined {
+    const { apiKey, contextTokens, schemaFaults, namesRefusedTools = true } = this.#options;
+    const key = format.key(request);
+    if (apiKey === undefined ? format.needsKey && key === undefined : key !== apiKey) return { kind: "unauthorized" };
+    const said = format.check(request);
+    if (said) return said;
+    for (const tool of schemaFaults ? format.tools(request.body) : []) {
+      const [detail] = schemaFaults?.(tool, format.name) ?? [];
+      if (detail !== undefined) return { kind: "tool_schema", detail, ...(namesRefusedTools && { tool: tool.name }) };
+    }
+    const tokens = contextTokens === undefined ? 0 : tokensOf(JSON.stringify(request.body));
+    return contextTokens !== undefined && tokens > contextTokens
+      ? { kind: "context_overflow", tokens, limit: contextTokens }
+      : undefined;
   }
 
   #replyFor(request: ProviderRequest): ProviderReply {
@@ -94,70 +163,26 @@ export class FakeProvider implements AsyncDisposable {
     return scripted ?? { kind: "error", status: 500, message, code: "no_reply" };
   }
 
-  async #send(reply: ProviderReply, exchange: Exchange): Promise<void> {
-    const { format, request, response } = exchange;
-    switch (reply.kind) {
-      case "answer": {
-        if (format.wantsStream(request.body)) {
-          const writer = await this.#stream(reply.parts, exchange);
-          for (const event of writer.end(reply)) response.write(event);
-          response.end();
-          return;
-        }
-        for (const part of reply.parts) if (part.kind === "pause") await this.#pause(part.until, request);
-        return sendJson(response, 200, format.whole(reply, request.body));
-      }
-      case "cut":
-        await this.#stream(reply.parts, exchange);
-        response.destroy();
-        return;
-      case "error": {
-        for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value);
-        return sendJson(response, reply.status, format.error(reply.message, reply.code ?? "server_error"));
-      }
-      case "raw":
-        response.writeHead(reply.status, { "content-type": reply.contentType }).end(reply.body);
-        return;
-      default:
-        return unreachable(reply);
-    }
-  }
-
-  async #stream(parts: readonly AnswerPart[], { format, request, response }: Exchange): Promise<StreamWriter> {
-    const writer = format.stream(request.body);
-    const [first] = parts;
-    if (first?.kind === "pause") await this.#pause(first.until, request); // not even the status comes before it
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-    for (const event of writer.start()) response.write(event);
-    for (const part of parts) {
-      if (part.kind === "pause") await this.#pause(part.until, request);
-      else for (const event of writer.part(part)) await written(response, event);
-    }
-    return writer;
-  }
-
-  /** Rejects when the client goes away or the provider is closed meanwhile: there is nobody to go on for. */
-  async #pause(until: Promise<void>, request: ProviderRequest): Promise<void> {
-    const stop = AbortSignal.any([request.aborted, this.#closing.signal]);
-    stop.throwIfAborted();
-    await Promise.race([
-      until,
-      new Promise<never>((_, reject) => stop.addEventListener("abort", () => reject(stop.reason), { once: true })),
-    ]);
+  #measure(format: ProviderFormat, request: ProviderRequest, answer: Pick<Answer, "parts">): AnswerUsage {
+    const isExplicit = format.name === "anthropic";
+    const cache = this.#caches.get(format) ?? new PrefixCache();
+    this.#caches.set(format, cache);
+    const { total, read, written } = cache.measure(format.cacheBlocks(request.body), isExplicit);
+    const texts = answer.parts.map((part) => {
+      if (part.kind === "tool_call") return argumentsText(part.arguments);
+      return part.kind === "text" || part.kind === "thought" ? part.text : "";
+    });
+    const outputTokens = texts.reduce((sum, text) => sum + tokensOf(text), 1);
+    const inputTokens = total;
+    return {
+      inputTokens,
+      outputTokens,
+      cachedInputTokens: read,
+      ...(isExplicit && { cacheWriteTokens: written }),
+    };
   }
 }
 
-export async function fakeProvider(): Promise<FakeProvider> {
-  return await FakeProvider.start();
-}
-
-function sendJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-}
-
-/** Each event leaves by itself before the next is made: a cut then comes after what was sent, not instead of it. */
-async function written(response: ServerResponse, text: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    response.write(text, (error) => (error ? reject(error) : resolve()));
-  });
+export async function fakeProvider(options?: FakeProviderOptions): Promise<FakeProvider> {
+  return await FakeProvider.start(options);
 }

@@ -1,6 +1,6 @@
 // Files in memory, with what a crash would have kept told apart from what was only written.
 import { posix } from "node:path";
-import type { AppendFile, FileEntry, Files, FoundPath, Watch } from "../../base/world.js";
+import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath, Watch } from "../../base/world.js";
 
 interface Content {
   text: string;
@@ -77,6 +77,11 @@ export class FakeFiles implements Files {
     return isAbove ? { realPath, kind: "folder", bytes: 0, mode: 0o700 } : undefined;
   }
 
+  async linkTarget(path: string): Promise<string | undefined> {
+    const folder = this.#realPath(posix.dirname(path));
+    return this.#links.get(posix.join(folder, posix.basename(path)));
+  }
+
   get paths(): readonly string[] {
     return [...this.#contents.keys()];
   }
@@ -149,6 +154,19 @@ export class FakeFiles implements Files {
     this.write(path, text, mode);
   }
 
+  async writeParts(path: string, parts: Iterable<Uint8Array>): Promise<void> {
+    const bytes: Uint8Array[] = [];
+    for (const part of parts) {
+      bytes.push(part);
+      await Promise.resolve();
+    }
+    await this.writeAtomic(path, Buffer.concat(bytes).toString());
+  }
+
+  async adopt(from: string, path: string): Promise<void> {
+    await this.writeAtomic(path, await this.readText(from));
+  }
+
   async createNew(path: string, text: string): Promise<boolean> {
     if (this.#links.has(path) || this.isFile(path)) return false; // no await: of several, one succeeds
     this.write(path, text);
@@ -167,6 +185,36 @@ export class FakeFiles implements Files {
   async readText(path: string): Promise<string> {
     const content = this.#contents.get(this.#realPath(path));
     if (content) return content.text;
-    throw Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), { code: "ENOENT", path });
+    throw notThere(path, "open");
   }
+
+  async readBytes(path: string, { start, length }: { start: number; length: number }): Promise<Uint8Array> {
+    return Buffer.from(await this.readText(path)).subarray(start, start + length);
+  }
+
+  async kindOf(path: string): Promise<EntryKind | undefined> {
+    const place = posix.join(this.#realPath(posix.dirname(path)), posix.basename(path));
+    return this.#links.has(place) ? "link" : (await this.find(place))?.kind;
+  }
+
+  async entries(folder: string): Promise<readonly FolderEntry[]> {
+    const start = `${this.#realPath(folder)}/`;
+    const names = new Set(
+      [...this.paths, ...this.#links.keys()]
+        .filter((path) => path.startsWith(start))
+        .map((path) => path.slice(start.length).split("/")[0] ?? ""),
+    );
+    if (names.size === 0) throw notThere(folder, "scandir");
+    return await Promise.all(
+      [...names].map(async (name) => ({ name, kind: (await this.kindOf(start + name)) ?? "other" })),
+    );
+  }
+
+  async saveText(path: string, text: string): Promise<void> {
+    await this.writeAtomic(path, text, this.#contents.get(path)?.mode ?? 0o644);
+  }
+}
+
+function notThere(path: string, call: string): Error {
+  return Object.assign(new Error(`ENOENT: no such file or directory, ${call} '${path}'`), { code: "ENOENT", path });
 }

@@ -1,12 +1,15 @@
 // A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
+import { setImmediate as realSetImmediate } from "node:timers";
 import { createDeadline } from "../../base/deadline.js";
 import { createLog, type Log } from "../../base/log.js";
+import type { Telemetry, WireTrace } from "../../base/trace.js";
 import type {
   Child,
   Deadline,
   Fetch,
   HttpPool,
   HttpPoolOptions,
+  Processes,
   ResolvedAddress,
   SpawnRequest,
   Thread,
@@ -36,6 +39,8 @@ export interface FakeWorldOptions {
   /** Addresses of host names; a name that is not here does not exist. */
   readonly hosts?: Readonly<Record<string, readonly string[]>>;
   readonly spawn?: SpawnScript;
+  readonly trace?: WireTrace;
+  readonly telemetry?: Telemetry;
 }
 
 export interface LogEntry {
@@ -44,6 +49,7 @@ export interface LogEntry {
   readonly [field: string]: string | number | boolean | null | undefined;
 }
 
+const OWN_PROCESS_ID = 4_242;
 const DEFAULT_START_MS = Date.UTC(2026, 10, 1);
 
 export class FakeWorld implements World {
@@ -53,6 +59,14 @@ export class FakeWorld implements World {
   readonly platform: NodeJS.Platform;
   readonly fetch: Fetch;
   readonly log: Log;
+  readonly trace?: WireTrace;
+  readonly telemetry?: Telemetry;
+  /** Other processes of the machine: number and identity. */
+  readonly otherProcesses: Map<number, string> = new Map();
+  readonly processes: Processes = {
+    ownId: OWN_PROCESS_ID,
+    identityOf: (id) => (id === OWN_PROCESS_ID ? "this" : this.otherProcesses.get(id)),
+  };
   /** Every child spawned, in order, also those that could not be started. */
   readonly children: FakeChild[] = [];
   readonly #logLines: string[] = [];
@@ -69,6 +83,8 @@ export class FakeWorld implements World {
     this.platform = options.platform ?? "linux";
     this.fetch = options.fetch ?? refuseFetch;
     this.log = createLog({ level: "debug", now: () => this.now(), write: (line) => this.#logLines.push(line) });
+    if (options.trace) this.trace = options.trace;
+    if (options.telemetry) this.telemetry = options.telemetry;
     this.#hosts = options.hosts ?? {};
     this.#spawn = options.spawn ?? (() => undefined);
     this.#randomState = options.seed ?? 1;
@@ -106,6 +122,11 @@ export class FakeWorld implements World {
 
   after(delayMs: number, run: () => void): Timer {
     return this.clock.after(delayMs, run);
+  }
+
+  /** A real turn of the event loop: no time passes on any clock. */
+  soon(run: () => void): void {
+    realSetImmediate(run);
   }
 
   deadline(timeoutMs: number, parent?: AbortSignal): Deadline {

@@ -1,0 +1,88 @@
+// Commands on this machine: a process group each, its output kept within bounds, nothing of it left at the end.
+import { StringDecoder } from "node:string_decoder";
+import { orAborted } from "../../base/deadline.js";
+import { LIMITS } from "../../base/limits.js";
+import { endTree } from "../../base/process.js";
+import type { Child, World } from "../../base/world.js";
+import type { CommandExit, CommandOutput, CommandRequest, RunningCommand, Terminal } from "../ports.js";
+import { commandEnvironment } from "./environment.js";
+import { OutputBuffer } from "./output-buffer.js";
+
+export function localTerminal(world: World): Terminal {
+  return { run: async (request, onOutput) => new LocalCommand(world, request, onOutput) };
+}
+
+class LocalCommand implements RunningCommand {
+  readonly #world: World;
+  readonly #child: Child;
+  readonly #output = new OutputBuffer();
+  readonly #onOutput: () => void;
+  readonly exited: Promise<CommandExit>;
+  #bytes = 0;
+  #ending: Promise<void> | undefined;
+  #cutOff: string | undefined;
+
+  constructor(world: World, request: CommandRequest, onOutput: () => void) {
+    this.#world = world;
+    this.#onOutput = onOutput;
+    const { command, args, cwd, isVerbatim } = request;
+    const env = { ...commandEnvironment(world), ...request.env };
+    this.#child = world.spawn({ command, args, cwd, env, ...(isVerbatim ? { isVerbatim } : {}) });
+    this.#child.stdin.on("error", () => {}); // it may end before it hears that there is no input
+    this.#child.stdin.end();
+    const streams = Promise.all([this.#read(this.#child.stdout), this.#read(this.#child.stderr)]);
+    this.exited = this.#finish(streams);
+  }
+
+  async output(sinceChar: number): Promise<CommandOutput> {
+    return this.#output.since(sinceChar);
+  }
+
+  end(): Promise<void> {
+    this.#ending ??= endTree(this.#child, this.#world, LIMITS.commandGrace);
+    return this.#ending;
+  }
+
+  async release(): Promise<void> {} // nothing is held but what this object holds
+
+  async #finish(streams: Promise<unknown>): Promise<CommandExit> {
+    const exit = await this.#child.exited;
+    if (exit.kind === "not_started") return { kind: "not_started", reason: exit.error.message };
+    // What it started in the background may hold the pipes for ever.
+    await this.#drained(streams);
+    await this.end();
+    await this.#drained(streams);
+    if (this.#cutOff !== undefined) return { kind: "cut_off", reason: this.#cutOff };
+    return { kind: "exited", code: exit.code, signal: exit.signal };
+  }
+
+  async #drained(streams: Promise<unknown>): Promise<void> {
+    using deadline = this.#world.deadline(LIMITS.commandDrainMs);
+    await orAborted(streams, deadline.signal).catch(() => {}); // then without the rest
+  }
+
+  /** Resolves at the end of the stream, however it ends. */
+  #read(stream: Child["stdout"]): Promise<void> {
+    const decoder = new StringDecoder("utf8");
+    stream.on("data", (chunk: Buffer) => {
+      this.#bytes += chunk.length;
+      this.#output.push(decoder.write(chunk));
+      if (this.#bytes > LIMITS.commandMaxBytes) this.#stopFlood();
+      this.#onOutput();
+    });
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#output.push(decoder.end());
+        resolve();
+      };
+      stream.once("close", end);
+      stream.once("error", () => {}); // `close` follows
+    });
+  }
+
+  #stopFlood(): void {
+    if (this.#cutOff !== undefined) return;
+    this.#cutOff = `it printed more than ${LIMITS.commandMaxBytes} bytes and was ended`;
+    this.#child.signalGroup("SIGKILL");
+  }
+}

@@ -1,0 +1,37 @@
+// What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
+import type { ContentBlock } from "../../base/content.js";
+import { text } from "../../base/content.js";
+import { LIMITS } from "../../base/limits.js";
+import { sniff } from "../text/sniff.js";
+import type { Got } from "./get.js";
+import { pageText } from "./html-text.js";
+
+/** Undefined: nothing a model can read. */
+export function pageContent({ contentType, body }: Got, url: URL): readonly ContentBlock[] | undefined {
+  const sniffed = sniff(body.subarray(0, LIMITS.sniffBytes));
+  if (sniffed.kind === "image" && body.length <= LIMITS.resultMaxImageBytes) {
+    return [{ type: "image", mimeType: sniffed.mimeType, data: Buffer.from(body).toString("base64") }];
+  }
+  if (sniffed.kind !== "text") return undefined;
+  const words = new TextDecoder(charsetOf(contentType, body)).decode(body);
+  if (!isHtml(contentType, words)) return [text(words)];
+  const page = pageText(words, url);
+  return [text(page.title === "" ? page.text : `${page.title}\n\n${page.text}`)];
+}
+
+function isHtml(contentType: string, words: string): boolean {
+  if (/html/iu.test(contentType)) return true;
+  return contentType === "" && /^\s*<(!doctype html|html)/iu.test(words);
+}
+
+/** From the header, else from the page's own first lines, else UTF-8; a name nobody knows is UTF-8 too. */
+function charsetOf(contentType: string, body: Uint8Array): string {
+  const start = new TextDecoder("latin1").decode(body.subarray(0, 1_024));
+  const named =
+    /charset=["']?([\w-]+)/iu.exec(contentType)?.[1] ?? /<meta[^>]+charset=["']?([\w-]+)/iu.exec(start)?.[1];
+  try {
+    return new TextDecoder(named ?? "utf-8").encoding;
+  } catch {
+    return "utf-8";
+  }
+}

@@ -1,0 +1,15 @@
+// The door of the builtin room: the agent's own tools as one source, what they need, and how their calls look.
+export { BUILTIN_NAMES, type BuiltinName } from "./names.js";
+export type {
+  AskAnswer,
+  AskOption,
+  BuiltinPorts,
+  ClientFiles,
+  PlanEntry,
+  Terminal,
+} from "./ports.js";
+export {
+  type BuiltinPresentation,
+  presentationOf,
+} from "./presentation.js";
+export { type BuiltinOptions, type BuiltinSource, builtinSource, type TextFile } from "./source.js";

@@ -1,0 +1,119 @@
+// The agent's own tools of one session, behind the port every tool comes through.
+import { Cell } from "../base/cell.js";
+import { messageOf } from "../base/errors.js";
+import type { JsonObject } from "../base/json.js";
+import type { World } from "../base/world.js";
+import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
+import { Commands } from "./command/commands.js";
+import { BUILTIN_NAMES, type BuiltinName, isBuiltinName } from "./names.js";
+import { Folders } from "./place/folders.js";
+import type { BuiltinPorts } from "./ports.js";
+import { type BuiltinPresentation, type BuiltinProgress, shortTitle } from "./presentation.js";
+import { BUILTIN_TOOLS } from "./table.js";
+import { Texts } from "./text/texts.js";
+import { type BuiltinContext, type BuiltinRun, failed } from "./tool.js";
+
+export interface BuiltinOptions {
+  readonly world: World;
+  /** The session's directory: base of relative paths, and where commands run. */
+  readonly cwd: string;
+  readonly additionalDirectories?: readonly string[];
+  readonly ports?: BuiltinPorts;
+  /** Hosts the user allows `fetch_url` to reach without TLS and at private addresses: `host` or `host:port`. */
+  readonly allowHosts?: () => readonly string[];
+  /** Only these; all of them unless given. */
+  readonly only?: readonly BuiltinName[];
+}
+
+/** Closing it ends every command it started. */
+export interface BuiltinSource extends ToolSource, AsyncDisposable {
+  /** How a call will look, before it is made. Undefined for an unknown tool or arguments that cannot be read. */
+  describe(tool: string, args: JsonObject): BuiltinPresentation | undefined;
+  /** The same with the change it would make, as far as that can be told now: for whoever is asked for permission. */
+  preview(tool: string, args: JsonObject, signal: AbortSignal): Promise<BuiltinPresentation | undefined>;
+  /** A whole text file of the session's directories, as the person's editor has it. `elsewhere`: not in them, or no file. */
+  readText(path: string, signal: AbortSignal): Promise<TextFile>;
+}
+
+export type TextFile =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "elsewhere" }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export function builtinSource(options: BuiltinOptions): BuiltinSource {
+  const { world, ports = {}, only = BUILTIN_NAMES } = options;
+  const folders = new Folders(world.files, options);
+  const commands = new Commands(world);
+  const texts = new Texts(world.files, folders, ports);
+  const allowHosts = options.allowHosts ?? (() => []);
+  const context: BuiltinContext = { world, ports, folders, texts, commands, allowHosts };
+  const offered = BUILTIN_NAMES.filter((name) => only.includes(name) && BUILTIN_TOOLS[name].isOffered(ports));
+  return {
+    name: "builtin",
+    origin: "builtin",
+    tools: new Cell<readonly ToolDefinition[]>(offered.map((name) => BUILTIN_TOOLS[name].definition)),
+    describe: (tool, args) => {
+      const prepared = isBuiltinName(tool) ? BUILTIN_TOOLS[tool].prepare(args, context) : undefined;
+      return prepared?.ok ? titled(prepared.presentation) : undefined;
+    },
+    preview: (tool, args, signal) => preview(tool, args, context, signal),
+    readText: (path, signal) => readText(path, context, signal),
+    call: (call) => run(call, offered, context),
+    [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose](),
+  };
+}
+
+async function preview(
+  tool: string,
+  args: JsonObject,
+  context: BuiltinContext,
+  signal: AbortSignal,
+): Promise<BuiltinPresentation | undefined> {
+  const prepared = isBuiltinName(tool) ? BUILTIN_TOOLS[tool].prepare(args, context) : undefined;
+  if (!prepared?.ok) return undefined;
+  // What cannot be read now is no reason not to ask: the call itself will say what is wrong.
+  return titled(await prepared.preview(signal).catch(() => prepared.presentation));
+}
+
+async function readText(path: string, { folders, texts }: BuiltinContext, signal: AbortSignal): Promise<TextFile> {
+  const placed = await folders.locate(path);
+  if (!placed.ok || (placed.place.found && placed.place.found.kind !== "file")) return { kind: "elsewhere" };
+  const loaded = await texts.load(placed.place, signal);
+  if (loaded.kind === "text") return loaded;
+  return { kind: "failed", reason: loaded.kind === "absent" ? "there is no such file" : loaded.reason };
+}
+
+async function run(call: SourceCall, offered: readonly BuiltinName[], context: BuiltinContext): Promise<ToolOutcome> {
+  const name = offered.find((candidate) => candidate === call.tool);
+  if (name === undefined) return failed(`There is no built-in tool named "${call.tool}".`);
+  const prepared = BUILTIN_TOOLS[name].prepare(call.arguments, context);
+  if (!prepared.ok) return failed(`The call of ${name} was not made: ${prepared.reason}.`);
+  if (call.signal.aborted) return { kind: "cancelled" };
+  try {
+    return await prepared.run(runOf(call));
+  } catch (thrown) {
+    return call.signal.aborted ? { kind: "cancelled" } : failed(messageOf(thrown));
+  }
+}
+
+/** A presentation counts as progress too: a client that knows nothing of it shows its title. */
+function runOf({ signal, toolCallId, onProgress }: SourceCall): BuiltinRun {
+  let progress = 0;
+  return {
+    signal,
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    present: (presentation) => {
+      const shown = titled(presentation);
+      const notice: BuiltinProgress = { progress, message: shown.title, presentation: shown };
+      onProgress(notice);
+    },
+    report: (reached, message) => {
+      progress = Math.max(progress, reached);
+      onProgress({ progress, message });
+    },
+  };
+}
+
+function titled(presentation: BuiltinPresentation): BuiltinPresentation {
+  return { ...presentation, title: shortTitle(presentation.title) };
+}

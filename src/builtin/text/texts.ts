@@ -1,0 +1,94 @@
+// Whole text files, read and written where the person has them: in the client's editor if it offers that, else on the disk.
+import { messageOf } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Files } from "../../base/world.js";
+import type { Folders, Place } from "../place/folders.js";
+import type { ClientFiles } from "../ports.js";
+import { sniff } from "./sniff.js";
+
+export type Loaded =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "absent" }
+  /** There is something, and it is no text that could be changed. A whole sentence. */
+  | { readonly kind: "unusable"; readonly reason: string };
+
+export type Saved =
+  | { readonly kind: "saved" }
+  | { readonly kind: "failed"; readonly reason: string }
+  /** Given up while the client was at it. */
+  | { readonly kind: "unknown"; readonly reason: string };
+
+export class Texts {
+  readonly #files: Files;
+  readonly #folders: Folders;
+  readonly #ports: { readonly fs?: ClientFiles };
+
+  /** The ports are asked anew for every file: a session may change hands. */
+  constructor(files: Files, folders: Folders, ports: { readonly fs?: ClientFiles } = {}) {
+    this.#files = files;
+    this.#folders = folders;
+    this.#ports = ports;
+  }
+
+  get #client(): ClientFiles {
+    return this.#ports.fs ?? {};
+  }
+
+  /** Exactly what is there: nothing is replaced or normalised, so that it can be written back. */
+  async load(place: Place, signal: AbortSignal): Promise<Loaded> {
+    const { found } = place;
+    const shown = this.#folders.show(place.path);
+    if (found && found.kind !== "file") return { kind: "unusable", reason: `${shown} is not a file.` };
+    if (found && found.bytes > LIMITS.editMaxBytes) {
+      const reason = `${shown} has ${found.bytes} bytes; at most ${LIMITS.editMaxBytes} are edited.`;
+      return { kind: "unusable", reason };
+    }
+    // The disk is asked first even where there is an editor: an editor may show bytes as text that are none.
+    const onDisk = found ? await this.#fromDisk(place, found.bytes) : { kind: "absent" as const };
+    if (onDisk.kind === "unusable") return onDisk;
+    return (await this.fromEditor(place, signal)) ?? onDisk;
+  }
+
+  /** Undefined when there is no editor to ask. */
+  async fromEditor(place: Place, signal: AbortSignal): Promise<Loaded | undefined> {
+    if (!this.#client.readText) return undefined;
+    try {
+      return { kind: "text", text: await this.#client.readText(place.path, {}, signal) };
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!place.found) return { kind: "absent" };
+      // Not read past the editor: it may keep files from agents on purpose.
+      const reason = `The editor did not give ${this.#folders.show(place.path)}: ${messageOf(thrown)}`;
+      return { kind: "unusable", reason };
+    }
+  }
+
+  async #fromDisk(place: Place, bytes: number): Promise<Loaded> {
+    const raw = await this.#files.readBytes(place.realPath, { start: 0, length: bytes });
+    const shown = this.#folders.show(place.path);
+    const sniffed = sniff(raw.subarray(0, LIMITS.sniffBytes));
+    if (sniffed.kind !== "text") {
+      const what = sniffed.kind === "image" ? "an image" : sniffed.what;
+      return { kind: "unusable", reason: `${shown} is ${what}, not UTF-8 text.` };
+    }
+    try {
+      return { kind: "text", text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw) };
+    } catch {
+      return { kind: "unusable", reason: `${shown} is not valid UTF-8: editing it as text would damage it.` };
+    }
+  }
+
+  async save(place: Place, text: string, signal: AbortSignal): Promise<Saved> {
+    signal.throwIfAborted();
+    const shown = this.#folders.show(place.path);
+    try {
+      if (this.#client.writeText) await this.#client.writeText(place.path, text, signal);
+      else await this.#files.saveText(place.realPath, text);
+      return { kind: "saved" };
+    } catch (thrown) {
+      const reason = `${shown} could not be written: ${messageOf(thrown)}`;
+      if (signal.aborted) return { kind: "unknown", reason: `cancelled while the editor was writing ${shown}` };
+      return { kind: "failed", reason };
+    }
+  }
+}

@@ -1,0 +1,57 @@
+// ask_person: a question to the person, with answers to choose from.
+import { unreachable } from "../../base/brand.js";
+import { LIMITS } from "../../base/limits.js";
+import type { ToolOutcome } from "../../tools/index.js";
+import { listField, optionalTextField, textField } from "../fields.js";
+import type { AskAnswer, AskOption } from "../ports.js";
+import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";
+
+const { maxChars, maxOptions } = LIMITS.ask;
+const question = textField("question", "The question, in plain words.", { maxChars });
+const label = textField("label", "The answer, in a few words.", { maxChars: 200 });
+const description = optionalTextField("description", "What choosing it means.", { maxChars: 1_000 });
+const options = listField<AskOption>("options", "Answers to choose from; without any the person types one.", {
+  min: 0,
+  max: maxOptions,
+  fields: [label, description],
+  read: (given) => {
+    const about = description.from(given);
+    return { label: label.from(given), ...(about === undefined ? {} : { description: about }) };
+  },
+});
+
+export const askPerson: BuiltinTool<"ask_person"> = builtinTool({
+  name: "ask_person",
+  title: "Ask the person",
+  description:
+    "Asks the person something only they can decide, and waits for the answer. Do not ask what you can find out, nor for " +
+    "permission: that is asked by itself.",
+  annotations: { readOnlyHint: true, openWorldHint: false },
+  fields: [question, options],
+  parse: (given) => ({ question: question.from(given), options: options.from(given) }),
+  isOffered: (ports) => ports.ask !== undefined,
+  describe: (args) => ({ kind: "other", title: args.question, locations: [] }),
+  run: async (args, { signal, toolCallId }, { ports }) => {
+    if (!ports.ask) return failed("There is nobody to ask.");
+    const labels = new Set(args.options.map((option) => option.label));
+    if (labels.size < args.options.length) return failed("Two of the options have the same label.");
+    const answer = await ports.ask(args.question, args.options, signal, toolCallId);
+    signal.throwIfAborted();
+    return outcomeOf(answer);
+  },
+});
+
+function outcomeOf(answer: AskAnswer): ToolOutcome {
+  switch (answer.kind) {
+    case "chosen":
+      return done(`The person chose: ${answer.label}`);
+    case "typed":
+      return done(`The person answered: ${answer.text}`);
+    case "declined":
+      return done("The person does not want to answer: go on as you think best, or say why you cannot.");
+    case "unavailable":
+      return failed(`The person cannot be asked: ${answer.reason}`);
+    default:
+      return unreachable(answer);
+  }
+}

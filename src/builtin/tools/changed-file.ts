@@ -1,0 +1,65 @@
+// What writing and editing have in common: saving the new text, and telling model and person what changed.
+import { LIMITS } from "../../base/limits.js";
+import type { ToolOutcome } from "../../tools/index.js";
+import { unifiedDiff } from "../edit/unified-diff.js";
+import type { Place } from "../place/folders.js";
+import type { BuiltinPresentation } from "../presentation.js";
+import { type BuiltinContext, type BuiltinRun, done, failed } from "../tool.js";
+
+export interface FileChange {
+  readonly place: Place;
+  /** Undefined: there was no file, or none whose text could be told. */
+  readonly oldText: string | undefined;
+  readonly newText: string;
+  /** What was there was no text: then no diff can be shown. */
+  readonly isReplaced?: boolean;
+}
+
+export type PlannedChange =
+  | { readonly ok: true; readonly change: FileChange }
+  /** A whole sentence for the model. */
+  | { readonly ok: false; readonly reason: string };
+
+/** How the change would look if it were made now. */
+export function previewOf(planned: PlannedChange, presentation: BuiltinPresentation): BuiltinPresentation {
+  if (!planned.ok) return presentation;
+  const { oldText = "", newText } = planned.change;
+  return presentChange(planned.change, presentation.title, unifiedDiff(oldText, newText).firstLine);
+}
+
+/** Exactly one outcome; the diff is shown whether or not the writing succeeds. */
+export async function saveChange(
+  change: FileChange,
+  title: string,
+  run: BuiltinRun,
+  context: BuiltinContext,
+): Promise<ToolOutcome> {
+  const { place, oldText, newText } = change;
+  const { folders, texts } = context;
+  const bytes = Buffer.byteLength(newText);
+  if (bytes > LIMITS.editMaxBytes) {
+    return failed(`The text has ${bytes} bytes; at most ${LIMITS.editMaxBytes} are written.`);
+  }
+  const diff = unifiedDiff(oldText ?? "", newText);
+  // Shown before it is done: an editor that is asked to write then has the diff on the card already.
+  run.present(presentChange(change, title, diff.firstLine));
+  const saved = await texts.save(place, newText, run.signal);
+  if (saved.kind === "unknown") return { kind: "unknown", reason: saved.reason };
+  if (saved.kind === "failed") return failed(saved.reason);
+  const shown = folders.show(place.path);
+  if (oldText === undefined) {
+    const verb = change.isReplaced ? "Replaced" : "Created";
+    return done(`${verb} ${shown}: ${bytes} bytes.`);
+  }
+  if (diff.text === "") return done(`${shown} already has this text.`);
+  return done(`Changed ${shown}: ${diff.added} lines added, ${diff.removed} removed.\n${diff.text}`);
+}
+
+function presentChange(change: FileChange, title: string, line: number): BuiltinPresentation {
+  const { place, oldText, newText, isReplaced } = change;
+  const locations = [{ path: place.path, line }];
+  const isShort = (oldText?.length ?? 0) + newText.length <= LIMITS.diffMaxBytes;
+  if (!isShort || isReplaced) return { kind: "edit", title, locations };
+  const diff = { path: place.path, newText, ...(oldText === undefined ? {} : { oldText }) };
+  return { kind: "edit", title, locations, diff };
+}

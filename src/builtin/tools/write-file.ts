@@ -1,0 +1,51 @@
+// write_file: a file as a whole, new or in the place of the old one.
+import { textField } from "../fields.js";
+import type { BuiltinPresentation } from "../presentation.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool, failed } from "../tool.js";
+import { type PlannedChange, previewOf, saveChange } from "./changed-file.js";
+
+const path = textField("path", "The file: absolute, or relative to the session's directory.");
+const content = textField("content", "The whole text of the file.", { mayBeEmpty: true });
+
+interface Arguments {
+  readonly path: string;
+  readonly content: string;
+}
+
+export const writeFile: BuiltinTool<"write_file"> = builtinTool<"write_file", Arguments>({
+  name: "write_file",
+  title: "Write a file",
+  description:
+    "Writes a file as a whole: makes it, with the folders on the way, or replaces what it holds. " +
+    "To change a part of a file use edit_file.",
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  fields: [path, content],
+  parse: (given) => ({ path: path.from(given), content: content.from(given) }),
+  describe,
+  preview: async (args, context, signal) => previewOf(await plan(args, context, signal), describe(args, context)),
+  run: async (args, run, context) => {
+    const planned = await plan(args, context, run.signal);
+    if (!planned.ok) return failed(planned.reason);
+    return await saveChange(planned.change, describe(args, context).title, run, context);
+  },
+});
+
+function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresentation {
+  return {
+    kind: "edit",
+    title: `Write ${folders.show(args.path)}`,
+    locations: [{ path: folders.absolute(args.path) }],
+  };
+}
+
+async function plan(args: Arguments, { folders, texts }: BuiltinContext, signal: AbortSignal): Promise<PlannedChange> {
+  const placed = await folders.locate(args.path);
+  if (!placed.ok) return placed;
+  const { place } = placed;
+  if (place.found && place.found.kind !== "file") {
+    return { ok: false, reason: `${folders.show(args.path)} is not a file.` };
+  }
+  const before = await texts.load(place, signal);
+  const oldText = before.kind === "text" ? before.text : undefined;
+  return { ok: true, change: { place, oldText, newText: args.content, isReplaced: before.kind === "unusable" } };
+}

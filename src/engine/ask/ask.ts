@@ -1,0 +1,132 @@
+// One step of a turn: the conversation goes to the model and comes back as an answer, cured of whatever can be cured on the way.
+import { text } from "../../base/content.js";
+import { TenonError } from "../../base/errors.js";
+import type { ModelMessage, ModelRequest } from "../../models/index.js";
+import type { Offer } from "../../tools/index.js";
+import { type CompiledOffer, compileOffer } from "../compiled-offer.js";
+import { compact } from "../context/compact.js";
+import type { TurnEvent } from "../event.js";
+import type { TurnState } from "../turn.js";
+import { type Answer, streamAnswer } from "./answer.js";
+import { setAsideRefused } from "./refused-tools.js";
+import { withRetries } from "./retry.js";
+
+export interface Asked {
+  readonly answer: Answer;
+  readonly offer: Offer;
+  readonly compiled: CompiledOffer;
+}
+
+/** What was tried already in this step: each cure helps once, or not at all. */
+interface Tried {
+  hasNudged: boolean;
+  hasCompacted: boolean;
+}
+
+export async function* ask(state: TurnState, signal: AbortSignal): AsyncGenerator<TurnEvent, Asked, void> {
+  const tried: Tried = { hasNudged: false, hasCompacted: false };
+  for (;;) {
+    const offer = state.turn.offer();
+    const compiled = compileOffer(offer, state.turn.model, state.turn.transcript.messages);
+    for (const { tool, reason } of compiled.refused) yield* state.setAside(tool, reason);
+    const request = yield* fittingRequest(state, compiled, { tried, signal });
+    const answer = yield* askOnce(state, request, { offer, signal });
+    const isToBeAskedAgain = yield* cured(state, answer, { request, compiled, tried, signal });
+    if (!isToBeAskedAgain) return { answer: judged(state, answer, signal), offer, compiled };
+  }
+}
+
+async function* fittingRequest(
+  state: TurnState,
+  compiled: CompiledOffer,
+  { tried, signal }: { readonly tried: Tried; readonly signal: AbortSignal },
+): AsyncGenerator<TurnEvent, ModelRequest, void> {
+  const { turn } = state;
+  const { system, model, meter } = turn;
+  const tools = compiled.tools.filter(({ name }) => {
+    const tool = compiled.find(name);
+    return tool === undefined || !state.isSetAside(tool);
+  });
+  const isOver = meter.tokensOf(model, { system, messages: turn.transcript.messages, tools }) > meter.budgetOf(model);
+  if (isOver && !tried.hasCompacted) yield* compact(state, { cause: "window", tools }, signal);
+  return {
+    system,
+    messages: tried.hasNudged ? nudged(turn.transcript.messages) : [...turn.transcript.messages],
+    tools,
+    ...(turn.thinking === undefined ? {} : { thinking: turn.thinking }),
+    ...(turn.maxOutputTokens === undefined ? {} : { maxOutputTokens: turn.maxOutputTokens }),
+    ...(turn.cacheKey === undefined ? {} : { cacheKey: turn.cacheKey }),
+  };
+}
+
+/** After results some models think they are done. Asked with a word they go on; the word does not enter the conversation. */
+function nudged(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  if (messages.at(-1)?.role !== "tool") return [...messages];
+  return [...messages, { role: "user", content: [text("Please go on.")] }];
+}
+
+async function* askOnce(
+  state: TurnState,
+  request: ModelRequest,
+  { offer, signal }: { readonly offer: Offer; readonly signal: AbortSignal },
+): AsyncGenerator<TurnEvent, Answer, void> {
+  const { model, meter, ports } = state.turn;
+  const subjectOf = (name: string) => {
+    const tool = offer.find(name)?.tool;
+    return { name, ...(tool ? { tool } : {}) };
+  };
+  const nextCallId = () => state.nextCallId();
+  const stream = () => streamAnswer(model, request, { nextCallId, subjectOf, signal });
+  const answer = yield* withRetries(stream, ports.world, signal);
+  const { usage } = answer;
+  if (usage) {
+    if (usage.inputTokens > 0) meter.learn(model, request, usage.inputTokens);
+    const input = usage.inputTokens > 0 ? usage.inputTokens : meter.tokensOf(model, request);
+    yield* state.used(usage, input + usage.outputTokens);
+  }
+  return answer;
+}
+
+interface Trial {
+  readonly request: ModelRequest;
+  readonly compiled: CompiledOffer;
+  readonly tried: Tried;
+  readonly signal: AbortSignal;
+}
+
+/** Whether something was done about what went wrong, so that it is worth asking again. */
+async function* cured(
+  state: TurnState,
+  answer: Answer,
+  { request, compiled, tried, signal }: Trial,
+): AsyncGenerator<TurnEvent, boolean, void> {
+  const { error, hasOutput } = answer;
+  if (signal.aborted) return false;
+  if (isEmpty(answer) && !tried.hasNudged) {
+    tried.hasNudged = true;
+    return true;
+  }
+  if (!error || hasOutput) return false;
+  if (error.code === "model.context_overflow") {
+    if (tried.hasCompacted) return false;
+    tried.hasCompacted = true;
+    state.turn.meter.overflowed(state.turn.model, request);
+    return yield* compact(state, { cause: "overflow", tools: request.tools }, signal);
+  }
+  return yield* setAsideRefused(state, { error, compiled, tools: request.tools }, signal);
+}
+
+/** No word and no call, and the model says that it is done. */
+function isEmpty({ text: words, toolCalls, finish }: Answer): boolean {
+  return (finish === "stop" || finish === "tool_calls") && toolCalls.length === 0 && words.trim() === "";
+}
+
+/** An empty answer is never a silent end; what fails after a cancel is nobody's concern any more. */
+function judged(state: TurnState, answer: Answer, signal: AbortSignal): Answer {
+  if (signal.aborted && (answer.error || isEmpty(answer))) return { ...answer, finish: "interrupted" };
+  if (!isEmpty(answer)) return answer;
+  const error = new TenonError("model.broken_stream", `${state.turn.model.id} gave an empty answer twice in a row`, {
+    hint: "Send the prompt again, word it differently, or choose another model.",
+  });
+  return { ...answer, finish: "failed", error };
+}

@@ -1,0 +1,117 @@
+// A wire that tells the trace what crosses it, and changes nothing.
+import { unreachable } from "../../base/brand.js";
+import type { TenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/process.js";
+import type { WireEntry, WireTrace } from "../../base/trace.js";
+import type { ServerSpec } from "../spec.js";
+import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
+import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+
+export interface TracedWireOptions {
+  readonly trace: WireTrace;
+  readonly spec: ServerSpec;
+  readonly session?: string;
+}
+
+/** Beside the messages themselves it tells of the opening (`open`, with the spec), the end (`closed`), requests that got no answer (`lost`) and `noise`. */
+export function tracedWire(wire: Wire, { trace, spec, session }: TracedWireOptions): Wire {
+  const place = {
+    channel: "mcp",
+    server: spec.name,
+    connection: trace.nextConnection(),
+    ...(session === undefined ? {} : { session }),
+  } as const;
+  const tell = (dir: WireEntry["dir"], message: object) => trace.record({ ...place, dir, message });
+  tell("out", { open: spec });
+  return new TracedWire(wire, tell);
+}
+
+type Tell = (dir: WireEntry["dir"], message: object) => void;
+
+class TracedWire implements Wire {
+  readonly #wire: Wire;
+  readonly #tell: Tell;
+
+  constructor(wire: Wire, tell: Tell) {
+    this.#wire = wire;
+    this.#tell = tell;
+  }
+
+  get stderrTail(): string {
+    return this.#wire.stderrTail;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
+  }
+
+  start(listener: WireListener): void {
+    this.#wire.start(new TracedListener(listener, this.#tell));
+  }
+
+  send(message: OutgoingMessage, hint?: SendHint): void {
+    this.#tell("out", message);
+    this.#wire.send(message, hint);
+  }
+
+  cancel(id: RpcId, reason: string): void {
+    this.#tell("out", { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
+    this.#wire.cancel(id, reason);
+  }
+
+  agreed(agreement: Agreement): void {
+    this.#wire.agreed(agreement);
+  }
+
+  async close(grace: EndGrace): Promise<void> {
+    await this.#wire.close(grace);
+    this.#tell("out", { closed: {} });
+  }
+}
+
+class TracedListener implements WireListener {
+  readonly #listener: WireListener;
+  readonly #tell: Tell;
+
+  constructor(listener: WireListener, tell: Tell) {
+    this.#listener = listener;
+    this.#tell = tell;
+  }
+
+  onMessage(message: IncomingMessage): void {
+    this.#tell("in", asSent(message));
+    this.#listener.onMessage(message);
+  }
+
+  onRequestLost(id: RpcId, loss: RequestLoss): void {
+    const { code, message } = loss.error;
+    this.#tell("in", { lost: { id, wasSent: loss.wasSent, code, message } });
+    this.#listener.onRequestLost(id, loss);
+  }
+
+  onClosed(error: TenonError): void {
+    this.#tell("in", { closed: { code: error.code, message: error.message } });
+    this.#listener.onClosed(error);
+  }
+
+  onNoise(what: string): void {
+    this.#tell("in", { noise: what });
+    this.#listener.onNoise(what);
+  }
+}
+
+/** As it stood on the wire, as far as it was read. */
+function asSent(message: IncomingMessage): object {
+  switch (message.kind) {
+    case "request":
+      return { jsonrpc: "2.0", id: message.id, method: message.method, params: message.params };
+    case "notification":
+      return { jsonrpc: "2.0", method: message.method, params: message.params };
+    case "result":
+      return { jsonrpc: "2.0", id: message.id, result: message.result };
+    case "error":
+      return { jsonrpc: "2.0", id: message.id, error: message.error };
+    default:
+      return unreachable(message);
+  }
+}

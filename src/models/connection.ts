@@ -1,0 +1,89 @@
+// How a provider is reached: its key and address from the environment, and a fetch that takes the key nowhere else.
+import { TenonError } from "../base/errors.js";
+import type { Fetch, World } from "../base/world.js";
+
+export type Environment = World["env"];
+
+export interface Connection {
+  readonly name: string;
+  readonly apiKey: string | undefined;
+  /** Undefined: the provider's own. */
+  readonly baseUrl: string | undefined;
+  readonly fetch: Fetch;
+}
+
+/** Where a provider's connection is read from. */
+export interface ConnectionRules {
+  readonly keyVariable: string;
+  readonly needsKey: boolean;
+  /** The first of these that is set is where requests go. */
+  readonly urlVariables: readonly string[];
+  /** What the maker's own tools append to a base URL and the package does not. */
+  readonly urlSuffix: string;
+  readonly needsUrl: boolean;
+}
+
+export function connectionOf(
+  id: string,
+  rules: ConnectionRules,
+  given: { readonly env: Environment; readonly fetch: Fetch; readonly name: string },
+): Connection {
+  const { keyVariable, urlVariables } = rules;
+  const { env, name } = given;
+  const apiKey = readVariable(env, keyVariable);
+  if (rules.needsKey && apiKey === undefined) {
+    const hint = `Set ${keyVariable} in the environment, or choose another model with --model provider/name.`;
+    throw new TenonError("model.unauthorized", `${id} needs a key: ${keyVariable} is not set.`, { hint });
+  }
+  const [url] = urlVariables.flatMap((variable) => readVariable(env, variable) ?? []);
+  if (rules.needsUrl && url === undefined) {
+    const hint = `Set ${urlVariables.join(" or ")}, for example to http://127.0.0.1:11434/v1 for Ollama.`;
+    throw new TenonError("model.unknown", `${id} needs a base URL: ${urlVariables.join(" or ")} is not set.`, { hint });
+  }
+  if (url !== undefined && !isHttpUrl(url)) {
+    throw new TenonError("model.unknown", `${id} has a base URL that is no http or https URL: ${url}`, {
+      hint: `Correct ${urlVariables.join(" or ")}.`,
+    });
+  }
+  return { name, apiKey, baseUrl: baseUrlOf(rules, env), fetch: withoutRedirects(id, given.fetch) };
+}
+
+/** Undefined: the provider's own. */
+export function baseUrlOf(rules: ConnectionRules, env: Environment): string | undefined {
+  const [url] = rules.urlVariables.flatMap((variable) => readVariable(env, variable) ?? []);
+  return url && withSuffix(url, rules.urlSuffix);
+}
+
+/** An empty variable counts as unset, and a newline at the end of a pasted key would break the request. */
+export function readVariable(env: Environment, variable: string): string | undefined {
+  return env[variable]?.trim() || undefined;
+}
+
+/** A redirect would take headers with the key, and the conversation, to wherever it leads. */
+function withoutRedirects(id: string, fetch: Fetch): Fetch {
+  return async (input, init) => {
+    const response = await fetch(input, { ...init, redirect: "manual" });
+    if (response.status < 300 || response.status >= 400) return response;
+    const to = shownUrl(response.headers.get("location") ?? "an address it does not name");
+    await response.body?.cancel();
+    throw new TenonError("model.unavailable", `${id}: the base URL redirects (${response.status}) to ${to}.`, {
+      hint: "The key is not sent after redirects: set the base URL to where the provider really is.",
+    });
+  };
+}
+
+/** Without what may be secret in it: user, password and query. */
+export function shownUrl(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname === "/" ? "" : pathname}`;
+}
+
+function isHttpUrl(url: string): boolean {
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+}
+
+function withSuffix(url: string, suffix: string): string {
+  const base = url.replace(/\/+$/, "");
+  return base.endsWith(suffix) ? base : `${base}${suffix}`;
+}

@@ -1,0 +1,174 @@
+// One failure, one code. Codes the provider gave decide first, then the status; words only where neither tells enough.
+import type { ErrorCode } from "../../base/errors.js";
+import { isJsonObject, type JsonValue } from "../../base/json.js";
+import type { FailureFacts } from "./facts.js";
+import { refusedTools } from "./refused-tools.js";
+
+/** `asking`: no answer has begun. `reading`: the answer had begun and broke off. */
+export type FailurePhase = "asking" | "reading";
+
+export type ModelErrorCode = Extract<ErrorCode, `model.${string}`>;
+
+export interface Verdict {
+  readonly code: ModelErrorCode;
+  readonly refusedTools?: readonly string[];
+}
+
+/** Error classes of the AI SDK that need no look at the provider's words. */
+const BY_CLASS = new Map<string, ModelErrorCode>([
+  ["AI_LoadAPIKeyError", "model.unauthorized"],
+  ["AI_LoadSettingError", "model.invalid_request"],
+  ["AI_NoSuchModelError", "model.unknown"],
+  ["AI_UnsupportedFunctionalityError", "model.invalid_request"],
+  ["AI_InvalidPromptError", "model.invalid_request"],
+  ["AI_InvalidArgumentError", "model.invalid_request"],
+  ["AI_JSONParseError", "model.broken_stream"],
+  ["AI_TypeValidationError", "model.broken_stream"],
+  ["AI_InvalidResponseDataError", "model.broken_stream"],
+  ["AI_EmptyResponseBodyError", "model.broken_stream"],
+  ["AI_NoContentGeneratedError", "model.broken_stream"],
+]);
+
+/** Words that mean one thing only. */
+const BY_WORD = new Map<string, ModelErrorCode>([
+  // Anthropic
+  ["authentication_error", "model.unauthorized"],
+  ["permission_error", "model.unauthorized"],
+  ["billing_error", "model.quota"],
+  ["not_found_error", "model.unknown"],
+  ["request_too_large", "model.context_overflow"],
+  ["overloaded_error", "model.overloaded"],
+  ["timeout_error", "model.unavailable"],
+  ["api_error", "model.unavailable"],
+  // OpenAI, and those that speak like it
+  ["invalid_api_key", "model.unauthorized"],
+  ["model_not_found", "model.unknown"],
+  ["insufficient_quota", "model.quota"],
+  ["billing_hard_limit_reached", "model.quota"],
+  ["billing_not_active", "model.quota"],
+  ["context_length_exceeded", "model.context_overflow"],
+  ["exceed_context_size_error", "model.context_overflow"],
+  ["string_above_max_length", "model.context_overflow"],
+  ["content_filter", "model.content_filter"],
+  ["content_policy_violation", "model.content_filter"],
+  ["invalid_prompt", "model.content_filter"],
+  ["server_is_overloaded", "model.overloaded"],
+  ["slow_down", "model.overloaded"],
+  ["server_error", "model.unavailable"],
+  ["vector_store_timeout", "model.unavailable"],
+  // Google
+  ["API_KEY_INVALID", "model.unauthorized"],
+  ["API_KEY_SERVICE_BLOCKED", "model.unauthorized"],
+  ["PERMISSION_DENIED", "model.unauthorized"],
+  ["UNAUTHENTICATED", "model.unauthorized"],
+  ["NOT_FOUND", "model.unknown"],
+  ["UNAVAILABLE", "model.overloaded"],
+  ["DEADLINE_EXCEEDED", "model.unavailable"],
+  ["INTERNAL", "model.unavailable"],
+]);
+
+const RATE_WORDS = new Set(["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED", "tokens", "requests"]);
+const REQUEST_WORDS = new Set(["invalid_request_error", "INVALID_ARGUMENT", "BadRequestError", "invalid_value"]);
+
+const OVERFLOW: readonly RegExp[] = [
+  /prompt is too long|prompt too long|input is too long/i,
+  /(?:exceed\w*|overflow\w*|(?:greater|larger|longer) than)[^.]{0,60}\bcontext\b/i,
+  /\bcontext (?:window|length|size|limit)[^.]{0,40}exceed/i,
+  /maximum (?:context|prompt) length|maximum number of tokens|exceeded model token limit|too many (?:input )?tokens/i,
+  /tokens to keep from the initial prompt|reduce the length of the messages/i,
+];
+const NO_CREDIT: readonly RegExp[] = [/credit balance is too low|insufficient (?:balance|credits|funds|quota)/i];
+const USED_UP: readonly RegExp[] = [
+  /reached your specified (?:API|workspace) usage limits|exceeded your current quota|billing hard limit/i,
+];
+const FILTERED: readonly RegExp[] = [
+  /blocked by (?:our |the )?content filter|content (?:management|filtering) policy/i,
+  /flagged (?:as potentially|for)|prohibited content|responsible ai policy/i,
+];
+const BAD_KEY: readonly RegExp[] = [
+  /api[ _-]?key (?:not valid|is invalid|expired|not found)|invalid (?:x-)?api[ _-]?key/i,
+];
+
+export function classify(facts: FailureFacts, phase: FailurePhase, sentTools: readonly string[]): Verdict {
+  const { status, name, network } = facts;
+  const byClass = name === undefined ? undefined : BY_CLASS.get(name);
+  if (byClass !== undefined) return { code: byClass };
+  if (status !== undefined && status < 400) return { code: "model.broken_stream" };
+  if (status === undefined && network !== undefined) {
+    return { code: phase === "asking" ? "model.unavailable" : "model.broken_stream" };
+  }
+  const refused = mayBeAboutTool(facts) ? refusedTools(facts, sentTools) : undefined;
+  if (refused !== undefined) return { code: "model.tool_refused", refusedTools: refused };
+  return { code: byWords(facts) ?? byStatus(status) ?? unsaid(name, phase) };
+}
+
+/** llama.cpp reports a schema it cannot convert as a fault of its own. */
+function mayBeAboutTool({ status, words }: FailureFacts): boolean {
+  if (words.some((word) => BY_WORD.has(word) && word !== "server_error")) return false;
+  if (status === undefined) return words.some((word) => REQUEST_WORDS.has(word));
+  return status === 400 || status === 422 || status === 500;
+}
+
+function byWords(facts: FailureFacts): ModelErrorCode | undefined {
+  const { words, status } = facts;
+  const known = words.flatMap((word) => BY_WORD.get(word) ?? []);
+  // `server_error` is what compatible servers call everything; the status knows better.
+  const plain = known.find((code) => code !== "model.unavailable");
+  if (plain !== undefined) return plain;
+  if (status === 429 || words.some((word) => RATE_WORDS.has(word))) return limited(facts);
+  const isRequest =
+    status === undefined ? words.some((word) => REQUEST_WORDS.has(word)) : status >= 400 && status < 500;
+  if (isRequest) return refusal(facts);
+  if (status === 500 && says(facts, OVERFLOW)) return "model.context_overflow";
+  return status === undefined ? known[0] : undefined;
+}
+
+/** A limit of a day is no matter of waiting; a request larger than a minute's tokens gets no smaller by it. */
+function limited(facts: FailureFacts): ModelErrorCode {
+  const isDaily = quotaIds(facts).some((id) => /PerDay/i.test(id));
+  const hasNone = /\blimit: 0\b/.test(facts.message);
+  if (isDaily || hasNone || says(facts, NO_CREDIT)) return "model.quota";
+  return /^request too large\b/i.test(facts.message) ? "model.context_overflow" : "model.rate_limited";
+}
+
+function refusal(facts: FailureFacts): ModelErrorCode | undefined {
+  if (says(facts, BAD_KEY)) return "model.unauthorized";
+  if (says(facts, NO_CREDIT) || says(facts, USED_UP)) return "model.quota";
+  if (says(facts, OVERFLOW)) return "model.context_overflow";
+  if (says(facts, FILTERED)) return "model.content_filter";
+  return facts.status === undefined ? "model.invalid_request" : undefined;
+}
+
+function byStatus(status: number | undefined): ModelErrorCode | undefined {
+  if (status === undefined) return undefined;
+  if (status === 401 || status === 403) return "model.unauthorized";
+  if (status === 402) return "model.quota";
+  if (status === 404) return "model.unknown";
+  if (status === 408 || status === 409) return "model.unavailable";
+  if (status === 413) return "model.context_overflow";
+  if (status === 429) return "model.rate_limited";
+  if (status === 503 || status === 529) return "model.overloaded";
+  return status >= 500 ? "model.unavailable" : "model.invalid_request";
+}
+
+function unsaid(name: string | undefined, phase: FailurePhase): ModelErrorCode {
+  if (name === "AI_APICallError") return "model.unavailable";
+  return phase === "asking" ? "model.unavailable" : "model.broken_stream";
+}
+
+function says({ message }: FailureFacts, patterns: readonly RegExp[]): boolean {
+  return patterns.some((pattern) => pattern.test(message));
+}
+
+/** Of Google's `QuotaFailure`. */
+function quotaIds({ details }: FailureFacts): string[] {
+  return details.flatMap((detail) => {
+    const found: JsonValue | undefined = detail["violations"];
+    if (!Array.isArray(found)) return [];
+    const list: readonly JsonValue[] = found;
+    return list.flatMap((violation) => {
+      const id = isJsonObject(violation) ? violation["quotaId"] : undefined;
+      return typeof id === "string" ? [id] : [];
+    });
+  });
+}

@@ -1,0 +1,105 @@
+// The models one may change to: those that can be used here, opened by name.
+import { messageOf, type TenonError, toTenonError } from "../base/errors.js";
+import type { Fetch } from "../base/world.js";
+import type { KnownAbilities } from "./abilities.js";
+import { connectionOf, type Environment, readVariable } from "./connection.js";
+import { lazyModel } from "./lazy.js";
+import type { ModelLists } from "./lists/model-lists.js";
+import type { Model } from "./model.js";
+import { OFFLINE_MODEL_ID, unknownModel } from "./providers.js";
+import { PROVIDERS, providerOf } from "./registry.js";
+
+export interface AskedModels {
+  /** `provider/name`. */
+  readonly ids: readonly string[];
+  /** Providers that could not be asked, each in one sentence. */
+  readonly problems: readonly string[];
+}
+
+export interface ModelShelf {
+  /** The model sessions begin with, whether or not it can be used: its first request says what is wrong with it. */
+  readonly first: Model;
+  /** The usual ones that can be used here, the session's default first. Nobody is asked. */
+  readonly ids: readonly string[];
+  /** Every model of the providers there is a key for. Asks them. */
+  ask(): Promise<AskedModels>;
+  /** Why a model cannot be used, as far as that is known without asking anybody. */
+  problemOf(id: string): TenonError | undefined;
+  /** Loads nothing yet. Throws what `problemOf` says. */
+  open(id: string): Model;
+}
+
+export interface ShelfOptions {
+  /** The model sessions begin with. */
+  readonly first: string;
+  /** Models the person has said something about. */
+  readonly named?: readonly string[];
+  /** Keys and addresses; a key that is fetched when it is needed may be any text here. */
+  readonly env: Environment;
+  readonly fetch: Fetch;
+  readonly lists: ModelLists;
+  /** The environment with the real keys, for asking providers; `env` unless given. */
+  realEnv?(): Promise<Environment>;
+  load(id: string): Promise<Model>;
+  known(id: string): KnownAbilities;
+}
+
+export function modelShelf(options: ShelfOptions): ModelShelf {
+  const problemOf = (id: string) => problem(id, options);
+  const opened = (id: string) => lazyModel(id, () => options.load(id), options.known(id));
+  return {
+    first: opened(options.first),
+    ids: usualIds(options),
+    ask: () => askProviders(options),
+    problemOf,
+    open: (id) => {
+      const found = problemOf(id);
+      if (found) throw found;
+      return opened(id);
+    },
+  };
+}
+
+function usualIds({ first, named = [], env, ...options }: ShelfOptions): readonly string[] {
+  const ofProviders = Object.entries(PROVIDERS).flatMap(([provider, { keyVariable, usualModels = [] }]) =>
+    readVariable(env, keyVariable) === undefined ? [] : usualModels.map((name) => `${provider}/${name}`),
+  );
+  const usable = [...named, ...ofProviders].filter((id) => problem(id, { ...options, env }) === undefined);
+  return [...new Set([first, ...usable, OFFLINE_MODEL_ID])];
+}
+
+function problem(id: string, { env, fetch }: Pick<ShelfOptions, "env" | "fetch">): TenonError | undefined {
+  if (id === OFFLINE_MODEL_ID) return undefined;
+  const named = providerOf(id);
+  if (!named) return unknownModel(id);
+  try {
+    connectionOf(id, named.provider, { env, fetch, name: named.name });
+    return undefined;
+  } catch (thrown) {
+    return toTenonError(thrown, "model.unauthorized");
+  }
+}
+
+async function askProviders(options: ShelfOptions): Promise<AskedModels> {
+  const { lists, env } = options;
+  // Of two names for one provider the first: the models are the same.
+  const asked = Object.entries(PROVIDERS).filter(
+    ([name, { keyVariable, needsUrl, urlVariables }]) =>
+      name !== "openai-chat" &&
+      (needsUrl
+        ? urlVariables.some((variable) => readVariable(env, variable) !== undefined)
+        : readVariable(env, keyVariable) !== undefined),
+  );
+  if (asked.length === 0) return { ids: [], problems: [] };
+  const keys = (await options.realEnv?.()) ?? env;
+  const answers = await Promise.all(
+    asked.map(async ([name]): Promise<AskedModels> => {
+      try {
+        return { ids: (await lists.list(name, keys)).map(({ id }) => id), problems: [] };
+      } catch (thrown) {
+        return { ids: [], problems: [`${name}: ${messageOf(thrown)}`] };
+      }
+    }),
+  );
+  return { ids: answers.flatMap(({ ids }) => ids), problems: answers.flatMap(({ problems }) => problems) };
+}

@@ -1,0 +1,163 @@
+// Traffic with a model over HTTP as messages: the request with its hash, the head of the answer, its events, its end.
+import { StringDecoder } from "node:string_decoder";
+import { messageOf } from "../base/errors.js";
+import { type JsonValue, parseJson } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
+import type { Fetch } from "../base/world.js";
+import { isPlainHeader } from "./trace-patterns.js";
+
+/** `exchange` pairs what belongs to one request. */
+export type ModelMessage =
+  | {
+      readonly kind: "request";
+      readonly exchange: number;
+      readonly method: string;
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: JsonValue;
+    }
+  | {
+      readonly kind: "response";
+      readonly exchange: number;
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+    }
+  /** Whole events of a stream, as they came. */
+  | { readonly kind: "events"; readonly exchange: number; readonly text: string }
+  /** An answer that was no stream. */
+  | { readonly kind: "body"; readonly exchange: number; readonly body: JsonValue }
+  | { readonly kind: "end"; readonly exchange: number }
+  | { readonly kind: "failed"; readonly exchange: number; readonly error: string };
+
+/** One request and what comes of it. */
+export interface Exchange {
+  readonly exchange: number;
+  record(dir: "in" | "out", message: ModelMessage): void;
+}
+
+/** `begin` is called where the request is made: its answer may be read elsewhere. */
+export function recordedFetch(fetch: Fetch, begin: () => Exchange): Fetch {
+  return async (input, init) => {
+    const recording = begin();
+    const { exchange } = recording;
+    recording.record("out", requestOf(exchange, input, init));
+    try {
+      const response = await fetch(input, init);
+      // The others say nothing of the answer, and what is redacted is taken for a secret everywhere else too.
+      const headers = Object.fromEntries([...response.headers].filter(([name]) => isPlainHeader(name)));
+      recording.record("in", { kind: "response", exchange, status: response.status, headers });
+      return response.body ? withRecordedBody(response, response.body, recording) : response;
+    } catch (thrown) {
+      recording.record("in", { kind: "failed", exchange, error: messageOf(thrown) });
+      throw thrown;
+    }
+  };
+}
+
+function requestOf(exchange: number, input: Parameters<Fetch>[0], init: RequestInit = {}): ModelMessage {
+  const isRequest = typeof input === "object" && "url" in input;
+  const method = init.method ?? (isRequest ? input.method : "GET");
+  const headers = Object.fromEntries(new Headers(init.headers ?? (isRequest ? input.headers : {})));
+  const { body } = init;
+  const said = body === undefined || body === null ? null : typeof body === "string" ? jsonOr(body) : "[not text]";
+  return { kind: "request", exchange, method, url: isRequest ? input.url : String(input), headers, body: said };
+}
+
+function jsonOr(text: string): JsonValue {
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed.value : text;
+}
+
+/** Read exactly as fast as the reader reads, and cancelled when it cancels. */
+function withRecordedBody(response: Response, body: ReadableStream<Uint8Array>, recording: Exchange): Response {
+  const reader = body.getReader();
+  const heard = new HeardBody(response.headers.get("content-type") ?? "", recording);
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            heard.end();
+            controller.close();
+          } else {
+            heard.hear(value);
+            controller.enqueue(value);
+          }
+        } catch (thrown) {
+          heard.fail(messageOf(thrown));
+          throw thrown;
+        }
+      },
+      cancel: async (reason) => {
+        heard.fail("the reader left");
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const { status, statusText, headers } = response;
+  const recorded = new Response(stream, { status, statusText, headers });
+  Object.defineProperty(recorded, "url", { value: response.url });
+  return recorded;
+}
+
+/** A text is recorded by whole events: a secret in it must not come apart where the network cut it. */
+class HeardBody {
+  readonly #isStream: boolean;
+  readonly #recording: Exchange;
+  readonly #decoder = new StringDecoder("utf8");
+  #text = "";
+  #isOver = false;
+
+  constructor(contentType: string, recording: Exchange) {
+    this.#isStream = /event-stream/iu.test(contentType);
+    this.#recording = recording;
+  }
+
+  hear(bytes: Uint8Array): void {
+    // A line cannot hold more in any case; what follows in it is left out of the trace, never of the answer.
+    if (this.#text.length <= LIMITS.trace.lineChars) this.#text += this.#decoder.write(Buffer.from(bytes));
+    if (!this.#isStream) return;
+    const end = lastEventEnd(this.#text);
+    if (end === 0) return;
+    this.#tellEvents(this.#text.slice(0, end));
+    this.#text = this.#text.slice(end);
+  }
+
+  end(): void {
+    this.#tellRest();
+    this.#tell({ kind: "end", exchange: this.#recording.exchange });
+    this.#isOver = true;
+  }
+
+  fail(error: string): void {
+    this.#tellRest();
+    this.#tell({ kind: "failed", exchange: this.#recording.exchange, error });
+    this.#isOver = true;
+  }
+
+  #tellRest(): void {
+    const rest = this.#text + this.#decoder.end();
+    this.#text = "";
+    if (rest === "") return;
+    if (this.#isStream) this.#tellEvents(rest);
+    else this.#tell({ kind: "body", exchange: this.#recording.exchange, body: jsonOr(rest) });
+  }
+
+  #tellEvents(text: string): void {
+    this.#tell({ kind: "events", exchange: this.#recording.exchange, text });
+  }
+
+  #tell(message: ModelMessage): void {
+    if (!this.#isOver) this.#recording.record("in", message);
+  }
+}
+
+const EVENT_ENDS = ["\n\n", "\r\n\r\n", "\r\r"] as const;
+
+/** Behind the last empty line, or 0. */
+function lastEventEnd(text: string): number {
+  const ends = EVENT_ENDS.map((end) => [text.lastIndexOf(end), end.length] as const);
+  return Math.max(...ends.map(([at, length]) => (at < 0 ? 0 : at + length)));
+}

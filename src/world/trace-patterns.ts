@@ -1,0 +1,106 @@
+// What a secret looks like: by the name it is kept under, and by its own form wherever it stands in a text.
+
+export const REDACTED = "[redacted]";
+
+/** Names whose values are secrets, without case, dashes and underscores. Exact: `max_tokens` and `nextToken` are none. */
+const SECRET_KEYS: ReadonlySet<string> = new Set(
+  [
+    ["authorization", "proxyauthorization", "auth", "cookie", "cookies", "setcookie", "credential", "credentials"],
+    ["apikey", "xapikey", "xgoogapikey", "apitoken", "xapitoken", "xauthtoken", "token", "accesstoken", "idtoken"],
+    ["refreshtoken", "bearertoken", "authtoken", "sessiontoken", "securitytoken", "secret", "clientsecret"],
+    ["secretkey", "secretaccesskey", "awssecretaccesskey", "privatekey", "password", "passwd", "passphrase", "pwd"],
+    ["codeverifier", "clientassertion", "connectionstring"],
+  ].flat(),
+);
+
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEYS.has(key.toLowerCase().replaceAll(/[-_\s]/gu, ""));
+}
+
+/** Names of variables and headers that promise a secret. Here a word too many does no harm. */
+const SECRET_NAME =
+  /key|token|secret|passw|credential|auth|cookie|signature|private|bearer|dsn|(?:^|[-_])(?:pat|pwd|pin)(?:$|[-_])/iu;
+
+/** `PWD` is where one stands, not a password. */
+const PLACE_NAME = /^(?:OLD)?PWD$/u;
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !PLACE_NAME.test(name);
+}
+
+/** Headers whose values are worth seeing and tell nothing; every other value is left out. */
+const PLAIN_HEADER =
+  /^(?:accept|accept-encoding|content-type|content-length|content-encoding|user-agent|date|retry-after|anthropic-(?:version|beta)|openai-(?:version|processing-ms)|x-request-id|request-id|mcp-(?:protocol-version|method|name)|(?:x-|anthropic-)ratelimit-.*)$/iu;
+
+export function isPlainHeader(name: string): boolean {
+  return PLAIN_HEADER.test(name);
+}
+
+/** An option of a command whose value, behind `=` or as the next word, is a secret. */
+export const SECRET_OPTION: RegExp =
+  /^--?[A-Za-z-]{0,40}(?:key|token|secret|passw|credential|auth)[A-Za-z-]{0,40}(?:=|$)/iu;
+
+/** Keys whose value maps names that people chose to schemas: `password` in there is the name of an argument. */
+export const NAME_MAPS: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "$defs",
+  "definitions",
+]);
+
+interface Form {
+  readonly pattern: RegExp;
+  /** Without this in it, a text need not be looked at closely. */
+  readonly needs: string | RegExp;
+  readonly put: string;
+}
+
+const FORMS: readonly Form[] = [
+  { needs: "://", pattern: /([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>\\]{1,2000}@/giu, put: `$1${REDACTED}@` },
+  {
+    needs: "=",
+    pattern:
+      /([?&;](?:[\w.-]{0,64}[_.-])?(?:access_?token|id_?token|token|api_?key|key|secret|password|passwd|pwd|auth|authorization|signature|sig|credential|code|jwt)=)[^&#\s"'<>\\]+/giu,
+    put: `$1${REDACTED}`,
+  },
+  {
+    needs: /b(?:earer|asic)\s/iu,
+    pattern: /\b(Bearer|Basic)\s+(?=[^\s\d]{0,200}\d)[A-Za-z0-9._~+/=-]{8,}/giu,
+    put: `$1 ${REDACTED}`,
+  },
+  {
+    needs: /sk-|pk-|rk-|gh[posur]_|github_pat_|glpat-|xox|A[KS]IA|AIza|ya29|eyJ|npm_|hf_|dop_v1_/u,
+    pattern:
+      /\b(?:(?:sk|pk|rk)-[\w-]{16,}|gh[posur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{32,})/gu,
+    put: REDACTED,
+  },
+  {
+    needs: "PRIVATE KEY-----",
+    pattern: /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/gu,
+    put: REDACTED,
+  },
+];
+
+/** Takes out what has the form of a secret: passwords in URLs, bearer tokens, the keys of well-known services. */
+export function withoutForms(text: string): string {
+  let clean = text;
+  for (const { needs, pattern, put } of FORMS) {
+    const mayBeThere = typeof needs === "string" ? clean.includes(needs) : needs.test(clean);
+    if (mayBeThere) clean = clean.replaceAll(pattern, put);
+  }
+  return clean;
+}
+
+export function looksSecret(value: string): boolean {
+  return withoutForms(value) !== value;
+}
+
+/**
+ * Whether the value of a variable may be a secret although its name does not say so. Settings people would miss are not:
+ * words, numbers, paths and plain addresses.
+ */
+export function mayBeSecret(value: string): boolean {
+  if (value.length < 8 || /^(?:\/|~|\.{1,2}[\\/]|[A-Za-z]:[\\/]|[a-z]+:\/\/)/u.test(value)) return looksSecret(value);
+  return !/^(?:[a-z]+(?:[-_ ][a-z]+)*|[\d.:]+)$/iu.test(value);
+}
