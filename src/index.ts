@@ -1,14 +1,25 @@
 // The embedder's door: createRuntime() and the types that go with it. `tenon acp` and `tenon chat` run on this.
 
 import { join } from "node:path";
+import { modelFetch } from "./base/trace.js";
 import { VERSION } from "./base/version.js";
 import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
 import { diskCache } from "./mcp/index.js";
-import { lazyModel, loadModel, type Model, resolveModelId } from "./models/index.js";
-import { type SessionConfig, SessionHost } from "./session/index.js";
+import {
+  knownAbilities,
+  loadModel,
+  type Model,
+  ModelLists,
+  type ModelShelf,
+  modelShelf,
+  resolveModelId,
+} from "./models/index.js";
+import { type BuiltinName, type SessionConfig, SessionHost } from "./session/index.js";
+import type { Embedder, ToolTransformer } from "./tools/index.js";
 import { nodeWorld } from "./world/index.js";
 
+export { Cell, type ReadonlyCell } from "./base/cell.js";
 export type {
   AudioBlock,
   ContentBlock,
@@ -21,10 +32,27 @@ export type {
 export { ERROR_CODES, type ErrorCode, TenonError } from "./base/errors.js";
 export type { JsonObject, JsonSchema, JsonValue } from "./base/json.js";
 export type { World } from "./base/world.js";
-export type { RemoteSpec, ServerSpec, StdioSpec } from "./mcp/index.js";
-export type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool, ModelUsage } from "./models/index.js";
-export { aiSdkModel } from "./models/index.js";
+export type { AcpSpec, RemoteSpec, ServerSpec, StdioSpec } from "./mcp/index.js";
 export type {
+  AiSdkOptions,
+  AvailableModel,
+  Model,
+  ModelAbilities,
+  ModelEvent,
+  ModelMessage,
+  ModelPrice,
+  ModelRequest,
+  ModelShelf,
+  ModelTool,
+  ModelUsage,
+  ThinkingLevel,
+} from "./models/index.js";
+export { aiSdkModel, ModelLists } from "./models/index.js";
+export type {
+  ElicitQuestion,
+  GivenServers,
+  ListRequest,
+  LoadedSession,
   NewSession,
   PermissionAnswer,
   PermissionQuestion,
@@ -33,9 +61,30 @@ export type {
   Session,
   SessionEvent,
   SessionHost,
+  SessionPage,
   SessionPorts,
+  SessionSummary,
+  SettingName,
+  SettingsView,
+  StoredRequest,
+  ToolControls,
 } from "./session/index.js";
-export type { CatalogTool, ToolOutcome, ToolProgress } from "./tools/index.js";
+export { BUILTIN_NAMES, type BuiltinName } from "./session/index.js";
+export type {
+  CatalogTool,
+  CatalogView,
+  Embedder,
+  IncludeMode,
+  SourceCall,
+  SourceSettings,
+  ToolDefinition,
+  ToolOutcome,
+  ToolPlace,
+  ToolProgress,
+  ToolSource,
+  ToolTransformer,
+  WhyAnswer,
+} from "./tools/index.js";
 export { type NodeWorldOptions, nodeWorld } from "./world/index.js";
 
 export interface RuntimeOptions {
@@ -44,6 +93,8 @@ export interface RuntimeOptions {
    * environment, else the offline model.
    */
   readonly model?: string | Model;
+  /** The models sessions may change to. Unless given: with a model by name, those there are keys for; else none. */
+  readonly models?: ModelShelf;
   /** Time, processes, files and the like; the real ones unless given. */
   readonly world?: World;
   /** Where journals are kept; unless given, `$TENON_HOME/state` or the XDG state directory. */
@@ -55,24 +106,46 @@ export interface RuntimeOptions {
    * Not unless given: a library reads no files behind its embedder's back.
    */
   readonly config?: SessionConfig;
+  /** Tenon's own tools (files, commands, search, …) beside those of servers: all of them unless given, `[]` for none. */
+  readonly builtin?: readonly BuiltinName[];
+  /** Code that changes or leaves out tools before the model sees them: applied in this order, after the configuration. */
+  readonly transformers?: readonly ToolTransformer[];
+  /** An embedder of your own: tools behind search are then compared by meaning too. None is needed, and none is built in. */
+  readonly embedder?: Embedder;
 }
 
 /** Opens sessions, each with its own servers and tools. Close it (or `await using` it) to leave no process behind. */
 export function createRuntime(options: RuntimeOptions = {}): SessionHost {
   const world = options.world ?? nodeWorld();
   const paths = tenonPaths(world.env);
+  const chosen = modelsOf(options, world);
   return new SessionHost({
     world,
     cache: diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }),
-    model: typeof options.model === "object" ? options.model : namedModel(options.model, world),
+    ...chosen,
     ...(options.config ? { config: options.config } : {}),
+    ...(options.builtin ? { builtin: options.builtin } : {}),
+    ...(options.transformers ? { transformers: options.transformers } : {}),
+    ...(options.embedder ? { embedder: options.embedder } : {}),
     stateDir: options.stateDir ?? paths.stateDir,
     client: { name: "tenon", version: VERSION },
   });
 }
 
+interface ChosenModels {
+  readonly model: Model;
+  readonly models?: ModelShelf;
+}
+
 /** Provider packages are loaded with the first prompt, never before. */
-function namedModel(name: string | undefined, world: World): Model {
-  const id = resolveModelId({ env: world.env, ...(name === undefined ? {} : { flag: name }) });
-  return lazyModel(id, () => loadModel(id, { env: world.env, fetch: world.fetch }));
+function modelsOf({ model, models }: RuntimeOptions, world: World): ChosenModels {
+  if (typeof model === "object") return { model, ...(models ? { models } : {}) };
+  const { env } = world;
+  const first = resolveModelId({ env, ...(model === undefined ? {} : { flag: model }) });
+  const fetch = modelFetch(world);
+  const lists = new ModelLists(world);
+  const now = () => world.now();
+  const load = (id: string) => loadModel(id, { env, fetch, lists, now });
+  const shelf = modelShelf({ first, env, fetch, lists, load, known: (id) => knownAbilities(id, { env }) });
+  return { model: shelf.first, models: models ?? shelf };
 }

@@ -1,12 +1,15 @@
 // What must hold, as pure data. Scenarios cite these ids; the coverage gate fails when one that is not deferred is uncited.
 
-export const REQUIREMENTS = [
+import { ACP_LOAD_REQUIREMENTS } from "./requirements/acp-load.js";
+import { BUILTIN_REQUIREMENTS } from "./requirements/builtin.js";
+import { CLIENT_SERVER_REQUIREMENTS } from "./requirements/client-servers.js";
+import { CONFIGURATION_REQUIREMENTS } from "./requirements/configuration.js";
+import { CONNECTION_REQUIREMENTS } from "./requirements/connections.js";
+import { TOOL_REQUIREMENTS } from "./requirements/tools.js";
+
+const HERE = [
   // A. Client-supplied servers over ACP
-  {
-    id: "A1",
-    text: "session/new, load, resume and fork take mcpServers: stdio, http, sse and acp",
-    deferred: { issue: 7, why: "load, resume, fork and acp servers come with the complete agent" },
-  },
+  { id: "A1", text: "session/new, load, resume and fork take mcpServers: stdio, http, sse and acp" },
   {
     id: "A2",
     text: "each client server is connected for this session only, eagerly, in parallel, in the background: session/new does not wait",
@@ -14,12 +17,10 @@ export const REQUIREMENTS = [
   {
     id: "A3",
     text: "client servers are never written to disk and gone when the session ends; env and headers are never journaled or logged",
-    deferred: { issue: 7, why: "headers and the caches around them come later; the journal's part is S12" },
   },
   {
     id: "A4",
     text: "all tools of client servers are offered as always in the first turn; over the tool budget: behind search, and told",
-    deferred: { issue: 5, why: "the budget and search come with the tools room" },
   },
   {
     id: "A5",
@@ -38,11 +39,7 @@ export const REQUIREMENTS = [
     id: "A8",
     text: "servers end on close, delete, client disconnect, new session, gateway disconnect, process exit and SIGKILL",
   },
-  {
-    id: "A9",
-    text: "mcpCapabilities advertises http, sse and acp",
-    deferred: { issue: 7, why: "acp servers come with the complete agent" },
-  },
+  { id: "A9", text: "mcpCapabilities advertises http, sse and acp" },
   {
     id: "A10",
     text: "cwd is the session's working directory: roots, relative paths, cwd of stdio servers; session over process",
@@ -50,13 +47,8 @@ export const REQUIREMENTS = [
   {
     id: "A11",
     text: "the client can override the include mode per server and tool",
-    deferred: { issue: 5, why: "include modes come with the tools room" },
   },
-  {
-    id: "A12",
-    text: "servers can be added and removed mid-session",
-    deferred: { issue: 7, why: "commands and _tenon/session/set_mcp_servers come with the complete agent" },
-  },
+  { id: "A12", text: "servers can be added and removed mid-session" },
   {
     id: "A13",
     text: "real servers (filesystem, git, everything) work the whole way: client, agent, session, server",
@@ -70,17 +62,14 @@ export const REQUIREMENTS = [
   {
     id: "B2",
     text: "include modes always, manual and search per server with per-tool overrides",
-    deferred: { issue: 5, why: "include modes come with the tools room" },
   },
   {
     id: "B3",
     text: "search picks tools for the request from those in search mode; session tools are never filtered by it",
-    deferred: { issue: 5, why: "search" },
   },
   {
     id: "B4",
     text: "session context and request context, with scores, are inspectable",
-    deferred: { issue: 5, why: "search" },
   },
   { id: "B5", text: "configuration errors are reported per entry; valid entries work" },
 
@@ -88,22 +77,18 @@ export const REQUIREMENTS = [
   {
     id: "C1",
     text: "outside the tools room a tool's name, request, response and message are opaque branded types",
-    deferred: { issue: 5, why: "only the id is branded in the spine" },
   },
   {
     id: "C2",
     text: "built-in tools stay strictly typed with exhaustive checks beside generic MCP tools",
-    deferred: { issue: 6, why: "built-in tools" },
   },
   {
     id: "C3",
     text: "a call has states pending, processing, done and error, each rendered to the person; arguments are validated",
-    deferred: { issue: 5, why: "validation against the raw schema comes with the tools room" },
   },
   {
     id: "C4",
     text: "tool lists and specs are owned by the tools room and follow the live state of the connections",
-    deferred: { issue: 5, why: "the live catalog comes with the tools room" },
   },
   {
     id: "C5",
@@ -120,20 +105,17 @@ export const REQUIREMENTS = [
   {
     id: "D4",
     text: "filter before registering; transform name, description and schema; a renamed tool still calls the server's own name",
-    deferred: { issue: 5, why: "shaping" },
   },
-  { id: "D5", text: "provider options per tool reach the provider", deferred: { issue: 5, why: "shaping" } },
-  { id: "D6", text: "JSON Schema keeps its meaning to the model", deferred: { issue: 5, why: "dialects" } },
+  { id: "D5", text: "provider options per tool reach the provider" },
+  { id: "D6", text: "JSON Schema keeps its meaning to the model" },
   {
     id: "D7",
     text: "every tool knows its server; a server's tools can be unregistered together",
-    deferred: { issue: 5, why: "the live catalog" },
   },
   { id: "D8", text: "connections reconnect by themselves" },
   {
     id: "D9",
     text: "results become content blocks of every kind; errors are marked as errors; an empty result says so",
-    deferred: { issue: 5, why: "results" },
   },
   { id: "D10", text: "a result always reaches the model in the next step; exactly one per call" },
 
@@ -163,9 +145,8 @@ export const REQUIREMENTS = [
   {
     id: "E8",
     text: "limits per session on servers and tools offered as always; a warning on many stdio processes",
-    deferred: { issue: 5, why: "the tool budget" },
   },
-  { id: "E9", text: "output is bounded in memory and in the model's context", deferred: { issue: 5, why: "results" } },
+  { id: "E9", text: "output is bounded in memory and in the model's context" },
   {
     id: "E10",
     text: "OAuth is done by Tenon; expired credentials mid-session become a tool error that says so",
@@ -246,94 +227,163 @@ export const REQUIREMENTS = [
     id: "S19",
     text: "a turn streams tool_call, tool_call_update and agent_message_chunk in order and ends with a true stop reason",
   },
-  // M. The connections (issue 3)
+  // L. Models and the loop (issue 6)
   {
-    id: "M1",
-    text: "a server spec is stdio, http or sse, known by its aliases too, with bearer auth and headers; its fingerprint covers everything that decides what is run",
+    id: "L1",
+    text: "text, thoughts and tool-call arguments stream alike from Anthropic Messages, OpenAI Chat and Responses, and Gemini, however their chunks are cut; what they sign goes back to them as it was",
   },
   {
-    id: "M2",
-    text: "a connection is always in one of seven states, and what people are told of it is derived from that: server, era, tools, last error, the end of stderr, timings",
+    id: "L2",
+    text: "the calls of an answer run in parallel where allowed; results go back in the model's order, exactly one per call, in each provider's form, pictures included",
   },
   {
-    id: "M3",
-    text: "both protocol eras are spoken; the era is probed in place with a short deadline, a 5xx, HTML or 202 means legacy, and the verdict is kept on disk",
+    id: "L3",
+    text: "usage and cost are told per model call, turn and session, with the tokens read from and written to the provider's cache",
   },
   {
-    id: "M4",
-    text: "stdio: minimal environment, the session's cwd, the end of stderr in errors, garbage tolerated, large messages never lose the connection, restarts with backoff",
+    id: "L4",
+    text: "the beginning of a conversation stays the same byte for byte, with cache markers where the provider wants them, and its cache is hit, measured by the usage it reports",
   },
   {
-    id: "M5",
-    text: "remote: Streamable HTTP with SSE fallback, https outside loopback, redirects checked, sessions re-opened, no GET storms, DELETE on close, 401 and 403 as a state, no call replayed",
+    id: "L5",
+    text: "authentication, quota, rate limit, overload, context overflow, content filter, network down and malformed streams each become a readable message in the conversation and a proper stop reason or error, never an empty end_turn",
   },
   {
-    id: "M6",
-    text: "tools, resources, templates and prompts are listed in pages with caps; what is malformed is set aside with a reason; list_changed is coalesced; lists are remembered on disk",
+    id: "L6",
+    text: "rate limit and overload are waited out visibly, as long as the provider says, a bounded number of times",
+  },
+  { id: "L7", text: "a stream that is cut in the middle of an answer is kept, marked and can be gone on from" },
+  {
+    id: "L8",
+    text: "cancel aborts the model's request and the tools within 100 ms at every stage; the next prompt works and the transcript is valid for the provider",
   },
   {
-    id: "M7",
-    text: "a call has a deadline that progress extends to a cap, can be cancelled, is limited in rate and number, is checked against its schema without stalling, and is never replayed",
+    id: "L9",
+    text: "seeded random cancels: the next prompt always works, and the transcript always validates for each provider",
   },
   {
-    id: "M8",
-    text: "what servers ask (roots, elicitation, sampling, logging) goes up through a port; only what can be answered is declared, the rest is declined at once",
-  },
-  { id: "M9", text: "the MCP conformance suite for clients passes in both requirement sets where no OAuth is needed" },
-  {
-    id: "M10",
-    text: "server-everything over stdio, SSE and Streamable HTTP, server-filesystem, server-memory, context7 and a session-based HTTP server work in full",
+    id: "L10",
+    text: "a tool whose schema the provider refuses, named or not, is found, set aside and named to the person; the turn goes on, and it is not offered again until its definition changes",
   },
   {
-    id: "M11",
-    text: "whatever a server does, every call ends once, typed and in time; other connections, the event loop and memory are unharmed",
+    id: "L11",
+    text: "a conversation of 200 turns with large tool results stays within the window, and the last turn can still read the first result by handle",
   },
   {
-    id: "M12",
-    text: "start and stop of every kind of server in every way, SIGKILL of the host included, leaves no process",
-  },
-  // G. Configuration and trust (issue 4)
-  {
-    id: "G1",
-    text: "built-in defaults, user file, project files, environment, command line and client are layers in this order; every value keeps where it came from",
+    id: "L12",
+    text: "with a text result of 12 MB in a turn the next request to the model stays under 300 KB; over 20 turns with 500 tools the offered tools change only by appending, at a fifth of the cost of sending them all",
   },
   {
-    id: "G2",
-    text: "servers in configuration are started by a command or reached by a url, and Tenon's extras (allow, deny, disabled and the like) take effect",
+    id: "L13",
+    text: "a turn ends with its true stop reason: the model's own end, a refusal, the output limit, the turn limit, repetition, cancel",
   },
   {
-    id: "G3",
-    text: "variables, defaults, files and the user's commands are filled in; a missing value disables that server with a clear reason",
+    id: "L14",
+    text: "images and embedded resources of a prompt reach the models that take them and are named to those that do not",
   },
   {
-    id: "G4",
-    text: "what a project brings is inert until the person has approved it, shown in full, by command or through session/request_permission; headless means no",
+    id: "L15",
+    text: "keys of providers are never logged, never in a journal, never given to a child process",
   },
   {
-    id: "G5",
-    text: "configuration files are watched: running sessions follow changes of servers between turns, with a notice",
+    id: "L16",
+    text: "found tools reach the model without breaking the provider's cache: in its own form where it has one, else through the stable wrapper",
+  },
+  { id: "L17", text: "with no network and no key the offline model serves every scenario of the spine" },
+  {
+    id: "L18",
+    text: "how large a model's context is comes from the configuration, from the provider's list of models where it has one, and from a bundled table",
+  },
+  // O. Seeing inside
+  {
+    id: "O1",
+    text: "--trace FILE records every ACP, MCP and model message of a run in order, enough to replay it, and no secret of the client, the environment or the provider",
   },
   {
-    id: "G6",
-    text: "tenon mcp list, add, get, remove, enable, disable and tenon trust, each with --json and true exit codes",
+    id: "O2",
+    text: "turns, model requests and tool calls are OpenTelemetry spans by the GenAI and MCP conventions for whoever registers an SDK; a client's trace is continued and told to servers",
   },
   {
-    id: "G7",
-    text: "for every published trap: 0 processes started and 0 requests sent before approval, interactively and headless",
+    id: "O3",
+    text: "a server's sampling reaches the session's model only with a person's yes, within the session's budget, and shows the person what is sent",
   },
-  { id: "G8", text: "every mutation of any field of an approved server entry asks again, and nothing else does" },
+  // P. Sessions that survive (issue 7)
   {
-    id: "G9",
-    text: "whatever bytes a configuration file holds, they are errors with a place and cost nobody else anything",
+    id: "P1",
+    text: "session/load replays the whole conversation as updates and then answers; the model goes on knowing all of it",
+  },
+  { id: "P2", text: "session/resume goes on with a session and replays nothing" },
+  { id: "P3", text: "session/list is paged, the session used last first, filtered by cwd, with title and time" },
+  { id: "P4", text: "session/fork copies a session with its results; session/delete removes all there is of one" },
+  {
+    id: "P5",
+    text: "kill -9 in the middle of turns, by seeds, then load: every update the client had read is replayed, no journal is corrupted, no process is left, and no prompt is run again",
   },
   {
-    id: "G10",
-    text: "a project with a valid, a misspelt and a broken entry: the valid one works after trust, the others are told with file, line, column and a suggestion, in the editor and on the command line",
+    id: "P6",
+    text: "servers given to load, resume and fork take the place of the earlier ones, and are read as leniently as in session/new",
   },
   {
-    id: "G11",
-    text: "from an empty home, tenon mcp add and then tenon chat -p use a real server with the offline model",
+    id: "P7",
+    text: "a session that is open, here or in another process, is not opened a second time, and that is said",
+  },
+  {
+    id: "P8",
+    text: "a damaged journal shows all that comes before the damage, says what it does not show, and goes on",
+  },
+  // P20… What a person sets and types (issue 7)
+  {
+    id: "P20",
+    text: "modes ask, plan, auto-edit, and bypass only where the user's own configuration allows it: in every answer that opens a session, in force with the next call, each change told, and kept with the session",
+  },
+  {
+    id: "P21",
+    text: "config options mode, model, thinking and include: only what can be had, in force with the next model call, each change told; what cannot be had is refused by name",
+  },
+  {
+    id: "P22",
+    text: "slash commands are announced when a session opens and whenever they change; /mcp starts anew, switches, adds and removes servers of the session; /model lists and changes the model",
+  },
+  {
+    id: "P23",
+    text: "every prompt of a connected server is a command; its arguments by place or by name; what is missing is asked for with what the server suggests",
+  },
+  {
+    id: "P24",
+    text: "resource links of connected servers, @server:uri and files of the session's directories are read and attached, bounded; what fails is told and costs only itself",
+  },
+  {
+    id: "P25",
+    text: "authenticate is harmless where a model can answer and says which variables would help where none can; a terminal method for clients that have one; logout",
+  },
+  {
+    id: "P26",
+    text: "a client's system prompt is appended or takes the place of Tenon's own; additional directories; session titles, status, and usage with the session's cost",
+  },
+  {
+    id: "P27",
+    text: "requests sent in one burst with initialize wait instead of failing; updates keep order and none comes before the answer that creates its session",
   },
 ] as const;
 
-export type RequirementId = (typeof REQUIREMENTS)[number]["id"];
+/** Some are in files of their own: M of the connections, G of the configuration, T of the tools, P40… of client servers, P60… of load. */
+type Requirement =
+  | (typeof HERE)[number]
+  | (typeof ACP_LOAD_REQUIREMENTS)[number]
+  | (typeof CLIENT_SERVER_REQUIREMENTS)[number]
+  | (typeof CONNECTION_REQUIREMENTS)[number]
+  | (typeof BUILTIN_REQUIREMENTS)[number]
+  | (typeof CONFIGURATION_REQUIREMENTS)[number]
+  | (typeof TOOL_REQUIREMENTS)[number];
+
+export const REQUIREMENTS: readonly Requirement[] = [
+  ...HERE,
+  ...ACP_LOAD_REQUIREMENTS,
+  ...CLIENT_SERVER_REQUIREMENTS,
+  ...CONNECTION_REQUIREMENTS,
+  ...BUILTIN_REQUIREMENTS,
+  ...CONFIGURATION_REQUIREMENTS,
+  ...TOOL_REQUIREMENTS,
+];
+
+export type RequirementId = Requirement["id"];

@@ -2,12 +2,18 @@
 import { type AgentApp, agent, methods } from "@agentclientprotocol/sdk";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json.js";
+import { readTraceContext } from "../base/trace.js";
 import type { SessionHost } from "../session/index.js";
+import { Authentication } from "./auth.js";
 import { introduction } from "./capabilities.js";
+import { type ClientServers, readClientServers } from "./client-servers.js";
 import { toRequestError } from "./errors.js";
-import { readSessionRequest, type SessionRequest } from "./lenient.js";
-import { mcpStatus } from "./mcp-status.js";
+import { readSessionRequest, readStoredRequest, type SessionRequest, type StoredSessionRequest } from "./lenient.js";
+import { MCP_MESSAGE } from "./mcp-channel.js";
+import { givenMeta, mcpStatus } from "./mcp-status.js";
 import { OpenSessions } from "./open-sessions.js";
+import { listSessions } from "./sessions-list.js";
+import { abilitiesOf } from "./to-client/index.js";
 import { toBlocks } from "./to-session.js";
 
 /** A session whose id the front gave out before this agent was loaded. */
@@ -21,28 +27,103 @@ export interface AgentOptions {
   readonly promised?: readonly PromisedSession[];
 }
 
+/** Of the unstable protocol, so the SDK's stable half has no names for them. */
+const FORK = "session/fork";
+const SET_TITLE = "session/set_title";
+const STATUS = "session/status";
+
 /** Serves one connection: when it closes, so do the sessions opened over it. */
-export function createAgent({ host, promised = [] }: AgentOptions): AgentApp {
+export function createAgent({ host, promised: earlier = [] }: AgentOptions): AgentApp {
   const sessions = new OpenSessions(host);
+  const auth = new Authentication(host);
+  const promised = [...earlier];
   const m = methods.agent;
-  return agent({ name: "tenon" })
+  const app = agent({ name: "tenon" })
     .onConnect((connection) => {
       sessions.connected(connection);
-      for (const { id, request } of promised) sessions.open(request, id);
     })
     .onRequest(m.initialize, ({ params }) => {
-      sessions.introduced({ notices: params.clientCapabilities?.session?.notices != null });
-      return introduction();
+      sessions.introduced(abilitiesOf(params.clientCapabilities));
+      // Only now, since their servers are told what the client can be asked. `initialize` may be said again.
+      for (const { id, request } of promised.splice(0)) sessions.open(request, id);
+      return introduction(params);
     })
     .onRequest(m.session.new, parseSessionRequest, ({ params }) =>
-      guarded(() => ({ sessionId: sessions.open(params) })),
+      guarded(() => {
+        auth.check();
+        const sessionId = sessions.open(params);
+        return { sessionId, ...sessions.settingsOf(sessionId), _meta: givenMeta(params) };
+      }),
     )
+    .onRequest(m.session.load, parseStoredRequest, ({ params }) =>
+      guarded(async () => {
+        auth.check();
+        await sessions.load(params, { isReplayed: true });
+        return { ...sessions.settingsOf(params.id), _meta: givenMeta(params) };
+      }),
+    )
+    .onRequest(m.session.resume, parseStoredRequest, ({ params }) =>
+      guarded(async () => {
+        auth.check();
+        await sessions.load(params, { isReplayed: false });
+        return { ...sessions.settingsOf(params.id), _meta: givenMeta(params) };
+      }),
+    )
+    .onRequest(FORK, parseStoredRequest, ({ params }) =>
+      guarded(async () => {
+        auth.check();
+        const sessionId = await sessions.fork(params);
+        return { sessionId, ...sessions.settingsOf(sessionId), _meta: givenMeta(params) };
+      }),
+    )
+    .onRequest(m.session.list, ({ params }) => guarded(() => listSessions(host, params)))
+    .onRequest(m.session.delete, ({ params }) => guarded(() => sessions.delete(params.sessionId)))
     .onRequest(m.session.prompt, ({ params, signal }) =>
-      guarded(() => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal)),
+      guarded(() => {
+        auth.check();
+        return inTraceOf(params, host, () => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal));
+      }),
     )
     .onRequest(m.session.close, ({ params }) => guarded(() => sessions.close(params.sessionId)))
     .onNotification(m.session.cancel, ({ params }) => sessions.cancel(params.sessionId))
-    .onRequest("_tenon/mcp/status", parseSessionId, ({ params }) => guarded(() => mcpStatus(host.get(params))));
+    .onNotification(MCP_MESSAGE, asItIs, ({ params }) => sessions.heardOfServer(params))
+    .onRequest("_tenon/mcp/status", parseSessionId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
+    .onRequest("_tenon/session/set_mcp_servers", parseServers, ({ params: { id, given } }) =>
+      guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
+    );
+  return withSettings(app, { host, sessions, auth });
+}
+
+interface Serving extends Pick<AgentOptions, "host"> {
+  readonly sessions: OpenSessions;
+  readonly auth: Authentication;
+}
+
+/** What is set beside the conversation: log-in, modes and options, titles. */
+function withSettings(app: AgentApp, { host, sessions, auth }: Serving): AgentApp {
+  const m = methods.agent;
+  return app
+    .onRequest(m.authenticate, ({ params }) => guarded(() => auth.authenticate(params.methodId)))
+    .onRequest(m.logout, () => guarded(() => auth.logout()))
+    .onRequest(m.session.setMode, ({ params }) =>
+      guarded(async () => {
+        await sessions.set(params.sessionId, "mode", params.modeId);
+      }),
+    )
+    .onRequest(m.session.setConfigOption, ({ params }) =>
+      guarded(async () => ({ configOptions: await sessions.set(params.sessionId, params.configId, params.value) })),
+    )
+    .onRequest(SET_TITLE, parseTitle, ({ params: { id, title } }) =>
+      guarded(async () => ({ title: await host.setTitle(id, title) })),
+    )
+    .onRequest(STATUS, parseSessionId, ({ params }) => guarded(() => ({ status: host.statusOf(params) })));
+}
+
+/** A client that traces says so in `_meta`: what the turn does belongs to its trace. */
+function inTraceOf<T>(params: { readonly _meta?: unknown }, { world }: SessionHost, run: () => T): T {
+  const meta = params._meta;
+  const context = isJsonObject(meta) ? readTraceContext(meta) : undefined;
+  return context && world.telemetry ? world.telemetry.adopt(context, run) : run();
 }
 
 /** Lets every expected failure reach the client as the JSON-RPC error it stands for. */
@@ -59,6 +140,27 @@ function parseSessionRequest(params: unknown): SessionRequest {
   const read = readSessionRequest(params);
   if (!read.ok) throw toRequestError(new TenonError("session.invalid_request", read.reason));
   return read.request;
+}
+
+function parseStoredRequest(params: unknown): StoredSessionRequest {
+  const read = readStoredRequest(params);
+  if (!read.ok) throw toRequestError(new TenonError("session.invalid_request", read.reason));
+  return read.request;
+}
+
+function parseServers(params: unknown): { id: string; given: ClientServers } {
+  const id = parseSessionId(params);
+  return { id, given: readClientServers(isJsonObject(params) ? params["mcpServers"] : undefined) };
+}
+
+function asItIs(params: unknown): unknown {
+  return params;
+}
+
+function parseTitle(params: unknown): { id: string; title: string } {
+  const title = isJsonObject(params) ? params["title"] : undefined;
+  if (typeof title !== "string") throw toRequestError(new TenonError("session.invalid_request", "title is missing"));
+  return { id: parseSessionId(params), title };
 }
 
 function parseSessionId(params: unknown): string {

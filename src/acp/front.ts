@@ -6,10 +6,13 @@ import type { World } from "../base/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
 import { readSessionRequest } from "./lenient.js";
+import { givenMeta } from "./mcp-status.js";
+import { EARLY_SETTINGS, settingsAnswer } from "./options.js";
+import { messageSink } from "./sink.js";
 import { Wire, type WireMessage, type WireStreams } from "./wire.js";
 
 export interface FrontOptions extends WireStreams {
-  readonly world: Pick<World, "after">;
+  readonly world: Pick<World, "after" | "soon">;
   newSessionId(): string;
   /**
    * Loads the agent and connects it to the stream. Called once, after the first answers are out; failing is its own affair.
@@ -43,6 +46,11 @@ export class Front {
     return this.#wire.closed;
   }
 
+  /** Writes what waits to be written: nothing of it outlives the process. */
+  flush(): void {
+    this.#wire.flush();
+  }
+
   #receive(message: WireMessage): void {
     if (this.#feed) this.#feed(message);
     else if (this.#isTaken || !this.#answer(message)) {
@@ -57,7 +65,7 @@ export class Front {
     if (id === undefined || id === null) return false;
     if (method === "initialize" && !this.#replay && isIntroducing(message["params"])) {
       this.#replay = { ...message, id: REPLAY_ID };
-      this.#wire.send({ jsonrpc: "2.0", id, result: introduction() });
+      this.#wire.send({ jsonrpc: "2.0", id, result: introduction(message["params"]) });
       this.#startSoon(LIMITS.frontQuietMs);
       return true;
     }
@@ -71,7 +79,8 @@ export class Front {
     if (read.ok) {
       const sessionId = this.#options.newSessionId();
       this.#promised.push({ id: sessionId, request: read.request });
-      this.#wire.send({ jsonrpc: "2.0", id, result: { sessionId } });
+      const result = { sessionId, ...settingsAnswer(EARLY_SETTINGS), _meta: givenMeta(read.request) };
+      this.#wire.send({ jsonrpc: "2.0", id, result });
     } else {
       this.#wire.send({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${read.reason}` } });
     }
@@ -103,11 +112,10 @@ export class Front {
       for (const message of this.#waiting.splice(0)) enqueue(message);
       this.#feed = enqueue;
     };
-    const writable = new WritableStream<AnyMessage>({
-      write: (message) => {
-        if ("id" in message && message.id === REPLAY_ID) handOver();
-        else this.#wire.send(message);
-      },
+    const writable = messageSink((message) => {
+      if (!("id" in message) || message.id !== REPLAY_ID) return this.#wire.send(message);
+      handOver();
+      return undefined;
     });
     if (this.#replay) enqueue(this.#replay);
     else handOver();

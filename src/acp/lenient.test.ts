@@ -1,7 +1,7 @@
 // What editors really send must open a session; what cannot be used is named, entry by entry.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readSessionRequest } from "./lenient.js";
+import { readSessionRequest, readStoredRequest } from "./lenient.js";
 
 function read(mcpServers: unknown) {
   const result = readSessionRequest({ cwd: "/project", mcpServers });
@@ -62,7 +62,7 @@ test("an entry that cannot be used is named with its reason and costs the others
     { name: "bad", reason: "a stdio server needs a command" },
     { name: "#3", reason: "the entry is not an object" },
     { name: "#4", reason: "the entry has no name" },
-    { name: "w", reason: 'type "carrier-pigeon" is not supported: use stdio, http or sse' },
+    { name: "w", reason: 'type "carrier-pigeon" is not supported: use stdio, http, sse or acp' },
   ]);
 });
 
@@ -73,6 +73,31 @@ test("of two servers with one name the last counts, and it is told", () => {
   ]);
   expect(servers).toMatchObject([{ command: "two" }]);
   expect(rejected).toHaveLength(1);
+});
+
+test("_meta.tenon.include says how a server's tools come before the model, and what is wrong with it costs only itself", () => {
+  const include = (value: unknown) => ({ _meta: { tenon: { include: value } } });
+  const { servers, rejected, includes, notices } = read([
+    { name: "a", command: "x", ...include("search") },
+    { name: "b", command: "x", ...include({ default: "manual", tools: { one: "always", two: "sometimes" } }) },
+    { name: "c", command: "x", ...include("often") },
+    { name: "d", command: "x" },
+    { name: "e", command: "x", ...include({ tool: {} }) },
+  ]);
+  expect(servers).toHaveLength(5);
+  expect(rejected).toEqual([]);
+  expect(includes).toEqual({
+    a: { include: "search" },
+    b: { include: "manual", includeByTool: { one: "always" } },
+    c: {},
+    d: {},
+    e: {},
+  });
+  expect(notices).toEqual([
+    'server "b": _meta.tenon.include is "sometimes": use "always", "manual" or "search"',
+    'server "c": _meta.tenon.include is "often": use "always", "manual" or "search"',
+    'server "e": _meta.tenon.include has an unknown key "tool"',
+  ]);
 });
 
 test("a session without an absolute cwd is refused with the reason", () => {
@@ -86,4 +111,36 @@ test("a session without an absolute cwd is refused with the reason", () => {
 test("any JSON at all is read without throwing", () => {
   fc.assert(fc.property(fc.jsonValue(), (value) => readSessionRequest(value).ok !== undefined));
   fc.assert(fc.property(fc.array(fc.jsonValue()), (mcpServers) => read(mcpServers).servers.length >= 0));
+});
+
+test("a system prompt is taken as it is, or the session is refused: nothing of it is guessed", () => {
+  const read = (systemPrompt: unknown) => readSessionRequest({ cwd: "/p", mcpServers: [], systemPrompt });
+  const content = [
+    { type: "text", text: "One." },
+    { type: "text", text: "Two." },
+  ];
+  expect(read({ mode: "override", content })).toMatchObject({
+    ok: true,
+    request: { systemPrompt: { mode: "override", text: "One.\nTwo." } },
+  });
+  expect(read(null)).toMatchObject({ ok: true });
+  for (const wrong of ["text", { mode: "prepend", content }, { mode: "append" }, { mode: "append", content: [7] }]) {
+    expect(read(wrong)).toMatchObject({ ok: false, reason: expect.stringContaining("systemPrompt") });
+  }
+});
+
+test("load, resume and fork are read the same way, with the id of the session", () => {
+  const params = { sessionId: "x", cwd: "/p", mcpServers: [{ name: "s", command: "c", env: { A: 1 } }] };
+  const read = readStoredRequest(params);
+  expect(read).toMatchObject({ ok: true, request: { id: "x", cwd: "/p", servers: [{ name: "s", env: { A: "1" } }] } });
+  expect(readStoredRequest({ ...params, sessionId: 7 })).toMatchObject({ ok: false });
+  expect(readStoredRequest({ sessionId: "x", cwd: "p" })).toMatchObject({ ok: false });
+});
+
+test("directories that are no absolute paths are left out, and that is told", () => {
+  const read = readSessionRequest({ cwd: "/p", additionalDirectories: ["/a", "b", 3, "/a"] });
+  expect(read).toMatchObject({ ok: true, request: { additionalDirectories: ["/a"] } });
+  expect(read.ok && read.request.notices).toHaveLength(2);
+  const odd = readSessionRequest({ cwd: "/p", additionalDirectories: "/a" });
+  expect(odd).toMatchObject({ ok: true, request: { additionalDirectories: [], notices: [expect.any(String)] } });
 });

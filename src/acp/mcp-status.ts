@@ -1,6 +1,7 @@
-// `_tenon/mcp/status`: where each server of a session stands and which tools it brought.
+// Where the servers of a session stand: `_tenon/mcp/status`, and `_meta.tenon.mcp` on answers and updates.
 import type { ServerStatus, Session } from "../session/index.js";
 import type { CatalogTool } from "../tools/index.js";
+import type { ClientServers } from "./client-servers.js";
 
 export interface ToolSummary {
   readonly name: string;
@@ -15,11 +16,29 @@ export interface McpStatus {
 /** Waits for the configuration: before it is read, nobody can say which servers there are. */
 export async function mcpStatus(session: Session): Promise<McpStatus> {
   await session.configured;
-  const tools = session.tools;
+  const tools = session.tools.list();
   const toolsOf = (server: string) => tools.filter((tool) => tool.source === server).map((tool) => summary(tool));
   return { servers: session.servers.map((status) => ({ ...status, tools: toolsOf(status.name) })) };
 }
 
 function summary({ id, definition: { title, description } }: CatalogTool): ToolSummary {
   return { name: id, ...(title === undefined ? {} : { title }), description };
+}
+
+/**
+ * With the answer that opens a session: the client's own servers, as they are at its beginning. Those of the configuration
+ * are not read yet then.
+ */
+export function givenMeta({ servers, rejected }: ClientServers): {
+  tenon: { mcp: { servers: readonly ServerStatus[] } };
+} {
+  const base = { origin: "client", toolCount: 0 } as const;
+  const begun = servers.map(({ name }): ServerStatus => ({ ...base, name, state: "connecting" }));
+  const failed = rejected.map(({ name, reason }): ServerStatus => ({ ...base, name, state: "failed", error: reason }));
+  return { tenon: { mcp: { servers: [...begun, ...failed] } } };
+}
+
+/** On an update that is about a server: the same facts for programs. */
+export function statusMeta(status: ServerStatus): { tenon: { mcp: { servers: readonly ServerStatus[] } } } {
+  return { tenon: { mcp: { servers: [status] } } };
 }

@@ -1,26 +1,47 @@
 // The sessions of one connection: opens them, relays their events in order, and closes them with it.
-import { type AgentConnection, methods, type PromptResponse } from "@agentclientprotocol/sdk";
+import { type AgentConnection, methods, type SessionConfigOption, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { Cell } from "../base/cell.js";
 import type { ContentBlock } from "../base/content.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { Scope } from "../base/scope.js";
-import type { Session, SessionEvent, SessionHost } from "../session/index.js";
-import type { SessionRequest } from "./lenient.js";
-import { permissionPorts } from "./permission.js";
-import { type ClientAbilities, toUpdates } from "./to-client.js";
+import {
+  type GivenServers,
+  SETTINGS,
+  type Session,
+  type SessionEvent,
+  type SessionHost,
+  type SessionPorts,
+  type SettingsView,
+} from "../session/index.js";
+import type { SessionRequest, StoredSessionRequest } from "./lenient.js";
+import { McpMessages } from "./mcp-channel.js";
+import { type McpStatus, mcpStatus } from "./mcp-status.js";
+import { configOptions, EARLY_SETTINGS, settingsAnswer, ToldSettings } from "./options.js";
+import { sessionPorts } from "./session-ports.js";
+import { replayUpdates } from "./sessions-replay.js";
+import { abilitiesOf, type ClientAbilities, type PromptAnswer, toUpdates, usageOf } from "./to-client/index.js";
 
-interface Relay {
+interface Taken {
+  /** Sends an update of its own, before or between those of the session. */
+  readonly send: (update: SessionUpdate) => Promise<void>;
+  readonly begin: () => void;
+}
+
+interface Relay extends Pick<Taken, "send"> {
   readonly session: Session;
   /** The last turn whose updates have all been handed to the connection. */
   readonly relayedTurn: Cell<number>;
+  readonly told: ToldSettings;
 }
 
 export class OpenSessions {
   readonly #host: SessionHost;
   readonly #scope: Scope;
   readonly #relays = new Map<string, Relay>();
+  readonly #messages = new McpMessages();
   readonly #abilities = new Cell<ClientAbilities | undefined>(undefined);
   #connection: AgentConnection | undefined;
+  #isOver = false;
 
   constructor(host: SessionHost) {
     this.#host = host;
@@ -31,6 +52,7 @@ export class OpenSessions {
     this.#connection = connection;
     this.#scope.run("close with the connection", async () => {
       await connection.closed.catch(() => undefined);
+      this.#isOver = true;
       await Promise.all([...this.#relays.keys()].map((id) => this.close(id)));
     });
   }
@@ -40,31 +62,103 @@ export class OpenSessions {
     this.#abilities.set(abilities);
   }
 
+  /** `promisedId`: it was given out before this agent was loaded, and so were the settings that are certain. */
   open(request: SessionRequest, promisedId?: string): string {
-    const connection = this.#connection;
-    if (!connection) throw new TenonError("internal", "a session was asked for before the connection was up");
     const session = this.#host.createSession({ ...request, ...(promisedId === undefined ? {} : { id: promisedId }) });
-    const relay: Relay = { session, relayedTurn: new Cell(0) };
-    this.#relays.set(session.id, relay);
-    session.attach(permissionPorts(connection.client, session.id));
-    const events = session.events();
-    // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
-    this.#host.world.after(0, () => {
-      this.#scope.run(`relay ${session.id}`, (signal) => this.#relay(relay, events, connection, signal));
-    });
+    this.#take(session, promisedId === undefined ? session.settings : EARLY_SETTINGS).begin();
     return session.id;
   }
 
-  async prompt(id: string, content: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
+  /** For the answer that tells the client of a session. */
+  settingsOf(id: string): ReturnType<typeof settingsAnswer> {
+    return settingsAnswer(this.#find(id).session.settings);
+  }
+
+  /** Waits for the configuration, which has a word in what may be chosen. */
+  async set(id: string, name: string, value: unknown): Promise<SessionConfigOption[]> {
+    const { session } = this.#find(id);
+    const known = SETTINGS.find((setting) => setting === name);
+    if (!known || typeof value !== "string") {
+      const what = known ? `${name} takes a text` : `there is no option "${name}"; there are: ${SETTINGS.join(", ")}`;
+      throw new TenonError("session.invalid_request", what);
+    }
+    await session.configured;
+    session.set(known, value);
+    return configOptions(session.settings);
+  }
+
+  /** Resolves once the client has the conversation so far: all of it, or nothing where it is not to be replayed. */
+  async load(request: StoredSessionRequest, { isReplayed }: { readonly isReplayed: boolean }): Promise<void> {
+    const { session, history } = await this.#host.loadSession(request);
+    const { send, begin } = await this.#takeLate(session);
+    const abilities = this.#abilities.value ?? abilitiesOf();
+    if (isReplayed) for (const update of replayUpdates(history, abilities)) await send(update);
+    begin();
+  }
+
+  async fork(request: StoredSessionRequest): Promise<string> {
+    const { session } = await this.#host.forkSession(request);
+    (await this.#takeLate(session)).begin();
+    return session.id;
+  }
+
+  async delete(id: string): Promise<void> {
+    this.#relays.delete(id);
+    await this.#host.deleteSession(id);
+  }
+
+  /** While the session was being read the client may have gone, and nobody would ever close it. */
+  async #takeLate(session: Session): Promise<Taken> {
+    if (!this.#isOver) return this.#take(session);
+    await session.close();
+    throw new TenonError("session.closed", "the client is gone");
+  }
+
+  /** From now on the session belongs to this connection; what it tells is relayed from `begin` on. */
+  #take(session: Session, told: SettingsView = session.settings): Taken {
+    const connection = this.#connection;
+    if (!connection) throw new TenonError("internal", "a session was asked for before the connection was up");
+    const relay: Relay = {
+      session,
+      relayedTurn: new Cell(0),
+      told: new ToldSettings(told),
+      send: (update) => this.#send(session.id, update),
+    };
+    this.#relays.set(session.id, relay);
+    const known = this.#abilities.value;
+    if (known) session.attach(this.#portsOf(session.id, connection, known));
+    const events = session.events();
+    // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
+    const begin = () => {
+      this.#host.world.after(0, () => {
+        this.#scope.run(`relay ${session.id}`, (signal) => this.#relay(relay, events, connection, signal));
+      });
+    };
+    return { send: relay.send, begin };
+  }
+
+  async prompt(id: string, content: readonly ContentBlock[], signal: AbortSignal): Promise<PromptAnswer> {
     const { session, relayedTurn } = this.#find(id);
     const turn = session.turnCount + 1;
     try {
       const { stopReason } = await session.prompt(content, signal);
-      return { stopReason };
+      return { stopReason, usage: usageOf(session.usage) };
     } finally {
       // The answer comes after every update of its turn. A prompt that was turned away began no turn.
       if (session.turnCount === turn) await relayedTurn.until((relayed) => relayed >= turn, this.#scope.signal);
     }
+  }
+
+  /** Another set of servers for a session that runs; answers where they stand. */
+  async setServers(id: string, given: GivenServers): Promise<McpStatus> {
+    const { session } = this.#find(id);
+    await session.setServers(given);
+    return await mcpStatus(session);
+  }
+
+  /** A client's word about a request to one of its own servers. */
+  heardOfServer(params: unknown): void {
+    this.#messages.hear(params);
   }
 
   cancel(id: string): void {
@@ -84,22 +178,31 @@ export class OpenSessions {
   }
 
   async #relay(
-    relay: Relay,
+    { session, relayedTurn, told, send }: Relay,
     events: AsyncIterableIterator<SessionEvent>,
     connection: AgentConnection,
     signal: AbortSignal,
   ): Promise<void> {
-    const { session, relayedTurn } = relay;
-    const abilities = await this.#abilities.until((known) => known !== undefined, signal);
+    const abilities = (await this.#abilities.until((known) => known !== undefined, signal)) ?? abilitiesOf();
+    if (!session.isAttached) session.attach(this.#portsOf(session.id, connection, abilities));
     for await (const event of events) {
-      for (const update of toUpdates(event, abilities ?? { notices: false })) {
-        try {
-          await connection.client.notify(methods.client.session.update, { sessionId: session.id, update });
-        } catch (error) {
-          this.#host.world.log.warn("acp.update_lost", { session: session.id, error: messageOf(error) });
-        }
-      }
+      const updates = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
+      // What a model can do may be known only after it was asked.
+      const late = event.kind === "turn_ended" ? told.updates(session.settings) : [];
+      for (const update of [...updates, ...late]) await send(update);
       if (event.kind === "turn_ended") relayedTurn.set(event.turn);
+    }
+  }
+
+  #portsOf(sessionId: string, { client }: AgentConnection, abilities: ClientAbilities): SessionPorts {
+    return sessionPorts(client, { sessionId, abilities, messages: this.#messages });
+  }
+
+  async #send(sessionId: string, update: SessionUpdate): Promise<void> {
+    try {
+      await this.#connection?.client.notify(methods.client.session.update, { sessionId, update });
+    } catch (error) {
+      this.#host.world.log.warn("acp.update_lost", { session: sessionId, error: messageOf(error) });
     }
   }
 }

@@ -6,6 +6,9 @@ import {
   type ToolCallContent,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
+import type { JsonObject, JsonValue } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
+import { markHidden } from "../base/marking.js";
 import type {
   PermissionAnswer,
   PermissionQuestion,
@@ -13,20 +16,29 @@ import type {
   TrustAnswer,
   TrustRequest,
 } from "../session/index.js";
-import { toolKind } from "./to-client.js";
+import { samplingPort } from "./sampling.js";
+import { looksOf } from "./to-client/index.js";
 
-const OPTIONS: PermissionOption[] = [
-  { optionId: "once", name: "Allow once", kind: "allow_once" },
-  { optionId: "always", name: "Always allow in this session", kind: "allow_always" },
-  { optionId: "no", name: "No", kind: "reject_once" },
+const ONCE: PermissionOption = { optionId: "once", name: "Allow once", kind: "allow_once" };
+const NO: PermissionOption = { optionId: "no", name: "No", kind: "reject_once" };
+const NEVER: PermissionOption = { optionId: "never", name: "Never", kind: "reject_always" };
+const ALWAYS: PermissionOption[] = [
+  { optionId: "always", name: "Always allow this tool", kind: "allow_always" },
+  { optionId: "always_server", name: "Always allow this server", kind: "allow_always" },
 ];
+
+/** Where a rule wants the question asked every time, "always" would promise what is not kept. */
+function optionsFor({ mayRemember, isReview }: PermissionQuestion): PermissionOption[] {
+  if (isReview) return [{ ...ONCE, name: "Allow in this session" }, ...ALWAYS, NO, NEVER];
+  return [ONCE, ...(mayRemember ? ALWAYS : []), NO, NEVER];
+}
 
 export function permissionPorts(client: AgentContext, sessionId: string): SessionPorts {
   return {
     ask: async (question, signal) => {
       const response = await client.request(
         methods.client.session.requestPermission,
-        { sessionId, toolCall: describe(question), options: OPTIONS },
+        { sessionId, toolCall: describe(question), options: optionsFor(question) },
         { cancellationSignal: signal },
       );
       if (signal.aborted || response.outcome.outcome === "cancelled") return "cancelled";
@@ -41,6 +53,7 @@ export function permissionPorts(client: AgentContext, sessionId: string): Sessio
       if (signal.aborted || response.outcome.outcome === "cancelled") return "later";
       return readTrust(response.outcome.optionId);
     },
+    ...samplingPort(client, sessionId),
   };
 }
 
@@ -72,11 +85,67 @@ function readTrust(optionId: string): TrustAnswer {
   return optionId === "never" ? "no" : "later";
 }
 
-function describe({ toolCallId, tool, arguments: args }: PermissionQuestion): ToolCallUpdate {
-  return { toolCallId, title: tool.label, kind: toolKind(tool), status: "pending", rawInput: args };
+/** The arguments are in the content as well: not every editor shows `rawInput`, and nobody should approve a blind `{}`. */
+function describe(question: PermissionQuestion): ToolCallUpdate {
+  const { toolCallId, tool, arguments: args, isReview, presentation } = question;
+  const { title, kind, locations, content: shownWith } = looksOf({ name: tool.id, tool }, presentation);
+  const content = [...contentOf(question), ...shownWith];
+  return {
+    toolCallId,
+    title: isReview ? `${title}: its definition changed` : title,
+    kind,
+    status: "pending",
+    ...(locations.length > 0 ? { locations } : {}),
+    ...(isReview ? {} : { rawInput: args }),
+    ...(content.length > 0 ? { content } : {}),
+    ...aboutMeta(question),
+  };
+}
+
+/** What is to be read before answering, beside the arguments. */
+function noteLines({ reason, change }: PermissionQuestion): readonly string[] {
+  return [
+    ...(reason === undefined ? [] : [`Asked because ${reason}.`]),
+    ...(change ? ["The tool changed since it was approved:", ...change] : []),
+  ];
+}
+
+function contentOf(question: PermissionQuestion): ToolCallContent[] {
+  const notes = noteLines(question);
+  // A diff shows all that the arguments of an edit say, and where.
+  const isShown = question.isReview === true || question.presentation?.diff !== undefined;
+  const given = isShown ? [] : argumentLines(question.arguments);
+  return [notes, given].flatMap((lines): ToolCallContent[] =>
+    lines.length === 0 ? [] : [{ type: "content", content: { type: "text", text: lines.join("\n") } }],
+  );
+}
+
+/** For our own chat, which shows the arguments from `rawInput` and needs the rest by itself. */
+function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: { notes: readonly string[] } } } {
+  const notes = noteLines(question);
+  return notes.length === 0 ? {} : { _meta: { tenon: { notes } } };
+}
+
+function argumentLines(args: JsonObject): readonly string[] {
+  return Object.entries(args).map(([name, value]) => `${markHidden(name)}: ${shown(value)}`);
+}
+
+function shown(value: JsonValue | undefined): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  const hidden = text.length - LIMITS.permissionMaxArgumentChars;
+  const cut = hidden > 0 ? `${text.slice(0, LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : text;
+  return markHidden(cut);
 }
 
 /** An option we never offered is no consent. */
 function readAnswer(optionId: string): PermissionAnswer {
-  return optionId === "once" || optionId === "always" ? optionId : "no";
+  switch (optionId) {
+    case "once":
+    case "always":
+    case "always_server":
+    case "never":
+      return optionId;
+    default:
+      return "no";
+  }
 }

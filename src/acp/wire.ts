@@ -3,10 +3,14 @@ import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { isJsonObject, parseJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { type Line, LineSplitter } from "../base/ndjson.js";
+import type { World } from "../base/world.js";
 
 export interface WireStreams {
+  readonly world: Pick<World, "soon">;
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
+  /** Hears every message that is sent or received, before anybody acts on it. */
+  readonly onTraffic?: (dir: "in" | "out", message: object) => void;
 }
 
 /** Some JSON object; whether it is a JSON-RPC message the SDK checks itself. */
@@ -14,13 +18,23 @@ export type WireMessage = AnyMessage & Readonly<Record<string, unknown>>;
 
 /** Calls `onMessage` for every JSON object that comes in; answers what is no message with the JSON-RPC error it deserves. */
 export class Wire {
+  readonly #world: WireStreams["world"];
   readonly #output: NodeJS.WritableStream;
   readonly #lines = new LineSplitter(LIMITS.acpMaxLineBytes);
+  readonly #onTraffic: WireStreams["onTraffic"];
   readonly closed: Promise<void>;
   onMessage: (message: WireMessage) => void = () => {};
+  /** Written as one, at the end of this turn of the event loop or once the client has read what it was sent before. */
+  #pending = "";
+  #isDue = false;
+  /** There while the client does not read what it was sent. */
+  #jam: { readonly over: Promise<void>; readonly end: () => void } | undefined;
+  #isOver = false;
 
-  constructor({ input, output }: WireStreams) {
+  constructor({ world, input, output, onTraffic }: WireStreams) {
+    this.#world = world;
     this.#output = output;
+    this.#onTraffic = onTraffic;
     this.closed = new Promise((resolve) => {
       const end = () => {
         this.#receive(this.#lines.flush());
@@ -32,10 +46,50 @@ export class Wire {
       input.once("error", end);
       output.on("error", () => resolve()); // EPIPE: the client is gone
     });
+    output.on("drain", () => this.#goOn());
+    const end = () => {
+      this.#isOver = true;
+      this.#goOn();
+    };
+    this.closed.then(end, end);
   }
 
-  send(message: object): void {
-    this.#output.write(`${JSON.stringify(message)}\n`);
+  /** In order. A promise when the client does not keep up: whoever has more to say should wait for it. */
+  send(message: object): Promise<void> | undefined {
+    this.#onTraffic?.("out", message);
+    this.#pending += `${JSON.stringify(message)}\n`;
+    const isMuch = this.#pending.length >= LIMITS.acpWriteChars;
+    if (this.#jam) return isMuch ? this.#jam.over : undefined;
+    if (isMuch) this.flush();
+    else if (!this.#isDue) {
+      this.#isDue = true;
+      this.#world.soon(() => {
+        this.#isDue = false;
+        if (!this.#jam) this.flush();
+      });
+    }
+    return undefined;
+  }
+
+  /** Writes what waits. For whoever is about to end the process: nothing would be left to do it. */
+  flush(): void {
+    if (this.#pending === "") return;
+    const text = this.#pending;
+    this.#pending = "";
+    const isTaken = this.#output.write(text);
+    if (isTaken || this.#isOver || this.#jam) return;
+    let end = () => {};
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#jam = { over, end };
+  }
+
+  #goOn(): void {
+    const jam = this.#jam;
+    this.#jam = undefined;
+    this.flush();
+    jam?.end();
   }
 
   #receive(lines: readonly Line[]): void {
@@ -49,9 +103,14 @@ export class Wire {
       }
       const parsed = parseJson(line.text);
       if (!parsed.ok) this.#refuse(-32700, `Parse error: ${parsed.reason}`);
-      else if (isMessage(parsed.value)) this.onMessage(parsed.value);
+      else if (isMessage(parsed.value)) this.#hear(parsed.value);
       else this.#refuse(-32600, "Invalid request: a message is one JSON object; batches are not supported");
     }
+  }
+
+  #hear(message: WireMessage): void {
+    this.#onTraffic?.("in", message);
+    this.onMessage(message);
   }
 
   #refuse(code: number, message: string): void {

@@ -8,14 +8,30 @@ export interface ChatArguments {
   readonly prompt?: string;
   readonly mcpConfig?: string;
   readonly model?: string;
+  readonly trace?: string;
   readonly yes: boolean;
   readonly json: boolean;
 }
 
-export function parseAcpArguments(words: readonly string[]): Parsed<{ model?: string }> {
+export interface AcpArguments {
+  readonly model?: string;
+  readonly trace?: string;
+  /** Set a provider up in this terminal instead of serving. */
+  readonly setup?: boolean;
+}
+
+export function parseAcpArguments(words: readonly string[]): Parsed<AcpArguments> {
   try {
-    const { values } = parseArgs({ args: [...words], options: { model: { type: "string" } }, strict: true });
-    return { ok: true, options: values.model === undefined ? {} : { model: values.model } };
+    const options = { model: { type: "string" }, trace: { type: "string" }, setup: { type: "boolean" } } as const;
+    const { model, trace, setup } = parseArgs({ args: [...words], options, strict: true }).values;
+    return {
+      ok: true,
+      options: {
+        ...(model === undefined ? {} : { model }),
+        ...(trace === undefined ? {} : { trace }),
+        ...(setup === undefined ? {} : { setup }),
+      },
+    };
   } catch (error) {
     return { ok: false, reason: messageOf(error) };
   }
@@ -30,11 +46,12 @@ export function parseChatArguments(words: readonly string[]): Parsed<ChatArgumen
         prompt: { type: "string", short: "p" },
         "mcp-config": { type: "string" },
         model: { type: "string" },
+        trace: { type: "string" },
         yes: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
       },
     });
-    const { prompt, model, yes, json } = values;
+    const { prompt, model, trace, yes, json } = values;
     const mcpConfig = values["mcp-config"];
     return {
       ok: true,
@@ -43,6 +60,7 @@ export function parseChatArguments(words: readonly string[]): Parsed<ChatArgumen
         json,
         ...(prompt === undefined ? {} : { prompt }),
         ...(model === undefined ? {} : { model }),
+        ...(trace === undefined ? {} : { trace }),
         ...(mcpConfig === undefined ? {} : { mcpConfig }),
       },
     };

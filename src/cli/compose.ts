@@ -1,13 +1,15 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 import type { LogLevel } from "../base/log.js";
+import { modelFetch, type WireTrace } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
 import { chooseLog } from "./log.js";
-import { configuredModel } from "./model.js";
+import { configuredModels } from "./model.js";
 import { secretResolver, unaskedSecrets } from "./secrets.js";
+import { hidingSecrets } from "./trace.js";
 
 export interface ComposeOptions {
   readonly model?: string;
@@ -15,6 +17,8 @@ export interface ComposeOptions {
   readonly mcpConfig?: string;
   /** What reaches the log unless TENON_LOG says otherwise. */
   readonly logLevel?: LogLevel;
+  /** Of `--trace`. */
+  readonly trace?: WireTrace;
 }
 
 export interface Composed {
@@ -25,12 +29,12 @@ export interface Composed {
 }
 
 export async function compose(options: ComposeOptions = {}): Promise<Composed> {
-  const world = nodeWorld({ log: chooseLog(options.logLevel ?? "info") });
-  const { model, mcpConfig } = options;
+  const { model, mcpConfig, trace } = options;
+  const world = nodeWorld({ log: chooseLog(options.logLevel ?? "info"), ...(trace ? { trace } : {}) });
   const commandLine = { ...(model === undefined ? {} : { model }), ...(mcpConfig === undefined ? {} : { mcpConfig }) };
   const config = await loadConfig({ world, cwd: process.cwd(), commandLine, resolveSecret: unaskedSecrets });
-  const resolveSecret = secretResolver(world);
-  const chosen = await configuredModel(config, world, resolveSecret);
-  const host = createRuntime({ world, model: chosen, config: { commandLine, resolveSecret } });
+  const resolveSecret = hidingSecrets(secretResolver(world), trace);
+  const models = await configuredModels(config, { ...world, fetch: modelFetch(world) }, resolveSecret);
+  const host = createRuntime({ world, model: models.first, models, config: { commandLine, resolveSecret } });
   return { world, host, config };
 }

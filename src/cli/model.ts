@@ -1,4 +1,4 @@
-// Which model the commands run: named by any layer, else that of the first provider with a key; loaded when first used.
+// Which models the commands run: the one named by any layer, else that of the first provider with a key, and those to change to.
 import { TenonError } from "../base/errors.js";
 import type { World } from "../base/world.js";
 import {
@@ -8,22 +8,51 @@ import {
   providerEnvironment,
   type ResolveSecret,
 } from "../config/index.js";
-import { lazyModel, loadModel, type Model, resolveModelId } from "../models/index.js";
+import { knownAbilities, loadModel, ModelLists, type ModelShelf, modelShelf, resolveModelId } from "../models/index.js";
 
-type Configured = Pick<EffectiveConfig, "model" | "providers">;
+type Configured = Pick<EffectiveConfig, "model" | "models" | "providers" | "thinking">;
 
-const PROVIDERS = ["anthropic", "openai", "google", "openai-compatible"] as const satisfies readonly ProviderName[];
+/** Whose entry of the configuration a model's key and address are in, by what stands before its name. */
+const CONFIGURED_AS: Readonly<Record<string, ProviderName>> = {
+  anthropic: "anthropic",
+  openai: "openai",
+  "openai-chat": "openai",
+  google: "google",
+  gemini: "google",
+  "openai-compatible": "openai-compatible",
+};
 
-/** No command of the configuration runs, and no keyring is opened, before the model is asked for something. */
-export async function configuredModel(config: Configured, world: World, resolveSecret: ResolveSecret): Promise<Model> {
+/** No command of the configuration runs, and no keyring is opened, before a model is asked for something. */
+export async function configuredModels(
+  config: Configured,
+  world: World,
+  resolveSecret: ResolveSecret,
+): Promise<ModelShelf> {
   const hasKey: ResolveSecret = async () => "fetched when it is needed";
   const { env } = await providerEnvironment(config, { world, resolveSecret: hasKey });
-  const id = resolveModelId({ env, flag: config.model?.value });
-  return lazyModel(id, async () => {
-    const own = PROVIDERS.filter((name) => id.startsWith(`${name}/`));
-    const provider = await providerEnvironment(config, { world, resolveSecret }, own);
-    const [problem] = provider.problems;
-    if (problem) throw new TenonError("model.unauthorized", problemText(problem));
-    return await loadModel(id, { env: provider.env, fetch: world.fetch });
+  const lists = new ModelLists(world);
+  const settingsOf = (id: string) => (Object.hasOwn(config.models, id) ? config.models[id] : undefined);
+  return modelShelf({
+    first: resolveModelId({ env, flag: config.model?.value }),
+    named: Object.keys(config.models),
+    env,
+    fetch: world.fetch,
+    lists,
+    realEnv: async () => (await providerEnvironment(config, { world, resolveSecret })).env,
+    known: (id) => knownAbilities(id, { env, settings: settingsOf(id) }),
+    load: async (id) => {
+      const name = CONFIGURED_AS[id.slice(0, Math.max(0, id.indexOf("/")))];
+      const provider = await providerEnvironment(config, { world, resolveSecret }, name === undefined ? [] : [name]);
+      const [problem] = provider.problems;
+      if (problem) throw new TenonError("model.unauthorized", problemText(problem));
+      return await loadModel(id, {
+        env: provider.env,
+        fetch: world.fetch,
+        lists,
+        settings: settingsOf(id),
+        thinking: config.thinking?.value,
+        now: () => world.now(),
+      });
+    },
   });
 }

@@ -4,17 +4,19 @@ import {
   type ConfigWatch,
   type EffectiveConfig,
   type EffectiveServer,
-  isToolAllowed,
   problemText,
   questionLines,
   type ReadyServer,
   type ResolveSecret,
+  sourceSettings,
   type TrustQuestion,
   TrustStore,
   tenonPaths,
   watchConfig,
   whyNotReady,
 } from "../config/index.js";
+import type { ServerSpec } from "../mcp/index.js";
+import type { AbsentServer } from "../tools/index.js";
 import type { NoticeLevel } from "./event.js";
 import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
 import type { RejectedServer, WantedServer } from "./servers.js";
@@ -22,8 +24,16 @@ import type { RejectedServer, WantedServer } from "./servers.js";
 export interface ConfigurationOptions extends ConfigRequest {
   readonly resolveSecret?: ResolveSecret;
   /** Called with the first configuration, and then between turns. */
-  onServers(wanted: readonly WantedServer[], rejected: readonly RejectedServer[]): void;
+  onApplied(applied: AppliedConfig): void;
   onNotice(level: NoticeLevel, text: string): void;
+}
+
+export interface AppliedConfig {
+  readonly config: EffectiveConfig;
+  readonly wanted: readonly WantedServer[];
+  readonly rejected: readonly RejectedServer[];
+  /** Servers that are not used, with the reason. */
+  readonly absent: readonly AbsentServer[];
 }
 
 export class SessionConfiguration implements AsyncDisposable {
@@ -35,6 +45,8 @@ export class SessionConfiguration implements AsyncDisposable {
   #watch: ConfigWatch | undefined;
   #applied: EffectiveConfig | undefined;
   #isBusy = false;
+  /** Whoever caused the next change knows of it. */
+  #isExpected = false;
   #isClosed = false;
 
   constructor(options: ConfigurationOptions) {
@@ -45,6 +57,18 @@ export class SessionConfiguration implements AsyncDisposable {
   /** Resolves once the first configuration is in force. */
   get opened(): Promise<void> {
     return this.#opened;
+  }
+
+  /** The client's other servers count at once: it asked for them itself. */
+  async setClientServers(clientServers: readonly ServerSpec[]): Promise<void> {
+    await this.#opened;
+    this.#isExpected = true;
+    try {
+      await this.#watch?.reload({ clientServers });
+      this.#apply({ isBetweenTurns: true });
+    } finally {
+      this.#isExpected = false;
+    }
   }
 
   /** While a turn runs nothing changes under it; what came meanwhile is put in force when it ends. */
@@ -94,13 +118,16 @@ export class SessionConfiguration implements AsyncDisposable {
   #apply({ isBetweenTurns = !this.#isBusy } = {}): void {
     const config = this.#watch?.config.value;
     if (!config || config === this.#applied || !isBetweenTurns || this.#isClosed) return;
-    if (this.#applied) this.#options.onNotice("info", "the configuration changed: the session's servers follow it");
+    if (this.#applied && !this.#isExpected)
+      this.#options.onNotice("info", "the configuration changed: the session's servers follow it");
     this.#applied = config;
-    const standings = config.servers.map((server) => standingOf(server));
-    this.#options.onServers(
-      standings.flatMap(({ wanted }) => wanted ?? []),
-      standings.flatMap(({ rejected }) => rejected ?? []),
-    );
+    const standings = config.servers.map((server) => standingOf(server, config.project));
+    this.#options.onApplied({
+      config,
+      wanted: standings.flatMap(({ wanted }) => wanted ?? []),
+      rejected: standings.flatMap(({ rejected }) => rejected ?? []),
+      absent: config.servers.flatMap((server) => absentOf(server) ?? []),
+    });
     for (const { text } of config.notices) this.#tell("warning", text);
     const asServers = config.servers.flatMap((server) => (server.status === "invalid" ? server.problems : []));
     for (const problem of asServers) this.#told.add(problemText(problem)); // told as servers that failed
@@ -127,10 +154,10 @@ interface Standing {
 }
 
 /** One to connect, one to report, or neither: shadowed, untrusted and switched-off ones are told of in other words. */
-function standingOf(server: EffectiveServer): Standing {
+function standingOf(server: EffectiveServer, project: string): Standing {
   switch (server.status) {
     case "ready":
-      return wantedOf(server);
+      return wantedOf(server, project);
     case "disabled":
     case "invalid": {
       if (server.status === "disabled" && server.isIntended) return {};
@@ -144,7 +171,23 @@ function standingOf(server: EffectiveServer): Standing {
   }
 }
 
-function wantedOf({ name, spec, settings }: ReadyServer): Standing {
+/** For those who ask why a tool is not there. */
+function absentOf(server: EffectiveServer): AbsentServer | undefined {
+  const reason = whyNotReady(server);
+  if (reason === undefined || server.status === "ready") return undefined;
+  const { layer } = server.place;
+  const origin = layer === "project" || layer === "client" ? layer : "user";
+  return { name: server.name, origin, kind: ABSENCE[server.status], reason };
+}
+
+const ABSENCE = {
+  untrusted: "not_approved",
+  disabled: "disabled",
+  invalid: "failed",
+  shadowed: "shadowed",
+} as const;
+
+function wantedOf({ name, spec, settings }: ReadyServer, project: string): Standing {
   const { origin, limits, tools, allowHosts, urlSource, sandbox } = settings;
   if (sandbox !== "off") {
     const reason = `its entry asks for the sandbox "${sandbox}", which this version cannot give: it is not started without`;
@@ -154,9 +197,11 @@ function wantedOf({ name, spec, settings }: ReadyServer): Standing {
     spec,
     origin,
     settings: { limits, tools, allowHosts, urlSource },
-    isToolAllowed: (tool) => isToolAllowed(settings, tool),
-    filterKey: JSON.stringify([settings.allow ?? null, settings.deny]),
+    catalog: sourceSettings(settings),
+    trustsAnnotations: settings.trustsAnnotations,
     isRequired: settings.isRequired,
+    isLazy: settings.isLazy,
+    ...(origin === "project" ? { project } : {}),
   };
   return { wanted };
 }

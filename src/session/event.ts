@@ -1,38 +1,70 @@
 // What a session tells its clients, in order, inside and outside turns.
 import type { ContentBlock } from "../base/content.js";
 import type { TenonError } from "../base/errors.js";
+import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
 import type { StopReason, TurnEvent } from "../engine/index.js";
 import type { ServerIdentity } from "../mcp/index.js";
+import type { ModelUsage } from "../models/index.js";
 import type { ToolOrigin } from "../tools/index.js";
+import type { SettingsView } from "./settings.js";
 
 /** Where one server of a session stands, in words for people and states for programs. */
 export interface ServerStatus {
   readonly name: string;
   /** The layer it came from. */
   readonly origin: ToolOrigin;
-  readonly state: "connecting" | "ready" | "reconnecting" | "failed" | "closed";
+  /** `idle`: lazy, its tools are remembered, and it is started when one of them is first used. */
+  readonly state: "idle" | "connecting" | "ready" | "reconnecting" | "failed" | "closed";
   readonly toolCount: number;
   /** Why it failed, with the end of its stderr where there is one. */
   readonly error?: string;
   readonly hint?: string;
+  /** It wants credentials, or refused those it got. */
+  readonly needsLogin?: true;
   /** Milliseconds from the start of the attempt until it was ready. */
   readonly connectMs?: number;
   /** What the server calls itself, and how the two sides talk. */
   readonly server?: ServerIdentity;
   readonly era?: "legacy" | "modern";
   readonly protocolVersion?: string;
+  /** Something about it that is no fault, for people. */
+  readonly note?: string;
   /** What was left out of its lists, each in one sentence. */
   readonly problems?: readonly string[];
+}
+
+/** A slash command as menus show it. */
+export interface CommandInfo {
+  /** Without the slash. */
+  readonly name: string;
+  readonly description: string;
+  /** What comes after the name, for people; none when nothing does. */
+  readonly input?: string;
 }
 
 export type NoticeLevel = "info" | "warning" | "error";
 
 export type SessionEvent =
   | { readonly kind: "user"; readonly content: readonly ContentBlock[] }
-  | { readonly kind: "turn"; readonly event: TurnEvent }
+  | {
+      readonly kind: "turn";
+      readonly event: TurnEvent;
+      /** How the call the event is about looks now, for calls of Tenon's own tools. */
+      readonly presentation?: BuiltinPresentation;
+      /** With an event about usage: what the whole session has used. */
+      readonly sessionUsage?: ModelUsage;
+    }
+  /** The whole plan of the work, each time it changes. */
+  | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
   /** The last event of a turn: with its stop reason, or with the error its prompt rejects with. */
   | { readonly kind: "turn_ended"; readonly turn: number; readonly stopReason: StopReason }
   | { readonly kind: "turn_ended"; readonly turn: number; readonly error: TenonError }
   | { readonly kind: "server"; readonly status: ServerStatus }
+  /** The settings, each time one of them or what it could be changes. */
+  | { readonly kind: "settings"; readonly view: SettingsView }
+  /** The slash commands there are, each time they change. */
+  | { readonly kind: "commands"; readonly commands: readonly CommandInfo[] }
+  /** What the session is called from now on. */
+  | { readonly kind: "title"; readonly title: string }
   /** Something people should hear of that belongs to no turn. */
   | { readonly kind: "notice"; readonly level: NoticeLevel; readonly text: string };

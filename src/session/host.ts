@@ -1,42 +1,59 @@
-// Opens, finds and closes sessions. Whoever owns the host owns every process its sessions started.
-import { isAbsolute, join } from "node:path";
+// Opens, finds, stores and closes sessions. Whoever owns the host owns every process its sessions started.
+import { isAbsolute } from "node:path";
 import { TenonError } from "../base/errors.js";
 import { uuidV7 } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { World } from "../base/world.js";
-import type { ServerCache, ServerSpec } from "../mcp/index.js";
-import type { Model } from "../models/index.js";
+import type { ServerSpec } from "../mcp/index.js";
+import type { ServerInclude } from "../tools/index.js";
+import type { SessionEvent } from "./event.js";
+import { type ListRequest, listSessions, type SessionPage } from "./history/listing.js";
+import { type StoredSession, StoredSessions, unknownSession } from "./history/stored-sessions.js";
+import { givenTitle } from "./history/titles.js";
+import type { SessionLock } from "./journal-lock.js";
+import type { SharedOptions } from "./options.js";
 import type { RejectedServer } from "./servers.js";
-import { Session, type SessionConfig } from "./session.js";
+import { Session } from "./session.js";
+import type { GivenPrompt } from "./system-prompt.js";
 
-export interface HostOptions {
-  readonly world: World;
-  readonly model: Model;
-  /** Where journals are kept. */
-  readonly stateDir: string;
-  /** What is remembered of servers across sessions. */
-  readonly cache?: ServerCache;
-  /** Read the user's and the project's configuration for every session. */
-  readonly config?: SessionConfig;
-  readonly client: { readonly name: string; readonly version: string };
-}
+export type HostOptions = SharedOptions;
 
 export interface NewSession {
   readonly cwd: string;
+  /** Further directories that are the session's own. */
+  readonly additionalDirectories?: readonly string[];
   readonly servers?: readonly ServerSpec[];
   /** Entries that could not be read: shown as failed servers, never dropped in silence. */
   readonly rejected?: readonly RejectedServer[];
+  /** By server name, how its tools come before the model; `always` unless given. */
+  readonly includes?: Readonly<Record<string, ServerInclude>>;
+  /** What the model is to be told. */
+  readonly systemPrompt?: GivenPrompt;
+  /** Told to whoever attaches. */
+  readonly notices?: readonly string[];
   /** For a session whose id was given out before it could be opened. */
   readonly id?: string;
 }
 
+/** Servers and directories are those of now: nothing of them is taken over from before. */
+export type StoredRequest = NewSession & { readonly id: string };
+
+export interface LoadedSession {
+  readonly session: Session;
+  /** The conversation so far, as its readers heard it: adjacent chunks joined, each call as its beginning and its end. */
+  readonly history: Iterable<SessionEvent>;
+}
+
 export class SessionHost implements AsyncDisposable {
   readonly #options: HostOptions;
+  readonly #stored: StoredSessions;
   readonly #sessions = new Map<string, Session>();
+  #isClosed = false;
 
   constructor(options: HostOptions) {
     this.#options = options;
+    this.#stored = new StoredSessions(options.world, options.stateDir);
   }
 
   get world(): World {
@@ -49,16 +66,78 @@ export class SessionHost implements AsyncDisposable {
 
   /** Returns at once: its servers connect in the background. */
   createSession(request: NewSession): Session {
-    const { world, stateDir } = this.#options;
-    if (!isAbsolute(request.cwd)) {
-      throw new TenonError("session.invalid_request", `cwd must be an absolute path, got "${request.cwd}"`);
+    checkPlace(request);
+    const id = request.id ?? newSessionId(this.world);
+    return this.#open({ ...request, id }, this.#stored.hold(id));
+  }
+
+  /**
+   * Takes a session up again from its journal. A turn that a crash broke off has ended, its calls with an unknown outcome; no
+   * prompt is run again. Rejects with `session.busy` when the session is open, here or in another process.
+   */
+  async loadSession(request: StoredRequest): Promise<LoadedSession> {
+    checkPlace(request);
+    const { id } = request;
+    if (!this.#stored.has(id)) throw unknownSession(id);
+    const lock = await this.#stored.lock(id);
+    try {
+      const stored = await this.#stored.read(id);
+      const session = this.#open(request, Promise.resolve(lock), stored);
+      return { session, history: stored.history.events() };
+    } catch (error) {
+      await lock.release();
+      throw error;
     }
-    const id = request.id ?? newSessionId(world);
-    const journalPath = join(stateDir, "sessions", `${id}.ndjson`);
-    const { cwd, servers = [], rejected = [] } = request;
-    const session = new Session({ ...this.#options, id, cwd, servers, rejected, journalPath });
-    this.#sessions.set(id, session);
-    return session;
+  }
+
+  /** A new session that begins with everything another one has by now, which may be open. Nobody waits for its turn. */
+  async forkSession(request: StoredRequest): Promise<LoadedSession> {
+    checkPlace(request);
+    const { id: from, cwd, additionalDirectories = [] } = request;
+    if (!this.#stored.has(from)) throw unknownSession(from);
+    const id = newSessionId(this.world);
+    const places = { cwd, ...(additionalDirectories.length > 0 ? { additionalDirectories } : {}) };
+    await this.#stored.copy(from, { id, ...places });
+    return await this.loadSession({ ...request, id });
+  }
+
+  /** The sessions on the disk, open or not, the one used last first. */
+  async listSessions(request: ListRequest = {}): Promise<SessionPage> {
+    return await listSessions(this.world, this.#stored.folder, request);
+  }
+
+  /** `open`: in memory here. Throws `session.not_found` for one that nobody knows. */
+  statusOf(id: string): "open" | "saved" {
+    if (this.#sessions.has(id)) return "open";
+    if (this.#stored.has(id)) return "saved";
+    throw unknownSession(id);
+  }
+
+  /** Kept from now on, whatever is said in the session. Returns the title as it is kept. */
+  async setTitle(id: string, words: string): Promise<string> {
+    this.statusOf(id);
+    const title = givenTitle(words);
+    await this.#stored.setTitle(id, title);
+    this.#sessions.get(id)?.retitled(title);
+    return title;
+  }
+
+  /** Why the model sessions begin with could not answer, as far as that is known without asking anybody. */
+  get modelProblem(): TenonError | undefined {
+    const { model, models } = this.#options;
+    return models?.problemOf(model.id);
+  }
+
+  /** Closes it if it is open here, and removes all there is of it. One that is not there is no error. */
+  async deleteSession(id: string): Promise<void> {
+    await this.#sessions.get(id)?.close();
+    if (!this.#stored.has(id)) return;
+    const lock = await this.#stored.lock(id);
+    try {
+      await this.#stored.remove(id);
+    } finally {
+      await lock.release();
+    }
   }
 
   get(id: string): Session {
@@ -68,20 +147,43 @@ export class SessionHost implements AsyncDisposable {
   }
 
   async closeSession(id: string, grace?: EndGrace): Promise<void> {
-    const session = this.get(id);
-    this.#sessions.delete(id);
-    await session.close(grace);
+    await this.get(id).close(grace);
   }
 
   async close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    const sessions = this.sessions;
-    this.#sessions.clear();
-    await Promise.all(sessions.map((session) => session.close(grace)));
+    this.#isClosed = true;
+    await Promise.all(this.sessions.map((session) => session.close(grace)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+
+  #open(request: StoredRequest, lock: Promise<SessionLock | undefined>, stored?: StoredSession): Session {
+    if (this.#isClosed) throw new TenonError("session.closed", "no session can be opened any more: Tenon is ending");
+    const { servers = [], rejected = [], includes = {}, notices = [] } = request;
+    const session = new Session({
+      ...this.#options,
+      ...request,
+      servers,
+      rejected,
+      includes,
+      notices: [...notices, ...(stored?.problems ?? [])],
+      isTitled: stored !== undefined && this.#stored.hasTitle(request.id),
+      ...(stored ? { history: { restored: stored.history.restored, tail: stored.tail } } : {}),
+      onClosed: async () => {
+        this.#sessions.delete(request.id);
+        await (await lock)?.release();
+      },
+    });
+    this.#sessions.set(request.id, session);
+    return session;
+  }
+}
+
+function checkPlace({ cwd }: NewSession): void {
+  if (isAbsolute(cwd)) return;
+  throw new TenonError("session.invalid_request", `cwd must be an absolute path, got "${cwd}"`);
 }
 
 function newSessionId(world: Pick<World, "now" | "randomBytes">): string {

@@ -1,48 +1,59 @@
 // The session's journal: append-only, one file per session, written before the client hears of what it records.
-import type { ContentBlock } from "../base/content.js";
 import { messageOf } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
 import type { AppendFile, World } from "../base/world.js";
-import type { StopReason } from "../engine/index.js";
-import type { ToolOutcome } from "../tools/index.js";
+import { type BlobStock, BlobWriter } from "./journal-blobs.js";
+import type { JournalEntry, JournalHeader } from "./journal-entry.js";
 
-/** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
-export type JournalEntry =
-  | { readonly kind: "prompt"; readonly turn: number; readonly content: readonly ContentBlock[] }
-  | { readonly kind: "text" | "thought"; readonly text: string }
-  | {
-      readonly kind: "call";
-      readonly toolCallId: string;
-      readonly tool: string;
-      readonly label: string;
-      readonly arguments: JsonObject;
-    }
-  | { readonly kind: "intent"; readonly toolCallId: string; readonly definitionHash: string }
-  | { readonly kind: "outcome"; readonly toolCallId: string; readonly outcome: ToolOutcome }
-  | { readonly kind: "end"; readonly turn: number; readonly stopReason: StopReason }
-  | { readonly kind: "error"; readonly turn: number; readonly code: string; readonly message: string }
-  | { readonly kind: "closed" };
+/** Where the writing of an earlier run ended. */
+export interface JournalTail {
+  /** Of the last record that counts. */
+  readonly seq: number;
+  /** Nothing lies behind that record: a line that is not whole, for one. */
+  readonly isClean: boolean;
+  readonly blobs: BlobStock;
+  /** Whether the first line was whole: if not, it is written again. */
+  readonly hasHeader: boolean;
+  /** How what was under way came to its end. Written with the next entry: looking at a session leaves its file alone. */
+  readonly repairs: readonly JournalEntry[];
+}
 
-/** A journal that cannot be written costs the record, never the session: it is logged once, and the session goes on. */
+export interface JournalOptions {
+  readonly world: World;
+  readonly path: string;
+  readonly header: Omit<JournalHeader, "v" | "t">;
+  /** For a journal that is there already. */
+  readonly tail?: JournalTail;
+  /** From now on nothing is recorded. */
+  onLost(reason: string): void;
+}
+
+/** A journal that cannot be written costs the record, never the session: it is told once, and the session goes on. */
 export class Journal {
-  readonly #world: World;
-  readonly #path: string;
+  readonly #options: JournalOptions;
+  readonly #blobs: BlobWriter;
   #file: AppendFile | undefined;
-  #seq = 0;
+  #seq: number;
+  /** To be written before the next record. */
+  #start: string;
+  #pending: readonly JournalEntry[];
+  #isLost = false;
 
-  constructor(world: World, path: string, session: { id: string; cwd: string }) {
-    this.#world = world;
-    this.#path = path;
-    this.#guard(() => {
-      this.#file = world.files.openAppend(path);
-      this.#file.write(`${JSON.stringify({ v: 1, id: session.id, cwd: session.cwd, t: world.now() })}\n`);
-    });
+  constructor(options: JournalOptions) {
+    const { world, header, tail } = options;
+    this.#options = options;
+    this.#seq = tail?.seq ?? 0;
+    this.#blobs = new BlobWriter(tail?.blobs);
+    // What is left of a line that was never finished must not become the beginning of the next one.
+    const end = tail && !tail.isClean ? "\n" : "";
+    this.#start = end + (tail?.hasHeader ? "" : `${JSON.stringify({ v: 1, ...header, t: world.now() })}\n`);
+    const reopened: readonly JournalEntry[] = end === "" ? [] : [{ kind: "reopened", after: this.#seq }];
+    this.#pending = [...reopened, ...(tail?.repairs ?? [])];
+    if (!tail) this.#write([]);
   }
 
-  append(entry: JournalEntry): void {
-    this.#seq += 1;
-    const line = `${JSON.stringify({ seq: this.#seq, t: this.#world.now(), ...entry })}\n`;
-    this.#guard(() => this.#file?.write(line));
+  /** One write for all of them, done when this returns. */
+  append(...entries: readonly JournalEntry[]): void {
+    if (!this.#isLost) this.#write(entries);
   }
 
   /** At the end of a turn: what was acknowledged must survive the machine, not only the process. */
@@ -58,12 +69,41 @@ export class Journal {
     this.#file = undefined;
   }
 
+  #line(entry: JournalEntry): string {
+    this.#seq += 1;
+    const record = { seq: this.#seq, t: this.#options.world.now() };
+    try {
+      return `${JSON.stringify({ ...record, ...entry })}\n`;
+    } catch (error) {
+      // Nested too deeply, for one. It costs this record only, and the count goes on.
+      const { path, world } = this.#options;
+      world.log.error("journal.unwritable", { path, kind: entry.kind, error: messageOf(error) });
+      return `${JSON.stringify({ ...record, kind: "unwritable" })}\n`;
+    }
+  }
+
+  #write(entries: readonly JournalEntry[]): void {
+    const packed = [...this.#pending, ...entries].flatMap((entry) => this.#blobs.pack(entry));
+    const text = this.#start + packed.map((entry) => this.#line(entry)).join("");
+    this.#start = "";
+    this.#pending = [];
+    this.#guard(() => {
+      this.#file ??= this.#options.world.files.openAppend(this.#options.path);
+      this.#file.write(text);
+    });
+  }
+
   #guard(write: () => void): void {
+    if (this.#isLost) return;
     try {
       write();
     } catch (error) {
+      const { path, world } = this.#options;
+      const reason = messageOf(error);
+      this.#isLost = true;
       this.#file = undefined;
-      this.#world.log.error("journal.lost", { path: this.#path, error: messageOf(error) });
+      world.log.error("journal.lost", { path, error: reason });
+      this.#options.onLost(reason);
     }
   }
 }

@@ -1,15 +1,32 @@
 // What a session asks of whoever is attached to it. A session without an attachment declines at once.
+import type { ContentBlock } from "../base/content.js";
 import type { JsonObject } from "../base/json.js";
-import type { CatalogTool } from "../tools/index.js";
+import type { AskAnswer, AskOption, BuiltinPresentation, ClientFiles, Terminal } from "../builtin/index.js";
+import type { ElicitAnswer, ElicitRequest, McpChannel } from "../mcp/index.js";
+import type { ApprovalAnswer, CatalogTool } from "../tools/index.js";
 
 export interface PermissionQuestion {
   readonly toolCallId: string;
   readonly tool: CatalogTool;
   readonly arguments: JsonObject;
+  /** False when a rule wants this asked every time: `session`, `always` and `always_server` then count as `once`. */
+  readonly mayRemember: boolean;
+  /** Why it is asked, where a rule says so. */
+  readonly reason?: string;
+  /** What changed since the tool was approved, a line each: to be shown before anything is answered. */
+  readonly change?: readonly string[];
+  /** How the call looks, where Tenon's own tools know more than title and arguments: a diff, a command, places. */
+  readonly presentation?: BuiltinPresentation;
+  /** There is no call: the question is whether the changed tool may be used at all. */
+  readonly isReview?: boolean;
 }
 
-/** `always` means for this session; `cancelled` means the person ended the turn instead of answering. */
-export type PermissionAnswer = "once" | "always" | "no" | "cancelled";
+/**
+ * `session` is for this tool and this session, `always` for this tool from now on, `always_server` for every tool its
+ * server has now; all of them for exactly these definitions. `never` is for this tool from now on, whatever it becomes.
+ * `cancelled` means the person ended the turn instead of answering.
+ */
+export type PermissionAnswer = ApprovalAnswer | "cancelled";
 
 /** Something a project's files want to bring, to be shown in full: what is not shown cannot have been approved. */
 export interface TrustRequest {
@@ -26,6 +43,41 @@ export interface TrustRequest {
 /** `yes` and `no` are remembered for exactly these words; `later` asks again in the next session. */
 export type TrustAnswer = "yes" | "no" | "later";
 
+export interface SamplingMessage {
+  readonly role: "user" | "assistant";
+  readonly content: readonly ContentBlock[];
+}
+
+/** A server wants words of the session's model, at the person's expense. */
+export interface SamplingRequest {
+  /** Counts within the session. */
+  readonly id: string;
+  readonly server: string;
+  /** `provider/name`. */
+  readonly model: string;
+  /** Empty when the server gives none. */
+  readonly system: string;
+  /** Word for word what the model would read. */
+  readonly messages: readonly SamplingMessage[];
+  /** The most it may answer. */
+  readonly maxTokens: number;
+  /** Requests the session has left after this one. */
+  readonly callsLeft: number;
+}
+
+/** `session` and `never` are for this server and this session. */
+export type SamplingAnswer = "once" | "session" | "no" | "never";
+
+/** Something a server wants to know of the person, or a page it wants them to open. */
+export interface ElicitQuestion {
+  /** Unique; `elicitationCompleted` names it again. */
+  readonly id: string;
+  readonly server: string;
+  /** The call during which it is asked, where that is certain. */
+  readonly toolCallId?: string;
+  readonly request: ElicitRequest;
+}
+
 export interface SessionPorts {
   /** Asks the person. May reject when the client is gone or answers nonsense: the session then takes it as a no. */
   ask(question: PermissionQuestion, signal: AbortSignal): Promise<PermissionAnswer>;
@@ -34,4 +86,25 @@ export interface SessionPorts {
    * decided and nothing of the project runs.
    */
   confirmTrust?(request: TrustRequest, signal: AbortSignal): Promise<TrustAnswer>;
+  /** Asks whether a server may use the model. Without it, or when it rejects, it may not. */
+  approveSampling?(request: SamplingRequest, signal: AbortSignal): Promise<SamplingAnswer>;
+  /** Puts a server's question to the person. Without it servers are not told that they may ask, and declined if they do. */
+  elicit?(question: ElicitQuestion, signal: AbortSignal): Promise<ElicitAnswer>;
+  /** Which kinds of questions `elicit` can show; both unless given. */
+  readonly elicitModes?: readonly ElicitRequest["mode"][];
+  /** What a page was opened for is done. */
+  elicitationCompleted?(id: string): void;
+  /** Leads to the MCP servers of the client's own (`kind: "acp"`). */
+  readonly mcpChannel?: McpChannel;
+  /** The client's own files, with what its editor has not saved yet; without them the disk is used. */
+  readonly fs?: ClientFiles;
+  /** A terminal the client shows; without it commands run here. */
+  readonly terminal?: Terminal;
+  /** Puts a question of the model to the person; without it nobody can be asked. */
+  askPerson?(
+    question: string,
+    options: readonly AskOption[],
+    signal: AbortSignal,
+    toolCallId?: string,
+  ): Promise<AskAnswer>;
 }

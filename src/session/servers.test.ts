@@ -1,16 +1,18 @@
 // The set of a session's servers: replaced without touching what stays, waited for as long as each is worth.
 import { expect, test } from "vitest";
 import { LIMITS } from "../base/limits.js";
-import type { StdioSpec } from "../mcp/index.js";
-import { type Behaviour, echoTool, fakeWorld, spawnsServer } from "../testing/index.js";
+import { diskCache, type StdioSpec } from "../mcp/index.js";
+import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../testing/index.js";
 import type { ServerStatus } from "./event.js";
 import { SessionServers, type WantedServer } from "./servers.js";
 
-function setUp(behaviour: Behaviour = { tools: [echoTool()] }) {
-  const world = fakeWorld({ spawn: spawnsServer(behaviour) });
+function setUp(behaviour: Behaviour = { tools: [echoTool()] }, before?: FakeWorld) {
+  const world = before ?? fakeWorld({ spawn: spawnsServer(behaviour) });
+  const cache = diskCache({ world, dir: "/cache" });
   const told: ServerStatus[] = [];
   const client = { name: "t", version: "1" };
-  const servers = new SessionServers({ world, cwd: "/project", client, onStatus: (status) => told.push(status) });
+  const onStatus = (status: ServerStatus) => told.push(status);
+  const servers = new SessionServers({ world, cwd: "/project", client, cache, onStatus });
   const close = async () => {
     const closing = servers.close(LIMITS.exitGrace);
     await world.advance(10_000);
@@ -58,11 +60,15 @@ test("a required server is waited for, another one only up to the usual bound", 
   }
 });
 
-test("a tool that is not allowed is not in the catalog", async () => {
-  const { world, servers, close } = setUp({ tools: [echoTool(), echoTool("wipe")] });
-  servers.replace([wanted("s", { isToolAllowed: (tool) => tool !== "wipe" })], []);
+test("another treatment of a server's tools needs no new connection", async () => {
+  const { world, servers, close } = setUp();
+  servers.replace([wanted("s")], []);
   await world.advance(100);
-  expect(servers.sources[0]?.tools.value.map((tool) => tool.name)).toEqual(["echo"]);
+  const [before] = servers.open;
+  servers.replace([wanted("s", { catalog: { deny: ["echo"] }, trustsAnnotations: true })], []);
+  expect(servers.open).toMatchObject([{ catalog: { deny: ["echo"] }, trustsAnnotations: true }]);
+  expect(servers.open[0]?.connection).toBe(before?.connection);
+  expect(world.children).toHaveLength(1);
   await close();
 });
 
@@ -72,4 +78,56 @@ test("an entry that cannot be used is told once, however often the set is replac
   servers.replace([], [{ name: "x", reason: "no command" }]);
   expect(told).toMatchObject([{ name: "x", state: "failed", error: "no command" }]);
   await close();
+});
+
+test("a lazy server is started the first time, with a note; after that not before it is used", async () => {
+  const first = setUp();
+  const { world } = first;
+  first.servers.replace([wanted("s", { isLazy: true })], []);
+  await world.advance(100);
+  expect(first.told).toMatchObject([{ state: "ready", toolCount: 1, note: expect.stringContaining("It is lazy") }]);
+  expect(world.children).toHaveLength(1);
+  await first.close();
+
+  const second = setUp({}, world);
+  second.servers.replace([wanted("s", { isLazy: true }), wanted("other")], []);
+  let isSettled = false;
+  const settling = second.servers.settled(new AbortController().signal).then(() => (isSettled = true));
+  await world.advance(100);
+  expect(isSettled).toBe(true);
+  await settling;
+  expect(world.children).toHaveLength(2); // the other one
+  expect(second.servers.statuses).toMatchObject([
+    { name: "s", state: "idle", toolCount: 1 },
+    { name: "other", state: "ready" },
+  ]);
+  const [server] = second.servers.open;
+  const { signal } = new AbortController();
+  const call = server?.source.call({ tool: "echo", arguments: { text: "hi" }, signal, onProgress: () => {} });
+  await world.advance(100);
+  expect(await call).toMatchObject({ kind: "done" });
+  expect(world.children).toHaveLength(3);
+  expect(second.told.filter(({ name }) => name === "s").map(({ state, note }) => [state, note])).toEqual([
+    ["idle", undefined],
+    ["connecting", undefined],
+    ["ready", undefined],
+  ]);
+  await second.close();
+});
+
+test("a lazy server that is not to be lazy any more is started", async () => {
+  const first = setUp();
+  const { world } = first;
+  first.servers.replace([wanted("s")], []);
+  await world.advance(100);
+  await first.close();
+  const second = setUp({}, world);
+  second.servers.replace([wanted("s", { isLazy: true })], []);
+  await world.advance(100);
+  expect(world.children).toHaveLength(1);
+  second.servers.replace([wanted("s")], []);
+  await world.advance(100);
+  expect(world.children).toHaveLength(2);
+  expect(second.servers.statuses).toMatchObject([{ state: "ready" }]);
+  await second.close();
 });

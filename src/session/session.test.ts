@@ -92,6 +92,7 @@ test("a second prompt is refused while one runs, and a closed session refuses al
   let release: () => void = () => {};
   const waiting = model(async function* () {
     await new Promise<void>((resolve) => (release = resolve));
+    yield { kind: "text", text: "done" };
     yield finish;
   });
   const session = hostWith(world, waiting).createSession({ cwd: "/project" });

@@ -1,38 +1,31 @@
 // One session: its servers, its conversation, its journal, and everything it tells whoever is attached.
-import { Channel } from "../base/channel.js";
-import type { ContentBlock } from "../base/content.js";
+import { type ContentBlock, plainText } from "../base/content.js";
 import { TenonError, toTenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
+import { Scope } from "../base/scope.js";
 import type { World } from "../base/world.js";
-import { runTurn, type StopReason, Transcript, type TurnEnd, type TurnEvent } from "../engine/index.js";
-import type { ServerCache, ServerSpec } from "../mcp/index.js";
-import type { Model, ModelUsage } from "../models/index.js";
-import { type Catalog, type CatalogTool, snapshot } from "../tools/index.js";
-import { type ConfigurationOptions, SessionConfiguration } from "./configuration.js";
-import type { NoticeLevel, ServerStatus, SessionEvent } from "./event.js";
-import { Journal } from "./journal.js";
-import { Permissions } from "./permission.js";
+import { type EffectiveConfig, readyServers } from "../config/index.js";
+import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
+import type { ModelUsage } from "../models/index.js";
+import { Audience } from "./audience.js";
+import { commandOf, type Invocation } from "./commands/index.js";
+import { type AppliedConfig, SessionConfiguration } from "./configuration.js";
+import { Conversation } from "./conversation.js";
+import type { CommandInfo, ServerStatus, SessionEvent } from "./event.js";
+import { PromptExpansion } from "./expansion.js";
+import type { Journal } from "./journal.js";
+import { openJournal, titleOf } from "./journal-start.js";
+import { observedModel } from "./observed-model.js";
+import type { SessionConfig, SessionOptions } from "./options.js";
 import type { SessionPorts } from "./ports.js";
-import { type RejectedServer, SessionServers } from "./servers.js";
-import { systemPrompt } from "./system-prompt.js";
-
-export interface SessionOptions {
-  readonly world: World;
-  readonly id: string;
-  readonly cwd: string;
-  readonly servers: readonly ServerSpec[];
-  readonly rejected: readonly RejectedServer[];
-  readonly model: Model;
-  readonly journalPath: string;
-  readonly cache?: ServerCache;
-  /** The configuration layers that count beside the client's servers; none unless given. */
-  readonly config?: SessionConfig;
-  readonly client: { readonly name: string; readonly version: string };
-}
-
-/** What a session's configuration is read from besides its directory and its client. */
-export type SessionConfig = Pick<ConfigurationOptions, "commandLine" | "resolveSecret">;
+import { samplingPeer } from "./sampling.js";
+import { type GivenServers, ServerSet } from "./server-set.js";
+import { type OpenServer, SessionServers } from "./servers.js";
+import { SessionTools, type ToolControls, toolPlaces } from "./session-tools.js";
+import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
+import { givenPrompts, projectInstructions, systemPrompt } from "./system-prompt.js";
+import { inTurnSpan } from "./turn-span.js";
 
 export interface PromptResult {
   readonly stopReason: StopReason;
@@ -43,17 +36,24 @@ export class Session implements AsyncDisposable {
   readonly id: string;
   readonly cwd: string;
   readonly #world: World;
-  readonly #model: Model;
-  readonly #system: string;
+  readonly #options: SessionOptions;
+  readonly #date: string;
   readonly #journal: Journal;
   readonly #servers: SessionServers;
-  readonly #permissions: Permissions;
+  readonly #tools: SessionTools;
+  readonly #scope: Scope;
+  readonly #serverSet: ServerSet;
   readonly #configuration: SessionConfiguration | undefined;
-  readonly #transcript = new Transcript();
-  readonly #notices: SessionEvent[] = [];
-  readonly #readers = new Set<Channel<SessionEvent>>();
+  readonly #conversation: Conversation;
+  readonly #settings: SessionSettings;
+  readonly #expansion: PromptExpansion;
+  readonly #audience = new Audience();
   #ports: SessionPorts | undefined;
-  #turnCount = 0;
+  #allowHosts: readonly string[] = [];
+  #promptValues: EffectiveConfig["systemPrompt"] = {};
+  #system: string | undefined;
+  #turnCount: number;
+  #isTitled: boolean;
   #running: { readonly controller: AbortController; readonly done: Promise<unknown> } | undefined;
   #closing: Promise<void> | undefined;
 
@@ -62,33 +62,90 @@ export class Session implements AsyncDisposable {
     this.id = options.id;
     this.cwd = options.cwd;
     this.#world = world;
-    this.#model = options.model;
-    this.#system = systemPrompt({ cwd: options.cwd, date: new Date(world.now()).toISOString().slice(0, 10) });
-    this.#journal = new Journal(world, options.journalPath, options);
-    this.#permissions = new Permissions(world.log);
+    this.#options = options;
+    this.#date = new Date(world.now()).toISOString().slice(0, 10);
+    this.#scope = new Scope(world.log);
+    this.#turnCount = options.history?.restored.turnCount ?? 0;
+    this.#isTitled = options.isTitled ?? this.#turnCount > 0;
+    this.#journal = openJournal(options, (level, text) => this.#audience.notice(level, text));
+    this.#settings = this.#makeSettings(options);
+    this.#tools = this.#makeTools(options);
+    this.#tools.setDefaultInclude(this.#settings.include);
+    this.#expansion = new PromptExpansion({ world, tools: this.#tools, audience: this.#audience });
+    this.#conversation = new Conversation({
+      world,
+      settings: this.#settings,
+      journal: this.#journal,
+      tools: this.#tools,
+      audience: this.#audience,
+      cacheKey: options.id,
+      ...(options.history ? { restored: options.history.restored } : {}),
+    });
     this.#servers = new SessionServers({
       world,
       cwd: options.cwd,
+      additionalDirectories: options.additionalDirectories ?? [],
       client: options.client,
+      session: options.id,
       ...(options.cache ? { cache: options.cache } : {}),
+      ports: () => this.#ports,
+      sampling: samplingPeer({
+        world,
+        model: () => this.#settings.model,
+        ports: () => this.#ports,
+        onUsed: (_server, usage) => this.#conversation.alsoSpent(usage),
+      }),
       onStatus: (status) => this.#onServerStatus(status),
+      onNotice: (level, text) => this.#audience.notice(level, text),
     });
+    for (const notice of options.notices ?? []) this.#audience.notice("warning", notice);
+    const set = {
+      servers: this.#servers,
+      tools: this.#tools,
+      isConfigured: options.config !== undefined,
+      give: (given: GivenServers) => this.setServers(given),
+      onConnected: (open: readonly OpenServer[]) => this.#expansion.follow(open),
+    };
+    this.#serverSet = new ServerSet(set, options);
     if (options.config) this.#configuration = this.#follow(options.config, options);
-    else
-      this.#servers.replace(
-        options.servers.map((spec) => ({ spec, origin: "client" })),
-        options.rejected,
-      );
+    else this.#serverSet.connect();
   }
 
   /** Where every server stands now. */
   get servers(): readonly ServerStatus[] {
-    return this.#servers.statuses;
+    return [...this.#servers.statuses, ...this.#serverSet.switches.statuses];
   }
 
-  /** The tools a model call would be offered now. */
-  get tools(): readonly CatalogTool[] {
-    return this.#catalog().tools;
+  /** What the person may change about the session, and what each could be changed to. */
+  get settings(): SettingsView {
+    return this.#settings.view;
+  }
+
+  /** Holds from the next call, or the next model call, on. Throws a TenonError for what is not to be had. */
+  set(name: SettingName, value: string): void {
+    if (this.#closing) throw new TenonError("session.closed", `session ${this.id} is closed`);
+    this.#settings.set(name, value);
+  }
+
+  /** Of the whole session. */
+  get usage(): ModelUsage {
+    return this.#conversation.usage;
+  }
+
+  /** A person gave it another title. */
+  retitled(title: string): void {
+    this.#isTitled = true;
+    this.#audience.tell({ kind: "title", title });
+  }
+
+  /** The slash commands there are now, prompts of servers included. */
+  get commands(): readonly CommandInfo[] {
+    return this.#expansion.commands;
+  }
+
+  /** The session's tools: what is offered, searching, adding, and why one is or is not there. */
+  get tools(): ToolControls {
+    return this.#tools;
   }
 
   /** Resolves once the configuration has been read; at once when there is none. */
@@ -108,24 +165,26 @@ export class Session implements AsyncDisposable {
     };
   }
 
+  get isAttached(): boolean {
+    return this.#ports !== undefined;
+  }
+
   /** How many turns have begun. */
   get turnCount(): number {
     return this.#turnCount;
   }
 
   /**
-   * First where each server stands now and what was noticed so far, then everything a client may show, in order. A reader that stops reading holds the session up once its
-   * backlog is full, so leave the loop (or close the session) when done.
+   * First how everything stands now and what was noticed so far, then everything a client may show, in order. A reader
+   * that stops reading holds the session up once its backlog is full, so leave the loop (or close the session) when done.
    */
   events(): AsyncIterableIterator<SessionEvent> {
-    const channel = new Channel<SessionEvent>(LIMITS.eventBacklog);
-    if (this.#closing) channel.close();
-    else this.#readers.add(channel);
-    for (const status of this.servers) {
-      if (status.state !== "connecting") channel.offer({ kind: "server", status });
-    }
-    for (const notice of this.#notices) channel.offer(notice);
-    return channel[Symbol.asyncIterator]();
+    const known = this.servers.filter(({ state }) => state !== "connecting");
+    return this.#audience.join([
+      { kind: "settings", view: this.settings },
+      { kind: "commands", commands: this.commands },
+      ...known.map((status): SessionEvent => ({ kind: "server", status })),
+    ]);
   }
 
   /** Runs one turn. Rejects with a TenonError when the session is busy or closed, or when the model fails. */
@@ -137,7 +196,8 @@ export class Session implements AsyncDisposable {
     if (signal?.aborted) onAbort();
     signal?.addEventListener("abort", onAbort, { once: true });
     const blocks: readonly ContentBlock[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-    const done = this.#runTurn(blocks, controller.signal);
+    const facts = { session: this.id, model: this.#settings.model.id, turn: this.#turnCount + 1 };
+    const done = inTurnSpan(this.#world, facts, () => this.#runTurn(blocks, controller.signal));
     this.#running = { controller, done };
     try {
       return await done;
@@ -145,6 +205,17 @@ export class Session implements AsyncDisposable {
       this.#running = undefined;
       signal?.removeEventListener("abort", onAbort);
     }
+  }
+
+  /**
+   * Replaces the servers the client or the embedder gave, also while a turn runs: tools of new ones join at the next model
+   * call, calls at those that go end with an unknown outcome. Resolves once it is in force; they connect in the background.
+   */
+  async setServers(given: GivenServers): Promise<void> {
+    if (this.#closing) throw new TenonError("session.closed", `session ${this.id} is closed`);
+    this.#serverSet.give(given);
+    await this.#configuration?.setClientServers(given.servers);
+    if (!this.#closing) this.#serverSet.connect();
   }
 
   /** Stops the running turn, if any; its prompt resolves with `cancelled`. */
@@ -170,26 +241,36 @@ export class Session implements AsyncDisposable {
     await running?.done.catch(() => undefined); // whoever prompted hears of it
     await ended;
     await configured;
+    await this.#scope.close();
+    await this.#expansion[Symbol.asyncDispose]();
+    await this.#tools[Symbol.asyncDispose]();
     this.#journal.close();
-    for (const reader of this.#readers) reader.close();
-    this.#readers.clear();
+    this.#audience.close();
+    await this.#options.onClosed?.();
   }
 
   async #runTurn(content: readonly ContentBlock[], signal: AbortSignal): Promise<TurnEnd> {
     const number = ++this.#turnCount;
-    this.#journal.append({ kind: "prompt", turn: number, content });
-    await this.#publish({ kind: "user", content });
+    const invocation = commandOf(plainText(content));
+    this.#journal.append(...(number === 1 ? [{ kind: "title", title: titleOf(content) } as const] : []), {
+      kind: "prompt",
+      turn: number,
+      content,
+      ...(invocation ? { isCommand: true } : {}),
+    });
+    await this.#audience.publish({ kind: "user", content });
+    if (number === 1 && !this.#isTitled) await this.#audience.publish({ kind: "title", title: titleOf(content) });
     try {
-      await this.#prepare(number, signal);
-      this.#transcript.addUser(content);
-      const end = await this.#pump(number, signal);
+      const end = invocation
+        ? await this.#runCommand(invocation, number, signal)
+        : await this.#answer(number, content, signal);
       this.#journal.append({ kind: "end", turn: number, stopReason: end.stopReason });
-      await this.#publish({ kind: "turn_ended", turn: number, stopReason: end.stopReason });
+      await this.#audience.publish({ kind: "turn_ended", turn: number, stopReason: end.stopReason });
       return end;
     } catch (thrown) {
       const error = toTenonError(thrown);
       this.#journal.append({ kind: "error", turn: number, code: error.code, message: error.message });
-      await this.#publish({ kind: "turn_ended", turn: number, error });
+      await this.#audience.publish({ kind: "turn_ended", turn: number, error });
       throw error;
     } finally {
       this.#configuration?.turnEnds();
@@ -197,12 +278,65 @@ export class Session implements AsyncDisposable {
     }
   }
 
+  async #answer(number: number, typed: readonly ContentBlock[], signal: AbortSignal): Promise<TurnEnd> {
+    await this.#settle(number, signal);
+    const expanded = await this.#expansion.expand(typed, signal);
+    if (expanded.kind === "said") return await this.#say(expanded.text, signal);
+    const { content } = expanded;
+    await this.#tools.startPrompt(plainText(content), this.#ports, signal);
+    // Fixed with the first prompt, so that providers can cache it.
+    this.#system ??= await this.#systemPrompt();
+    return await this.#conversation.answer(content, { number, system: this.#system }, signal);
+  }
+
+  async #say(text: string, signal: AbortSignal): Promise<TurnEnd> {
+    if (text !== "") await this.#conversation.say(text);
+    return { stopReason: signal.aborted ? "cancelled" : "end_turn", usage: NO_USAGE };
+  }
+
+  /** Answered by Tenon: the model hears nothing of it. */
+  async #runCommand({ command, words }: Invocation, number: number, signal: AbortSignal): Promise<TurnEnd> {
+    if (this.#isFirstHere(number)) {
+      await this.#configuration?.opened;
+      await this.#servers.settled(signal);
+    }
+    const compact = () => this.#conversation.compact({ number, system: this.#system ?? "" }, signal);
+    const text = await command.run(words, {
+      tools: this.#tools,
+      servers: () => this.servers,
+      settled: () => this.#servers.settled(signal),
+      mcp: this.#serverSet.switches,
+      settings: this.#settings,
+      commands: this.commands,
+      usage: this.#conversation.usage,
+      compact,
+      signal,
+    });
+    return await this.#say(text, signal);
+  }
+
+  /** The first turn since the session was opened, which may have had others before. */
+  #isFirstHere(turn: number): boolean {
+    return turn === (this.#options.history?.restored.turnCount ?? 0) + 1;
+  }
+
   /** The first turn waits, within a bound, for the configuration and for servers still connecting; every turn may ask. */
-  async #prepare(number: number, signal: AbortSignal): Promise<void> {
-    if (number === 1) await this.#configuration?.opened;
+  async #settle(number: number, signal: AbortSignal): Promise<void> {
+    if (this.#isFirstHere(number)) await this.#configuration?.opened;
     await this.#configuration?.askForTrust(this.#ports, signal);
     this.#configuration?.turnStarts();
-    if (number === 1) await this.#servers.settled(signal);
+    if (this.#system === undefined) await this.#servers.settled(signal);
+  }
+
+  async #systemPrompt(): Promise<string> {
+    return systemPrompt({
+      cwd: this.cwd,
+      additionalDirectories: this.#options.additionalDirectories ?? [],
+      date: this.#date,
+      serverIndex: this.#tools.serverIndex,
+      instructions: await projectInstructions(this.#world, this.cwd),
+      given: givenPrompts(this.#promptValues, this.#options.systemPrompt),
+    });
   }
 
   #follow(config: SessionConfig, options: SessionOptions): SessionConfiguration {
@@ -211,77 +345,55 @@ export class Session implements AsyncDisposable {
       cwd: options.cwd,
       clientServers: options.servers,
       ...config,
-      onServers: (wanted, rejected) => this.#servers.replace(wanted, [...rejected, ...options.rejected]),
-      onNotice: (level, text) => this.#notice(level, text),
+      onApplied: (applied) => this.#apply(applied),
+      onNotice: (level, text) => this.#audience.notice(level, text),
     });
   }
 
-  #notice(level: NoticeLevel, text: string): void {
-    this.#notices.push({ kind: "notice", level, text });
-    for (const reader of this.#readers) reader.offer({ kind: "notice", level, text });
+  #apply(applied: AppliedConfig): void {
+    const { config } = applied;
+    this.#world.trace?.hide(readyServers(config).flatMap(({ settings }) => settings.secrets));
+    const { permissionMode, mayBypass, rules } = config;
+    this.#settings.configure({ mode: permissionMode?.value ?? "ask", mayBypass, rules });
+    this.#allowHosts = config.allowHosts;
+    this.#promptValues = config.systemPrompt;
+    this.#tools.configure(config.tools, config.project, this.#scope);
+    this.#serverSet.configure(applied);
   }
 
-  async #pump(number: number, signal: AbortSignal): Promise<TurnEnd> {
-    const turn = runTurn(
-      {
-        number,
-        model: this.#model,
-        system: this.#system,
-        transcript: this.#transcript,
-        catalog: () => this.#catalog(),
-        ports: {
-          approve: (request, callSignal) => this.#permissions.approve(request, this.#ports, callSignal),
-          journal: {
-            intent: ({ toolCallId, tool }) =>
-              this.#journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash }),
-          },
-        },
+  #makeTools(options: SessionOptions): SessionTools {
+    return new SessionTools({
+      ...options,
+      places: toolPlaces(options),
+      policy: () => this.#settings.policy,
+      attached: () => this.#ports,
+      allowHosts: () => this.#allowHosts,
+      onPlan: (entries) => {
+        this.#journal.append({ kind: "plan", entries });
+        this.#audience.tell({ kind: "plan", entries });
       },
-      signal,
-    );
-    for (;;) {
-      const step = await turn.next();
-      if (step.done) return step.value;
-      this.#record(step.value);
-      await this.#publish({ kind: "turn", event: step.value });
-    }
+      onNotice: (level, text) => this.#audience.notice(level, text),
+    });
   }
 
-  /** Journal first: what a client has seen must be there after a crash. */
-  #record(event: TurnEvent): void {
-    switch (event.kind) {
-      case "text":
-      case "thought":
-        this.#journal.append({ kind: event.kind, text: event.text });
-        break;
-      case "call_started": {
-        const { toolCallId, subject } = event;
-        const label = subject.tool?.label ?? subject.name;
-        this.#journal.append({ kind: "call", toolCallId, tool: subject.name, label, arguments: event.arguments });
-        break;
-      }
-      case "call_ended":
-        this.#journal.append({ kind: "outcome", toolCallId: event.toolCallId, outcome: event.outcome });
-        break;
-      case "call_running":
-      case "call_progress":
-      case "usage":
-        break;
-    }
-  }
-
-  #catalog(): Catalog {
-    return snapshot(this.#servers.sources);
+  #makeSettings(options: SessionOptions): SessionSettings {
+    return new SessionSettings({
+      model: options.model,
+      ...(options.models ? { shelf: options.models } : {}),
+      ...(options.history ? { restored: options.history.restored.settings } : {}),
+      observe: (model) => observedModel(model, options.world, options.id),
+      onChosen: (name, value) => {
+        this.#journal.append({ kind: "setting", name, value });
+        if (name === "include") this.#tools.setDefaultInclude(this.#settings.include);
+      },
+      onChange: () => this.#audience.tell({ kind: "settings", view: this.settings }),
+    });
   }
 
   #onServerStatus(status: ServerStatus): void {
     if (status.state === "failed") {
       this.#world.log.warn("server.failed", { session: this.id, server: status.name, error: status.error });
     }
-    for (const reader of this.#readers) reader.offer({ kind: "server", status });
-  }
-
-  async #publish(event: SessionEvent): Promise<void> {
-    await Promise.all([...this.#readers].map((reader) => reader.send(event)));
+    this.#audience.tell({ kind: "server", status });
   }
 }

@@ -2,7 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type AcpClient, type AcpClientOptions, acpSchemaValidator, startAgent } from "../../src/testing/index.js";
+import {
+  type AcpClient,
+  type AcpClientOptions,
+  acpSchemaValidator,
+  type MessageValidator,
+  startAgent,
+} from "../../src/testing/index.js";
 import { agentNode, TENON } from "./peers.js";
 
 /** A directory that is gone when the scenario is over. */
@@ -23,11 +29,26 @@ export function cleanEnv(home: string, extra: Readonly<Record<string, string>> =
   return { ...Object.fromEntries(keep), TENON_HOME: home, ...extra };
 }
 
-/** `tenon acp`, every message of which is checked against the protocol's published schema. */
+/** What is in the stable protocol must fit that; the rest, and what the unstable one says more, must fit the unstable one. */
+async function bothSchemas(): Promise<MessageValidator> {
+  const [stable, unstable] = await Promise.all([acpSchemaValidator(), acpSchemaValidator({ unstable: true })]);
+  return (message) => {
+    const problem = unstable(message);
+    const strict = stable(message);
+    return problem ?? (strict?.startsWith("the protocol has no ") ? undefined : strict);
+  };
+}
+
+/** `tenon acp`, every message of which is checked against the protocol's published schemas. */
 export async function startTenon(
   home: TemporaryFolder,
-  options: AcpClientOptions & { readonly env?: Readonly<Record<string, string>> } = {},
+  options: AcpClientOptions & {
+    readonly env?: Readonly<Record<string, string>>;
+    /** What Node gets before the program. */
+    readonly nodeArgs?: readonly string[];
+  } = {},
 ): Promise<AcpClient> {
-  const command = { command: agentNode(), args: [TENON, "acp"], env: cleanEnv(home.path, options.env), cwd: home.path };
-  return startAgent(command, { validate: await acpSchemaValidator(), ...options });
+  const args = [...(options.nodeArgs ?? []), TENON, "acp"];
+  const command = { command: agentNode(), args, env: cleanEnv(home.path, options.env), cwd: home.path };
+  return startAgent(command, { validate: await bothSchemas(), ...options });
 }

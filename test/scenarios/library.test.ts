@@ -10,7 +10,7 @@ import {
   fakeProvider,
   scriptedServer,
 } from "../../src/testing/index.js";
-import { mcpSource, prepareCall, runCall, snapshot } from "../../src/tools/index.js";
+import { mcpSource, prepareCall, ResultStore, runCall, snapshot } from "../../src/tools/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";
 
@@ -85,15 +85,17 @@ scenario(["D1"], "configure, discover, register, inject and execute are each cal
     { toolCallId: "1", name: "mcp__s__echo", argumentsJson: '{"text":"step by step"}' },
     catalog,
   );
+  await using results = new ResultStore({ world });
   const ports = {
+    world,
+    results,
+    media: { images: false, audio: false, documents: false },
     approve: async () => ({ kind: "allowed" }) as const,
     journal: { intent: () => {} },
-    onRunning: () => {},
-    onProgress: () => {},
   };
-  const outcome = await runCall(prepared, ports, signal);
+  const { outcome, model } = await runCall(prepared, ports, { signal, onEvent: () => {} });
   expect(outcome.kind).toBe("done");
-  expect(JSON.stringify(outcome)).toContain("step by step");
+  expect(JSON.stringify(model.content)).toContain("step by step");
 });
 
 scenario(["S15", "D10"], "a real provider over HTTP calls a tool and gets exactly one result for it", async () => {

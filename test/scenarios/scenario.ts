@@ -1,10 +1,20 @@
 // How a scenario is written: it names the requirements it shows, and ends with the leak check.
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { test } from "vitest";
 import { leakCheck } from "../../src/testing/index.js";
 import type { RequirementId } from "../requirements.js";
 
 export interface ScenarioOptions {
   readonly timeoutMs?: number;
+  /** Programs of the system it drives. Where one is missing it does not run, and its name says which. */
+  readonly needs?: readonly string[];
+  /** The system it is for: elsewhere it does not run. */
+  readonly platform?: NodeJS.Platform;
+}
+
+function isInstalled(program: string): boolean {
+  return (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)));
 }
 
 /**
@@ -17,8 +27,11 @@ export function scenario(
   run: () => Promise<void>,
   options: ScenarioOptions = {},
 ): void {
-  test(
-    `[${ids.join(" ")}] ${name}`,
+  const { needs = [], platform = process.platform } = options;
+  const missing = needs.filter((program) => !isInstalled(program)).map((program) => `${program} is not installed`);
+  if (platform !== process.platform) missing.push(`this is not ${platform}`);
+  test.skipIf(missing.length > 0)(
+    `[${ids.join(" ")}] ${name}${missing.length === 0 ? "" : ` (not run: ${missing.join(", ")})`}`,
     options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs },
     async () => {
       const check = await leakCheck();

@@ -8,6 +8,7 @@ import { Screen } from "../terminal/screen.js";
 import { isTerminal } from "../terminal/stream.js";
 import { visibleLine } from "../terminal/visible.js";
 import { Conversation } from "./conversation.js";
+import { ElicitationDesk } from "./elicitation.js";
 import { Interrupts, unlessAborted } from "./interrupts.js";
 import { JsonView } from "./json-view.js";
 import { LineReader } from "./line-reader.js";
@@ -15,6 +16,7 @@ import type { ChatOptions } from "./options.js";
 import { EXIT_CODES, toFailure } from "./outcome.js";
 import { awaitServers } from "./patience.js";
 import { PermissionDesk } from "./permission.js";
+import { QuestionQueue } from "./question-queue.js";
 import { ChatSession } from "./session.js";
 import { TextView } from "./text-view.js";
 import type { ChatView } from "./view.js";
@@ -29,6 +31,7 @@ interface Parts {
   readonly reader: LineReader;
   readonly view: ChatView;
   readonly desk: PermissionDesk;
+  readonly elicitation: ElicitationDesk;
   readonly session: ChatSession;
 }
 
@@ -68,15 +71,19 @@ function compose(options: ChatOptions): Parts {
   const screen = new Screen({ main, side, clock });
   const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
   const consent = yes ? "approve" : interactive ? "ask" : "deny";
-  const desk = new PermissionDesk({ consent, isAttended: interactive, screen, palette, reader });
+  const queue = new QuestionQueue();
+  const desk = new PermissionDesk({ consent, isAttended: interactive, screen, palette, reader, queue });
+  const elicitation = new ElicitationDesk({ screen, palette, reader, queue });
   const view = json
     ? new JsonView(output, errorOutput)
     : new TextView({ screen, palette, clock, isTalkative: isDialogue, interject: (write) => reader.interject(write) });
   const app = view
     .listen(client({ name: "tenon-chat" }))
-    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => desk.answer(params, signal));
-  const session = new ChatSession(app, options.agent);
-  return { options, clock, interrupts, palette, screen, reader, view, desk, session };
+    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => desk.answer(params, signal))
+    .onRequest(methods.client.elicitation.create, ({ params, signal }) => elicitation.answer(params, signal))
+    .onNotification(methods.client.elicitation.complete, () => {}); // the person knows
+  const session = new ChatSession(app, options.agent, { canBeAsked: interactive });
+  return { options, clock, interrupts, palette, screen, reader, view, desk, elicitation, session };
 }
 
 async function converse(parts: Parts): Promise<number> {

@@ -15,16 +15,21 @@ export interface CommandPorts {
 
 const COMMANDS = [
   ["/help", "these words"],
-  ["/tools", "the tools of this session, by server"],
+  ["/tools", "the tools of this session, by server; with words after it: searches them"],
+  ["/tools add <tool>", "puts a tool in front of the model; so does @tool:<tool> in a prompt"],
+  ["/why <tool>", "why a tool is, or is not, in front of the model"],
   ["/mcp", "the MCP servers of this session and their state"],
   ["/quit", "end the chat (so do Ctrl-D, and Ctrl-C twice)"],
 ] as const;
 
 const ERROR_LINES = 12;
 
-/** The command a line is, or undefined when it is a prompt. A path such as /etc/hosts is a prompt. */
+const OWN: readonly string[] = ["help", "tools", "mcp", "quit", "exit"];
+
+/** The command a line is, or undefined when it is for the agent, which has commands of its own. */
 export function commandOf(line: string): string | undefined {
-  return /^\/([a-z]+)\s*$/iu.exec(line.trim())?.[1]?.toLowerCase();
+  const word = /^\/([a-z]+)\s*$/iu.exec(line.trim())?.[1]?.toLowerCase();
+  return word !== undefined && OWN.includes(word) ? word : undefined;
 }
 
 /** Resolves with "quit" when the chat shall end. */
@@ -45,7 +50,6 @@ export async function runCommand(command: string, ports: CommandPorts): Promise<
     case "exit":
       return "quit";
     default:
-      screen.line(palette.yellow(`There is no command /${command}. /help lists them.`));
       return "go on";
   }
 }
@@ -76,6 +80,7 @@ function showServers(servers: readonly ServerReport[], { screen, palette }: Comm
     const server = servers[at];
     if (!server) return;
     screen.line(`${mark(server, palette)} ${row}`);
+    if (server.note !== undefined) screen.line(`    ${palette.dim(visibleLine(server.note))}`);
     if (server.state !== "failed") return;
     const cause = visible(server.error ?? "")
       .trimEnd()
@@ -96,6 +101,8 @@ function mark(server: ServerReport, palette: Palette): string {
     case "connecting":
     case "reconnecting":
       return palette.yellow("…");
+    case "idle":
+      return palette.dim("○");
     case "closed":
       return palette.dim("–");
   }
@@ -110,6 +117,8 @@ function summary({ state, toolCount, connectMs }: ServerReport): string {
       return connectMs === undefined ? "not connected" : `not connected, after ${formatElapsed(connectMs)}`;
     case "connecting":
       return "no tools yet";
+    case "idle":
+      return `${tools}, starts when first used`;
     case "reconnecting":
       return `${tools}, being restarted`;
     case "closed":

@@ -2,6 +2,7 @@
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
 import { commandOf, runCommand } from "./commands.js";
+import type { ElicitationDesk } from "./elicitation.js";
 import { type Interrupts, unlessAborted } from "./interrupts.js";
 import { EXIT_CODES, exitCodeOf, type TurnOutcome, toFailure } from "./outcome.js";
 import type { PermissionDesk } from "./permission.js";
@@ -12,6 +13,7 @@ export interface ConversationOptions {
   readonly session: ChatSession;
   readonly view: ChatView;
   readonly desk: PermissionDesk;
+  readonly elicitation: ElicitationDesk;
   readonly interrupts: Interrupts;
   readonly screen: Screen;
   readonly palette: Palette;
@@ -53,7 +55,7 @@ export class Conversation {
   }
 
   async #turn(text: string): Promise<{ outcome: TurnOutcome; wasInterrupted: boolean }> {
-    const { session, view, desk, interrupts, screen, palette } = this.#options;
+    const { session, view, desk, elicitation, interrupts, screen, palette } = this.#options;
     const over = new AbortController();
     const cancelling: Promise<void>[] = [];
     const cancel = () => {
@@ -62,6 +64,7 @@ export class Conversation {
       cancelling.push(session.cancel());
     };
     desk.beginTurn(over.signal);
+    elicitation.beginTurn(over.signal);
     view.turnStarted();
     const outcome = await interrupts.during(cancel, () => this.#prompt(text));
     // A question left open is answered with "cancelled", so that the agent never waits for a person who has gone.

@@ -1,9 +1,10 @@
 // What the terminal client is given: the agent to talk to, the streams of the person, and how it shall behave.
-import type { AgentApp } from "@agentclientprotocol/sdk";
+import type { AgentApp, Stream } from "@agentclientprotocol/sdk";
 import type { Clock } from "../terminal/clock.js";
 
 export interface ChatOptions {
-  readonly agent: AgentApp;
+  /** The agent itself, or what leads to it. */
+  readonly agent: AgentApp | Stream;
   /** Absolute. */
   readonly cwd: string;
   /** Servers that may take long to start: a prompt that nobody repeats waits for them. */

@@ -67,7 +67,7 @@ describe("with a person", () => {
         "      buy milk",
         "      and bread",
         '    tags: ["home"]',
-        "  [y] yes, once  [a] always in this session  [n] no › ",
+        "  [y] yes, once  [a] always this tool  [n] no › ",
       ].join("\n"),
     );
     chat.type("maybe");
@@ -148,6 +148,66 @@ const asksForTrust: FakeAgent["turn"] = async (turn: Turn) => {
   await turn.say(outcome.outcome === "selected" ? `selected ${outcome.optionId}` : outcome.outcome);
   return "end_turn";
 };
+
+/** All the options of Tenon's own agent, and what it wants to be read first. */
+const asksWithNotes: FakeAgent["turn"] = async (turn: Turn) => {
+  const notes = ["The tool changed since it was approved:", "  + sends \u202eit away"];
+  const outcome = await turn.ask({ ...CALL, _meta: { tenon: { notes } } }, [
+    { optionId: "once", name: "Allow once", kind: "allow_once" },
+    { optionId: "always", name: "Always allow this tool", kind: "allow_always" },
+    { optionId: "always_server", name: "Always allow this server", kind: "allow_always" },
+    { optionId: "no", name: "No", kind: "reject_once" },
+    { optionId: "never", name: "Never", kind: "reject_always" },
+  ]);
+  await turn.say(outcome.outcome === "selected" ? `selected ${outcome.optionId}` : outcome.outcome);
+  return "end_turn";
+};
+
+describe("a question of Tenon's own agent", () => {
+  it.each([
+    ["y", "once", 0],
+    ["a", "always", 0],
+    ["s", "always_server", 0],
+    ["Server", "always_server", 0],
+    ["n", "no", 5],
+    ["never", "never", 5],
+  ])("takes %s as %s and exits with %d", async (typed, optionId, code) => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksWithNotes }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    chat.type(typed);
+    expect(await done).toBe(code);
+    expect(chat.output.text).toBe(`selected ${optionId}\n`);
+  });
+
+  it("shows what changed before the arguments, visibly, and all the answers", async () => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asksWithNotes }, { prompt: "add", interactive: true });
+    await chat.errorOutput.until("› ");
+    expect(chat.errorOutput.text).toContain(
+      [
+        "    The tool changed since it was approved:",
+        "      + sends <U+202E>it away",
+        "    text:",
+        "      buy milk",
+      ].join("\n"),
+    );
+    expect(chat.errorOutput.text).toContain(
+      "[y] yes, once  [a] always this tool  [s] always this server  [n] no  [never] do not ask again › ",
+    );
+    chat.type("n");
+    expect(await done).toBe(5);
+  });
+
+  it("is approved once by --yes, and refused once where nobody can be asked: neither is remembered", async () => {
+    const approved = new TestChat();
+    expect(await approved.run({ turn: asksWithNotes }, { prompt: "add", yes: true })).toBe(0);
+    expect(approved.output.text).toBe("selected once\n");
+    const denied = new TestChat();
+    expect(await denied.run({ turn: asksWithNotes }, { prompt: "add" })).toBe(5);
+    expect(denied.output.text).toBe("selected no\n");
+  });
+});
 
 describe("what a project brings", () => {
   it.each([true, false])("is not trusted where nobody can be asked (--yes: %s), and how to is said", async (yes) => {

@@ -9,9 +9,10 @@ import type {
 import { isJsonObject } from "../../base/json.js";
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
-import { visibleLine } from "../terminal/visible.js";
+import { visible, visibleLine } from "../terminal/visible.js";
 import { contentLines, fullArguments, preview } from "./describe.js";
 import type { LineReader } from "./line-reader.js";
+import type { QuestionQueue } from "./question-queue.js";
 
 export type Consent = "ask" | "approve" | "deny";
 
@@ -22,17 +23,28 @@ export interface PermissionDeskOptions {
   readonly screen: Screen;
   readonly palette: Palette;
   readonly reader: LineReader;
+  readonly queue: QuestionQueue;
 }
 
 interface Choice {
   readonly key: string;
   readonly words: readonly string[];
   readonly label: string;
+  /** The first kind there is an option of. */
   readonly kinds: readonly PermissionOptionKind[];
+  /** Where the kind does not tell two options apart. */
+  readonly optionId?: string;
 }
 
 const ONCE: Choice = { key: "y", words: ["y", "yes", "once"], label: "yes, once", kinds: ["allow_once"] };
-const ALWAYS: Choice = { key: "a", words: ["a", "always"], label: "always in this session", kinds: ["allow_always"] };
+const ALWAYS: Choice = { key: "a", words: ["a", "always"], label: "always this tool", kinds: ["allow_always"] };
+const SERVER: Choice = {
+  key: "s",
+  words: ["s", "server"],
+  label: "always this server",
+  optionId: "always_server",
+  kinds: [],
+};
 const NO: Choice = { key: "n", words: ["n", "no"], label: "no", kinds: ["reject_once", "reject_always"] };
 
 const TRUST: Choice = { key: "t", words: ["t", "trust"], label: "trust exactly this", kinds: ["allow_always"] };
@@ -48,7 +60,6 @@ const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" }
 export class PermissionDesk {
   readonly #options: PermissionDeskOptions;
   #turn = new AbortController().signal;
-  #last: Promise<unknown> = Promise.resolve();
   #wasDenied = false;
 
   constructor(options: PermissionDeskOptions) {
@@ -68,9 +79,8 @@ export class PermissionDesk {
   /** Questions that come together wait for each other; those left when the turn is cancelled are answered so at once. */
   async answer(request: RequestPermissionRequest, requestSignal: AbortSignal): Promise<RequestPermissionResponse> {
     const signal = AbortSignal.any([this.#turn, requestSignal]);
-    const answered = this.#last.then(async () => (signal.aborted ? CANCELLED : await this.#decide(request, signal)));
-    this.#last = answered.catch(() => {});
-    return await answered;
+    const decide = async () => (signal.aborted ? CANCELLED : await this.#decide(request, signal));
+    return await this.#options.queue.run(decide);
   }
 
   async #decide(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
@@ -87,15 +97,18 @@ export class PermissionDesk {
         return this.#deny(request.options);
       }
       case "ask": {
-        const lines = preview(fullArguments(request.toolCall.rawInput), {
+        const given = preview(fullArguments(request.toolCall.rawInput), {
           maxLines: ARGUMENT_LINES,
           columns: ARGUMENT_COLUMNS,
         });
-        const choices = [ONCE, ALWAYS, NO].filter((choice) => choice === NO || select(request.options, choice));
+        const lines = [...notesOf(request), ...given];
+        const choices = [ONCE, ALWAYS, SERVER, NO, NEVER].filter(
+          (choice) => choice === NO || select(request.options, choice),
+        );
         const choice = await this.#ask(`Allow ${this.#options.palette.bold(title)}?`, lines, choices, signal);
         if (signal.aborted) return CANCELLED;
-        return choice === undefined || choice === NO
-          ? this.#deny(request.options)
+        return choice === undefined || choice === NO || choice === NEVER
+          ? this.#deny(request.options, choice)
           : (select(request.options, choice) ?? CANCELLED);
       }
     }
@@ -144,17 +157,23 @@ export class PermissionDesk {
     }
   }
 
-  #deny(options: readonly PermissionOption[]): RequestPermissionResponse {
+  #deny(options: readonly PermissionOption[], choice: Choice = NO): RequestPermissionResponse {
     this.#wasDenied = true;
-    return select(options, NO) ?? CANCELLED;
+    return select(options, choice) ?? CANCELLED;
   }
 }
 
-function select(options: readonly PermissionOption[], { kinds }: Choice): RequestPermissionResponse | undefined {
-  const option = kinds
-    .map((kind) => options.find((candidate) => candidate.kind === kind))
-    .find((found) => found !== undefined);
+function select(options: readonly PermissionOption[], choice: Choice): RequestPermissionResponse | undefined {
+  const named = options.find(({ optionId }) => optionId === choice.optionId);
+  const [option = named] = choice.kinds.flatMap((kind) => options.find((candidate) => candidate.kind === kind) ?? []);
   return option && { outcome: { outcome: "selected", optionId: option.optionId } };
+}
+
+/** What changed, and why it is asked: all of it, since it is what the answer should depend on. */
+function notesOf({ toolCall }: RequestPermissionRequest): readonly string[] {
+  const tenon = toolCall._meta?.["tenon"];
+  const notes = isJsonObject(tenon) ? tenon["notes"] : undefined;
+  return Array.isArray(notes) ? notes.filter((note) => typeof note === "string").map((note) => visible(note)) : [];
 }
 
 function serverOf({ _meta }: RequestPermissionRequest): string | undefined {

@@ -5,6 +5,7 @@ import {
   type ClientConnection,
   methods,
   type StopReason,
+  type Stream,
 } from "@agentclientprotocol/sdk";
 import { VERSION } from "../../base/version.js";
 import { readStatus, type ServerReport, STATUS_METHOD } from "./status.js";
@@ -13,10 +14,13 @@ const PROTOCOL_VERSION = 1;
 
 export class ChatSession {
   readonly #connection: ClientConnection;
+  /** A person sits at the terminal, so servers may ask for more than a permission. */
+  readonly #canBeAsked: boolean;
   #sessionId: string | undefined;
 
-  constructor(client: ClientApp, agent: AgentApp) {
-    this.#connection = client.connect(agent);
+  constructor(client: ClientApp, agent: AgentApp | Stream, { canBeAsked }: { readonly canBeAsked: boolean }) {
+    this.#canBeAsked = canBeAsked;
+    this.#connection = "readable" in agent ? client.connect(agent) : client.connect(agent);
   }
 
   /** Its servers are those of the configuration, `--mcp-config` among them. */
@@ -25,7 +29,10 @@ export class ChatSession {
     await agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { name: "tenon-chat", title: "Tenon chat", version: VERSION },
-      clientCapabilities: { session: { notices: {} } },
+      clientCapabilities: {
+        session: { notices: {} },
+        ...(this.#canBeAsked ? { elicitation: { form: {}, url: {} } } : {}),
+      },
     });
     const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.#sessionId = sessionId;

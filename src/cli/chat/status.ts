@@ -11,10 +11,11 @@ export interface ToolReport {
 
 export interface ServerReport {
   readonly name: string;
-  readonly state: "connecting" | "ready" | "reconnecting" | "failed" | "closed";
+  readonly state: "idle" | "connecting" | "ready" | "reconnecting" | "failed" | "closed";
   readonly toolCount: number;
   readonly error?: string | undefined;
   readonly hint?: string | undefined;
+  readonly note?: string | undefined;
   readonly connectMs?: number | undefined;
   readonly tools: readonly ToolReport[];
 }
@@ -23,10 +24,11 @@ const statusResponse: z.ZodType<{ readonly servers: readonly ServerReport[] }> =
   servers: z.array(
     z.object({
       name: z.string(),
-      state: z.enum(["connecting", "ready", "reconnecting", "failed", "closed"]),
+      state: z.enum(["idle", "connecting", "ready", "reconnecting", "failed", "closed"]),
       toolCount: z.number().int().nonnegative(),
       error: z.string().optional(),
       hint: z.string().optional(),
+      note: z.string().optional(),
       connectMs: z.number().nonnegative().optional(),
       tools: z
         .array(z.object({ name: z.string(), title: z.string().optional(), description: z.string().default("") }))

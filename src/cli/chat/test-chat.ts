@@ -4,6 +4,8 @@ import {
   type AgentApp,
   type AgentContext,
   agent,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   methods,
   type PermissionOption,
   PROTOCOL_VERSION,
@@ -26,10 +28,16 @@ export interface Turn {
   readonly cancelled: AbortSignal;
   update(update: SessionUpdate): Promise<void>;
   say(text: string): Promise<void>;
-  ask(toolCall: ToolCallUpdate): Promise<RequestPermissionResponse["outcome"]>;
+  ask(toolCall: ToolCallUpdate, options?: PermissionOption[]): Promise<RequestPermissionResponse["outcome"]>;
+  elicit(request: ElicitationForm): Promise<CreateElicitationResponse>;
   /** As Tenon's agent asks about what a project's files bring. */
   askTrust(toolCall: ToolCallUpdate): Promise<RequestPermissionResponse["outcome"]>;
 }
+
+/** A form, or a page, without the session. */
+export type ElicitationForm =
+  | Omit<Extract<CreateElicitationRequest, { mode: "form" }>, "sessionId">
+  | Omit<Extract<CreateElicitationRequest, { mode: "url" }>, "sessionId">;
 
 export interface FakeAgent {
   readonly turn?: (turn: Turn) => Promise<StopReason>;
@@ -78,6 +86,12 @@ function fakeAgent(fake: FakeAgent): AgentApp {
     );
 }
 
+const PLAIN_OPTIONS: PermissionOption[] = [
+  { optionId: "yes-once", name: "Allow", kind: "allow_once" },
+  { optionId: "yes-always", name: "Always", kind: "allow_always" },
+  { optionId: "no-once", name: "No", kind: "reject_once" },
+];
+
 function createTurn(client: AgentContext, text: string, cancelled: AbortSignal): Turn {
   const update = (value: SessionUpdate) =>
     client.notify(methods.client.session.update, { sessionId: SESSION, update: value });
@@ -86,12 +100,7 @@ function createTurn(client: AgentContext, text: string, cancelled: AbortSignal):
     cancelled,
     update,
     say: (words) => update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: words } }),
-    ask: async (toolCall) => {
-      const options: PermissionOption[] = [
-        { optionId: "yes-once", name: "Allow", kind: "allow_once" },
-        { optionId: "yes-always", name: "Always", kind: "allow_always" },
-        { optionId: "no-once", name: "No", kind: "reject_once" },
-      ];
+    ask: async (toolCall, options = PLAIN_OPTIONS) => {
       const response = await client.request(methods.client.session.requestPermission, {
         sessionId: SESSION,
         toolCall,
@@ -99,6 +108,7 @@ function createTurn(client: AgentContext, text: string, cancelled: AbortSignal):
       });
       return response.outcome;
     },
+    elicit: (request) => client.request(methods.client.elicitation.create, { ...request, sessionId: SESSION }),
     askTrust: async (toolCall) => {
       const options: PermissionOption[] = [
         { optionId: "trust", name: "Trust exactly this", kind: "allow_always" },

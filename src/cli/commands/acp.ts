@@ -1,26 +1,32 @@
 // `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
 import type { Stream } from "@agentclientprotocol/sdk";
-import { Front, loadAgent, type PromisedSession } from "../../acp/index.js";
+import { Front, type FrontOptions, loadAgent, type PromisedSession } from "../../acp/index.js";
 import { uuidV7 } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
+import type { WireTrace } from "../../base/trace.js";
+import type { ComposeOptions } from "../compose.js";
 import { exitAfter, onStopSignals } from "../exit.js";
 
 export interface AcpOptions {
   readonly model?: string;
+  /** The file of `--trace`. */
+  readonly trace?: string;
 }
 
 /** Runs until the client is gone or a signal comes; then leaves nothing behind. */
-export function runAcp(options: AcpOptions): void {
+export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<void> {
+  const tracing = path === undefined ? undefined : await openTracing(path);
   let closeAgent: () => Promise<void> = async () => {};
   const stop = (code: number) => exitAfter(() => closeAgent(), code);
   onStopSignals(stop);
   const front = new Front({
     input: process.stdin,
     output: process.stdout,
-    world: { after },
+    ...(tracing ? { onTraffic: tracing.onTraffic } : {}),
+    world: { after, soon },
     newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
     start: (stream, takePromised) => {
-      const serving = serve(stream, takePromised, options);
+      const serving = serve(stream, takePromised, { ...options, ...(tracing ? { trace: tracing.trace } : {}) });
       closeAgent = async () => (await serving)();
       serving.catch((error: unknown) => {
         process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -28,17 +34,27 @@ export function runAcp(options: AcpOptions): void {
       });
     },
   });
+  process.on("exit", () => front.flush());
   front.closed.then(
     () => stop(0),
     () => stop(1),
   );
 }
 
+/** Before anything is read, so that the trace has the first message too. */
+async function openTracing(
+  path: string,
+): Promise<{ trace: WireTrace; onTraffic: NonNullable<FrontOptions["onTraffic"]> }> {
+  const { acpTap, openTraceFile } = await import("../trace.js");
+  const trace = openTraceFile(path);
+  return { trace, onTraffic: acpTap(trace) };
+}
+
 /** Each import gets a turn of the event loop of its own, so that messages are read in between. */
 async function serve(
   stream: Stream,
   takePromised: () => readonly PromisedSession[],
-  options: AcpOptions,
+  options: Pick<ComposeOptions, "model" | "trace">,
 ): Promise<() => Promise<void>> {
   const { compose } = await import("../compose.js");
   await new Promise(setImmediate);
@@ -52,4 +68,8 @@ async function serve(
 function after(delayMs: number, run: () => void) {
   const timer = setTimeout(run, delayMs);
   return { clear: () => clearTimeout(timer) };
+}
+
+function soon(run: () => void): void {
+  setImmediate(run);
 }

@@ -9,13 +9,16 @@ import { EXIT, exitAfter } from "../exit.js";
 import { slowServers } from "../slow-servers.js";
 import { mayColor } from "../terminal/stream.js";
 import { visible } from "../terminal/visible.js";
+import { acpTap, openTraceFile, tappedAgent } from "../trace.js";
 
 export async function runChatCommand(words: readonly string[]): Promise<void> {
   const parsed = parseChatArguments(words);
   if (!parsed.ok) return complain(`tenon chat: ${parsed.reason}\nSee tenon --help.`, EXIT.usage);
   const { prompt, mcpConfig, model, yes, json } = parsed.options;
+  const trace = parsed.options.trace === undefined ? undefined : openTraceFile(parsed.options.trace);
   const { host, config } = await compose({
     logLevel: "error",
+    ...(trace ? { trace } : {}),
     ...(model === undefined ? {} : { model }),
     ...(mcpConfig === undefined ? {} : { mcpConfig }),
   });
@@ -25,7 +28,7 @@ export async function runChatCommand(words: readonly string[]): Promise<void> {
   const stop = () => host.close(LIMITS.exitGrace);
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => exitAfter(stop, EXIT.interrupted));
   const code = await runChat({
-    agent: createAgent({ host }),
+    agent: trace ? tappedAgent(createAgent({ host }), acpTap(trace)) : createAgent({ host }),
     cwd: process.cwd(),
     slowServers: slowServers(config),
     ...(prompt === undefined ? {} : { prompt }),

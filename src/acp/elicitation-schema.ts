@@ -1,0 +1,138 @@
+// The flat JSON Schema of an MCP form -> ACP's: the same idea, with fewer words. What ACP has no word for is left out.
+import type { ElicitationPropertySchema, ElicitationSchema, EnumOption, StringFormat } from "@agentclientprotocol/sdk";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { markHidden } from "../base/marking.js";
+
+/** Undefined when it requires a field that cannot be asked for. */
+export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined {
+  const { properties, required, title, description } = schema;
+  const needed = textsOf(required) ?? [];
+  const fields: [string, ElicitationPropertySchema][] = [];
+  for (const [name, property] of Object.entries(isJsonObject(properties) ? properties : {})) {
+    const field = isJsonObject(property) ? toField(property) : undefined;
+    if (field) fields.push([name, field]);
+    else if (needed.includes(name)) return undefined;
+  }
+  const known = new Set(fields.map(([name]) => name));
+  return {
+    type: "object",
+    ...words({ title, description }),
+    properties: Object.fromEntries(fields),
+    ...(required === undefined ? {} : { required: needed.filter((name) => known.has(name)) }),
+  };
+}
+
+function toField(property: JsonObject): ElicitationPropertySchema | undefined {
+  const { type, title, description } = property;
+  const base = words({ title, description });
+  switch (type) {
+    case "string":
+      return { type, ...base, ...stringRules(property) };
+    case "number":
+      return { type, ...base, ...numbers(property, ["minimum", "maximum", "default"], () => true) };
+    case "integer":
+      return { type, ...base, ...numbers(property, ["minimum", "maximum", "default"], Number.isInteger) };
+    case "boolean":
+      return { type, ...base, ...(typeof property["default"] === "boolean" ? { default: property["default"] } : {}) };
+    case "array":
+      return toChoices(property, base);
+    default:
+      return undefined;
+  }
+}
+
+interface StringRules {
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  format?: StringFormat;
+  default?: string;
+  enum?: string[];
+  oneOf?: EnumOption[];
+}
+
+const FORMATS: readonly StringFormat[] = ["email", "uri", "date", "date-time"];
+
+function stringRules(property: JsonObject): StringRules {
+  const { pattern, format } = property;
+  const known = FORMATS.find((name) => name === format);
+  const usual = property["default"];
+  return {
+    ...numbers(property, ["minLength", "maxLength"], isCount),
+    ...(typeof pattern === "string" ? { pattern } : {}),
+    ...(known ? { format: known } : {}),
+    ...(typeof usual === "string" ? { default: usual } : {}),
+    ...optionsOf(property),
+  };
+}
+
+/** Three ways of saying it are in use; `enumNames` is the oldest. */
+function optionsOf(property: JsonObject): Pick<StringRules, "enum" | "oneOf"> {
+  const titled = titledOptions(property["oneOf"] ?? property["anyOf"]);
+  if (titled) return { oneOf: titled };
+  const values = textsOf(property["enum"]);
+  if (!values) return {};
+  const names = textsOf(property["enumNames"]);
+  if (!names) return { enum: values };
+  return { oneOf: values.map((value, index) => ({ const: value, title: markHidden(names[index] ?? value) })) };
+}
+
+function toChoices(
+  property: JsonObject,
+  base: { title?: string; description?: string },
+): ElicitationPropertySchema | undefined {
+  const items = isJsonObject(property["items"]) ? property["items"] : {};
+  const titled = titledOptions(items["anyOf"] ?? items["oneOf"]);
+  const values = textsOf(items["enum"]);
+  if (!titled && !values) return undefined;
+  const usual = textsOf(property["default"]);
+  return {
+    type: "array",
+    ...base,
+    ...numbers(property, ["minItems", "maxItems"], isCount),
+    items: titled ? { anyOf: titled } : { type: "string", enum: values ?? [] },
+    ...(usual ? { default: usual } : {}),
+  };
+}
+
+function titledOptions(raw: JsonValue | undefined): EnumOption[] | undefined {
+  if (!Array.isArray(raw)) return undefined;
+  return raw.flatMap((option) => {
+    const { const: value, title } = isJsonObject(option) ? option : {};
+    if (typeof value !== "string") return [];
+    return { const: value, title: markHidden(typeof title === "string" ? title : value) };
+  });
+}
+
+function textsOf(raw: JsonValue | undefined): string[] | undefined {
+  return Array.isArray(raw) ? raw.filter((value) => typeof value === "string") : undefined;
+}
+
+/** Words of a server on a form of ours. */
+function words(given: Readonly<Record<"title" | "description", JsonValue | undefined>>): {
+  title?: string;
+  description?: string;
+} {
+  const { title, description } = given;
+  return {
+    ...(typeof title === "string" ? { title: markHidden(title) } : {}),
+    ...(typeof description === "string" ? { description: markHidden(description) } : {}),
+  };
+}
+
+function numbers<Name extends string>(
+  property: JsonObject,
+  names: readonly Name[],
+  isFit: (value: number) => boolean,
+): Partial<Record<Name, number>> {
+  const found: Partial<Record<Name, number>> = {};
+  for (const name of names) {
+    const value = property[name];
+    if (typeof value === "number" && isFit(value)) found[name] = value;
+  }
+  return found;
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0;
+}

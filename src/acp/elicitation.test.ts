@@ -1,0 +1,110 @@
+// Forms and pages of servers as ACP elicitations: valid by the published schema, with who asks in front.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { JsonObject, JsonValue } from "../base/json.js";
+import { acpSchemaValidator } from "../testing/index.js";
+import { readAnswer, toElicitation } from "./elicitation.js";
+import { toFormSchema } from "./elicitation-schema.js";
+
+const form = (requestedSchema: JsonObject, message = "who?") =>
+  toElicitation({ id: "e-1", server: "s", request: { mode: "form", message, requestedSchema } }, "session-1");
+
+const page = (url: string) =>
+  toElicitation(
+    { id: "e-1", server: "s", toolCallId: "1-1", request: { mode: "url", message: "log in", url } },
+    "session-1",
+  );
+
+test("a form says who asks and keeps every field the protocol has words for", () => {
+  const properties = {
+    name: { type: "string", title: "Name", description: "Yours", minLength: 1, format: "email", default: "a@b.c" },
+    age: { type: "integer", minimum: 0, maximum: 150 },
+    ok: { type: "boolean", default: false },
+    hero: { type: "string", oneOf: [{ const: "1", title: "One" }] },
+    pet: { type: "string", enum: ["c", "d"], enumNames: ["Cat", "Dog"] },
+    fish: { type: "array", items: { anyOf: [{ const: "t", title: "Tuna" }] }, minItems: 1, default: ["t"] },
+    plain: { type: "array", items: { type: "string", enum: ["x"] } },
+  };
+  expect(form({ type: "object", properties, required: ["name"] })).toEqual({
+    mode: "form",
+    sessionId: "session-1",
+    message: 'The MCP server "s" asks: who?',
+    requestedSchema: {
+      type: "object",
+      properties: {
+        ...properties,
+        pet: {
+          type: "string",
+          oneOf: [
+            { const: "c", title: "Cat" },
+            { const: "d", title: "Dog" },
+          ],
+        },
+      },
+      required: ["name"],
+    },
+  });
+});
+
+test("a field of another kind is left out, and a form that requires one cannot be asked", () => {
+  const properties = { deep: { type: "object" }, name: { type: "string" } };
+  expect(toFormSchema({ properties })).toEqual({ type: "object", properties: { name: { type: "string" } } });
+  expect(toFormSchema({ properties, required: ["deep"] })).toBeUndefined();
+});
+
+test("an address is shown in full and as it is really read", () => {
+  const long = `https://x.test/?q=${"a".repeat(500)}`;
+  expect(page(long)).toMatchObject({ mode: "url", url: long, elicitationId: "e-1", toolCallId: "1-1" });
+  expect(page(long)?.message).toContain(long);
+  const lookalike = page("https://gіthub.com/login"); // a Cyrillic letter
+  expect(lookalike?.message).toContain("xn--");
+  expect(lookalike?.message).not.toContain("gіthub");
+});
+
+test("hidden characters in a server's words are marked", () => {
+  const asked = form({ properties: { a: { type: "string", title: "A\u202e" } } }, "safe\u200b?");
+  expect(JSON.stringify(asked)).not.toMatch(/[\u202e\u200b]/u);
+});
+
+test.each([
+  [
+    { action: "accept", content: { a: 1, b: null } },
+    { action: "accept", content: { a: 1 } },
+  ],
+  [{ action: "accept" }, { action: "accept", content: {} }],
+  [{ action: "cancel" }, { action: "cancel" }],
+  [{ action: "decline" }, { action: "decline" }],
+  [{ action: "_later" }, { action: "decline" }],
+  [null, { action: "decline" }],
+])("%j is read as %j", (response, answer) => {
+  expect(readAnswer(response)).toEqual(answer);
+});
+
+test("whatever schema a server sends, what is asked is valid by the protocol", async () => {
+  const validate = await acpSchemaValidator();
+  const field = fc.dictionary(
+    fc.constantFrom(
+      "type",
+      "title",
+      "default",
+      "enum",
+      "enumNames",
+      "oneOf",
+      "items",
+      "minLength",
+      "minimum",
+      "format",
+    ),
+    fc.oneof(fc.jsonValue(), fc.constantFrom<JsonValue>("string", "integer", "array", ["a"], { enum: ["b"] }, 3)),
+  );
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), field), fc.jsonValue(), (properties, required) => {
+      const schema: JsonObject = JSON.parse(JSON.stringify({ type: "object", properties, required }));
+      const asked = form(schema);
+      if (!asked) return;
+      const payload: JsonObject = JSON.parse(JSON.stringify(asked));
+      expect(validate({ kind: "request", method: "elicitation/create", payload })).toBeUndefined();
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,102 @@
+// The settings of a session as ACP config options and modes. The front answers with this, so it imports nothing heavy.
+import type { SessionConfigOption, SessionModeState, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { SettingsView } from "../session/index.js";
+import { modeState } from "./modes.js";
+
+/** What is certain before the configuration has been read; `config_option_update` brings the rest. */
+export const EARLY_SETTINGS: SettingsView = {
+  mode: "ask",
+  modes: ["ask", "plan", "auto-edit"],
+  models: [],
+  thinking: "default",
+  thinkingLevels: [],
+  include: "always",
+  includes: ["always", "search", "manual"],
+};
+
+/** For the answers that create a session. Clients that know config options leave the modes aside. */
+export function settingsAnswer(view: SettingsView): {
+  modes: SessionModeState;
+  configOptions: SessionConfigOption[];
+} {
+  return { modes: modeState(view), configOptions: configOptions(view) };
+}
+
+export function configOptions(view: SettingsView): SessionConfigOption[] {
+  return [modeOption(view), ...modelOption(view), ...thinkingOption(view), includeOption(view)];
+}
+
+function modeOption(view: SettingsView): SessionConfigOption {
+  const { currentModeId, availableModes } = modeState(view);
+  const options = availableModes.map(({ id, name, description = null }) => ({ value: id, name, description }));
+  return { id: "mode", name: "Mode", category: "mode", type: "select", currentValue: currentModeId, options };
+}
+
+function modelOption({ model, models }: SettingsView): SessionConfigOption[] {
+  if (model === undefined) return [];
+  const options = models.map((id) => ({ value: id, name: id }));
+  return [{ id: "model", name: "Model", category: "model", type: "select", currentValue: model, options }];
+}
+
+function thinkingOption({ thinking, thinkingLevels }: SettingsView): SessionConfigOption[] {
+  if (thinkingLevels.length === 0) return [];
+  // A level of another model stays chosen: the nearest of this one is used.
+  const levels = thinkingLevels.some((level) => level === thinking) ? thinkingLevels : [...thinkingLevels, thinking];
+  const options = [...new Set(["default", ...levels])].map((value) => ({ value, name: capitalized(value) }));
+  return [
+    {
+      id: "thinking",
+      name: "Thinking",
+      description: "How much the model thinks before it answers",
+      category: "thought_level",
+      type: "select",
+      currentValue: thinking,
+      options,
+    },
+  ];
+}
+
+const INCLUDES: Readonly<Record<SettingsView["include"], string>> = {
+  always: "All of them are in front of the model, as far as there is room",
+  search: "The model finds them by searching",
+  manual: "Only those you add with /tools add",
+};
+
+function includeOption({ include, includes }: SettingsView): SessionConfigOption {
+  const options = includes.map((value) => ({ value, name: capitalized(value), description: INCLUDES[value] }));
+  return {
+    id: "include",
+    name: "Tools of servers",
+    description: "How tools of MCP servers come before the model, where nothing else was said about them",
+    type: "select",
+    currentValue: include,
+    options,
+  };
+}
+
+function capitalized(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
+}
+
+/** What a client was last told of a session's settings, so that it hears of changes only. */
+export class ToldSettings {
+  #mode: string;
+  #options: string;
+
+  /** As the answer that created the session had them. */
+  constructor(view: SettingsView) {
+    this.#mode = view.mode;
+    this.#options = JSON.stringify(configOptions(view));
+  }
+
+  updates(view: SettingsView): SessionUpdate[] {
+    const updates: SessionUpdate[] = [];
+    const options = configOptions(view);
+    const written = JSON.stringify(options);
+    if (view.mode !== this.#mode) updates.push({ sessionUpdate: "current_mode_update", currentModeId: view.mode });
+    if (written !== this.#options) updates.push({ sessionUpdate: "config_option_update", configOptions: options });
+    this.#mode = view.mode;
+    this.#options = written;
+    return updates;
+  }
+}

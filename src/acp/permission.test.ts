@@ -1,0 +1,115 @@
+// Permission questions on the wire: what the person is shown, which answers there are, and what each means.
+import type { AgentContext, RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import { describe, expect, it } from "vitest";
+import { Cell } from "../base/cell.js";
+import type { PermissionQuestion } from "../session/index.js";
+import { snapshot } from "../tools/index.js";
+import { permissionPorts } from "./permission.js";
+
+const definition = { name: "send", title: "Send mail", description: "Sends", inputSchema: { type: "object" } };
+const call = () => Promise.reject(new Error("not called here"));
+const [TOOL] = snapshot([{ name: "mail", origin: "user", tools: new Cell([definition]), call }]).tools;
+
+function question(given: Partial<PermissionQuestion> = {}): PermissionQuestion {
+  if (!TOOL) throw new Error("no tool");
+  return { toolCallId: "1-1", tool: TOOL, arguments: {}, mayRemember: true, ...given };
+}
+
+/** Asks once; the client chooses an option, or closes the question. */
+async function ask(asked: PermissionQuestion, optionId?: string) {
+  const sent: RequestPermissionRequest[] = [];
+  const client = {
+    request: async (_method: string, params: RequestPermissionRequest) => {
+      sent.push(params);
+      return { outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
+    },
+  };
+  const answer = await permissionPorts(asClient(client), "s").ask(asked, new AbortController().signal);
+  return { answer, sent: sent[0] };
+}
+
+/** Questions need one method of it. */
+function asClient(client: object): AgentContext {
+  const isClient = (value: object): value is AgentContext => "request" in value;
+  if (!isClient(client)) throw new Error("no client");
+  return client;
+}
+
+describe("the answers", () => {
+  it("are five, by kinds that clients know", async () => {
+    const { sent } = await ask(question());
+    expect(sent?.options).toEqual([
+      { optionId: "once", name: "Allow once", kind: "allow_once" },
+      { optionId: "always", name: "Always allow this tool", kind: "allow_always" },
+      { optionId: "always_server", name: "Always allow this server", kind: "allow_always" },
+      { optionId: "no", name: "No", kind: "reject_once" },
+      { optionId: "never", name: "Never", kind: "reject_always" },
+    ]);
+  });
+
+  it("promise nothing that is not kept, where a rule asks every time", async () => {
+    const { sent } = await ask(question({ mayRemember: false }));
+    expect(sent?.options.map(({ optionId }) => optionId)).toEqual(["once", "no", "never"]);
+  });
+
+  it.each([
+    ["once", "once"],
+    ["always", "always"],
+    ["always_server", "always_server"],
+    ["no", "no"],
+    ["never", "never"],
+    ["session", "no"],
+    ["anything else", "no"],
+    [undefined, "cancelled"],
+  ])("%s means %s", async (optionId, expected) => {
+    expect((await ask(question(), optionId)).answer).toBe(expected);
+  });
+});
+
+describe("what is shown", () => {
+  it("is the server, the title, and the arguments both raw and readable, nothing hidden in them", async () => {
+    const args = { to: ["a", "b"], body: "hello\u202eolleh", long: "x".repeat(10_000) };
+    const { sent } = await ask(question({ arguments: args }));
+    expect(sent?.toolCall).toMatchObject({ toolCallId: "1-1", title: "mail / Send mail", rawInput: args });
+    const text = JSON.stringify(sent?.toolCall.content);
+    expect(text).toContain('to: [\\"a\\",\\"b\\"]\\nbody: hello\\\\u{202E}olleh\\nlong: xxx');
+    expect(text).toContain("(6000 more characters)");
+    expect(text).not.toContain("\u202e");
+  });
+
+  it("is how the call looks where that is known: a diff takes the place of the arguments", async () => {
+    const locations = [{ path: "/p/a.txt", line: 2 }];
+    const looks = { kind: "edit", title: "Edit a.txt", locations } as const;
+    const diff = { path: "/p/a.txt", oldText: "old", newText: "new" };
+    const args = { path: "a.txt" };
+    const edit = await ask(question({ arguments: args, presentation: { ...looks, diff } }));
+    expect(edit.sent?.toolCall).toMatchObject({ title: "Edit a.txt", kind: "edit", locations, rawInput: args });
+    expect(edit.sent?.toolCall.content).toEqual([{ type: "diff", ...diff }]);
+    const without = await ask(question({ arguments: args, presentation: looks }));
+    expect(JSON.stringify(without.sent?.toolCall.content)).toContain("path: a.txt");
+  });
+
+  it("is nothing beside the title for a call without arguments", async () => {
+    const { sent } = await ask(question());
+    expect(sent?.toolCall.content).toBeUndefined();
+    expect(sent?.toolCall._meta).toBeUndefined();
+  });
+
+  it("is why it is asked, and what changed since it was approved, before the arguments", async () => {
+    const change = ["changed description:", "  - Sends", "  + Sends it twice"];
+    const { sent } = await ask(question({ arguments: { to: "a" }, reason: "the rule at c:1:2 wants it", change }));
+    const notes = ["Asked because the rule at c:1:2 wants it.", "The tool changed since it was approved:", ...change];
+    expect(sent?.toolCall.content).toEqual([
+      { type: "content", content: { type: "text", text: notes.join("\n") } },
+      { type: "content", content: { type: "text", text: "to: a" } },
+    ]);
+    expect(sent?.toolCall._meta).toEqual({ tenon: { notes } });
+  });
+
+  it("is the change alone where there is no call, which is then allowed for the session or longer", async () => {
+    const { sent } = await ask(question({ isReview: true, change: ["changed title:"] }));
+    expect(sent?.toolCall).toMatchObject({ title: "mail / Send mail: its definition changed" });
+    expect(sent?.toolCall.rawInput).toBeUndefined();
+    expect(sent?.options[0]).toEqual({ optionId: "once", name: "Allow in this session", kind: "allow_once" });
+  });
+});

@@ -1,0 +1,27 @@
+// What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
+import type { AgentContext } from "@agentclientprotocol/sdk";
+import type { SessionPorts } from "../session/index.js";
+import { askPerson } from "./ask-person.js";
+import { clientFiles } from "./client-files.js";
+import { clientTerminal } from "./client-terminal.js";
+import { elicitationPorts } from "./elicitation.js";
+import type { McpMessages } from "./mcp-channel.js";
+import { permissionPorts } from "./permission.js";
+import type { ClientAbilities } from "./to-client/index.js";
+
+export interface PortsOf {
+  readonly sessionId: string;
+  readonly abilities: ClientAbilities;
+  readonly messages: McpMessages;
+}
+
+export function sessionPorts(client: AgentContext, { sessionId, abilities, messages }: PortsOf): SessionPorts {
+  return {
+    ...permissionPorts(client, sessionId),
+    ...elicitationPorts(client, sessionId, abilities),
+    mcpChannel: messages.channel(client),
+    askPerson: askPerson(client, sessionId, abilities),
+    fs: clientFiles(client, sessionId, abilities),
+    ...(abilities.terminal ? { terminal: clientTerminal(client, sessionId) } : {}),
+  };
+}

@@ -1,0 +1,124 @@
+// One tool call as editors show it: title, kind, places, diff or terminal, and what came of it.
+import type * as acp from "@agentclientprotocol/sdk";
+import { unreachable } from "../../base/brand.js";
+import { text } from "../../base/content.js";
+import type { JsonObject } from "../../base/json.js";
+import { markHidden } from "../../base/marking.js";
+import type { CallSubject } from "../../engine/index.js";
+import type { SessionEvent } from "../../session/index.js";
+import type { CatalogTool, ToolOutcome, ToolProgress } from "../../tools/index.js";
+import { toolContent } from "./content.js";
+
+/** How a call of Tenon's own tools looks. */
+export type Presentation = NonNullable<Extract<SessionEvent, { kind: "turn" }>["presentation"]>;
+
+export interface Looks {
+  readonly title: string;
+  readonly kind: acp.ToolKind;
+  readonly locations: acp.ToolCallLocation[];
+  /** A diff or a terminal: it stays with the call to the end. */
+  readonly content: acp.ToolCallContent[];
+}
+
+export function looksOf({ name, tool }: CallSubject, presentation: Presentation | undefined): Looks {
+  if (!presentation) {
+    const title = markHidden(tool?.label ?? name);
+    return { title, kind: tool ? toolKind(tool) : "other", locations: [], content: [] };
+  }
+  const { title, kind, locations } = presentation;
+  return { title: markHidden(title), kind, locations: places(locations), content: shownContent(presentation) };
+}
+
+function places(locations: Presentation["locations"]): acp.ToolCallLocation[] {
+  return locations.map(({ path, line }) => ({ path, ...(line === undefined ? {} : { line }) }));
+}
+
+function shownContent({ diff, terminalId }: Presentation): acp.ToolCallContent[] {
+  const content: acp.ToolCallContent[] = [];
+  if (diff) content.push({ type: "diff", path: diff.path, oldText: diff.oldText ?? null, newText: diff.newText });
+  if (terminalId !== undefined) content.push({ type: "terminal", terminalId });
+  return content;
+}
+
+/** What editors pick an icon by. A hint only: nothing is allowed or denied because of it. */
+function toolKind(tool: CatalogTool): acp.ToolKind {
+  const { annotations, name } = tool.definition;
+  if (annotations?.readOnlyHint) return /search|find|grep|query/i.test(name) ? "search" : "read";
+  if (/^(fetch|download|http|crawl|browse)/i.test(name)) return "fetch";
+  if (/delete|remove/i.test(name) && annotations?.destructiveHint !== false) return "delete";
+  if (/^(move|rename)/i.test(name)) return "move";
+  if (/^(edit|write|create|update|patch|append)_?file/i.test(name)) return "edit";
+  if (/^(run|exec|execute|shell|bash)/i.test(name)) return "execute";
+  if (/^(search|find|grep|query)/i.test(name)) return "search";
+  if (/^(read|get|list|show|view)/i.test(name)) return "read";
+  return "other";
+}
+
+export function startUpdate(
+  { toolCallId, subject, arguments: rawInput }: { toolCallId: string; subject: CallSubject; arguments: JsonObject },
+  presentation: Presentation | undefined,
+  { wasAnnounced }: { wasAnnounced: boolean },
+): acp.SessionUpdate {
+  const { title, kind, locations, content } = looksOf(subject, presentation);
+  const call = { toolCallId, title, kind, rawInput, locations, ...(content.length > 0 ? { content } : {}) };
+  return wasAnnounced
+    ? { sessionUpdate: "tool_call_update", ...call }
+    : { sessionUpdate: "tool_call", status: "pending", ...call };
+}
+
+export function progressUpdate(
+  toolCallId: string,
+  told: ToolProgress,
+  presentation: Presentation | undefined,
+): acp.SessionUpdate {
+  const base = { sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" } as const;
+  if (!presentation) return { ...base, content: toolContent([text(markHidden(progressLines(told).join("\n")))]) };
+  const { title, locations, content } = looksOf({ name: "" }, presentation);
+  const shown = [...content, ...toolContent(newWords(told, presentation).map((words) => text(markHidden(words))))];
+  return { ...base, title, locations, ...(shown.length > 0 ? { content: shown } : {}) };
+}
+
+/** What Tenon's own tools tell while they run. A terminal shows it by itself, and a new look comes with its title only. */
+function newWords({ message }: ToolProgress, { title, terminalId }: Presentation): readonly string[] {
+  return message === undefined || message === title || terminalId !== undefined ? [] : [message];
+}
+
+/** Log lines above, how far it is below; a call that only logs has not said how far it is. */
+function progressLines({ progress, total, message, log = [] }: ToolProgress): readonly string[] {
+  const isSilent = log.length > 0 && progress === 0 && total === undefined && message === undefined;
+  const count = total === undefined ? `${progress}` : `${progress}/${total}`;
+  return isSilent ? log : [...log, message === undefined ? count : `${count} ${message}`];
+}
+
+export function endUpdate(
+  toolCallId: string,
+  outcome: ToolOutcome,
+  presentation: Presentation | undefined,
+): acp.SessionUpdate {
+  const base = { sessionUpdate: "tool_call_update", toolCallId } as const;
+  const shown = presentation ? shownContent(presentation) : [];
+  switch (outcome.kind) {
+    case "done":
+    case "failed": {
+      const { structured, warnings = [] } = outcome;
+      const status = outcome.kind === "done" ? "completed" : "failed";
+      // What a terminal shows need not be said again.
+      const words = shown.some(({ type }) => type === "terminal") ? [] : toolContent(outcome.content);
+      const notes = toolContent(warnings.map((warning) => text(`Note: ${markHidden(warning)}`)));
+      return {
+        ...base,
+        status,
+        content: [...shown, ...words, ...notes],
+        ...(structured === undefined ? {} : { rawOutput: structured }),
+      };
+    }
+    case "refused":
+      return { ...base, status: "failed", content: toolContent([text(`Refused: ${outcome.reason}`)]) };
+    case "cancelled":
+      return { ...base, status: "failed", content: [...shown, ...toolContent([text("Cancelled.")])] };
+    case "unknown":
+      return { ...base, status: "failed", content: toolContent([text(`Outcome unknown: ${outcome.reason}`)]) };
+    default:
+      return unreachable(outcome);
+  }
+}

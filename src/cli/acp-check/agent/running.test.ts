@@ -1,0 +1,86 @@
+// The client's side towards a real process: what it allows, declines, and serves over ACP.
+import { tmpdir } from "node:os";
+import { expect, test } from "vitest";
+import { eventsOf, MemoryLog } from "../server/log.js";
+import { ServerProtocol } from "../server/protocol.js";
+import { RunningAgent } from "./running.js";
+import { loadValidator } from "./validity.js";
+
+/** Asks its client these things one after the other, and says in the answer to `initialize` what it was told. */
+const AGENT = `
+const asks = JSON.parse(process.argv[1]);
+const heard = [];
+let introduction;
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const next = () => {
+  const ask = asks[heard.length];
+  if (ask) return send({ id: "ask" + heard.length, ...ask });
+  send({ id: introduction, result: { protocolVersion: 1, agentInfo: { name: "toy", version: JSON.stringify(heard) } } });
+};
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const message = JSON.parse(line);
+  if (message.method === "initialize") introduction = message.id;
+  else heard.push(message.result ?? message.error);
+  next();
+});
+`;
+
+const server = (method: string, params: object, requestId: string) => ({
+  method: "mcp/message",
+  params: { serverId: "here", requestId, method, params },
+});
+
+async function heardBy(asks: readonly object[]): Promise<{ heard: unknown[]; faults: string[]; log: MemoryLog }> {
+  const log = new MemoryLog();
+  const command = {
+    command: process.execPath,
+    args: ["-e", AGENT, JSON.stringify(asks)],
+    env: {},
+    cwd: tmpdir(),
+  };
+  const options = { command, validate: await loadValidator(), answerMs: 10_000, cwd: tmpdir(), authMethod: undefined };
+  await using agent = new RunningAgent(options);
+  const script = { name: "own", tools: [{ name: "echo", reply: "echo" as const }] };
+  agent.acpServers.set("here", new ServerProtocol(script, { record: log.record, crash: () => {} }));
+  const { version } = await agent.initialize();
+  return { heard: JSON.parse(version), faults: agent.link.faults, log };
+}
+
+test("a server of the client answers over mcp/message, its errors inside the result", async () => {
+  const { heard, faults, log } = await heardBy([
+    server("server/discover", {}, "1"),
+    server("tools/list", {}, "2"),
+    server("tools/call", { name: "echo", arguments: { text: "x" } }, "3"),
+    server("nonsense", {}, "4"),
+    { method: "mcp/message", params: { serverId: "elsewhere", requestId: "5", method: "tools/list" } },
+  ]);
+  expect(heard).toMatchObject([
+    { result: { supportedVersions: ["2026-07-28"] } },
+    { result: { tools: [{ name: "echo" }] } },
+    { result: { content: [{ text: 'own heard {"text":"x"}' }] } },
+    { error: { code: -32601 } },
+    { code: -32603 },
+  ]);
+  expect(faults).toEqual([]);
+  expect(eventsOf(log, "call")).toHaveLength(1);
+});
+
+test("a tool is allowed once, an elicitation declined, and what the client lacks is refused", async () => {
+  const options = [
+    { optionId: "always", name: "Always", kind: "allow_always" },
+    { optionId: "once", name: "Once", kind: "allow_once" },
+  ];
+  const permission = { sessionId: "s", toolCall: { toolCallId: "1" }, options };
+  const { heard } = await heardBy([
+    { method: "session/request_permission", params: permission },
+    { method: "session/request_permission", params: { ...permission, options: [] } },
+    { method: "elicitation/create", params: {} },
+    { method: "terminal/create", params: {} },
+  ]);
+  expect(heard).toMatchObject([
+    { outcome: { outcome: "selected", optionId: "once" } },
+    { outcome: { outcome: "cancelled" } },
+    { action: "decline" },
+    { code: -32601 },
+  ]);
+});

@@ -1,0 +1,49 @@
+// The results for people: a line per check as it ends, and at the end what the failed ones mean.
+import type { Palette } from "../terminal/palette.js";
+import { visible } from "../terminal/visible.js";
+import { clipToWidth } from "../terminal/width.js";
+import type { Introduction } from "./agent/introduction.js";
+import type { CheckResult } from "./check.js";
+import { CHECKS } from "./checks/index.js";
+import type { ModelUse } from "./run.js";
+import { seconds } from "./wait.js";
+
+export interface Paper {
+  readonly palette: Palette;
+  readonly columns: number;
+}
+
+const ID_WIDTH = Math.max(...CHECKS.map(({ id }) => id.length));
+const TIME_WIDTH = 7;
+
+export function headLines({ name, version, kinds }: Introduction, model: ModelUse, { palette }: Paper): string[] {
+  const servers = ["stdio", ...kinds].join(", ");
+  const used = model.isUsed ? `asks the model of this check (${model.format})` : `no model: ${visible(model.why)}`;
+  return [palette.bold(`${visible(name)} ${visible(version)}`), `  servers: ${servers}; ${used}`, ""];
+}
+
+export function resultLine({ id, status, evidence, ms }: CheckResult, { palette, columns }: Paper): string {
+  const paint = { pass: palette.green, fail: palette.red, skip: palette.dim }[status];
+  const time = (status === "skip" ? "" : seconds(ms)).padStart(TIME_WIDTH);
+  const rest = clipToWidth(`${id.padEnd(ID_WIDTH)} ${time}  ${visible(evidence)}`, columns - status.length - 2);
+  return `${paint(status)}  ${rest}`;
+}
+
+export function endLines(results: readonly CheckResult[], { palette }: Paper): string[] {
+  const failed = results.filter(({ status }) => status === "fail");
+  const count = (status: CheckResult["status"]) => results.filter((one) => one.status === status).length;
+  const lines = failed.flatMap(({ id, title, why, evidence }) => [
+    "",
+    `${palette.red("fail")}  ${palette.bold(id)}: ${title}`,
+    `      ${visible(evidence)}`,
+    `      ${palette.dim(why)}`,
+  ]);
+  return [...lines, "", `${count("pass")} passed, ${count("fail")} failed, ${count("skip")} skipped`];
+}
+
+export function listLines({ palette }: Paper): string[] {
+  return CHECKS.flatMap(({ id, title, why }) => [
+    `${id.padEnd(ID_WIDTH)}  ${title}`,
+    palette.dim(`${" ".repeat(ID_WIDTH)}  ${why}`),
+  ]);
+}

@@ -1,0 +1,211 @@
+// Slash commands: which prompts are commands, and what they answer.
+import { describe, expect, test } from "vitest";
+import { Cell } from "../../base/cell.js";
+import type { Model } from "../../models/index.js";
+import { type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
+import type { ServerStatus } from "../event.js";
+import type { Switched } from "../server-switches.js";
+import type { ToolControls } from "../session-tools.js";
+import type { SettingName, SettingsView } from "../settings.js";
+import type { CommandContext } from "./command.js";
+import { commandOf, commandsWith, promptNameIn } from "./index.js";
+
+const { signal } = new AbortController();
+
+function controls(): ToolControls {
+  const catalog = new SessionCatalog();
+  const tools = new Cell<readonly ToolDefinition[]>([
+    { name: "echo", description: "Says it back", inputSchema: { type: "object" } },
+    { name: "hidden", description: "Sends `mail`\nfar away", inputSchema: { type: "object" } },
+  ]);
+  const call = () => Promise.reject(new Error("not called here"));
+  catalog.add({ name: "s", origin: "client", tools, call }, { includeByTool: { hidden: "search" } });
+  return {
+    list: () => catalog.peek().tools,
+    add: (source) => catalog.add(source),
+    clear: () => {},
+    search: (request) => catalog.search(request, signal),
+    include: (name): Selection => catalog.addTool(name),
+    setInclude: (name, mode) => catalog.setInclude(name, mode),
+    why: (name) => catalog.why(name),
+    inspect: () => catalog.inspect(),
+  };
+}
+
+const SERVERS: readonly ServerStatus[] = [
+  { name: "s", origin: "client", state: "ready", toolCount: 2, problems: ['tool "x" is left out: no name'] },
+  { name: "bad", origin: "user", state: "failed", toolCount: 0, error: "exit code 1\nno key", hint: "Set a key." },
+];
+
+const VIEW: SettingsView = {
+  mode: "ask",
+  modes: ["ask"],
+  model: "a/one",
+  models: ["a/one", "b/two"],
+  thinking: "default",
+  thinkingLevels: [],
+  include: "always",
+  includes: ["always"],
+};
+
+// oxlint-disable-next-line require-yield -- a model nobody asks
+const MODEL: Model = { id: "a/one", async *stream() {} };
+
+interface Done {
+  readonly switched: string[];
+  readonly set: [SettingName, string][];
+}
+
+function around(done: Done): Pick<CommandContext, "mcp" | "settings" | "commands"> {
+  const switched = (what: string): Switched => {
+    done.switched.push(what);
+    return what.endsWith("nobody") ? { ok: false, reason: "no such server" } : { ok: true, text: "Done." };
+  };
+  return {
+    commands: commandsWith([]),
+    mcp: {
+      restart: async (name) => switched(`restart ${name}`),
+      enable: (name) => switched(`enable ${name}`),
+      disable: (name) => switched(`disable ${name}`),
+      add: async (spec) => switched(`add ${JSON.stringify(spec)}`),
+      remove: async (name) => switched(`remove ${name}`),
+    },
+    settings: {
+      view: VIEW,
+      shelf: {
+        first: MODEL,
+        ids: VIEW.models,
+        ask: async () => ({ ids: ["a/three"], problems: ["b: 401"] }),
+        problemOf: () => undefined,
+        open: () => MODEL,
+      },
+      set: (name, value) => {
+        if (value === "nonsense") throw new Error('There is no model "nonsense".');
+        done.set.push([name, value]);
+      },
+    },
+  };
+}
+
+async function say(prompt: string, tools = controls(), done: Done = { switched: [], set: [] }): Promise<string> {
+  const invocation = commandOf(prompt);
+  if (!invocation) throw new Error("not a command");
+  const usage = { inputTokens: 1_200, outputTokens: 30, cachedInputTokens: 1_000, costUsd: 0.01 };
+  const compact = async () => {};
+  const world = { servers: () => SERVERS, settled: async () => {} };
+  const context = { tools, ...world, usage, compact, signal, ...around(done) };
+  return await invocation.command.run(invocation.words, context);
+}
+
+test.each(["hello", "/etc/hosts", "/usr is full", "a /why b", "/", "/Why x"])("%s is for the model", (prompt) => {
+  expect(commandOf(prompt)).toBeUndefined();
+});
+
+test("an unknown word alone is answered, not sent to the model", async () => {
+  expect(await say("/nonsense")).toContain("/help");
+});
+
+describe("/tools", () => {
+  test("shows what is offered and what is behind search", async () => {
+    const text = await say("/tools");
+    expect(text).toContain("`mcp__s__echo`");
+    expect(text).toContain("1 more are behind search: s (1)");
+  });
+
+  test("with words searches; what servers say stays on its line", async () => {
+    expect(await say("/tools mail far")).toBe("- `mcp__s__hidden` Sends 'mail' far away (1.00, behind search)");
+    expect(await say("/tools zzz")).toContain("Nothing");
+  });
+
+  test("add puts a tool in front of the model, and says when there is none of that name", async () => {
+    const tools = controls();
+    expect(await say("/tools add hidden", tools)).toContain("offered from the next model call on");
+    expect(tools.list().map(({ id }) => id)).toContain("mcp__s__hidden");
+    expect(await say("/tools add nothing", tools)).toContain("Nothing changed");
+  });
+
+  test("a mode can be changed for a tool", async () => {
+    const tools = controls();
+    expect(await say("/tools always s/hidden", tools)).toContain('in mode "always"');
+    expect(tools.list()).toHaveLength(2);
+  });
+});
+
+test("/why answers for a tool and asks for one", async () => {
+  expect(await say("/why hidden")).toContain('"search"');
+  expect(await say("/why")).toContain("Say which tool");
+});
+
+test("/mcp names every server, what is wrong with it and what to do", async () => {
+  const text = await say("/mcp");
+  expect(text).toContain("- **s** (client): ready, 2 tools");
+  expect(text).toContain("exit code 1 no key");
+  expect(text).toContain("Set a key.");
+  expect(text).toContain("is left out");
+});
+
+test("/cost tells tokens and price", async () => {
+  expect(await say("/cost")).toBe("1200 tokens in, 1000 of them from the provider's cache; 30 out. About $0.0100.");
+});
+
+test("/compact leaves what came of it to its events", async () => {
+  expect(await say("/compact")).toBe("");
+});
+
+test("/help lists every command with what it takes", async () => {
+  const text = await say("/help");
+  for (const name of ["mcp", "tools", "why", "help"]) expect(text).toContain(`\`/${name}`);
+});
+
+describe("/mcp with a verb", () => {
+  test.each(["restart", "enable", "disable", "remove"])("%s is for one server, by its name", async (verb) => {
+    const done: Done = { switched: [], set: [] };
+    expect(await say(`/mcp ${verb} my server`, controls(), done)).toBe("Done.");
+    expect(done.switched).toEqual([`${verb} my server`]);
+    expect(await say(`/mcp ${verb} nobody`)).toBe("Nothing changed: no such server.");
+    expect(await say(`/mcp ${verb}`)).toContain("Say which server");
+  });
+
+  test("add takes a url or a command, quoted where it must be", async () => {
+    const done: Done = { switched: [], set: [] };
+    await say('/mcp add files npx -y "a package" --all', controls(), done);
+    await say("/mcp add web https://example.org/mcp", controls(), done);
+    expect(done.switched).toEqual([
+      'add {"kind":"stdio","name":"files","command":"npx","args":["-y","a package","--all"],"env":{}}',
+      'add {"kind":"http","name":"web","url":"https://example.org/mcp","headers":{}}',
+    ]);
+    expect(await say("/mcp add alone")).toContain("/mcp add <server> <url>");
+  });
+
+  test("login says what can be done, and only where one is needed", async () => {
+    expect(await say("/mcp login s")).toContain("did not ask for a log-in");
+    expect(await say("/mcp login zzz")).toContain("no server");
+    expect(await say("/mcp frobnicate s")).toContain("restart, enable");
+  });
+});
+
+describe("/model", () => {
+  test("shows what is in use and what else there is", async () => {
+    const text = await say("/model");
+    expect(text).toContain("`a/one` (in use)");
+    expect(text).toContain("- `b/two`");
+  });
+
+  test("changes it, or says why not", async () => {
+    const done: Done = { switched: [], set: [] };
+    expect(await say("/model b/two", controls(), done)).toContain("from the next model call on");
+    expect(done.set).toEqual([["model", "b/two"]]);
+    expect(await say("/model nonsense")).toBe('Nothing changed: There is no model "nonsense".');
+  });
+
+  test("all asks the providers", async () => {
+    expect(await say("/model all")).toBe("- `a/three`\n- could not be asked: b: 401");
+  });
+});
+
+test("a prompt of a server is named by both, and takes everything after it", () => {
+  expect(promptNameIn("/s:greet me and you")).toEqual({ server: "s", name: "s:greet", words: "me and you" });
+  expect(promptNameIn(" /s:greet ")).toEqual({ server: "s", name: "s:greet", words: "" });
+  for (const other of ["/etc/a:b", "s:greet", "/s: greet", "/mcp restart a:b"])
+    expect(promptNameIn(other)).toBeUndefined();
+});

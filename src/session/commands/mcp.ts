@@ -1,0 +1,68 @@
+// `/mcp`: where the session's servers stand, and what can be done about them.
+import type { ServerStatus } from "../event.js";
+import type { Switched } from "../server-switches.js";
+import type { Command, CommandContext } from "./command.js";
+import { readServerWords } from "./server-words.js";
+import { oneLine } from "./words.js";
+
+export const mcpCommand: Command = {
+  name: "mcp",
+  description: "The MCP servers of this session and their state; restarts, switches, adds and removes them",
+  input: "[restart|enable|disable|remove|login <server> | add <server> <url or command and arguments>]",
+  async run(words, context) {
+    const [verb = "", ...rest] = words.split(/\s+/u).filter((word) => word !== "");
+    if (verb === "") return overview(context.servers());
+    return await perform(verb, rest.join(" "), context);
+  },
+};
+
+async function perform(verb: string, name: string, context: CommandContext): Promise<string> {
+  switch (verb) {
+    case "restart":
+    case "enable":
+    case "disable":
+    case "remove":
+    case "login":
+      if (name === "") return `Say which server: \`/mcp ${verb} <server>\`.`;
+      if (verb === "login") return login(name, context.servers());
+      return await outcome(await context.mcp[verb](name), name, context);
+    case "add": {
+      const read = readServerWords(name);
+      if (!read.ok) return `Nothing changed: ${oneLine(read.reason, 500)}.`;
+      return await outcome(await context.mcp.add(read.spec), read.spec.name, context);
+    }
+    default:
+      return `There is no \`/mcp ${oneLine(verb, 40)}\`: use restart, enable, disable, add, remove or login.`;
+  }
+}
+
+/** With where the server stands after it: whoever starts one wants to know what came of it. */
+async function outcome(switched: Switched, name: string, context: CommandContext): Promise<string> {
+  if (!switched.ok) return `Nothing changed: ${oneLine(switched.reason, 500)}.`;
+  await context.settled();
+  const server = context.servers().find((one) => one.name === name);
+  return [oneLine(switched.text, 500), ...(server ? [serverLine(server)] : [])].join("\n");
+}
+
+/** Only what can be done with this version: a log-in through a browser is not among it. */
+function login(name: string, servers: readonly ServerStatus[]): string {
+  const server = servers.find((one) => one.name === name);
+  if (!server) return `This session has no server "${oneLine(name, 80)}".`;
+  if (server.needsLogin && server.hint !== undefined) return oneLine(server.hint, 500);
+  return `The server "${oneLine(name, 80)}" did not ask for a log-in: it is ${server.state}.`;
+}
+
+function overview(servers: readonly ServerStatus[]): string {
+  if (servers.length === 0) return "No MCP servers in this session.";
+  return servers.map((server) => serverLine(server)).join("\n");
+}
+
+function serverLine({ name, origin, state, toolCount, error, hint, note, problems = [] }: ServerStatus): string {
+  const tools = toolCount === 1 ? "1 tool" : `${toolCount} tools`;
+  const lines = [`- **${oneLine(name)}** (${origin}): ${state}, ${tools}`];
+  if (error !== undefined) lines.push(`  ${oneLine(error, 500)}`);
+  if (hint !== undefined && state === "failed") lines.push(`  ${oneLine(hint)}`);
+  if (note !== undefined) lines.push(`  ${oneLine(note)}`);
+  for (const problem of problems) lines.push(`  ${oneLine(problem)}`);
+  return lines.join("\n");
+}

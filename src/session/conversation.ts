@@ -1,0 +1,174 @@
+// The conversation of a session: turns of the model over one transcript, each step journaled, then told.
+import type { ContentBlock } from "../base/content.js";
+import type { World } from "../base/world.js";
+import { type BuiltinPresentation, presentationOf } from "../builtin/index.js";
+import {
+  addUsage,
+  compactBetweenTurns,
+  NO_USAGE,
+  runTurn,
+  TokenMeter,
+  Transcript,
+  type Turn,
+  type TurnEnd,
+  type TurnEvent,
+} from "../engine/index.js";
+import type { Model, ModelUsage, ThinkingLevel } from "../models/index.js";
+import type { CatalogTool } from "../tools/index.js";
+import type { Audience } from "./audience.js";
+import type { Restored } from "./history/history.js";
+import type { Journal } from "./journal.js";
+import { Pieces } from "./pieces.js";
+import { changeOf, recordOf } from "./record.js";
+import type { SessionTools } from "./session-tools.js";
+
+export interface ConversationOptions {
+  readonly world: Pick<World, "soon">;
+  /** Asked for with every model call, and how much it is to think: both may change. */
+  readonly settings: { readonly model: Model; readonly thinking: ThinkingLevel | undefined };
+  readonly journal: Journal;
+  readonly tools: SessionTools;
+  readonly audience: Audience;
+  /** The session's id: the same for all its requests, so that providers find what they cached. */
+  readonly cacheKey: string;
+  /** For a session that is taken up again. */
+  readonly restored?: Restored;
+}
+
+interface ShownCall {
+  readonly tool: CatalogTool;
+  readonly presentation: BuiltinPresentation;
+}
+
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #transcript: Transcript;
+  readonly #meter = new TokenMeter();
+  /** How the calls of this turn look, by id: Tenon's own tools say so before and while they run. */
+  readonly #shown = new Map<string, ShownCall>();
+  readonly #pieces: Pieces;
+  #usage: ModelUsage;
+
+  constructor(options: ConversationOptions) {
+    const { journal, restored } = options;
+    this.#options = options;
+    this.#usage = restored?.usage ?? NO_USAGE;
+    this.#pieces = new Pieces(options);
+    this.#transcript = Transcript.from(restored?.messages ?? [], restored?.compactions);
+    this.#transcript.listen((change) => {
+      this.#pieces.flush(); // what was said before stands before it
+      journal.append({ kind: "transcript", change: changeOf(change) });
+    });
+  }
+
+  /** Of the whole session. */
+  get usage(): ModelUsage {
+    return this.#usage;
+  }
+
+  /** What was spent beside the turns: by servers that used the model. */
+  alsoSpent(usage: ModelUsage): void {
+    this.#usage = addUsage(this.#usage, usage);
+  }
+
+  /** One turn of the model. Throws a TenonError when the model fails; the transcript is valid in every case. */
+  async answer(
+    content: readonly ContentBlock[],
+    about: { readonly number: number; readonly system: string },
+    signal: AbortSignal,
+  ): Promise<TurnEnd> {
+    this.#transcript.addUser(content);
+    return await this.#follow(runTurn(this.#turn(about), signal));
+  }
+
+  /** Words of Tenon's own in a turn: the model hears nothing of them. */
+  async say(text: string): Promise<void> {
+    await this.#step({ kind: "text", text });
+    await this.#pieces.flush();
+  }
+
+  /** Because the person asked for it; says in its events what came of it. */
+  async compact(about: { readonly number: number; readonly system: string }, signal: AbortSignal): Promise<void> {
+    await this.#follow(compactBetweenTurns(this.#turn(about), signal));
+  }
+
+  #turn({ number, system }: { readonly number: number; readonly system: string }): Turn {
+    const { settings, tools, journal, cacheKey } = this.#options;
+    let { model, thinking } = settings;
+    const intent = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }) =>
+      journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
+    return {
+      number,
+      get model() {
+        return model;
+      },
+      get thinking() {
+        return thinking;
+      },
+      system,
+      transcript: this.#transcript,
+      meter: this.#meter,
+      cacheKey,
+      // What the person changes holds from here on: within one model call the model stays the same.
+      offer: () => {
+        ({ model, thinking } = settings);
+        return tools.offer();
+      },
+      quarantine: (tool, reason) => tools.quarantine(tool, reason),
+      ports: { ...tools.ports(), journal: { intent } },
+    };
+  }
+
+  async #follow<T>(turn: AsyncGenerator<TurnEvent, T, void>): Promise<T> {
+    let isOver = false;
+    try {
+      for (;;) {
+        const step = await turn.next();
+        isOver = step.done === true;
+        if (step.done) return step.value;
+        await this.#step(step.value);
+      }
+    } finally {
+      await this.#pieces.flush();
+      this.#shown.clear();
+      // Left early, it cancels the calls under way and waits for them. The step that failed is what is thrown.
+      if (!isOver) await endEarly(turn);
+    }
+  }
+
+  /** Journal first: what a client has seen must be there after a crash. */
+  async #step(event: TurnEvent): Promise<void> {
+    if (event.kind === "text" || event.kind === "thought") return await this.#pieces.add(event);
+    await this.#pieces.flush();
+    const look = this.#look(event);
+    if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);
+    const record = recordOf(event, look.presentation);
+    if (record) this.#options.journal.append(record);
+    const usage = event.kind === "usage" ? { sessionUsage: this.#usage } : {};
+    await this.#options.audience.publish({ kind: "turn", event, ...look, ...usage });
+  }
+
+  /** A presentation replaces the earlier one as a whole, and holds until the next. */
+  #look(event: TurnEvent): { presentation?: BuiltinPresentation } {
+    if (!("toolCallId" in event)) return {};
+    const { toolCallId } = event;
+    if (event.kind === "call_started") {
+      const { tool } = event.subject;
+      const presentation = this.#options.tools.describe(tool, event.arguments);
+      if (tool && presentation) this.#shown.set(toolCallId, { tool, presentation });
+    }
+    const shown = this.#shown.get(toolCallId);
+    if (!shown) return {};
+    const newer = event.kind === "call_progress" ? presentationOf(shown.tool, event.progress) : undefined;
+    if (newer) {
+      this.#shown.set(toolCallId, { ...shown, presentation: newer });
+      const isNew = JSON.stringify(newer) !== JSON.stringify(shown.presentation);
+      if (isNew) this.#options.journal.append({ kind: "look", toolCallId, look: newer });
+    }
+    return { presentation: newer ?? shown.presentation };
+  }
+}
+
+async function endEarly(turn: AsyncGenerator<unknown, unknown, void>): Promise<void> {
+  await turn.return(undefined).catch(() => undefined);
+}

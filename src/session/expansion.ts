@@ -1,0 +1,85 @@
+// A prompt as the model gets it: a server's prompt filled in, what is mentioned read and attached.
+import type { ContentBlock } from "../base/content.js";
+import type { World } from "../base/world.js";
+import type { Audience } from "./audience.js";
+import { commandsWith, promptNameIn, runPrompt, ServerPrompts } from "./commands/index.js";
+import type { CommandInfo } from "./event.js";
+import { attachMentions } from "./mentions/attach.js";
+import type { OpenServer } from "./servers.js";
+import type { SessionTools } from "./session-tools.js";
+
+export type Expanded =
+  | { readonly kind: "content"; readonly content: readonly ContentBlock[] }
+  /** Answered by Tenon: the model hears nothing of it. */
+  | { readonly kind: "said"; readonly text: string };
+
+export interface ExpansionOptions {
+  readonly world: World;
+  readonly tools: Pick<SessionTools, "readText">;
+  readonly audience: Pick<Audience, "tell">;
+}
+
+export class PromptExpansion implements AsyncDisposable {
+  readonly #options: ExpansionOptions;
+  readonly #prompts: ServerPrompts;
+  #servers: readonly OpenServer["connection"][] = [];
+
+  constructor(options: ExpansionOptions) {
+    const { world, audience } = options;
+    this.#options = options;
+    this.#prompts = new ServerPrompts(world, () => audience.tell({ kind: "commands", commands: this.commands }));
+  }
+
+  /** The servers of the session are these from now on. */
+  follow(open: readonly OpenServer[]): void {
+    this.#servers = open.map(({ connection }) => connection);
+    this.#prompts.follow(this.#servers);
+  }
+
+  /** The slash commands there are now, prompts of servers included. */
+  get commands(): readonly CommandInfo[] {
+    return commandsWith(this.#prompts.commands);
+  }
+
+  /** Rejects only for a bug; what is cancelled has nothing for the model. */
+  async expand(content: readonly ContentBlock[], signal: AbortSignal): Promise<Expanded> {
+    try {
+      return (
+        (await this.#asPrompt(content, signal)) ?? { kind: "content", content: await this.#attach(content, signal) }
+      );
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return { kind: "said", text: "" };
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#prompts[Symbol.asyncDispose]();
+  }
+
+  /** Undefined when it is not the prompt of a server. */
+  async #asPrompt([first, ...rest]: readonly ContentBlock[], signal: AbortSignal): Promise<Expanded | undefined> {
+    const meant = first?.type === "text" ? promptNameIn(first.text) : undefined;
+    if (meant && !this.#prompts.find(meant.name)) await this.#prompts.settled(signal);
+    const command = meant && this.#prompts.find(meant.name);
+    if (!meant || !command) {
+      if (!meant || !this.#prompts.hasServer(meant.server)) return undefined;
+      return { kind: "said", text: `The server ${meant.server} has no such prompt. /help lists what there is.` };
+    }
+    const run = await runPrompt(command, meant.words, signal);
+    if (run.kind === "said") return run;
+    // Links in the server's own words are not the person's mentions.
+    return { kind: "content", content: [...run.content, ...(await this.#attach(rest, signal))] };
+  }
+
+  #attach(content: readonly ContentBlock[], signal: AbortSignal): Promise<readonly ContentBlock[]> {
+    const { world, tools, audience } = this.#options;
+    const options = {
+      world,
+      servers: this.#servers,
+      readFile: (path: string) => tools.readText(path, signal),
+      onFailure: (text: string) => audience.tell({ kind: "notice", level: "warning", text }),
+    };
+    return attachMentions(content, options, signal);
+  }
+}

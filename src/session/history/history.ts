@@ -1,0 +1,97 @@
+// What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
+import type { JsonValue } from "../../base/json.js";
+import { addUsage, NO_USAGE } from "../../engine/index.js";
+import type { ModelMessage, ModelUsage } from "../../models/index.js";
+import type { SessionEvent } from "../event.js";
+import type { JournalEntry } from "../journal-entry.js";
+import { type ShownCall, ShownConversation } from "./shown.js";
+import { TranscriptSoFar } from "./transcript-so-far.js";
+
+/** What a session goes on from. */
+export interface Restored {
+  readonly turnCount: number;
+  /** Always a conversation that providers take. */
+  readonly messages: readonly ModelMessage[];
+  /** How many there were, so that the next one gets an id of its own. */
+  readonly compactions: number;
+  readonly usage: ModelUsage;
+  readonly settings: ReadonlyMap<string, JsonValue>;
+}
+
+const BROKEN_OFF = "the turn was broken off: Tenon ended, or the session was copied, before it was done";
+
+export class History {
+  readonly #transcript = new TranscriptSoFar();
+  readonly #shown = new ShownConversation(() => this.#transcript.lastReplacement);
+  readonly #settings = new Map<string, JsonValue>();
+  #usage: ModelUsage = NO_USAGE;
+  #turnCount = 0;
+  #compactions = 0;
+
+  add(entry: JournalEntry): void {
+    this.#transcript.add(entry);
+    this.#shown.add(entry);
+    switch (entry.kind) {
+      case "prompt":
+        this.#turnCount = Math.max(this.#turnCount, entry.turn);
+        break;
+      case "usage":
+        this.#usage = addUsage(this.#usage, entry.usage);
+        break;
+      case "compaction":
+        this.#compactions = Math.max(this.#compactions, numberOf(entry.event.compactionId));
+        break;
+      case "setting":
+        this.#settings.set(entry.name, entry.value);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Ends what a crash left open. The entries belong into the journal before anything else is written to it. */
+  end(): readonly JournalEntry[] {
+    const { openTurn: turn, openCompaction: compactionId } = this.#shown;
+    if (turn === undefined) return [];
+    const repairs: JournalEntry[] = [];
+    const repair = (entry: JournalEntry) => {
+      repairs.push(entry);
+      this.add(entry);
+    };
+    for (const call of this.#shown.openCalls) repair(endOf(call));
+    if (compactionId !== undefined) {
+      repair({ kind: "compaction", event: { kind: "compaction", phase: "failed", compactionId, reason: BROKEN_OFF } });
+    }
+    const messages = this.#transcript.ending();
+    if (messages.length > 0) repair({ kind: "transcript", change: { kind: "added", messages } });
+    repair({ kind: "error", turn, code: "session.closed", message: BROKEN_OFF });
+    return repairs;
+  }
+
+  get restored(): Restored {
+    return {
+      turnCount: this.#turnCount,
+      messages: this.#transcript.messages,
+      compactions: this.#compactions,
+      usage: this.#usage,
+      settings: this.#settings,
+    };
+  }
+
+  /** What people saw, in order: adjacent pieces of an answer joined, each call as its beginning and its end. */
+  events(): Iterable<SessionEvent> {
+    return { [Symbol.iterator]: () => this.#shown.events() };
+  }
+}
+
+/** A call that was never sent has done nothing. */
+function endOf({ toolCallId, arguments: given, isSent }: ShownCall): JournalEntry {
+  if (given === undefined) return { kind: "dropped", toolCallId, reason: BROKEN_OFF };
+  const outcome = isSent ? ({ kind: "unknown", reason: BROKEN_OFF } as const) : ({ kind: "cancelled" } as const);
+  return { kind: "outcome", toolCallId, outcome, elapsedMs: 0 };
+}
+
+function numberOf(compactionId: string): number {
+  const count = Number(compactionId.slice(compactionId.lastIndexOf("-") + 1));
+  return Number.isSafeInteger(count) ? count : 0;
+}

@@ -1,0 +1,119 @@
+// Reads a journal from the first byte on: whatever its bytes are, what is whole before the first damage is read.
+import { TenonError } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
+import { type Line, LineSplitter } from "../../base/ndjson.js";
+import type { Files } from "../../base/world.js";
+import type { JournalTail } from "../journal.js";
+import { unpack } from "../journal-blobs.js";
+import type { JournalHeader, JournalRecord } from "../journal-entry.js";
+import { isBlock } from "./guards.js";
+import { isHeader, readHeader, readRecord } from "./read-record.js";
+
+export interface JournalContent {
+  /** Missing when the first line is damaged. */
+  readonly header?: JournalHeader;
+  readonly tail: Omit<JournalTail, "repairs">;
+  /** What could not be read, in words for people. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * `onRecord` gets every record that counts, in order, but for those that only serve the file itself. Rejects when there is no
+ * such file or it cannot be read at all, and for a journal of another version, which is left alone.
+ */
+export async function readJournal(
+  files: Pick<Files, "readBytes">,
+  path: string,
+  onRecord: (record: JournalRecord) => void,
+): Promise<JournalContent> {
+  const lines = new LineSplitter(LIMITS.journal.maxLineBytes);
+  const reader = new JournalReader(path, onRecord);
+  for (let start = 0; ; ) {
+    const bytes = await files.readBytes(path, { start, length: LIMITS.journal.readBytes });
+    for (const line of lines.push(bytes)) reader.line(line);
+    start += bytes.length;
+    if (bytes.length < LIMITS.journal.readBytes) break;
+  }
+  return reader.end(lines.flush()[0]);
+}
+
+class JournalReader {
+  readonly #path: string;
+  readonly #onRecord: (record: JournalRecord) => void;
+  readonly #blobs = new Map<string, string>();
+  #blobBytes = 0;
+  #header: JournalHeader | undefined;
+  #seq = 0;
+  #lineCount = 0;
+  /** Lines since the first that is no record, or not the next one. */
+  #skipped = 0;
+
+  constructor(path: string, onRecord: (record: JournalRecord) => void) {
+    this.#path = path;
+    this.#onRecord = onRecord;
+  }
+
+  line(line: Line): void {
+    const text = line.kind === "line" ? line.text : "";
+    this.#lineCount += 1;
+    if (!this.#header && this.#readHeader(text)) return;
+    const record = readRecord(text);
+    if (!record && this.#lineCount === 1) return; // the header is damaged: the records need none
+    const isNext = record?.seq === this.#seq + 1;
+    const goesOn = record?.kind === "reopened" && record.after === this.#seq;
+    if (!record || !isNext || (this.#skipped > 0 && !goesOn)) {
+      this.#skipped += 1;
+      return;
+    }
+    this.#skipped = 0;
+    this.#seq = record.seq;
+    switch (record.kind) {
+      case "strange":
+      case "reopened":
+        break;
+      case "blob":
+        this.#blobs.set(record.blob, record.data);
+        this.#blobBytes += record.data.length;
+        break;
+      default:
+        this.#onRecord({ seq: record.seq, t: record.t, ...unpack(record, this.#blobs, isBlock) });
+    }
+  }
+
+  /** `torn`: a line without its end, of which nobody was told: lines are written before anybody hears of them. */
+  end(torn: Line | undefined): JournalContent {
+    const skipped = this.#skipped;
+    // All of it may be there but its end: it counts as soon as there is something behind it, so it counts now.
+    if (torn) this.line(torn);
+    if (skipped === 0) this.#skipped = 0;
+    const blobs = { known: this.#blobs.keys(), bytes: this.#blobBytes };
+    const isClean = this.#skipped === 0 && !torn;
+    return {
+      ...(this.#header ? { header: this.#header } : {}),
+      tail: { seq: this.#seq, isClean, blobs, hasHeader: this.#header !== undefined },
+      problems: this.#skipped === 0 ? [] : [this.#loss()],
+    };
+  }
+
+  #loss(): string {
+    const lines = this.#skipped === 1 ? "1 line" : `${this.#skipped} lines`;
+    const place = `after record ${this.#seq} of ${this.#path}`;
+    return `The journal of this session is damaged: ${lines} ${place} cannot be read and are not shown.`;
+  }
+
+  #readHeader(line: string): boolean {
+    const header = readHeader(line);
+    if (header && isHeader(header)) {
+      this.#header = header;
+      return true;
+    }
+    if (this.#lineCount === 1 && typeof header?.v === "number" && header.v !== 1) {
+      throw new TenonError(
+        "session.invalid_request",
+        `${this.#path} is a journal of version ${header.v}, which this Tenon cannot read`,
+        { hint: "Use the version that wrote it, or a newer one." },
+      );
+    }
+    return false;
+  }
+}

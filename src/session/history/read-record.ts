@@ -1,0 +1,132 @@
+// One line of a journal -> one record, or nothing when the line is not what a journal holds.
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import type {
+  JournalEntry,
+  JournalHeader,
+  JournalRecord,
+  RecordedChange,
+  RecordedCompaction,
+} from "../journal-entry.js";
+import {
+  isBlock,
+  isCount,
+  isListOf,
+  isLook,
+  isMessage,
+  isOutcome,
+  isPlanEntry,
+  isStopCause,
+  isStopReason,
+  isSubject,
+  isText,
+  isUsage,
+} from "./guards.js";
+
+/** A record of a kind this version does not know counts, and says nothing. */
+export interface StrangeRecord {
+  readonly kind: "strange";
+  readonly seq: number;
+}
+
+export function readRecord(line: string): JournalRecord | StrangeRecord | undefined {
+  const parsed = parseJson(line);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { value } = parsed;
+  const { seq, t, kind } = value;
+  if (!isCount(seq) || seq === 0 || !isCount(t) || !isText(kind)) return undefined;
+  const isKnown = checks.get(kind);
+  if (!isKnown) return { kind: "strange", seq };
+  return isRecord(value, isKnown) ? value : undefined;
+}
+
+/** The header, or the version that wrote it when that is another one. */
+export function readHeader(line: string): JournalHeader | { readonly v: unknown } | undefined {
+  const parsed = parseJson(line);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { value } = parsed;
+  if (value["v"] === undefined) return undefined;
+  return isHeader(value) ? value : { v: value["v"] };
+}
+
+export function isHeader(value: object): value is JournalHeader {
+  if (!isJsonObject(value) || value["v"] !== 1) return false;
+  const { id, cwd, t, additionalDirectories, forkedFrom } = value;
+  if (additionalDirectories !== undefined && !isListOf(additionalDirectories, isText)) return false;
+  return isText(id) && isText(cwd) && isCount(t) && (forkedFrom === undefined || isText(forkedFrom));
+}
+
+type Check = (value: JsonObject) => boolean;
+
+function isRecord(value: JsonObject, isKnown: Check): value is JsonObject & JournalRecord {
+  return isKnown(value);
+}
+
+const ofText: Check = ({ text }) => isText(text);
+
+const CHECKS: Readonly<Record<JournalEntry["kind"], Check>> = {
+  title: ({ title }) => isText(title),
+  prompt: ({ turn, content }) => isCount(turn) && isListOf(content, isBlock),
+  text: ofText,
+  thought: ofText,
+  announced: ({ toolCallId, subject }) => isText(toolCallId) && isSubject(subject),
+  dropped: ({ toolCallId, reason }) => isText(toolCallId) && isText(reason),
+  call: ({ toolCallId, subject, arguments: given, look }) =>
+    isText(toolCallId) && isSubject(subject) && isJsonObject(given) && (look === undefined || isLook(look)),
+  look: ({ toolCallId, look }) => isText(toolCallId) && isLook(look),
+  intent: ({ toolCallId, definitionHash }) => isText(toolCallId) && isText(definitionHash),
+  outcome: ({ toolCallId, outcome, elapsedMs }) =>
+    isText(toolCallId) && isOutcome(outcome) && typeof elapsedMs === "number",
+  plan: ({ entries }) => isListOf(entries, isPlanEntry),
+  usage: ({ usage, turn, context }) => isUsage(usage) && isUsage(turn) && (context === undefined || isContext(context)),
+  stopped: ({ cause, reason }) => isStopCause(cause) && isText(reason),
+  compaction: ({ event }) => isCompaction(event),
+  transcript: ({ change }) => isChange(change),
+  setting: ({ name, value }) => isText(name) && value !== undefined,
+  end: ({ turn, stopReason }) => isCount(turn) && isStopReason(stopReason),
+  error: ({ turn, code, message }) => isCount(turn) && isText(code) && isText(message),
+  closed: () => true,
+  reopened: ({ after }) => isCount(after),
+  blob: ({ blob, data }) => isText(blob) && isText(data),
+};
+
+/** A map, since a record may call itself `constructor`. */
+const checks: ReadonlyMap<string, Check> = new Map(Object.entries(CHECKS));
+
+function isContext(value: unknown): boolean {
+  return isJsonObject(value) && isCount(value["usedTokens"]) && isCount(value["sizeTokens"]);
+}
+
+function isCompaction(value: unknown): value is RecordedCompaction {
+  if (!isJsonObject(value) || value["kind"] !== "compaction" || !isText(value["compactionId"])) return false;
+  const { phase, reason, cause, beforeTokens, afterTokens, means, summary } = value;
+  switch (phase) {
+    case "started":
+      return isText(cause) && isCount(beforeTokens);
+    case "done":
+      return isCount(beforeTokens) && isCount(afterTokens) && isText(means) && isText(summary);
+    case "failed":
+    case "cancelled":
+      return isText(reason);
+    default:
+      return false;
+  }
+}
+
+function isChange(value: unknown): value is RecordedChange {
+  if (!isJsonObject(value)) return false;
+  const { kind, messages, length } = value;
+  switch (kind) {
+    case "added":
+      return isListOf(messages, isMessage);
+    case "cut":
+      return isCount(length);
+    case "replaced":
+      return isListOf(messages, isPlaceOrMessage);
+    default:
+      return false;
+  }
+}
+
+function isPlaceOrMessage(value: unknown): value is number | object {
+  return isCount(value) || isMessage(value);
+}

@@ -1,0 +1,91 @@
+// What a journal holds, record by record: enough to show a session again, and for its model to go on with it.
+import type { ContentBlock } from "../base/content.js";
+import type { JsonObject, JsonValue } from "../base/json.js";
+import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
+import type { CallSubject, CompactionEvent, ContextUse, StopCause, StopReason } from "../engine/index.js";
+import type { ModelMessage, ModelUsage } from "../models/index.js";
+import type { ToolOutcome } from "../tools/index.js";
+
+/** The first line of a journal. */
+export interface JournalHeader {
+  readonly v: 1;
+  readonly id: string;
+  readonly cwd: string;
+  readonly additionalDirectories?: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly t: number;
+  /** The session this one began as a copy of. */
+  readonly forkedFrom?: string;
+}
+
+/** A compaction without what it was made from: the change of the transcript says that. */
+export type RecordedCompaction =
+  | Exclude<CompactionEvent, { readonly phase: "done" }>
+  | Omit<Extract<CompactionEvent, { readonly phase: "done" }>, "before" | "after">;
+
+/**
+ * How the conversation as the model sees it changed. `replaced` (compaction): a number stands for the message that had this
+ * place before, so that both states can be told from the journal, and nothing is written twice.
+ */
+export type RecordedChange =
+  | { readonly kind: "added"; readonly messages: readonly ModelMessage[] }
+  | { readonly kind: "cut"; readonly length: number }
+  | { readonly kind: "replaced"; readonly messages: readonly (number | ModelMessage)[] };
+
+/** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
+export type JournalEntry =
+  /** Before the first prompt, for listings. */
+  | { readonly kind: "title"; readonly title: string }
+  /** `isCommand`: answered by Tenon, and the model hears nothing of it. */
+  | {
+      readonly kind: "prompt";
+      readonly turn: number;
+      readonly content: readonly ContentBlock[];
+      readonly isCommand?: boolean;
+    }
+  | { readonly kind: "text" | "thought"; readonly text: string }
+  /** The model began to write a call; then comes `call`, or `dropped`. */
+  | { readonly kind: "announced"; readonly toolCallId: string; readonly subject: CallSubject }
+  | { readonly kind: "dropped"; readonly toolCallId: string; readonly reason: string }
+  | {
+      readonly kind: "call";
+      readonly toolCallId: string;
+      readonly subject: CallSubject;
+      readonly arguments: JsonObject;
+      readonly look?: BuiltinPresentation;
+    }
+  /** The call looks like this from now on. */
+  | { readonly kind: "look"; readonly toolCallId: string; readonly look: BuiltinPresentation }
+  /** The call is being sent: without an outcome nobody can say whether it took effect. */
+  | { readonly kind: "intent"; readonly toolCallId: string; readonly definitionHash: string }
+  | {
+      readonly kind: "outcome";
+      readonly toolCallId: string;
+      readonly outcome: ToolOutcome;
+      readonly elapsedMs: number;
+    }
+  | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
+  | {
+      readonly kind: "usage";
+      readonly usage: ModelUsage;
+      readonly turn: ModelUsage;
+      readonly context?: ContextUse;
+    }
+  | { readonly kind: "stopped"; readonly cause: StopCause; readonly reason: string }
+  | { readonly kind: "compaction"; readonly event: RecordedCompaction }
+  | { readonly kind: "transcript"; readonly change: RecordedChange }
+  /** What the person chose for the session: its mode, its model and the like. The last of a name counts. */
+  | { readonly kind: "setting"; readonly name: string; readonly value: JsonValue }
+  | { readonly kind: "end"; readonly turn: number; readonly stopReason: StopReason }
+  | { readonly kind: "error"; readonly turn: number; readonly code: string; readonly message: string }
+  | { readonly kind: "closed" }
+  /** Writing goes on behind something that cannot be read: what lies between here and record `after` does not count. */
+  | { readonly kind: "reopened"; readonly after: number }
+  /** A long text or medium, written once; blocks name it by the hash of its data. */
+  | { readonly kind: "blob"; readonly blob: string; readonly data: string };
+
+export type JournalRecord = JournalEntry & {
+  /** Counts from 1 without a gap. */
+  readonly seq: number;
+  readonly t: number;
+};

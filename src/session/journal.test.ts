@@ -1,0 +1,135 @@
+// The writer: one write per batch, long parts once, and what cannot be written costs no more than it must.
+import { expect, test } from "vitest";
+import type { ContentBlock } from "../base/content.js";
+import type { JsonObject } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
+import { type FakeWorld, fakeWorld } from "../testing/index.js";
+import { isBlock } from "./history/guards.js";
+import { readJournal } from "./history/read-journal.js";
+import { Journal } from "./journal.js";
+import { BlobWriter, unpack } from "./journal-blobs.js";
+import type { JournalEntry, JournalRecord } from "./journal-entry.js";
+import { titleOf } from "./journal-start.js";
+
+const PATH = "/state/sessions/x.ndjson";
+
+function journalIn(world: FakeWorld, lost: string[] = []): Journal {
+  return new Journal({ world, path: PATH, header: { id: "x", cwd: "/p" }, onLost: (reason) => lost.push(reason) });
+}
+
+async function recordsIn(world: FakeWorld): Promise<readonly JournalRecord[]> {
+  const records: JournalRecord[] = [];
+  await readJournal(world.files, PATH, (record) => records.push(record));
+  return records;
+}
+
+const image: ContentBlock = { type: "image", mimeType: "image/png", data: "A".repeat(LIMITS.journal.blobChars) };
+
+test("a batch is one write", () => {
+  const world = fakeWorld();
+  const writes: string[] = [];
+  const { openAppend } = world.files;
+  world.files.openAppend = (path) => {
+    const file = openAppend.call(world.files, path);
+    return { ...file, write: (text) => writes.push(text) };
+  };
+  const journal = journalIn(world);
+  journal.append({ kind: "text", text: "a" }, { kind: "text", text: "b" });
+  expect(writes).toHaveLength(2); // the header, then both
+});
+
+test("long parts of any block are written once and read back as they came", async () => {
+  const world = fakeWorld();
+  const journal = journalIn(world);
+  const long = "größer ".repeat(LIMITS.journal.blobChars);
+  const content: ContentBlock[] = [
+    image,
+    { type: "text", text: long },
+    { type: "resource", uri: "x:y", text: long },
+    { type: "resource", uri: "x:z", blob: `${long}!` },
+    { type: "audio", mimeType: "audio/wav", data: `${long}?` },
+    { type: "unknown", kind: "tenon:recorded", raw: { block: { type: "text", text: "mine" }, blob: "b" } },
+  ];
+  const entries: JournalEntry[] = [
+    { kind: "prompt", turn: 1, content },
+    { kind: "transcript", change: { kind: "added", messages: [{ role: "user", content }] } },
+    { kind: "outcome", toolCallId: "1-1", outcome: { kind: "done", content }, elapsedMs: 3 },
+    {
+      kind: "transcript",
+      change: {
+        kind: "replaced",
+        messages: [0, { role: "tool", results: [{ callId: "c", name: "n", isError: false, content }] }],
+      },
+    },
+  ];
+  for (const entry of entries) journal.append(entry);
+  expect(await recordsIn(world)).toMatchObject(entries);
+  const text = world.files.text(PATH) ?? "";
+  expect(text.split("A".repeat(LIMITS.journal.blobChars))).toHaveLength(2);
+  expect(text.length).toBeLessThan(long.length * 4);
+});
+
+test("beyond the room for them a word takes the place of long parts, and one that is lost is named", () => {
+  const writer = new BlobWriter({ known: [], bytes: LIMITS.journal.blobsBytes });
+  const [packed, ...more] = writer.pack({ kind: "prompt", turn: 1, content: [image] });
+  expect(more).toEqual([]);
+  expect(JSON.stringify(packed)).toContain("not recorded");
+  const [, reference] = new BlobWriter().pack({ kind: "prompt", turn: 1, content: [image] });
+  if (!reference) throw new Error("there is no reference");
+  expect(JSON.stringify(unpack(reference, new Map(), isBlock))).toContain("missing from the journal");
+});
+
+test("what cannot be written as JSON costs its own record, and the count goes on", async () => {
+  const world = fakeWorld();
+  const journal = journalIn(world);
+  let deep: JsonObject = {};
+  for (let depth = 0; depth < 100_000; depth++) deep = { deep };
+  journal.append({ kind: "call", toolCallId: "1-1", subject: { name: "n" }, arguments: deep });
+  journal.append({ kind: "text", text: "after" });
+  expect(await recordsIn(world)).toMatchObject([{ seq: 2, text: "after" }]);
+  expect(world.logLines.join()).toContain("journal.unwritable");
+});
+
+test("a disk that fails is told once, and nothing is written behind the gap", async () => {
+  const world = fakeWorld();
+  const lost: string[] = [];
+  const journal = journalIn(world, lost);
+  const { openAppend } = world.files;
+  let isFull = false;
+  world.files.openAppend = (path) => {
+    const file = openAppend.call(world.files, path);
+    return {
+      ...file,
+      write: (text) => {
+        if (isFull) throw new Error("ENOSPC: no space left on device");
+        file.write(text);
+      },
+    };
+  };
+  const again = new Journal({
+    world,
+    path: PATH,
+    header: { id: "x", cwd: "/p" },
+    tail: { seq: 0, isClean: true, hasHeader: true, blobs: { known: [], bytes: 0 }, repairs: [] },
+    onLost: (reason) => lost.push(reason),
+  });
+  journal.close();
+  again.append({ kind: "text", text: "kept" });
+  isFull = true;
+  again.append({ kind: "text", text: "gone" });
+  isFull = false;
+  again.append({ kind: "text", text: "gone too" });
+  again.sync();
+  again.close();
+  expect(lost).toEqual(["ENOSPC: no space left on device"]);
+  expect(world.files.text(PATH)).not.toContain("gone");
+});
+
+test.each([
+  ["  Mend\n the\tdoor  ", "Mend the door"],
+  ["", "(no words)"],
+  ["x".repeat(79) + "👍👍", `${"x".repeat(79)}…`],
+  ["a\u202eb", "a\\u{202E}b"],
+])("the title of %j is one line of a bearable length", (prompt, title) => {
+  expect(titleOf([{ type: "text", text: prompt }])).toBe(title);
+});

@@ -1,0 +1,57 @@
+// What a session is made from.
+import type { World } from "../base/world.js";
+import type { BuiltinName } from "../builtin/index.js";
+import type { ServerCache, ServerSpec } from "../mcp/index.js";
+import type { Model, ModelShelf } from "../models/index.js";
+import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js";
+import type { ConfigurationOptions } from "./configuration.js";
+import type { Restored } from "./history/history.js";
+import type { JournalTail } from "./journal.js";
+import type { RejectedServer } from "./servers.js";
+import type { GivenPrompt } from "./system-prompt.js";
+
+/** What all sessions of a host share. */
+export interface SharedOptions {
+  readonly world: World;
+  /** The one sessions begin with. */
+  readonly model: Model;
+  /** Those they may change to; without it the model stays what it is. */
+  readonly models?: ModelShelf;
+  /** Where journals, kept results, approvals and the memory of tools live. */
+  readonly stateDir: string;
+  /** What is remembered of servers across sessions. */
+  readonly cache?: ServerCache;
+  /** The configuration layers that count beside the client's servers; none unless given. */
+  readonly config?: SessionConfig;
+  readonly client: { readonly name: string; readonly version: string };
+  /** Tenon's own tools to offer; all of them unless given. */
+  readonly builtin?: readonly BuiltinName[];
+  /** Code that changes tools before the model sees them. */
+  readonly transformers?: readonly ToolTransformer[];
+  /** Compares tools by meaning too, when they are searched. */
+  readonly embedder?: Embedder;
+}
+
+export interface SessionOptions extends SharedOptions {
+  readonly id: string;
+  readonly cwd: string;
+  readonly servers: readonly ServerSpec[];
+  readonly rejected: readonly RejectedServer[];
+  /** By server name, how the client wants the tools of its servers to come before the model. */
+  readonly includes?: Readonly<Record<string, ServerInclude>>;
+  /** Further directories that are the session's own, beside `cwd`. */
+  readonly additionalDirectories?: readonly string[];
+  /** What the client wants the model to be told. */
+  readonly systemPrompt?: GivenPrompt;
+  /** A person gave it a title: its first prompt does not. */
+  readonly isTitled?: boolean;
+  /** What the client should hear of at once. */
+  readonly notices?: readonly string[];
+  /** For a session that is taken up again: what it goes on from, and where its journal does. */
+  readonly history?: { readonly restored: Restored; readonly tail: JournalTail };
+  /** Called last when it closes: nothing of it is open any more. */
+  onClosed?(): Promise<void>;
+}
+
+/** What a session's configuration is read from besides its directory and its client. */
+export type SessionConfig = Pick<ConfigurationOptions, "commandLine" | "resolveSecret">;

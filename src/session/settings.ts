@@ -1,0 +1,173 @@
+// What the person may change about a session while it lives: its mode, its model, how much that thinks, how tools come before it.
+import { TenonError } from "../base/errors.js";
+import type { JsonValue } from "../base/json.js";
+import type { Model, ModelShelf, ThinkingLevel } from "../models/index.js";
+import type { IncludeMode, PermissionMode } from "../tools/index.js";
+import { modeInForce, modesFor, readMode } from "./modes.js";
+import type { SessionPolicy } from "./permission.js";
+
+/** Each with its value as a text; they are journaled under these names. */
+export const SETTINGS = ["mode", "model", "thinking", "include"] as const;
+export type SettingName = (typeof SETTINGS)[number];
+
+/** As the configuration says, else as the provider, or Tenon, decides. */
+export const DEFAULT_VALUE = "default";
+
+const INCLUDE_MODES: readonly IncludeMode[] = ["always", "search", "manual"];
+
+/** The settings as they are now, with what each could be changed to. */
+export interface SettingsView {
+  readonly mode: PermissionMode;
+  readonly modes: readonly PermissionMode[];
+  /** `provider/name`. Left out where nobody knows it yet. */
+  readonly model?: string;
+  readonly models: readonly string[];
+  readonly thinking: ThinkingLevel | typeof DEFAULT_VALUE;
+  /** The levels the model has; empty when it has none. */
+  readonly thinkingLevels: readonly ThinkingLevel[];
+  /** How tools come before the model that nobody said anything about. */
+  readonly include: IncludeMode;
+  readonly includes: readonly IncludeMode[];
+}
+
+/** What the configuration says about them. */
+export type ConfiguredSettings = Pick<SessionPolicy, "mode" | "mayBypass" | "rules">;
+
+export interface SettingsOptions {
+  /** The one the session begins with. */
+  readonly model: Model;
+  /** Without it the model stays what it is. */
+  readonly shelf?: ModelShelf;
+  /** For whoever watches the requests. */
+  observe?(model: Model): Model;
+  /** Of a session that is taken up again, by name. */
+  readonly restored?: ReadonlyMap<string, JsonValue>;
+  /** Called for what the person chose, before `onChange`. */
+  onChosen(name: SettingName, value: string): void;
+  /** Something about the view changed. */
+  onChange(): void;
+}
+
+export class SessionSettings {
+  readonly #options: SettingsOptions;
+  #configured: ConfiguredSettings = { mode: "ask", mayBypass: false, rules: [] };
+  #mode: PermissionMode | undefined;
+  #model: Model;
+  #thinking: ThinkingLevel | undefined;
+  #include: IncludeMode = "always";
+
+  constructor(options: SettingsOptions) {
+    this.#options = options;
+    this.#model = this.#observed(options.model);
+    for (const name of SETTINGS) this.#restore(name, options.restored?.get(name));
+  }
+
+  /** What calls are decided by. */
+  get policy(): SessionPolicy {
+    return { ...this.#configured, mode: this.mode };
+  }
+
+  get mode(): PermissionMode {
+    return modeInForce(this.#mode, this.#configured.mode, this.#configured.mayBypass);
+  }
+
+  get model(): Model {
+    return this.#model;
+  }
+
+  get thinking(): ThinkingLevel | undefined {
+    return this.#thinking;
+  }
+
+  get include(): IncludeMode {
+    return this.#include;
+  }
+
+  get shelf(): ModelShelf | undefined {
+    return this.#options.shelf;
+  }
+
+  get view(): SettingsView {
+    const { id, abilities } = this.#model;
+    return {
+      mode: this.mode,
+      modes: modesFor(this.#configured.mayBypass),
+      model: id,
+      models: [...new Set([...(this.#options.shelf?.ids ?? [this.#options.model.id]), id])],
+      thinking: this.#thinking ?? DEFAULT_VALUE,
+      thinkingLevels: abilities?.thinking ?? [],
+      include: this.#include,
+      includes: INCLUDE_MODES,
+    };
+  }
+
+  /** The configuration was read, or read again. What the person chose stays, as far as it may. */
+  configure(configured: ConfiguredSettings): void {
+    this.#configured = configured;
+    this.#options.onChange();
+  }
+
+  /** Holds from the next call, or the next model call, on. Throws `session.invalid_request` or a `model.*` code. */
+  set(name: SettingName, value: string): void {
+    this.#apply(name, value);
+    this.#options.onChosen(name, value);
+    this.#options.onChange();
+  }
+
+  #apply(name: SettingName, value: string): void {
+    switch (name) {
+      case "mode":
+        this.#mode = readMode(value, this.#configured.mayBypass) ?? refuse(name, value, this.#whyNoMode(value));
+        break;
+      case "model":
+        this.#setModel(value);
+        break;
+      case "thinking":
+        this.#thinking = value === DEFAULT_VALUE ? undefined : this.#level(value);
+        break;
+      case "include":
+        this.#include = INCLUDE_MODES.find((mode) => mode === value) ?? refuse(name, value, INCLUDE_MODES.join(", "));
+        break;
+    }
+  }
+
+  #whyNoMode(value: string): string {
+    const known = modesFor(this.#configured.mayBypass).join(", ");
+    return value === "bypass" ? `${known}; bypass is for whoever's own configuration allows it` : known;
+  }
+
+  #setModel(id: string): void {
+    if (id === this.#model.id) return;
+    const { model, shelf } = this.#options;
+    const wanted = id === model.id ? model : (shelf?.open(id) ?? refuse("model", id, model.id));
+    this.#model = this.#observed(wanted);
+  }
+
+  #observed(model: Model): Model {
+    return this.#options.observe?.(model) ?? model;
+  }
+
+  #level(value: string): ThinkingLevel {
+    const levels = this.#model.abilities?.thinking ?? [];
+    const known = [DEFAULT_VALUE, ...levels].join(", ");
+    return levels.find((level) => level === value) ?? refuse("thinking", value, known);
+  }
+
+  /** What was chosen once and is not to be had any more costs only itself. The mode waits for the configuration. */
+  #restore(name: SettingName, value: JsonValue | undefined): void {
+    if (typeof value !== "string") return;
+    if (name === "mode") {
+      this.#mode = readMode(value, true);
+      return;
+    }
+    try {
+      this.#apply(name, value);
+    } catch {
+      // The model is not there any more, for one: the session goes on with its own.
+    }
+  }
+}
+
+function refuse(name: SettingName, value: string, known: string): never {
+  throw new TenonError("session.invalid_request", `"${value}" is no ${name} of this session; there are: ${known}`);
+}
