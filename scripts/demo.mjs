@@ -15,24 +15,24 @@ const SCRIPT_TIMEOUT_MS = 120_000;
 /** Leaving by Ctrl-C is a way to end a demo, not a failure of it. */
 const INTERRUPTED = 130;
 
-/** What is said when nobody is there to type, and what the answer must show. */
+/** What is said when nobody is there to type, the tool that must answer (of the demo server, or Tenon's own), and what it must show. */
 const SCRIPT = [
   {
     say: "add a note: buy oak for the tenon joint",
-    tool: "Add a note",
+    tool: "demo / Add a note",
     shows: "Saved note 1: buy oak for the tenon joint",
   },
-  { say: "search the notes for oak", tool: "Search notes", shows: "1. buy oak for the tenon joint" },
-  { say: "calculate (2 + 3) * 4 ^ 2", tool: "Calculate", shows: "= 80" },
+  { say: "search the notes for oak", tool: "demo / Search notes", shows: "1. buy oak for the tenon joint" },
+  { say: "calculate (2 + 3) * 4 ^ 2", tool: "demo / Calculate", shows: "= 80" },
   {
     say: 'write_file path=plan.txt content="Measure twice."',
-    tool: "Write a file",
-    shows: "Wrote 14 bytes to plan.txt.",
+    tool: "Write plan.txt",
+    shows: "Created plan.txt: 14 bytes.",
   },
-  { say: "read the file plan.txt", tool: "Read a file", shows: "Measure twice." },
-  { say: "list the files", tool: "List files", shows: "plan.txt (14 bytes)" },
-  { say: "run the slow job with 3 steps", tool: "Run a slow job", shows: "3 of 3 steps" },
-  { say: "draw a red triangle", tool: "Draw a picture", shows: "[image image/png, " },
+  { say: "read the file plan.txt", tool: "Read plan.txt", shows: "Measure twice." },
+  { say: "list the files", tool: "demo / List files", shows: "plan.txt (14 bytes)" },
+  { say: "run the slow job with 3 steps", tool: "demo / Run a slow job", shows: "3 of 3 steps" },
+  { say: "draw a red triangle", tool: "demo / Draw a picture", shows: "[image image/png, " },
 ];
 
 async function main() {
@@ -87,13 +87,14 @@ function prepare(scratch) {
   const demo = { command: process.execPath, args: [SERVER, files] };
   writeFileSync(join(scratch, "mcp.json"), JSON.stringify({ mcpServers: { demo } }));
   const env = { ...process.env, TENON_HOME: join(scratch, "home"), TENON_MODEL: "offline/operator" };
-  return { scratch, env };
+  return { scratch, files, env };
 }
 
-async function talk({ scratch, env }) {
+async function talk({ scratch, files, env }) {
   process.stdout.write(`A chat with the bundled demo server and the offline model: no key, no network. For example:\n`);
   for (const { say } of SCRIPT.slice(0, 3)) process.stdout.write(`  ${say}\n`);
   const child = spawn(process.execPath, [CLI, "chat", "--mcp-config", join(scratch, "mcp.json")], {
+    cwd: files,
     env,
     stdio: "inherit",
   });
@@ -105,10 +106,10 @@ async function talk({ scratch, env }) {
 }
 
 /** Answers and the lines around them come through one stream, so that they are shown in the order they were written. */
-async function playScript({ scratch, env }) {
+async function playScript({ files, env }) {
   const exec = process.platform === "win32" ? "" : "exec ";
-  const command = `${exec}"${process.execPath}" "${CLI}" chat --mcp-config mcp.json --yes 2>&1`;
-  const child = spawn(command, { cwd: scratch, env, shell: true, stdio: ["pipe", "pipe", "inherit"] });
+  const command = `${exec}"${process.execPath}" "${CLI}" chat --mcp-config ../mcp.json --yes 2>&1`;
+  const child = spawn(command, { cwd: files, env, shell: true, stdio: ["pipe", "pipe", "inherit"] });
   passOn(child);
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (chunk) => {
@@ -135,7 +136,7 @@ function findUnanswered(output) {
   return SCRIPT.flatMap(({ say, tool, shows }, at) => {
     const [echo, ...answer] = (turns[at] ?? "").split("\n");
     const text = answer.join("\n");
-    const isAnswered = echo.trim() === say && text.includes(`✓ demo / ${tool}`) && text.includes(shows);
+    const isAnswered = echo.trim() === say && text.includes(`✓ ${tool}`) && text.includes(shows);
     return isAnswered ? [] : [`  ${say}`];
   });
 }

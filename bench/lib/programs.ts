@@ -14,8 +14,11 @@ export async function bundleProgram(source: string): Promise<string> {
     outfile,
     bundle: true,
     platform: "node",
+    mainFields: ["module", "main"], // the UMD form of jsonc-parser hides its requires from bundlers
     target: "node20",
     format: "esm",
+    // Bundled CommonJS packages require built-in modules.
+    banner: { js: "const require = (id) => process.getBuiltinModule(id);" },
     logLevel: "warning",
   });
   return outfile;
