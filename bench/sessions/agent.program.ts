@@ -56,7 +56,7 @@ class Client {
 
 function startTenon({ toAgent, fromAgent }: Client): () => number {
   const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
-  const runtime = createRuntime({ world, model: "offline/echo" });
+  const runtime = createRuntime({ world });
   const front = new Front({
     input: toAgent,
     output: fromAgent,

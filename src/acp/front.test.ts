@@ -87,6 +87,7 @@ test("the agent gets initialize first, the promised sessions, and the rest only 
   await send(newSession(3));
   expect(handed.messages.at(-1)).toMatchObject({ id: 3 });
   await handed.write?.write({ jsonrpc: "2.0", id: 3, result: { sessionId: "x" } });
+  await world.settle(); // what is sent in one turn of the event loop leaves together
   expect(sent.at(-1)).toContain('"sessionId":"x"');
 });
 

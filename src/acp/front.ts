@@ -65,7 +65,7 @@ export class Front {
     if (id === undefined || id === null) return false;
     if (method === "initialize" && !this.#replay && isIntroducing(message["params"])) {
       this.#replay = { ...message, id: REPLAY_ID };
-      this.#wire.send({ jsonrpc: "2.0", id, result: introduction(message["params"]) });
+      this.#wire.post({ jsonrpc: "2.0", id, result: introduction(message["params"]) });
       this.#startSoon(LIMITS.frontQuietMs);
       return true;
     }
@@ -80,9 +80,9 @@ export class Front {
       const sessionId = this.#options.newSessionId();
       this.#promised.push({ id: sessionId, request: read.request });
       const result = { sessionId, ...settingsAnswer(EARLY_SETTINGS), _meta: givenMeta(read.request) };
-      this.#wire.send({ jsonrpc: "2.0", id, result });
+      this.#wire.post({ jsonrpc: "2.0", id, result });
     } else {
-      this.#wire.send({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${read.reason}` } });
+      this.#wire.post({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${read.reason}` } });
     }
     this.#startSoon(0);
   }

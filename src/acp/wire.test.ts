@@ -13,7 +13,7 @@ test("messages in and out are heard before anybody acts on them, garbage is not"
     output: new PassThrough(),
     onTraffic: (dir, message) => heard.push(`${dir} ${JSON.stringify(message)}`),
   });
-  wire.onMessage = ({ id }) => wire.send({ answered: id });
+  wire.onMessage = ({ id }) => wire.post({ answered: id });
   input.write('{"id":1}\nnot json\n');
   await fakeWorld().settle();
   expect(heard).toEqual(['in {"id":1}', 'out {"answered":1}', expect.stringContaining("Parse error")]);

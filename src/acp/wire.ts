@@ -56,11 +56,16 @@ export class Wire {
 
   /** In order. A promise when the client does not keep up: whoever has more to say should wait for it. */
   send(message: object): Promise<void> | undefined {
+    this.post(message);
+    return this.#jam && this.#pending.length >= LIMITS.acpWriteChars ? this.#jam.over : undefined;
+  }
+
+  /** In order, for whoever has nothing more to say. */
+  post(message: object): void {
     this.#onTraffic?.("out", message);
     this.#pending += `${JSON.stringify(message)}\n`;
-    const isMuch = this.#pending.length >= LIMITS.acpWriteChars;
-    if (this.#jam) return isMuch ? this.#jam.over : undefined;
-    if (isMuch) this.flush();
+    if (this.#jam) return;
+    if (this.#pending.length >= LIMITS.acpWriteChars) this.flush();
     else if (!this.#isDue) {
       this.#isDue = true;
       this.#world.soon(() => {
@@ -68,7 +73,6 @@ export class Wire {
         if (!this.#jam) this.flush();
       });
     }
-    return undefined;
   }
 
   /** Writes what waits. For whoever is about to end the process: nothing would be left to do it. */
@@ -114,7 +118,7 @@ export class Wire {
   }
 
   #refuse(code: number, message: string): void {
-    this.send({ jsonrpc: "2.0", id: null, error: { code, message } });
+    this.post({ jsonrpc: "2.0", id: null, error: { code, message } });
   }
 }
 

@@ -56,7 +56,7 @@ export class Conversation {
     this.#pieces = new Pieces(options);
     this.#transcript = Transcript.from(restored?.messages ?? [], restored?.compactions);
     this.#transcript.listen((change) => {
-      this.#pieces.flush(); // what was said before stands before it
+      this.#pieces.write(); // what was said before stands before it
       journal.append({ kind: "transcript", change: changeOf(change) });
     });
   }

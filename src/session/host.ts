@@ -49,6 +49,8 @@ export class SessionHost implements AsyncDisposable {
   readonly #options: HostOptions;
   readonly #stored: StoredSessions;
   readonly #sessions = new Map<string, Session>();
+  /** What is under way on the disk beside the sessions: nothing of it goes on once the host is closed. */
+  readonly #work = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(options: HostOptions) {
@@ -76,6 +78,10 @@ export class SessionHost implements AsyncDisposable {
    * prompt is run again. Rejects with `session.busy` when the session is open, here or in another process.
    */
   async loadSession(request: StoredRequest): Promise<LoadedSession> {
+    return await this.#tracked(() => this.#load(request));
+  }
+
+  async #load(request: StoredRequest): Promise<LoadedSession> {
     checkPlace(request);
     const { id } = request;
     if (!this.#stored.has(id)) throw unknownSession(id);
@@ -92,13 +98,17 @@ export class SessionHost implements AsyncDisposable {
 
   /** A new session that begins with everything another one has by now, which may be open. Nobody waits for its turn. */
   async forkSession(request: StoredRequest): Promise<LoadedSession> {
+    return await this.#tracked(() => this.#fork(request));
+  }
+
+  async #fork(request: StoredRequest): Promise<LoadedSession> {
     checkPlace(request);
     const { id: from, cwd, additionalDirectories = [] } = request;
     if (!this.#stored.has(from)) throw unknownSession(from);
     const id = newSessionId(this.world);
     const places = { cwd, ...(additionalDirectories.length > 0 ? { additionalDirectories } : {}) };
     await this.#stored.copy(from, { id, ...places });
-    return await this.loadSession({ ...request, id });
+    return await this.#load({ ...request, id });
   }
 
   /** The sessions on the disk, open or not, the one used last first. */
@@ -117,7 +127,7 @@ export class SessionHost implements AsyncDisposable {
   async setTitle(id: string, words: string): Promise<string> {
     this.statusOf(id);
     const title = givenTitle(words);
-    await this.#stored.setTitle(id, title);
+    await this.#tracked(() => this.#stored.setTitle(id, title));
     this.#sessions.get(id)?.retitled(title);
     return title;
   }
@@ -130,6 +140,10 @@ export class SessionHost implements AsyncDisposable {
 
   /** Closes it if it is open here, and removes all there is of it. One that is not there is no error. */
   async deleteSession(id: string): Promise<void> {
+    await this.#tracked(() => this.#delete(id));
+  }
+
+  async #delete(id: string): Promise<void> {
     await this.#sessions.get(id)?.close();
     if (!this.#stored.has(id)) return;
     const lock = await this.#stored.lock(id);
@@ -153,10 +167,21 @@ export class SessionHost implements AsyncDisposable {
   async close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.sessions.map((session) => session.close(grace)));
+    await Promise.allSettled(this.#work);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #tracked<T>(run: () => Promise<T>): Promise<T> {
+    const work = run();
+    this.#work.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#work.delete(work);
+    }
   }
 
   #open(request: StoredRequest, lock: Promise<SessionLock | undefined>, stored?: StoredSession): Session {

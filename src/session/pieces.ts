@@ -33,7 +33,7 @@ export class Pieces {
       this.#isDue = true;
       this.#options.world.soon(() => {
         this.#isDue = false;
-        this.flush();
+        this.write();
       });
     }
     return this.#told;
@@ -41,7 +41,13 @@ export class Pieces {
 
   /** What waits is in the journal when this returns, and told once the promise resolves. */
   flush(): Promise<void> | undefined {
-    if (this.#waiting.length === 0) return this.#told;
+    this.write();
+    return this.#told;
+  }
+
+  /** What waits is in the journal when this returns, and is told as soon as readers take it. */
+  write(): void {
+    if (this.#waiting.length === 0) return;
     const pieces = this.#waiting;
     this.#waiting = [];
     const { journal, audience } = this.#options;
@@ -56,7 +62,6 @@ export class Pieces {
       },
       () => undefined, // it never rejects
     );
-    return told;
   }
 }
 

@@ -21,7 +21,8 @@ const says = (text: string) => ({ ...session, prompt: [{ type: "text", text }] }
 const REQUESTS: readonly (readonly [string, JsonObject])[] = [
   ["initialize", { protocolVersion: 1, clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } } }],
   ["initialize", { protocolVersion: 1, clientCapabilities: { terminal: true, session: { notices: {} } } }],
-  ["authenticate", { methodId: "none" }],
+  ["authenticate", { methodId: "environment" }],
+  ["authenticate", { methodId: "environment" }], // more often than it logs out: nothing else is to be had then
   ["logout", {}],
   ["session/new", { cwd: PLACES.cwd, mcpServers: [] }],
   ["session/new", { cwd: PLACES.cwd, mcpServers: SERVERS, additionalDirectories: [PLACES.cwd] }],

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { Front, loadAgent } from "../../src/acp/index.js";
-import { isJsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
 import { LineSplitter } from "../../src/base/ndjson.js";
 import { createRuntime, nodeWorld, type SessionHost } from "../../src/index.js";
 import { agentMessage, envelopeProblem } from "../../src/testing/acp-client/agent-message.js";
@@ -16,6 +16,9 @@ import { cleanEnv } from "./agent.js";
 const ANSWER_WITHIN_MS = 20_000;
 const MAX_LINE_BYTES = 268_435_456;
 const LONG_CHARS = 20_000;
+const LINES_AT_ONCE = 8;
+const OPEN_SESSIONS = 4;
+const POLL_MS = 5;
 
 let validator: Promise<MessageValidator> | undefined;
 
@@ -36,8 +39,7 @@ export async function runFuzz(lines: readonly string[]): Promise<readonly string
   } finally {
     await agent.dispose();
     process.removeListener("unhandledRejection", onRejection);
-    // What was asked for last may still be at work on the disk, and is nobody's concern.
-    rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    rmSync(home, { recursive: true, force: true });
   }
   return problems;
 }
@@ -53,7 +55,16 @@ class FuzzedAgent {
   /** The methods that were asked for under an id, which may be several: what is answered must fit one of them. */
   readonly #asked = new Map<string, string[]>();
   readonly #answers = new Map<string, (message: JsonValue) => void>();
+  /** How often an id was sent, in whatever. */
+  readonly #uses = new Map<string, number>();
+  /** Requests that are as they should be, by id. */
+  readonly #owed = new Map<string, string>();
+  /** How often an id was answered. */
+  readonly #answered = new Map<string, number>();
+  /** Sessions that were opened, in any way. */
+  readonly #open: string[] = [];
   #places: Readonly<Record<string, string>> = {};
+  #sent = 0;
 
   constructor(home: string, validate: MessageValidator, onProblem: (problem: string) => void) {
     this.#home = home;
@@ -61,7 +72,7 @@ class FuzzedAgent {
     this.#onProblem = onProblem;
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const world = nodeWorld({ env: { ...cleanEnv(home), HOME: home }, log });
-    this.#host = createRuntime({ world, model: "offline/echo", config: {} });
+    this.#host = createRuntime({ world, config: {} });
     const splitter = new LineSplitter(MAX_LINE_BYTES);
     this.#fromAgent.on("data", (chunk: Buffer) => {
       for (const line of splitter.push(chunk)) this.#receive(line.kind === "line" ? line.text : "a line without end");
@@ -80,17 +91,16 @@ class FuzzedAgent {
     });
   }
 
-  /** One session that is open, and one that is not any more. */
+  /** Some sessions that are open, and one that is not any more. */
   async begin(): Promise<void> {
     const cwd = this.#home;
     await this.#request("initialize", { protocolVersion: 1, clientCapabilities: { session: { notices: {} } } });
-    const open = sessionIn(await this.#request("session/new", { cwd, mcpServers: [] }));
+    for (let count = 0; count < OPEN_SESSIONS; count++) await this.#request("session/new", { cwd, mcpServers: [] });
     const stored = sessionIn(await this.#request("session/new", { cwd, mcpServers: [] }));
     await this.#request("session/prompt", { sessionId: stored, prompt: [{ type: "text", text: "hello" }] });
     await this.#request("session/close", { sessionId: stored });
     this.#places = {
       [PLACES.cwd]: cwd,
-      [PLACES.open]: open,
       [PLACES.stored]: stored,
       [PLACES.long]: "x".repeat(LONG_CHARS),
     };
@@ -98,18 +108,24 @@ class FuzzedAgent {
 
   async send(line: string): Promise<void> {
     let text = line;
-    for (const [place, value] of Object.entries(this.#places)) text = text.replaceAll(place, value);
+    const open = this.#open[this.#sent % this.#open.length] ?? "";
+    for (const [place, value] of Object.entries({ ...this.#places, [PLACES.open]: open })) {
+      text = text.replaceAll(place, value);
+    }
     const bytes = Buffer.from(text, "latin1");
     // A broken line may hold line ends of its own: each part is a message to the agent.
     for (const part of bytes.toString("utf8").split("\n")) this.#note(part);
-    if (!this.#toAgent.write(Buffer.concat([bytes, Buffer.from("\n")]))) {
-      await new Promise((resolve) => this.#toAgent.once("drain", resolve));
-    }
+    this.#toAgent.write(Buffer.concat([bytes, Buffer.from("\n")]));
+    // Some lines come in one go, as clients send them, and others find the agent at work with those before.
+    if (++this.#sent % LINES_AT_ONCE === 0) await pause(1);
   }
 
-  /** Whatever was sent: it still answers, and it ends with its input. */
+  /** Whatever was sent: every request is answered, it still answers, and it ends with its input. */
   async end(): Promise<void> {
     await this.#request("_tenon/still/there", {});
+    const until = performance.now() + ANSWER_WITHIN_MS;
+    while (this.#unanswered().length > 0 && performance.now() < until) await pause(POLL_MS);
+    for (const words of this.#unanswered()) this.#onProblem(`never answered: ${words}`);
     await this.#request("initialize", { protocolVersion: 1, clientCapabilities: {} });
     this.#toAgent.end();
     await within(this.#front.closed, "the end of the input was not seen");
@@ -132,10 +148,18 @@ class FuzzedAgent {
   #note(text: string): void {
     const parsed = parseJson(text);
     if (!parsed.ok || !isJsonObject(parsed.value)) return;
-    const { id, method } = parsed.value;
-    if (id === undefined || typeof method !== "string") return;
+    const { id, method, jsonrpc } = parsed.value;
+    if (id === undefined) return;
     const key = JSON.stringify(id);
-    this.#asked.set(key, [...(this.#asked.get(key) ?? []), method]);
+    if (typeof method === "string") this.#asked.set(key, [...(this.#asked.get(key) ?? []), method]);
+    const isClear = jsonrpc === "2.0" && (typeof id === "string" || Number.isInteger(id));
+    if (isClear && typeof method === "string") this.#owed.set(key, text);
+    this.#uses.set(key, (this.#uses.get(key) ?? 0) + 1);
+  }
+
+  #unanswered(): readonly string[] {
+    const left = [...this.#owed].filter(([key]) => this.#uses.get(key) === 1 && !this.#answered.has(key));
+    return left.map(([, text]) => clipped(text));
   }
 
   #receive(text: string): void {
@@ -146,8 +170,29 @@ class FuzzedAgent {
     const methods = message["method"] === undefined ? (this.#asked.get(key) ?? [undefined]) : [undefined];
     const problems = methods.map((method) => envelopeProblem(message) ?? this.#validate(agentMessage(message, method)));
     if (problems.every((problem) => problem !== undefined)) this.#onProblem(`${problems[0]} in ${clipped(text)}`);
-    if (message["method"] === undefined) this.#answers.get(key)?.(message);
+    if (message["method"] === undefined) this.#settle(key, message);
+    else if (message["id"] !== undefined) this.#refuse(message["id"]);
   }
+
+  #settle(key: string, message: JsonObject): void {
+    const times = (this.#answered.get(key) ?? 0) + 1;
+    this.#answered.set(key, times);
+    if (key !== "null" && times > (this.#uses.get(key) ?? 0))
+      this.#onProblem(`answered ${times} times: ${clipped(key)}`);
+    const { result } = message;
+    if (isJsonObject(result) && typeof result["sessionId"] === "string") this.#open.push(result["sessionId"]);
+    this.#answers.get(key)?.(message);
+  }
+
+  /** What the agent asks its client for is not to be had; some of it the fuzzed lines have answered before. */
+  #refuse(id: JsonValue): void {
+    const error = { code: -32601, message: "Method not found" };
+    if (this.#toAgent.writable) this.#toAgent.write(`${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`);
+  }
+}
+
+async function pause(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function sessionIn(answer: JsonValue): string {
