@@ -124,7 +124,10 @@ async function openSessions(client: Client, count: number, serverUrl: string | u
     const burst = Array.from({ length: Math.min(BURST, count - ids.length) }, () =>
       client.request("session/new", { cwd: process.cwd(), mcpServers }),
     );
-    for (const { sessionId } of await Promise.all(burst)) ids.push(String(sessionId));
+    for (const { sessionId } of await Promise.all(burst)) {
+      if (typeof sessionId !== "string") throw new Error("a session has no id");
+      ids.push(sessionId);
+    }
   }
   return ids;
 }
@@ -139,7 +142,8 @@ async function main({ side, count, serverUrl }: SessionsJob): Promise<JsonObject
   const open = async (sessions: number) => {
     const ids = await openSessions(client, sessions, serverUrl);
     const until = performance.now() + READY_WITHIN_MS;
-    while (serverUrl !== undefined && side === "tenon" && readyCount() < sessions) {
+    const wanted = serverUrl !== undefined && side === "tenon" ? sessions : 0;
+    while (readyCount() < wanted) {
       if (performance.now() > until) throw new Error(`${readyCount()} of ${sessions} sessions have their server`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

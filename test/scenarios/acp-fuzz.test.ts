@@ -18,7 +18,7 @@ scenario(
       fc.asyncProperty(lines, async (sent) => {
         expect(await runFuzz(sent)).toEqual([]);
       }),
-      { numRuns: RUNS, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: true },
+      { numRuns: RUNS, plugins: [fc.interruptAfterTimeLimit(240_000, { failOnInterrupt: true })] },
     );
   },
   { timeoutMs: 300_000 },
