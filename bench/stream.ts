@@ -1,4 +1,5 @@
 // `npm run bench -- stream`: how many updates a second reach the client, and how long one takes, against the bare SDK.
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
@@ -13,7 +14,7 @@ const USAGE = "usage: npm run bench -- stream [--samples N] [--node PATH] [--ass
 const DEFAULT_SAMPLES = 9;
 const OURS = "tenon";
 
-const WARM_UP: Order = { count: 20_000, gapMs: 0, says: "number" };
+const WARM_UP: Order = { count: 100_000, gapMs: 0, says: "number" };
 const BURST: Order = { count: 50_000, gapMs: 0, says: "number" };
 /** Far enough apart for the process to fall asleep in between, as it does between the tokens of a real model. */
 const PACED: Order = { count: 150, gapMs: 4, says: "time" };
@@ -38,7 +39,7 @@ function readOptions(words: readonly string[]): Options {
   });
   const samples = Number(values.samples);
   if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
-  return { isAsserted: values.assert, samples, node: values.node };
+  return { isAsserted: values.assert, samples, node: resolve(values.node) };
 }
 
 async function sample(program: Program, side: Side): Promise<Figures> {

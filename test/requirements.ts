@@ -331,6 +331,11 @@ const HERE = [
     id: "P8",
     text: "a damaged journal shows all that comes before the damage, says what it does not show, and goes on",
   },
+  {
+    id: "P9",
+    text: "acpx drives sessions over their life: opens, resumes or loads in another process, cancels, and switches modes",
+  },
+  { id: "P10", text: "a client with an old ACP SDK works, with a server it gives and a session it takes up again" },
   // P20… What a person sets and types (issue 7)
   {
     id: "P20",

@@ -64,7 +64,8 @@ function startTenon({ toAgent, fromAgent }: Client): () => number {
     newSessionId: () => uuidV7(Date.now(), (count) => world.randomBytes(count)),
     start: (stream, takePromised) => {
       loadAgent().then(
-        ({ createAgent }) => createAgent({ host: runtime, promised: takePromised() }).connect(stream),
+        ({ createAgent }) =>
+          createAgent({ host: runtime, promised: takePromised(), send: stream.send }).connect(stream),
         fail,
       );
     },

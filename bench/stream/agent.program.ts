@@ -53,7 +53,7 @@ function runTenon(): void {
     start: (stream, takePromised) => {
       loadAgent().then(
         ({ createAgent }) =>
-          createAgent({ host: runtime, promised: takePromised() })
+          createAgent({ host: runtime, promised: takePromised(), send: stream.send })
             .onRequest(
               "_bench/cpu",
               () => ({}),

@@ -36,6 +36,10 @@ export class StreamClient {
     this.#child.stdin.on("error", () => {}); // told by its end
     this.#child.stdout.on("data", (bytes: Buffer) => this.#receive(bytes));
     this.#ended = new Promise((resolve) => {
+      this.#child.once("error", (error) => {
+        this.#fail(error);
+        resolve();
+      });
       this.#child.once("close", (code, signal) => {
         this.#fail(new Error(`the agent ended (${signal ?? `exit code ${code}`})`));
         resolve();

@@ -8,6 +8,7 @@ import { Authentication } from "./auth.js";
 import { introduction } from "./capabilities.js";
 import { type ClientServers, readClientServers } from "./client-servers.js";
 import { toRequestError } from "./errors.js";
+import type { FrontStream } from "./front.js";
 import { readSessionRequest, readStoredRequest, type SessionRequest, type StoredSessionRequest } from "./lenient.js";
 import { MCP_MESSAGE } from "./mcp-channel.js";
 import { givenMeta, mcpStatus } from "./mcp-status.js";
@@ -25,6 +26,8 @@ export interface PromisedSession {
 export interface AgentOptions {
   readonly host: SessionHost;
   readonly promised?: readonly PromisedSession[];
+  /** How updates are written; unless given, as the SDK writes everything. Must keep the order with what the SDK writes. */
+  readonly send?: FrontStream["send"];
 }
 
 /** Of the unstable protocol, so the SDK's stable half has no names for them. */
@@ -33,8 +36,8 @@ const SET_TITLE = "session/set_title";
 const STATUS = "session/status";
 
 /** Serves one connection: when it closes, so do the sessions opened over it. */
-export function createAgent({ host, promised: earlier = [] }: AgentOptions): AgentApp {
-  const sessions = new OpenSessions(host);
+export function createAgent({ host, promised: earlier = [], send }: AgentOptions): AgentApp {
+  const sessions = new OpenSessions(host, send);
   const auth = new Authentication(host);
   const promised = [...earlier];
   const m = methods.agent;

@@ -14,11 +14,21 @@ import { Wire, type WireMessage, type WireStreams } from "./wire.js";
 export interface FrontOptions extends WireStreams {
   readonly world: Pick<World, "after" | "soon">;
   newSessionId(): string;
+  /** Called before the client hears of the session: it must be there to be loaded even if the client leaves at once. */
+  onPromised?(session: PromisedSession): void;
   /**
    * Loads the agent and connects it to the stream. Called once, after the first answers are out; failing is its own affair.
    * Until `takePromised` is called (once everything is loaded), the front goes on answering `session/new`.
    */
-  start(stream: Stream, takePromised: () => readonly PromisedSession[]): void;
+  start(stream: FrontStream, takePromised: () => readonly PromisedSession[]): void;
+}
+
+export interface FrontStream extends Stream {
+  /**
+   * A message of the agent's own, past the SDK: behind all that was written to the stream before, and without the dozen of
+   * promises the SDK makes for each. A promise when the client does not keep up.
+   */
+  readonly send: (message: object) => Promise<void> | undefined;
 }
 
 /** The id under which `initialize` is said again to the agent; no client can have chosen it. */
@@ -78,7 +88,9 @@ export class Front {
     const read = readSessionRequest(params);
     if (read.ok) {
       const sessionId = this.#options.newSessionId();
-      this.#promised.push({ id: sessionId, request: read.request });
+      const promised = { id: sessionId, request: read.request };
+      this.#promised.push(promised);
+      this.#options.onPromised?.(promised);
       const result = { sessionId, ...settingsAnswer(EARLY_SETTINGS), _meta: givenMeta(read.request) };
       this.#wire.post({ jsonrpc: "2.0", id, result });
     } else {
@@ -112,14 +124,15 @@ export class Front {
       for (const message of this.#waiting.splice(0)) enqueue(message);
       this.#feed = enqueue;
     };
+    // Nobody waits here for a client that does not read: what the SDK holds back would be overtaken by updates.
     const writable = messageSink((message) => {
-      if (!("id" in message) || message.id !== REPLAY_ID) return this.#wire.send(message);
-      handOver();
-      return undefined;
+      if ("id" in message && message.id === REPLAY_ID) handOver();
+      else this.#wire.post(message);
     });
+    const send = (message: object) => this.#wire.send(message);
     if (this.#replay) enqueue(this.#replay);
     else handOver();
-    this.#options.start({ readable, writable }, () => {
+    this.#options.start({ readable, writable, send }, () => {
       this.#isTaken = true;
       return this.#promised;
     });

@@ -13,6 +13,7 @@ import {
   type SessionPorts,
   type SettingsView,
 } from "../session/index.js";
+import type { FrontStream } from "./front.js";
 import type { SessionRequest, StoredSessionRequest } from "./lenient.js";
 import { McpMessages } from "./mcp-channel.js";
 import { type McpStatus, mcpStatus } from "./mcp-status.js";
@@ -23,7 +24,7 @@ import { abilitiesOf, type ClientAbilities, type PromptAnswer, toUpdates, usageO
 
 interface Taken {
   /** Sends an update of its own, before or between those of the session. */
-  readonly send: (update: SessionUpdate) => Promise<void>;
+  readonly send: (update: SessionUpdate) => Promise<void> | undefined;
   readonly begin: () => void;
 }
 
@@ -36,6 +37,7 @@ interface Relay extends Pick<Taken, "send"> {
 
 export class OpenSessions {
   readonly #host: SessionHost;
+  readonly #write: FrontStream["send"] | undefined;
   readonly #scope: Scope;
   readonly #relays = new Map<string, Relay>();
   readonly #messages = new McpMessages();
@@ -43,8 +45,10 @@ export class OpenSessions {
   #connection: AgentConnection | undefined;
   #isOver = false;
 
-  constructor(host: SessionHost) {
+  /** `write`: past the SDK, where there is such a way. */
+  constructor(host: SessionHost, write?: FrontStream["send"]) {
     this.#host = host;
+    this.#write = write;
     this.#scope = new Scope(host.world.log);
   }
 
@@ -189,7 +193,11 @@ export class OpenSessions {
       const updates = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
       // What a model can do may be known only after it was asked.
       const late = event.kind === "turn_ended" ? told.updates(session.settings) : [];
-      for (const update of [...updates, ...late]) await send(update);
+      for (const update of updates) {
+        const held = send(update);
+        if (held) await held;
+      }
+      for (const update of late) await send(update);
       if (event.kind === "turn_ended") relayedTurn.set(event.turn);
     }
   }
@@ -198,7 +206,14 @@ export class OpenSessions {
     return sessionPorts(client, { sessionId, abilities, messages: this.#messages });
   }
 
-  async #send(sessionId: string, update: SessionUpdate): Promise<void> {
+  #send(sessionId: string, update: SessionUpdate): Promise<void> | undefined {
+    if (!this.#write) return this.#notify(sessionId, update);
+    if (this.#isOver) return undefined;
+    const method = methods.client.session.update;
+    return this.#write({ jsonrpc: "2.0", method, params: { sessionId, update } });
+  }
+
+  async #notify(sessionId: string, update: SessionUpdate): Promise<void> {
     try {
       await this.#connection?.client.notify(methods.client.session.update, { sessionId, update });
     } catch (error) {

@@ -7,7 +7,7 @@ type Sink = Stream["writable"];
  * The SDK takes a writer for each message and waits for the write. A `WritableStream` makes and rejects two promises for
  * every writer that is let go, which was a third of what an update cost.
  */
-export function messageSink(write: (message: AnyMessage) => Promise<void> | undefined): Sink {
+export function messageSink(write: (message: AnyMessage) => void): Sink {
   const done = Promise.resolve();
   const never = new Promise<undefined>(() => {});
   const end = () => done;
@@ -15,7 +15,10 @@ export function messageSink(write: (message: AnyMessage) => Promise<void> | unde
     closed: never,
     ready: Promise.resolve(undefined),
     desiredSize: 1,
-    write: (message) => (message === undefined ? done : (write(message) ?? done)),
+    write: (message) => {
+      if (message !== undefined) write(message);
+      return done;
+    },
     close: end,
     abort: end,
     releaseLock: () => {},

@@ -18,7 +18,7 @@ import type { CatalogTool } from "../tools/index.js";
 import type { Audience } from "./audience.js";
 import type { Restored } from "./history/history.js";
 import type { Journal } from "./journal.js";
-import { Pieces } from "./pieces.js";
+import { type Piece, Pieces } from "./pieces.js";
 import { changeOf, recordOf } from "./record.js";
 import type { SessionTools } from "./session-tools.js";
 
@@ -126,7 +126,8 @@ export class Conversation {
         const step = await turn.next();
         isOver = step.done === true;
         if (step.done) return step.value;
-        await this.#step(step.value);
+        const held = this.#step(step.value);
+        if (held) await held;
       }
     } finally {
       await this.#pieces.flush();
@@ -137,8 +138,11 @@ export class Conversation {
   }
 
   /** Journal first: what a client has seen must be there after a crash. */
-  async #step(event: TurnEvent): Promise<void> {
-    if (event.kind === "text" || event.kind === "thought") return await this.#pieces.add(event);
+  #step(event: TurnEvent): Promise<void> | undefined {
+    return event.kind === "text" || event.kind === "thought" ? this.#pieces.add(event) : this.#other(event);
+  }
+
+  async #other(event: Exclude<TurnEvent, Piece>): Promise<void> {
     await this.#pieces.flush();
     const look = this.#look(event);
     if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);

@@ -3,6 +3,7 @@ export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
 export type { CommandInfo, ServerStatus, SessionEvent } from "./event.js";
 export type { ListRequest, SessionPage, SessionSummary } from "./history/listing.js";
 export { type LoadedSession, type NewSession, SessionHost, type StoredRequest } from "./host.js";
+export { journalStart } from "./journal-start.js";
 export type { SessionConfig } from "./options.js";
 export type {
   ElicitQuestion,

@@ -4,19 +4,39 @@ import { LIMITS } from "../base/limits.js";
 import { markHidden } from "../base/marking.js";
 import type { NoticeLevel } from "./event.js";
 import { journalFile } from "./history/stored-sessions.js";
-import { Journal } from "./journal.js";
+import { headerLine, Journal } from "./journal.js";
 import type { SessionOptions } from "./options.js";
 
 export function openJournal(options: SessionOptions, onNotice: (level: NoticeLevel, text: string) => void): Journal {
-  const { world, id, cwd, additionalDirectories = [], history } = options;
+  const { world, history } = options;
+  const path = journalFile(options.stateDir, options.id);
   return new Journal({
     world,
-    path: journalFile(options.stateDir, id),
-    header: { id, cwd, ...(additionalDirectories.length > 0 ? { additionalDirectories } : {}) },
-    ...(history ? { tail: history.tail } : {}),
+    path,
+    header: headerOf(options),
+    ...(history ? { tail: history.tail } : { isBegun: world.files.isFile(path) }),
     onLost: (reason) =>
       onNotice("warning", `This session is not recorded any more: its journal cannot be written (${reason})`),
   });
+}
+
+interface Beginning {
+  readonly id: string;
+  readonly cwd: string;
+  readonly additionalDirectories?: readonly string[];
+}
+
+/** A journal's name and first line, for whoever gives out a session's id before the session can be opened. */
+export function journalStart(
+  stateDir: string,
+  beginning: Beginning,
+  nowMs: number,
+): { readonly path: string; readonly line: string } {
+  return { path: journalFile(stateDir, beginning.id), line: headerLine(headerOf(beginning), nowMs) };
+}
+
+function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Parameters<typeof headerLine>[0] {
+  return { id, cwd, ...(additionalDirectories.length > 0 ? { additionalDirectories } : {}) };
 }
 
 /** The beginning of the first prompt, on one line. */

@@ -23,8 +23,15 @@ export interface JournalOptions {
   readonly header: Omit<JournalHeader, "v" | "t">;
   /** For a journal that is there already. */
   readonly tail?: JournalTail;
+  /** Somebody has written its first line, and nothing else. */
+  readonly isBegun?: boolean;
   /** From now on nothing is recorded. */
   onLost(reason: string): void;
+}
+
+/** The first line of a journal. */
+export function headerLine(header: JournalOptions["header"], nowMs: number): string {
+  return `${JSON.stringify({ v: 1, ...header, t: nowMs })}\n`;
 }
 
 /** A journal that cannot be written costs the record, never the session: it is told once, and the session goes on. */
@@ -39,16 +46,16 @@ export class Journal {
   #isLost = false;
 
   constructor(options: JournalOptions) {
-    const { world, header, tail } = options;
+    const { world, header, tail, isBegun = false } = options;
     this.#options = options;
     this.#seq = tail?.seq ?? 0;
     this.#blobs = new BlobWriter(tail?.blobs);
     // What is left of a line that was never finished must not become the beginning of the next one.
     const end = tail && !tail.isClean ? "\n" : "";
-    this.#start = end + (tail?.hasHeader ? "" : `${JSON.stringify({ v: 1, ...header, t: world.now() })}\n`);
+    this.#start = end + (isBegun || tail?.hasHeader ? "" : headerLine(header, world.now()));
     const reopened: readonly JournalEntry[] = end === "" ? [] : [{ kind: "reopened", after: this.#seq }];
     this.#pending = [...reopened, ...(tail?.repairs ?? [])];
-    if (!tail) this.#write([]);
+    if (!tail && !isBegun) this.#write([]);
   }
 
   /** One write for all of them, done when this returns. */

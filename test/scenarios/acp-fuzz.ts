@@ -84,7 +84,8 @@ class FuzzedAgent {
       newSessionId: () => randomUUID(),
       start: (stream, takePromised) => {
         loadAgent().then(
-          ({ createAgent }) => createAgent({ host: this.#host, promised: takePromised() }).connect(stream),
+          ({ createAgent }) =>
+            createAgent({ host: this.#host, promised: takePromised(), send: stream.send }).connect(stream),
           (error: unknown) => onProblem(describe(error)),
         );
       },

@@ -1,10 +1,14 @@
 // Sessions over ACP that outlive their process: load, resume, list, fork, delete.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { expect } from "vitest";
 import { type AcpClient, acpSchemaValidator, echoTool, scriptedAcpServer } from "../../src/testing/index.js";
-import { startTenon, TemporaryFolder } from "./agent.js";
+import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { itemsOf, missingIn, replayedTurns } from "./conversation.js";
+import { agentNode, TENON } from "./peers.js";
 import { scenario } from "./scenario.js";
 
 const SERVER = (env: Record<string, string> = {}) => scriptedAcpServer("s", { tools: [echoTool()] }, { env });
@@ -220,3 +224,26 @@ scenario(["A3"], "nothing of a client's server is on the disk, before and after 
   await client.closeSession(sessionId);
   expect(existsSync(join(home.path, "state/session-locks", `${sessionId}.lock`))).toBe(false);
 });
+
+scenario(
+  ["P1"],
+  "a session whose id was given out is there to load, also when the agent was killed at once",
+  async () => {
+    using home = new TemporaryFolder();
+    const killed = spawn(agentNode(), [TENON, "acp"], { cwd: home.path, env: cleanEnv(home.path), stdio: "pipe" });
+    const lines = createInterface({ input: killed.stdout })[Symbol.asyncIterator]();
+    const ask = async (id: number, method: string, params: object): Promise<{ result: { sessionId: string } }> => {
+      killed.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+      return JSON.parse(String((await lines.next()).value));
+    };
+    await ask(1, "initialize", { protocolVersion: 1, clientCapabilities: {} });
+    const { result } = await ask(2, "session/new", { cwd: home.path, mcpServers: [] });
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+
+    await using client = await started(home);
+    const { sessionId } = result;
+    await client.request("session/load", { sessionId, cwd: home.path, mcpServers: [] });
+    expect((await client.prompt(sessionId, "hello")).stopReason).toBe("end_turn");
+  },
+);

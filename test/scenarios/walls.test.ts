@@ -6,14 +6,8 @@ import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
 
 const ROOT = join(import.meta.dirname, "../..");
-const FAULTS = [
-  "forbidden import",
-  "door bypassed",
-  "401 lines",
-  "uncited requirement",
-  "unused export",
-  "floating promise",
-];
+/** One of each step that catches some; all of them are planted once in a run of CI. */
+const FAULTS = ["door bypassed", "floating promise"];
 
 scenario(
   ["S4"],

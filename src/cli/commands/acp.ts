@@ -1,9 +1,12 @@
 // `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
-import type { Stream } from "@agentclientprotocol/sdk";
-import { Front, type FrontOptions, loadAgent, type PromisedSession } from "../../acp/index.js";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../acp/index.js";
 import { uuidV7 } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import type { WireTrace } from "../../base/trace.js";
+import { tenonPaths } from "../../config/index.js";
+import { journalStart } from "../../session/index.js";
 import type { ComposeOptions } from "../compose.js";
 import { exitAfter, onStopSignals } from "../exit.js";
 
@@ -25,6 +28,7 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
     ...(tracing ? { onTraffic: tracing.onTraffic } : {}),
     world: { after, soon },
     newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
+    onPromised: beginJournal,
     start: (stream, takePromised) => {
       const serving = serve(stream, takePromised, { ...options, ...(tracing ? { trace: tracing.trace } : {}) });
       closeAgent = async () => (await serving)();
@@ -41,6 +45,17 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
   );
 }
 
+/** A session whose id was given out can be loaded, whatever becomes of this process. A journal that cannot be begun is told later. */
+function beginJournal({ id, request }: PromisedSession): void {
+  const { path, line } = journalStart(tenonPaths(process.env).stateDir, { id, ...request }, Date.now());
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(path, line, { flag: "wx", mode: 0o600 });
+  } catch {
+    return; // the session itself tries again, and tells
+  }
+}
+
 /** Before anything is read, so that the trace has the first message too. */
 async function openTracing(
   path: string,
@@ -52,7 +67,7 @@ async function openTracing(
 
 /** Each import gets a turn of the event loop of its own, so that messages are read in between. */
 async function serve(
-  stream: Stream,
+  stream: FrontStream,
   takePromised: () => readonly PromisedSession[],
   options: Pick<ComposeOptions, "model" | "trace">,
 ): Promise<() => Promise<void>> {
@@ -61,7 +76,7 @@ async function serve(
   const { createAgent } = await loadAgent();
   await new Promise(setImmediate);
   const { host } = await compose(options);
-  createAgent({ host, promised: takePromised() }).connect(stream);
+  createAgent({ host, promised: takePromised(), send: stream.send }).connect(stream);
   return () => host.close(LIMITS.exitGrace);
 }
 

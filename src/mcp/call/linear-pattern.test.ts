@@ -121,15 +121,18 @@ function nodeMatch(source: string, value: string): boolean | undefined {
 
 test("it agrees with Node's own engine", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b", "-", "1", " ", "é", "\u{1f600}"), maxLength: 8 });
+  let notBuilt = 0;
   fc.assert(
     fc.property(pattern, text, (source, value) => {
       const ours = match(source, value);
+      if (ours === undefined) notBuilt += 1; // counts within counts grow beyond what is built
       const theirs = nodeMatch(source, value);
-      fc.pre(theirs !== undefined);
+      fc.pre(ours !== undefined && theirs !== undefined);
       expect(ours).toBe(theirs);
     }),
     { numRuns: 2_000 },
   );
+  expect(notBuilt).toBeLessThan(50);
 });
 
 test("any text at all is a pattern or none, and never throws", () => {
