@@ -140,7 +140,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   silent: {
     toClient: (message) => {
       const { sessionUpdate, status } = updateOf(message);
-      return sessionUpdate === "notice" || status === "failed" ? undefined : message;
+      return sessionUpdate === "notice" || status === "failed" ? undefined : withoutMeta(message);
     },
   },
   "notices-for-all": {
@@ -353,6 +353,14 @@ function fromAgent(message: JsonObject, fault: Fault, relay: Relay): void {
   const params = paramsOf(changed);
   const name = relay.names.get(textOf(params["sessionId"]));
   relay.send(name === undefined ? changed : { ...changed, params: { ...params, sessionId: name } });
+}
+
+/** An answer that tells nothing beside what it must. */
+function withoutMeta(message: JsonObject): JsonObject {
+  const { result } = message;
+  if (!isJsonObject(result)) return message;
+  const { _meta: _, ...rest } = result;
+  return { ...message, result: rest };
 }
 
 await main(process.argv.slice(2));

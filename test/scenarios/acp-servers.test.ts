@@ -121,6 +121,7 @@ scenario(["P43", "A12"], "servers are changed in mid-session, in mid-turn too", 
   const ended = client.updates(sessionId).filter((update) => "status" in update && update.status === "failed");
   expect(JSON.stringify(ended)).toContain("Outcome unknown");
 
+  await client.waitForUpdate(sessionId, (update) => /"name":"new".*"state":"ready"/.test(JSON.stringify(update._meta)));
   await client.prompt(sessionId, "mcp__new__greet");
   await client.prompt(sessionId, "mcp__kept__greet");
   expect(client.text(sessionId)).toContain("newly come");
