@@ -52,7 +52,7 @@ function beginJournal({ id, request }: PromisedSession): void {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, line, { flag: "wx", mode: 0o600 });
   } catch {
-    return; // the session itself tries again, and tells
+    // The session itself tries again, and tells.
   }
 }
 
