@@ -45,39 +45,48 @@ export function measure(value: JsonValue | undefined, extent: Extent): Measured 
 
 /** Says what there is too much of, which is when to stop. */
 function add(value: JsonValue | undefined, extent: Extent, depth: number): string | undefined {
+  if (typeof value === "object" && value !== null) return addAll(value, extent, depth);
+  addLeaf(value);
+  return excess(extent);
+}
+
+/** Most values are leaves, and most leaves texts: they are counted where they stand, without a call for each. */
+function addAll(value: readonly JsonValue[] | JsonObject, extent: Extent, depth: number): string | undefined {
+  if (depth >= extent.maxDepth) return `nested more than ${extent.maxDepth} deep`;
+  nodes += 1;
+  bytes += NODE_BYTES;
+  if (!isJsonObject(value)) {
+    heapBytes += HEAP_BYTES.array;
+    for (const item of value) {
+      const over = add(item, extent, depth + 1);
+      if (over !== undefined) return over;
+    }
+    return excess(extent);
+  }
+  heapBytes += HEAP_BYTES.object;
+  for (const key in value) {
+    bytes += key.length + NODE_BYTES;
+    const field = value[key];
+    if (typeof field === "object" && field !== null) {
+      const over = addAll(field, extent, depth + 1);
+      if (over !== undefined) return over;
+    } else addLeaf(field);
+  }
+  return excess(extent);
+}
+
+function addLeaf(value: string | number | boolean | null | undefined): void {
   nodes += 1;
   bytes += NODE_BYTES;
   if (typeof value === "string") {
     bytes += value.length;
     heapBytes += HEAP_BYTES.text + value.length;
-  } else if (typeof value !== "object" || value === null) heapBytes += HEAP_BYTES.literal;
-  else {
-    const over = addAll(value, extent, depth);
-    if (over !== undefined) return over;
-  }
-  if (nodes > extent.maxNodes) return `more than ${extent.maxNodes} values`;
-  if (bytes > extent.maxBytes) return `more than ${extent.maxBytes} bytes`;
-  return undefined;
+  } else heapBytes += HEAP_BYTES.literal;
 }
 
-function addAll(value: readonly JsonValue[] | JsonObject, extent: Extent, depth: number): string | undefined {
-  if (depth >= extent.maxDepth) return `nested more than ${extent.maxDepth} deep`;
-  let over: string | undefined;
-  if (isJsonObject(value)) {
-    heapBytes += HEAP_BYTES.object;
-    for (const key in value) {
-      bytes += key.length + NODE_BYTES;
-      over = add(value[key], extent, depth + 1);
-      if (over !== undefined) break;
-    }
-    return over;
-  }
-  heapBytes += HEAP_BYTES.array;
-  for (const item of value) {
-    over = add(item, extent, depth + 1);
-    if (over !== undefined) break;
-  }
-  return over;
+function excess({ maxNodes, maxBytes }: Extent): string | undefined {
+  if (nodes > maxNodes) return `more than ${maxNodes} values`;
+  return bytes > maxBytes ? `more than ${maxBytes} bytes` : undefined;
 }
 
 /** Looks for nesting beyond a depth in values of any size, a bounded number of steps at a time. */
