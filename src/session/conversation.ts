@@ -31,6 +31,8 @@ export interface ConversationOptions {
   readonly audience: Audience;
   /** The session's id: the same for all its requests, so that providers find what they cached. */
   readonly cacheKey: string;
+  /** What the model keeps in sight word for word when the conversation is compacted. */
+  pinned(): readonly ContentBlock[];
   /** For a session that is taken up again. */
   readonly restored?: Restored;
 }
@@ -115,6 +117,7 @@ export class Conversation {
         return tools.offer();
       },
       quarantine: (tool, reason) => tools.quarantine(tool, reason),
+      pinned: () => this.#options.pinned(),
       ports: { ...tools.ports(), journal: { intent } },
     };
   }

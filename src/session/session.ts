@@ -18,6 +18,7 @@ import type { Journal } from "./journal.js";
 import { openJournal, titleOf } from "./journal-start.js";
 import { observedModel } from "./observed-model.js";
 import type { SessionConfig, SessionOptions } from "./options.js";
+import { SessionPlan } from "./plan.js";
 import type { SessionPorts } from "./ports.js";
 import { samplingPeer } from "./sampling.js";
 import { type GivenServers, ServerSet } from "./server-set.js";
@@ -48,6 +49,7 @@ export class Session implements AsyncDisposable {
   readonly #settings: SessionSettings;
   readonly #expansion: PromptExpansion;
   readonly #audience = new Audience();
+  readonly #plan: SessionPlan;
   #ports: SessionPorts | undefined;
   #allowHosts: readonly string[] = [];
   #promptValues: EffectiveConfig["systemPrompt"] = {};
@@ -68,6 +70,7 @@ export class Session implements AsyncDisposable {
     this.#turnCount = options.history?.restored.turnCount ?? 0;
     this.#isTitled = options.isTitled ?? this.#turnCount > 0;
     this.#journal = openJournal(options, (level, text) => this.#audience.notice(level, text));
+    this.#plan = new SessionPlan(this.#journal, this.#audience);
     this.#settings = this.#makeSettings(options);
     this.#tools = this.#makeTools(options);
     this.#tools.setDefaultInclude(this.#settings.include);
@@ -79,6 +82,7 @@ export class Session implements AsyncDisposable {
       tools: this.#tools,
       audience: this.#audience,
       cacheKey: options.id,
+      pinned: () => this.#plan.pinned,
       ...(options.history ? { restored: options.history.restored } : {}),
     });
     this.#servers = new SessionServers({
@@ -368,10 +372,7 @@ export class Session implements AsyncDisposable {
       policy: () => this.#settings.policy,
       attached: () => this.#ports,
       allowHosts: () => this.#allowHosts,
-      onPlan: (entries) => {
-        this.#journal.append({ kind: "plan", entries });
-        this.#audience.tell({ kind: "plan", entries });
-      },
+      onPlan: (entries) => this.#plan.set(entries),
       onNotice: (level, text) => this.#audience.notice(level, text),
     });
   }

@@ -137,6 +137,7 @@ describe("structured content", () => {
     ["is sent when there is no other form of it", [], { a: 1 }, [text('{"a":1}')]],
     ["is not sent beside its own JSON", [text('{"b": 2, "a": [1]}')], { a: [1], b: 2 }, [text('{"b": 2, "a": [1]}')]],
     ["is not sent beside the text it wraps", [text("five")], { result: "five" }, [text("five")]],
+    ["is not sent beside the text it wraps, whatever the key", [text("five")], { content: "five" }, [text("five")]],
     ["is not sent beside a block for each item", [text("1"), text("2")], { result: [1, 2] }, [text("1"), text("2")]],
     ["is not sent beside text that says more", [text("It is 21 degrees.")], { t: 21 }, [text("It is 21 degrees.")]],
   ])("%s", async (_, content, structured, expected) => {

@@ -4,12 +4,12 @@ import { LIMITS } from "../../base/limits.js";
 
 /**
  * True when the texts are the JSON of the value, the value itself, or one JSON for each item of it; also of what stands
- * under `result`, the key in which some servers wrap everything. Long texts are taken at their first character's word:
+ * under its one key: servers wrap what they say in `result`, `content` or whatever they call it. Long texts are taken at their first character's word:
  * parsing them would hold everybody up.
  */
 export function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
-  const inner = isJsonObject(structured) && Object.keys(structured).length === 1 ? structured["result"] : undefined;
-  return isOneOf(texts, structured) || (inner !== undefined && isOneOf(texts, inner));
+  const [inner, ...others] = isJsonObject(structured) ? Object.values(structured) : [];
+  return isOneOf(texts, structured) || (others.length === 0 && inner !== undefined && isOneOf(texts, inner));
 }
 
 function isOneOf(texts: readonly string[], value: JsonValue): boolean {
