@@ -1,5 +1,5 @@
 // Everything CI runs, summed up in one line. Started by verify.mjs once the dependencies are there.
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { checkSteps } from "./lib/check-steps.js";
 import { Ledger } from "./lib/ledger.js";
 import { ensurePeers, node24Path } from "./lib/peers.js";
@@ -10,19 +10,31 @@ import { runVitest } from "./lib/vitest.js";
 const start = performance.now();
 const ledger = new Ledger();
 
-/** They use the library in the test's own process, or only the scripts of this tree: another Node is nothing to them. */
+/** They use the library in the test's own process: it is vitest that another Node has to run. */
 const IN_PROCESS = [
   ...["providers-answers", "providers-cancel", "providers-errors", "providers-long", "providers-schemas"],
-  ...["providers-usage", "acp-fuzz", "library", "conformance", "walls"],
-];
+  ...["providers-usage", "acp-fuzz", "library"],
+].map((name) => `test/scenarios/${name}.test.ts`);
+
+/** They are about the scripts of this tree, which no other Node runs. */
+const OF_THIS_TREE = ["conformance", "walls"].map((name) => `test/scenarios/${name}.test.ts`);
 
 async function scenarios(name: string, node: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const env = { ...process.env, TENON_TEST_NODE: node };
   const isOwn = node === process.execPath;
-  const left = isOwn ? [] : IN_PROCESS.flatMap((file) => ["--exclude", `test/scenarios/${file}.test.ts`]);
+  const left = isOwn ? [] : [...IN_PROCESS, ...OF_THIS_TREE].flatMap((file) => ["--exclude", file]);
   await ledger.record(name, `the built product, run by ${isOwn ? process.version : node}`, () =>
     runVitest(name, ["--project", "scenarios", ...left], { env }),
+  );
+}
+
+async function inProcess(name: string, node: string): Promise<void> {
+  if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
+  const path = [dirname(node), process.env["PATH"] ?? ""].join(delimiter);
+  const env = { ...process.env, PATH: path, TENON_TEST_NODE: node };
+  await ledger.record(name, `the library, in a process of ${node}`, () =>
+    runVitest(name, ["--project", "scenarios", ...IN_PROCESS], { env }),
   );
 }
 
@@ -49,7 +61,10 @@ await ledger.record("conformance", "MCP's own suite for clients, without what is
 await scenarios("scenarios", process.execPath);
 const other = node24Path();
 if (other === undefined) ledger.skip("scenarios-24", "no Node 24 for this platform; name one in TENON_NODE24");
-else await scenarios("scenarios-24", other);
+else {
+  await scenarios("scenarios-24", other);
+  await inProcess("in-process-24", other);
+}
 
 const { passed, failed, skipped } = ledger.total;
 console.log(`\n${seconds(performance.now() - start)} in all${skipped > 0 ? `, ${skipped} tests skipped` : ""}`);
