@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import type { CallJob, PeerClient } from "./call/client.program.js";
 import { type AbsentPeer, installPeers } from "./call/peers.js";
 import { brokenPromises, SCENARIOS, type Scenario } from "./call/scenarios.js";
+import { positive, runBench } from "./lib/command.js";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
 import type { Target } from "./lib/mcp-target.js";
@@ -48,8 +49,7 @@ function readOptions(words: readonly string[]): Options {
       node: { type: "string", default: process.execPath },
     },
   });
-  const samples = Number(values.samples);
-  if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
+  const samples = positive("samples", values.samples);
   const { only, node } = values;
   if (!SCENARIOS.some(({ name }) => name.includes(only))) throw new Error(`--only ${only}: no scenario is called so`);
   return { withPeers: values.peers, isAsserted: values.assert, samples, only, node };
@@ -131,11 +131,4 @@ function nodeOf(path: string): string {
   return path === process.execPath ? process.versions.node : (path.split("/").at(-1) ?? path);
 }
 
-let options: Options | undefined;
-try {
-  options = readOptions(process.argv.slice(2));
-} catch (error) {
-  say(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
-  process.exitCode = 2;
-}
-if (options) await main(options);
+await runBench(USAGE, readOptions, main);

@@ -1,6 +1,7 @@
 // `npm run bench -- loop`: what the loop adds to each streamed chunk and each tool call, and what a thousand turns leave in memory.
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { positive, runBench } from "./lib/command.js";
 import { contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
 import { bundleProgram } from "./lib/programs.js";
@@ -36,10 +37,8 @@ function readOptions(words: readonly string[]): Options {
       assert: { type: "boolean", default: false },
     },
   });
-  const [samples, turns] = [Number(values.samples), Number(values.turns)];
-  for (const [name, value] of Object.entries({ samples, turns })) {
-    if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} is no positive number`);
-  }
+  const samples = positive("samples", values.samples);
+  const turns = positive("turns", values.turns);
   return { samples, turns, isAsserted: values.assert };
 }
 
@@ -125,11 +124,4 @@ function show(results: readonly Added[], memory: Figures, turns: number): void {
   say(`heap after ${turns / 4} turns ${early} MB, after ${turns} ${late} MB`);
 }
 
-let options: Options | undefined;
-try {
-  options = readOptions(process.argv.slice(2));
-} catch (error) {
-  say(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
-  process.exitCode = 2;
-}
-if (options) await main(options);
+await runBench(USAGE, readOptions, main);

@@ -1,6 +1,5 @@
 // `npm run bench -- sessions`: what a session that does nothing holds in memory, and whether that stays so when there are many.
-import { resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { type CommonOptions, readCommon, runBench } from "./lib/command.js";
 import { contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
 import { bundleProgram } from "./lib/programs.js";
@@ -22,30 +21,10 @@ const WITH_SERVER = { count: 100, toolCount: 20 } as const;
  */
 const PROMISES = { growth: 1.25, leftKb: 3 } as const;
 
-interface Options {
-  readonly isAsserted: boolean;
-  readonly samples: number;
-  readonly node: string;
-}
-
 interface SessionsResult {
   readonly sessions: number;
   readonly servers: number;
   readonly contestants: readonly Summary[];
-}
-
-function readOptions(words: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...words],
-    options: {
-      assert: { type: "boolean", default: false },
-      samples: { type: "string", default: String(DEFAULT_SAMPLES) },
-      node: { type: "string", default: process.execPath },
-    },
-  });
-  const samples = Number(values.samples);
-  if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
-  return { isAsserted: values.assert, samples, node: resolve(values.node) };
 }
 
 async function measure(
@@ -98,7 +77,7 @@ function show(results: readonly SessionsResult[]): void {
   printTable(["idle sessions", "heap KB each", "RSS KB each", "files each", "KB left when closed"], rows);
 }
 
-async function main({ isAsserted, samples, node }: Options): Promise<void> {
+async function main({ isAsserted, samples, node }: CommonOptions): Promise<void> {
   using scratch = new TemporaryFolder();
   const cwd = scratch.folder("work");
   const [file, server] = await Promise.all([
@@ -119,11 +98,4 @@ async function main({ isAsserted, samples, node }: Options): Promise<void> {
   if (isAsserted && broken.length > 0) process.exitCode = 1;
 }
 
-let options: Options | undefined;
-try {
-  options = readOptions(process.argv.slice(2));
-} catch (error) {
-  say(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
-  process.exitCode = 2;
-}
-if (options) await main(options);
+await runBench(USAGE, (words) => readCommon(words, DEFAULT_SAMPLES), main);

@@ -1,7 +1,7 @@
 // `npm run bench -- setup`: how long until all tools of a session's servers are there, against the same by hand.
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { type CommonOptions, readCommon, runBench } from "./lib/command.js";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
 import type { ServerSettings } from "./lib/mcp-target.js";
@@ -20,12 +20,6 @@ const FURTHER = 3;
 
 /** What is promised; `--assert` makes the bench fail when one is not kept. */
 const PROMISES = { lateMs: 15, listRatio: 1.2, heapRatio: 1.1, sharedMb: 1 } as const;
-
-interface Options {
-  readonly isAsserted: boolean;
-  readonly samples: number;
-  readonly node: string;
-}
 
 interface Scenario {
   readonly name: string;
@@ -59,20 +53,6 @@ const SCENARIOS: readonly Scenario[] = [
 
 function times(count: number, settings: ServerSettings): ServerSettings[] {
   return Array.from({ length: count }, () => settings);
-}
-
-function readOptions(words: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...words],
-    options: {
-      assert: { type: "boolean", default: false },
-      samples: { type: "string", default: String(DEFAULT_SAMPLES) },
-      node: { type: "string", default: process.execPath },
-    },
-  });
-  const samples = Number(values.samples);
-  if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
-  return { isAsserted: values.assert, samples, node: values.node };
 }
 
 class SetupBench {
@@ -216,7 +196,7 @@ function show({ scenario, lateMs, laterThanRawMs, spawnsPerServer, contestants }
   say(`starts per server: ${spawnsPerServer}`);
 }
 
-async function main({ isAsserted, samples, node }: Options): Promise<void> {
+async function main({ isAsserted, samples, node }: CommonOptions): Promise<void> {
   using scratch = new TemporaryFolder();
   const cwd = scratch.folder("work");
   const [file, server] = await Promise.all([
@@ -247,11 +227,4 @@ async function main({ isAsserted, samples, node }: Options): Promise<void> {
   if (isAsserted && broken.length > 0) process.exitCode = 1;
 }
 
-let options: Options | undefined;
-try {
-  options = readOptions(process.argv.slice(2));
-} catch (error) {
-  say(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
-  process.exitCode = 2;
-}
-if (options) await main(options);
+await runBench(USAGE, (words) => readCommon(words, DEFAULT_SAMPLES), main);

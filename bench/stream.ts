@@ -1,6 +1,5 @@
 // `npm run bench -- stream`: how many updates a second reach the client, and how long one takes, against the bare SDK.
-import { resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { type CommonOptions, readCommon, runBench } from "./lib/command.js";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
 import { bundleProgram } from "./lib/programs.js";
@@ -21,26 +20,6 @@ const PACED: Order = { count: 150, gapMs: 4, says: "time" };
 
 /** What is promised; `--assert` makes the bench fail when one is not kept. */
 const PROMISES = { rateRatio: 1, latencyMs: 1 } as const;
-
-interface Options {
-  readonly isAsserted: boolean;
-  readonly samples: number;
-  readonly node: string;
-}
-
-function readOptions(words: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...words],
-    options: {
-      assert: { type: "boolean", default: false },
-      samples: { type: "string", default: String(DEFAULT_SAMPLES) },
-      node: { type: "string", default: process.execPath },
-    },
-  });
-  const samples = Number(values.samples);
-  if (!Number.isInteger(samples) || samples < 1) throw new Error(`--samples ${values.samples} is no positive number`);
-  return { isAsserted: values.assert, samples, node: resolve(values.node) };
-}
 
 async function sample(program: Program, side: Side): Promise<Figures> {
   const client = new StreamClient(program, side);
@@ -92,7 +71,7 @@ function show(results: readonly Summary[]): void {
   printTable(["", "updates/s", "x SDK", "agent CPU µs/update", "latency ms"], rows);
 }
 
-async function main({ isAsserted, samples, node }: Options): Promise<void> {
+async function main({ isAsserted, samples, node }: CommonOptions): Promise<void> {
   using scratch = new TemporaryFolder();
   const cwd = scratch.folder("work");
   const file = await bundleProgram("stream/agent.program.ts");
@@ -108,11 +87,4 @@ async function main({ isAsserted, samples, node }: Options): Promise<void> {
   if (isAsserted && broken.length > 0) process.exitCode = 1;
 }
 
-let options: Options | undefined;
-try {
-  options = readOptions(process.argv.slice(2));
-} catch (error) {
-  say(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
-  process.exitCode = 2;
-}
-if (options) await main(options);
+await runBench(USAGE, (words) => readCommon(words, DEFAULT_SAMPLES), main);
