@@ -2,9 +2,10 @@
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { unifiedDiff } from "../edit/unified-diff.js";
+import type { BuiltinName } from "../names.js";
 import type { Place } from "../place/folders.js";
 import type { BuiltinPresentation } from "../presentation.js";
-import { type BuiltinContext, type BuiltinRun, done, failed } from "../tool.js";
+import { type BuiltinContext, type BuiltinRun, done, failed, type ToolSpec } from "../tool.js";
 
 export interface FileChange {
   readonly place: Place;
@@ -20,15 +21,36 @@ export type PlannedChange =
   /** A whole sentence for the model. */
   | { readonly ok: false; readonly reason: string };
 
+interface Change<Arguments> {
+  readonly describe: (args: Arguments, context: BuiltinContext) => BuiltinPresentation;
+  /** What would become of the file; nothing is written. */
+  readonly plan: (args: Arguments, context: BuiltinContext, signal: AbortSignal) => Promise<PlannedChange>;
+}
+
+type ChangeTool<Arguments> = Required<Pick<ToolSpec<BuiltinName, Arguments>, "describe" | "preview" | "run">>;
+
+/** How a tool that changes one file is shown, previewed and run. */
+export function changing<Arguments>({ describe, plan }: Change<Arguments>): ChangeTool<Arguments> {
+  return {
+    describe,
+    preview: async (args, context, signal) => previewOf(await plan(args, context, signal), describe(args, context)),
+    run: async (args, run, context) => {
+      const planned = await plan(args, context, run.signal);
+      if (!planned.ok) return failed(planned.reason);
+      return await saveChange(planned.change, describe(args, context).title, run, context);
+    },
+  };
+}
+
 /** How the change would look if it were made now. */
-export function previewOf(planned: PlannedChange, presentation: BuiltinPresentation): BuiltinPresentation {
+function previewOf(planned: PlannedChange, presentation: BuiltinPresentation): BuiltinPresentation {
   if (!planned.ok) return presentation;
   const { oldText = "", newText } = planned.change;
   return presentChange(planned.change, presentation.title, unifiedDiff(oldText, newText).firstLine);
 }
 
 /** Exactly one outcome; the diff is shown whether or not the writing succeeds. */
-export async function saveChange(
+async function saveChange(
   change: FileChange,
   title: string,
   run: BuiltinRun,

@@ -3,8 +3,8 @@ import { LIMITS } from "../../base/limits.js";
 import { applyEdits, type TextEdit } from "../edit/apply-edits.js";
 import { flagField, listField, textField } from "../fields.js";
 import type { BuiltinPresentation } from "../presentation.js";
-import { type BuiltinContext, type BuiltinTool, builtinTool, failed } from "../tool.js";
-import { type PlannedChange, previewOf, saveChange } from "./changed-file.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool } from "../tool.js";
+import { changing, type PlannedChange } from "./changed-file.js";
 
 const path = textField("path", "The file: absolute, or relative to the session's directory.");
 const oldText = textField("old_text", "The text to replace, exactly as it is in the file, without line numbers.");
@@ -36,13 +36,7 @@ export const editFile: BuiltinTool<"edit_file"> = builtinTool<"edit_file", Argum
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   fields: [path, edits],
   parse: (given) => ({ path: path.from(given), edits: edits.from(given) }),
-  describe,
-  preview: async (args, context, signal) => previewOf(await plan(args, context, signal), describe(args, context)),
-  run: async (args, run, context) => {
-    const planned = await plan(args, context, run.signal);
-    if (!planned.ok) return failed(planned.reason);
-    return await saveChange(planned.change, describe(args, context).title, run, context);
-  },
+  ...changing({ describe, plan }),
 });
 
 function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresentation {

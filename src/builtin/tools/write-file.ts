@@ -1,8 +1,8 @@
 // write_file: a file as a whole, new or in the place of the old one.
 import { textField } from "../fields.js";
 import type { BuiltinPresentation } from "../presentation.js";
-import { type BuiltinContext, type BuiltinTool, builtinTool, failed } from "../tool.js";
-import { type PlannedChange, previewOf, saveChange } from "./changed-file.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool } from "../tool.js";
+import { changing, type PlannedChange } from "./changed-file.js";
 
 const path = textField("path", "The file: absolute, or relative to the session's directory.");
 const content = textField("content", "The whole text of the file.", { mayBeEmpty: true });
@@ -21,13 +21,7 @@ export const writeFile: BuiltinTool<"write_file"> = builtinTool<"write_file", Ar
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   fields: [path, content],
   parse: (given) => ({ path: path.from(given), content: content.from(given) }),
-  describe,
-  preview: async (args, context, signal) => previewOf(await plan(args, context, signal), describe(args, context)),
-  run: async (args, run, context) => {
-    const planned = await plan(args, context, run.signal);
-    if (!planned.ok) return failed(planned.reason);
-    return await saveChange(planned.change, describe(args, context).title, run, context);
-  },
+  ...changing({ describe, plan }),
 });
 
 function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresentation {
