@@ -41,7 +41,7 @@ export class Pace {
     this.#spentMs += ms;
     if (this.#spentMs < SHARE_MS || this.#turn) return;
     this.#turn = new Promise((resolve) => {
-      this.#world.after(0, () => {
+      this.#world.soon(() => {
         this.#spentMs = 0;
         this.#turn = undefined;
         resolve();

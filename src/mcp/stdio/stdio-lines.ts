@@ -13,6 +13,8 @@ const NEWLINE = 0x0a;
 /** Smaller pieces of a line are gathered: a list of tiny buffers would cost far more than their bytes. */
 const GATHER_BYTES = 16_384;
 const MAX_FINISHING = 2;
+/** Up to this a look at the bytes costs more than it saves. */
+const SHORT_BYTES = 4_096;
 
 export interface LineListener {
   onValue(value: JsonValue): void;
@@ -90,12 +92,13 @@ export class MessageLines {
   #read(bytes: Buffer, start: number, end: number): void {
     const size = end - start;
     if (size > LIMITS.messagePlainBytes) this.#readLong(bytes.subarray(start, end));
+    else if (size > SHORT_BYTES) this.#parse(textOf(bytes.subarray(start, end)));
     else if (size > 0) this.#parse(bytes.toString("utf8", start, end));
   }
 
   #readLong(line: Buffer): void {
     if (!isQuicklyParsed(line, LIMITS.messageParseMs)) this.#readInThread(line);
-    else this.#parse(line.toString(isAscii(line) ? "latin1" : "utf8")); // three times as fast where it gives the same
+    else this.#parse(textOf(line));
   }
 
   #parse(text: string): void {
@@ -233,4 +236,9 @@ export class MessageLines {
     if (id === undefined) this.#listener.onNoise(what);
     else this.#listener.onLost(id, new TenonError("mcp.too_large", what));
   }
+}
+
+/** Latin-1 is three times as fast where it gives the same. */
+function textOf(line: Buffer): string {
+  return line.toString(isAscii(line) ? "latin1" : "utf8");
 }
