@@ -2,7 +2,7 @@
 // `--ci` leaves out the expected failures; `--only name,name` runs some scenarios.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { prepare, runScenario, type Scenario, scenariosOf, VERSIONS } from "./conformance/suite.js";
+import { OLDER, prepare, runScenario, type Scenario, scenariosOf, VERSIONS } from "./conformance/suite.js";
 import { seconds } from "./lib/run.js";
 
 interface ExpectedFailure {
@@ -27,7 +27,7 @@ async function main(isCi: boolean, only: readonly string[] | undefined): Promise
   const expected = expectedFailures();
   const reasonFor = ({ name, version }: Scenario) =>
     expected.find((entry) => entry.scenario === name && entry.version === version)?.reason;
-  const all = (await Promise.all(VERSIONS.map(scenariosOf))).flat();
+  const all = [...(await Promise.all(VERSIONS.map(scenariosOf))).flat(), ...OLDER];
   const wanted = all.filter(
     (scenario) => only?.includes(scenario.name) ?? !(isCi && reasonFor(scenario) !== undefined),
   );

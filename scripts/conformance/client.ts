@@ -1,5 +1,5 @@
 // The client that the MCP conformance suite drives: one flow for every scenario, through this repository's own connections.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
 import { VERSION } from "../../src/base/version.js";
 import {
   getPrompt,
@@ -12,6 +12,7 @@ import {
   readResource,
 } from "../../src/mcp/index.js";
 import { nodeWorld, stderrLog } from "../../src/world/index.js";
+import { scenarioContext, scenarioLogin } from "./login.js";
 
 /** The suite kills only the shell around a client that hangs. */
 const WATCHDOG_MS = 25_000;
@@ -35,8 +36,7 @@ interface ToolCall {
 
 /** The calls a scenario prescribes; undefined when it leaves them to the client. */
 function prescribedCalls(): ToolCall[] | undefined {
-  const parsed = parseJson(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}");
-  const calls = parsed.ok && isJsonObject(parsed.value) ? parsed.value["toolCalls"] : undefined;
+  const { toolCalls: calls } = scenarioContext();
   if (!Array.isArray(calls)) return undefined;
   return calls.filter(isJsonObject).flatMap(({ name, arguments: args }) => {
     return typeof name === "string" ? [{ name, args: isJsonObject(args) ? args : {} }] : [];
@@ -105,6 +105,7 @@ async function main(url: string): Promise<number> {
     cwd: process.cwd(),
     client: { name: "tenon", version: VERSION },
     peer: PEER,
+    oauth: scenarioLogin(),
   });
   connection.start();
   const isSettled = (kind: string) => kind !== "idle" && kind !== "connecting";

@@ -2,7 +2,7 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { SendHint } from "../rpc/wire.js";
-import type { Exchange, HttpHandler } from "./exchange.js";
+import type { HttpHandler, OpenRequest } from "./exchange.js";
 import type { Incoming } from "./incoming.js";
 import type { IntakeParts } from "./intake.js";
 import type { Stoppable } from "./lingering.js";
@@ -17,9 +17,9 @@ export type Unanswered = Exclude<Refused, { readonly kind: "answer" }>;
 export interface Channel extends IntakeParts {
   /** A broken stream can be taken up where it broke: not in the modern era. */
   readonly mayResume: boolean;
-  post(request: Request, hint: SendHint | undefined, handler: HttpHandler): Exchange;
+  post(request: Request, hint: SendHint | undefined, handler: HttpHandler): OpenRequest;
   /** Opens an event stream with GET, after that event when given. */
-  openStream(lastEventId: string | undefined, handler: HttpHandler): Exchange;
+  openStream(lastEventId: string | undefined, handler: HttpHandler): OpenRequest;
   /** Tells what came, whoever it is for. */
   hear(incoming: Incoming): void;
   /** Reads an answer that is no success. */

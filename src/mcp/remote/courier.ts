@@ -3,11 +3,13 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/world.js";
+import type { Access } from "../oauth/access.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint } from "../rpc/wire.js";
+import { AuthorizedExchange } from "./authorized-exchange.js";
 import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";
-import { Exchange, type HttpHandler, type HttpRequest } from "./exchange.js";
+import { Exchange, type HttpHandler, type HttpRequest, type OpenRequest } from "./exchange.js";
 import { HeaderWriter, type UserHeaders } from "./headers.js";
 import type { IntakeParts } from "./intake.js";
 import { type Refused, readRefusal } from "./refusal.js";
@@ -16,6 +18,8 @@ export interface RemoteParts extends IntakeParts {
   readonly dialler: Dialler;
   readonly place: Place;
   readonly user: UserHeaders;
+  /** Where somebody may have to log in. */
+  readonly access?: Access;
   /** Gives back what is kept outside of memory. */
   readonly dispose: () => Promise<void>;
 }
@@ -27,7 +31,7 @@ export type Delivery =
   | Exclude<Refused, { readonly kind: "loss" }>;
 
 interface Notice {
-  readonly exchange: Exchange;
+  readonly exchange: OpenRequest;
   readonly deadline: Timer;
 }
 
@@ -69,13 +73,13 @@ export class Courier {
     this.#headers.converse(this);
   }
 
-  post(message: OutgoingMessage, hint: SendHint | undefined, handler: HttpHandler): Exchange {
+  post(message: OutgoingMessage, hint: SendHint | undefined, handler: HttpHandler): OpenRequest {
     const body = JSON.stringify(message);
     const headers = this.#headers.post(message, Buffer.byteLength(body), hint);
     return this.#open("POST", this.place, headers, handler, body);
   }
 
-  get(lastEventId: string | undefined, handler: HttpHandler): Exchange {
+  get(lastEventId: string | undefined, handler: HttpHandler): OpenRequest {
     const headers = this.#headers.plain("text/event-stream");
     if (lastEventId !== undefined) headers.push("last-event-id", lastEventId);
     return this.#open("GET", this.#parts.place, headers, handler);
@@ -116,7 +120,7 @@ export class Courier {
     const context = {
       ...(id === undefined ? {} : { id }),
       hadSession: this.sessionId !== undefined || this.hasSessionInPlace,
-      hadCredentials: this.#parts.user.hasAuthorization,
+      hadCredentials: this.#parts.user.hasAuthorization || this.#parts.access !== undefined,
       nowMs: this.world.now(),
     };
     readRefusal(response, context, (refused) => {
@@ -152,9 +156,10 @@ export class Courier {
     headers: readonly string[],
     handler: HttpHandler,
     body?: string,
-  ): Exchange {
-    const { dialler, user } = this.#parts;
+  ): OpenRequest {
+    const { dialler, user, access } = this.#parts;
     const isConfidential = user.isConfidential || this.#sessionId !== undefined || this.hasSessionInPlace;
-    return new Exchange(dialler, { method, place, headers, body, isConfidential }, handler);
+    const request = { method, place, headers, body, isConfidential };
+    return access ? new AuthorizedExchange(dialler, request, handler, access) : new Exchange(dialler, request, handler);
   }
 }

@@ -23,8 +23,16 @@ export interface HttpHandler {
   onFailed(loss: RequestLoss): void;
 }
 
+/** A request on its way, seen by whoever sent it. */
+export interface OpenRequest {
+  /** Ends it and whatever of the answer is still to come; nothing is told any more. */
+  abort(): void;
+  /** What becomes of the request when it is given up at this moment. */
+  lossNow(why: string): RequestLoss;
+}
+
 /** Exactly one of the handler's methods is called, once, unless it is aborted first. */
-export class Exchange {
+export class Exchange implements OpenRequest {
   readonly #dialler: Dialler;
   readonly #request: HttpRequest;
   readonly #handler: HttpHandler;
@@ -40,13 +48,11 @@ export class Exchange {
     this.#go(request.place);
   }
 
-  /** Ends it and whatever of the answer is still to come; nothing is told any more. */
   abort(): void {
     this.#isOver = true;
     this.#current?.destroy();
   }
 
-  /** What becomes of the request when it is given up at this moment. */
   lossNow(why: string): RequestLoss {
     return { error: new TenonError("mcp.unavailable", why), wasSent: this.#wasSent() };
   }

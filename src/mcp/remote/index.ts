@@ -3,6 +3,8 @@ import { type TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/process.js";
 import type { World } from "../../base/world.js";
 import { SpillShelf } from "../large/spill-shelf.js";
+import { Access } from "../oauth/access.js";
+import type { OAuthOptions } from "../oauth/port.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import type { RemoteSpec } from "../spec.js";
@@ -20,6 +22,7 @@ export interface RemoteWireOptions {
   readonly shelf?: SpillShelf;
   /** Who named the URL; `typed` unless given. */
   readonly urlSource?: "typed" | "project";
+  readonly oauth?: OAuthOptions;
 }
 
 /** Never throws: a URL or header that cannot be used is told through `onClosed`. */
@@ -29,6 +32,9 @@ export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
   const dialler = new Dialler(world, allowHosts);
   try {
     const user = userHeaders(spec);
+    // Credentials of its own are the user's word: a server that refuses them is not logged in to instead.
+    const access =
+      options.oauth && !user.hasAuthorization ? new Access(spec, { ...options, oauth: options.oauth }) : undefined;
     for (const name of user.ignored) world.log.warn("mcp.header_ignored", { server: spec.name, header: name });
     const parts: RemoteParts = {
       world,
@@ -36,7 +42,9 @@ export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
       user,
       place: dialler.check(spec.url, options.urlSource ?? "typed"),
       folder: () => shelf.folder,
+      ...(access ? { access } : {}),
       dispose: async () => {
+        await access?.close();
         if (!options.shelf) await shelf.dispose();
       },
     };

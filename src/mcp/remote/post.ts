@@ -8,7 +8,7 @@ import type { RequestLoss, SendHint } from "../rpc/wire.js";
 import { drain, mediaType } from "./body.js";
 import type { PostChannel, Request } from "./channel.js";
 import { EventPump, type PumpHandler } from "./event-pump.js";
-import type { Exchange, HttpHandler } from "./exchange.js";
+import type { HttpHandler, OpenRequest } from "./exchange.js";
 import type { Incoming } from "./incoming.js";
 import { JsonBody, type JsonBodyHandler } from "./json-body.js";
 import type { Refused } from "./refusal.js";
@@ -17,7 +17,7 @@ import { emptyLoss } from "./status.js";
 export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
   readonly #channel: PostChannel;
   readonly #request: Request;
-  #exchange: Exchange | undefined;
+  #exchange: OpenRequest | undefined;
   #reading: JsonBody | EventPump | undefined;
   /** What a JSON body brought that was not our answer. */
   #strange: Incoming | undefined;

@@ -11,7 +11,7 @@ import { mediaType } from "./body.js";
 import { Courier, type Delivery, type RemoteParts } from "./courier.js";
 import { type Place, placeAt } from "./dial.js";
 import { EventPump } from "./event-pump.js";
-import type { Exchange } from "./exchange.js";
+import type { OpenRequest } from "./exchange.js";
 import type { Incoming } from "./incoming.js";
 import type { Refused } from "./refusal.js";
 
@@ -26,7 +26,7 @@ export class SseWire implements Wire {
   /** Requests on their way or waiting for their answer, by id; true when the server may be told to stop. */
   readonly #waiting = new Map<RpcId, boolean>();
   #listener: WireListener | undefined;
-  #stream: Exchange | undefined;
+  #stream: OpenRequest | undefined;
   #pump: EventPump | undefined;
   #deadline: Timer | undefined;
   #isReady = false;

@@ -7,7 +7,7 @@ import type { Timer } from "../../base/world.js";
 import { drain, mediaType } from "./body.js";
 import type { Channel } from "./channel.js";
 import { EventPump } from "./event-pump.js";
-import type { Exchange } from "./exchange.js";
+import type { OpenRequest } from "./exchange.js";
 
 export interface StandingStreamHandler {
   /** The first attempt is decided: there is a stream, or there is none. At most once. */
@@ -20,7 +20,7 @@ export interface StandingStreamHandler {
 export class StandingStream {
   readonly #channel: Channel;
   readonly #handler: StandingStreamHandler;
-  #exchange: Exchange | undefined;
+  #exchange: OpenRequest | undefined;
   #pump: EventPump | undefined;
   #timer: Timer | undefined;
   #lastEventId: string | undefined;
@@ -50,7 +50,8 @@ export class StandingStream {
   #open(): void {
     this.#exchange = this.#channel.openStream(this.#lastEventId, {
       onHead: (response) => this.#onHead(response),
-      onFailed: ({ error }) => this.#unreached(error),
+      // With a status there was an answer: nobody is let in just now, which a log-in may change.
+      onFailed: ({ error, httpStatus }) => (httpStatus === undefined ? this.#unreached(error) : this.#denied()),
     });
   }
 
@@ -117,6 +118,12 @@ export class StandingStream {
     }
     const slower = backoffDelayMs(LIMITS.httpReopen, this.#short - 1, world.random());
     this.#timer = world.after(Math.max(slower, this.#retryMs ?? 0, LIMITS.httpReopenMinMs), () => this.#open());
+  }
+
+  #denied(): void {
+    if (this.#isStopped) return;
+    this.#handler.onDecided();
+    this.#again(false);
   }
 
   #unreached(error: TenonError): void {

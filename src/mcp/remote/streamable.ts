@@ -8,7 +8,7 @@ import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import type { PostChannel, Request, Unanswered } from "./channel.js";
 import { Courier, type Delivery, type RemoteParts } from "./courier.js";
-import type { Exchange, HttpHandler } from "./exchange.js";
+import type { HttpHandler, OpenRequest } from "./exchange.js";
 import { isSessionId } from "./headers.js";
 import type { Incoming } from "./incoming.js";
 import { Lingering, type Stoppable } from "./lingering.js";
@@ -101,7 +101,7 @@ export class StreamableWire implements Wire, PostChannel {
     return this.#closing;
   }
 
-  post(request: Request, hint: SendHint | undefined, handler: HttpHandler): Exchange {
+  post(request: Request, hint: SendHint | undefined, handler: HttpHandler): OpenRequest {
     return this.#courier.post(request, hint, handler);
   }
 
@@ -121,7 +121,7 @@ export class StreamableWire implements Wire, PostChannel {
     this.#lingering.delete(post);
   }
 
-  openStream(lastEventId: string | undefined, handler: HttpHandler): Exchange {
+  openStream(lastEventId: string | undefined, handler: HttpHandler): OpenRequest {
     return this.#courier.get(lastEventId, handler);
   }
 

@@ -1,0 +1,51 @@
+// Signs the small JWTs by which a client with a key is known.
+import { Buffer } from "node:buffer";
+import { constants, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { messageOf, TenonError } from "../../base/errors.js";
+import type { JsonObject } from "../../base/json.js";
+
+export interface SigningKey {
+  /** PEM. */
+  readonly privateKey: string;
+  readonly algorithm: string;
+  readonly keyId?: string | undefined;
+  /** More for the header, or instead of what is usual there. */
+  readonly header?: JsonObject;
+}
+
+/** Throws `mcp.invalid_spec`; the message says nothing of the key itself. */
+export function signJwt(claims: JsonObject, { privateKey, algorithm, keyId, header = {} }: SigningKey): string {
+  const usual = { alg: algorithm, typ: "JWT", ...(keyId === undefined ? {} : { kid: keyId }) };
+  const signed = `${encoded({ ...usual, ...header })}.${encoded(claims)}`;
+  try {
+    return `${signed}.${signature(Buffer.from(signed), createPrivateKey(privateKey), algorithm).toString("base64url")}`;
+  } catch (thrown) {
+    if (thrown instanceof TenonError) throw thrown;
+    const text = `the private key of the client cannot be used with ${algorithm}: ${messageOf(thrown)}`;
+    throw new TenonError("mcp.invalid_spec", text, { hint: "Give a PEM private key that fits the algorithm." });
+  }
+}
+
+function signature(data: Buffer, key: KeyObject, algorithm: string): Buffer {
+  const [, family, bits] = /^(ES|RS|PS)(256|384|512)$/u.exec(algorithm) ?? [];
+  const hash = `sha${bits}`;
+  switch (family) {
+    case "ES":
+      return sign(hash, data, { key, dsaEncoding: "ieee-p1363" });
+    case "RS":
+      return sign(hash, data, key);
+    case "PS": {
+      const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants;
+      return sign(hash, data, { key, padding, saltLength });
+    }
+    default:
+      if (algorithm === "EdDSA") return sign(null, data, key);
+      throw new TenonError("mcp.invalid_spec", `the signing algorithm "${algorithm}" is not known`, {
+        hint: "Use ES256, RS256, PS256 or their longer kin, or EdDSA.",
+      });
+  }
+}
+
+function encoded(value: JsonObject): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
