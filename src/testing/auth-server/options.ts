@@ -1,0 +1,102 @@
+// What the authorization server of the lab is told to do, right or wrong. Plain JSON, so that it fits on a command line.
+import type { JsonObject } from "../../base/json.js";
+
+export const AUTH_ENDPOINTS = ["metadata", "authorize", "token", "register", "revoke", "device", "other"] as const;
+export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
+
+export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+
+/** A client the server knows beforehand. */
+export interface LabClient {
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  /** What it must use at the token endpoint; `none` when left out and there is no secret, else `client_secret_basic`. */
+  readonly authMethod?: ClientAuthMethod;
+  /** Any when left out. The port of a loopback address does not count (RFC 8252). */
+  readonly redirectUris?: readonly string[];
+  /** PEM, for `private_key_jwt`. */
+  readonly publicKey?: string;
+}
+
+/** Where a server of the lab is, and what it calls itself. */
+export interface LabPlace {
+  /** The address it listens at; 127.0.0.1 when left out. */
+  readonly address?: string;
+  /** The name it goes by in every URL instead of that address: whoever resolves it for the client knows better. */
+  readonly hostname?: string;
+}
+
+export interface AuthServerOptions extends LabPlace {
+  /** The issuer is `<origin><this>`; empty when left out. */
+  readonly issuerPath?: string;
+  /** Where its metadata is found. Both when left out; none: clients have to guess. */
+  readonly metadataAt?: readonly ("oauth" | "oidc")[];
+  /** Laid over its metadata; null takes a field away. */
+  readonly metadata?: JsonObject;
+  /** `right`, `missing`, or the wrong one itself: what an authorization response says who it is from. */
+  readonly iss?: string;
+  /** `scopes_supported`, beyond which nothing is granted. Everything is when left out. */
+  readonly scopes?: readonly string[];
+  /** How long an access token holds. An hour when left out. */
+  readonly accessTokenMs?: number;
+  /** Whether it says `expires_in`. True when left out. */
+  readonly saysExpiry?: boolean;
+  /** `offline_access`: only where that scope was granted. `always` when left out. */
+  readonly refreshTokens?: "always" | "offline_access" | "never";
+  /** A refresh token is good for one refresh. True when left out. */
+  readonly rotates?: boolean;
+  /** Using a refresh token twice ends everything that came of its log-in, as the strict servers do. True when left out. */
+  readonly reuseRevokes?: boolean;
+  readonly clients?: readonly LabClient[];
+  /** Dynamic registration. `secret` gives every client a secret. `open` when left out. */
+  readonly registration?: "open" | "secret" | "none";
+  /** Client ids that are https URLs: the documents by their URL. None are taken when left out. */
+  readonly clientDocuments?: Readonly<Record<string, JsonObject>>;
+  /** The resources tokens are given for. Any when left out. */
+  readonly resources?: readonly string[];
+  /** Refuses requests that name no resource. True when left out. */
+  readonly requiresResource?: boolean;
+  /** Who sits at the browser: whose account is logged in by the next approval. `alice` when left out. */
+  readonly account?: string;
+  /** The person says no. */
+  readonly denies?: boolean;
+  /** The device flow; the server has none when left out. */
+  readonly device?: {
+    readonly intervalSeconds?: number;
+    /** It is approved at that poll, counted from 1. */
+    readonly approvedAtPoll: number;
+    /** Asks for more patience at the first poll. */
+    readonly slowsDown?: boolean;
+  };
+  /** How long an answer takes, by endpoint. */
+  readonly delaysMs?: { readonly [endpoint in AuthEndpoint]?: number };
+}
+
+/** What a request brought: the query of a GET, the form of a POST. */
+export type AuthParams = Readonly<Record<string, string>>;
+
+export interface AuthAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: JsonObject | string;
+  /** The OAuth error it is, and what the lab found, in words for the test. */
+  readonly error?: string;
+  readonly detail?: string;
+}
+
+/** One request as the server saw it. */
+export interface AuthRecord {
+  readonly endpoint: AuthEndpoint;
+  readonly method: string;
+  readonly path: string;
+  readonly params: AuthParams;
+  /** A registration, or whatever else came as JSON. */
+  readonly json: JsonObject | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Undefined while it has not been answered, and for ever when the answer was a planted fault. */
+  readonly answer: AuthAnswer | undefined;
+}
+
+export function refusal(error: string, detail: string, status = 400): AuthAnswer {
+  return { status, body: { error, error_description: detail }, error, detail };
+}

@@ -1,0 +1,229 @@
+// An authorization server over real HTTP on a loopback port: strict where a real one is, wrong where the test wants it.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isJsonObject, parseJson } from "../../base/json.js";
+import { Feed, type WaitOptions } from "../feed.js";
+import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
+import { type HttpFault, HttpFaults } from "../mcp-server/http-faults.js";
+import { AuthDesk } from "./desk.js";
+import { type AuthPlaces, endpointOf, placesOf } from "./metadata.js";
+import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions } from "./options.js";
+import type { TokenFacts } from "./tokens.js";
+
+/** Requests to an endpoint that wait for the test. */
+export interface HeldEndpoint {
+  /** How many have come so far. */
+  readonly count: number;
+  /** Resolves when that many have come. */
+  arrived(count: number): Promise<void>;
+  /** Answers those that wait, and holds no more. */
+  release(): void;
+}
+
+interface Planted {
+  readonly endpoint: AuthEndpoint;
+  readonly fault: HttpFault;
+  left: number;
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export class AuthServer implements AsyncDisposable {
+  readonly origin: string;
+  readonly #server: Server;
+  readonly #desk: AuthDesk;
+  readonly #records = new Feed<AuthRecord>("request to the authorization server");
+  readonly #faults = new HttpFaults();
+  readonly #planted: Planted[] = [];
+  readonly #holds = { before: new Map<AuthEndpoint, Promise<void>>(), after: new Map<AuthEndpoint, Promise<void>>() };
+  readonly #closing = new AbortController();
+  readonly #bugs: unknown[] = [];
+  #options: AuthServerOptions;
+
+  private constructor(server: Server, origin: string, options: AuthServerOptions) {
+    this.#server = server;
+    this.origin = origin;
+    this.#options = options;
+    this.#desk = new AuthDesk(origin, () => this.#options);
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#handle(request, response).catch((error: unknown) => {
+        this.#bugs.push(error);
+        response.destroy();
+      });
+    });
+  }
+
+  static async start(options: AuthServerOptions = {}): Promise<AuthServer> {
+    const server = createServer();
+    const origin = new URL(await listenOnLoopback(server, options.address));
+    if (options.hostname !== undefined) origin.hostname = options.hostname;
+    return new AuthServer(server, origin.origin, options);
+  }
+
+  get places(): AuthPlaces {
+    return placesOf(this.origin, this.#options);
+  }
+
+  get issuer(): string {
+    return this.places.issuer;
+  }
+
+  /** `host:port`, for `allowHosts`. */
+  get host(): string {
+    return new URL(this.origin).host;
+  }
+
+  /** Behaves differently from now on. */
+  script(changes: AuthServerOptions): void {
+    this.#options = { ...this.#options, ...changes };
+  }
+
+  /** Every request so far, in order of arrival. */
+  get records(): readonly AuthRecord[] {
+    return this.#records.items;
+  }
+
+  /** Those to one endpoint; at `token` those of one grant type. */
+  recordsOf(endpoint: AuthEndpoint, grantType?: string): readonly AuthRecord[] {
+    return this.records.filter(
+      (record) =>
+        record.endpoint === endpoint && (grantType === undefined || record.params["grant_type"] === grantType),
+    );
+  }
+
+  /** Refreshes that were granted. */
+  get refreshCount(): number {
+    return this.recordsOf("token", "refresh_token").filter(({ answer }) => answer?.status === 200).length;
+  }
+
+  /** Refresh tokens that came a second time: each is a lost race, or a thief. */
+  get reuseCount(): number {
+    return this.#desk.book.reuses;
+  }
+
+  get tokens(): readonly TokenFacts[] {
+    return this.#desk.book.all;
+  }
+
+  /** Everything that must be found in no output and no file. */
+  get secrets(): readonly string[] {
+    return this.#desk.secrets;
+  }
+
+  /** What is known about an access token; undefined when it is not this server's. */
+  inspect(token: string): TokenFacts | undefined {
+    return this.#desk.book.find(token);
+  }
+
+  async awaitRecord(test: (record: AuthRecord) => boolean, options?: WaitOptions): Promise<AuthRecord> {
+    return await this.#records.find(test, options);
+  }
+
+  /** Access tokens are expired from now on; refreshing works. */
+  expireTokens(): void {
+    this.#desk.book.expireAccess();
+  }
+
+  /** Nothing given so far is worth anything any more; of one account, or of all. */
+  revokeTokens(account?: string): void {
+    this.#desk.book.revokeWhere((token) => account === undefined || token.account === account);
+  }
+
+  forgetClients(): void {
+    this.#desk.clients.forget();
+  }
+
+  /** Deals with the next requests to an endpoint in this way instead: each of them, or so many. */
+  misbehave(endpoint: AuthEndpoint, fault: HttpFault, times: number = Number.POSITIVE_INFINITY): void {
+    this.#planted.push({ endpoint, fault, left: times });
+  }
+
+  behave(): void {
+    this.#planted.length = 0;
+  }
+
+  /**
+   * Requests to the endpoint wait until they are released: before anything is checked or used, or `after`, when all has
+   * been done and only the answer is missing.
+   */
+  hold(endpoint: AuthEndpoint, when: "before" | "after" = "before"): HeldEndpoint {
+    const holds = this.#holds[when];
+    const from = this.#records.items.length;
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    holds.set(endpoint, held);
+    const came = () => this.#records.items.slice(from).filter((record) => record.endpoint === endpoint).length;
+    return {
+      get count() {
+        return came();
+      },
+      arrived: async (count) => {
+        if (came() < count) await this.#records.find(() => came() >= count, { from });
+      },
+      release: () => {
+        if (holds.get(endpoint) === held) holds.delete(endpoint);
+        letGo();
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    this.#faults.stop();
+    await closeListener(this.#server);
+    this.#records.end(new Error("the authorization server is closed"));
+    if (this.#bugs.length > 0) throw new AggregateError(this.#bugs, "the authorization server failed");
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request);
+    const { pathname, searchParams } = new URL(request.url ?? "/", this.origin);
+    const isForm = request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded") === true;
+    const parsed = isForm || body === "" ? undefined : parseJson(body);
+    const record: Writable<AuthRecord> = {
+      endpoint: endpointOf(pathname),
+      method: request.method ?? "",
+      path: request.url ?? "/",
+      params: Object.fromEntries(isForm ? new URLSearchParams(body) : searchParams),
+      json: parsed?.ok && isJsonObject(parsed.value) ? parsed.value : undefined,
+      headers: request.headers,
+      answer: undefined,
+    };
+    this.#records.push(record);
+    const planted = this.#planted.findLast(({ endpoint, left }) => endpoint === record.endpoint && left > 0);
+    if (planted) {
+      planted.left -= 1;
+      this.#faults.perform(planted.fault, response);
+      return;
+    }
+    await this.#holds.before.get(record.endpoint);
+    await this.#delay(record.endpoint);
+    if (response.destroyed) return;
+    const answer = this.#desk.answer(record, pathname);
+    record.answer = answer;
+    await this.#holds.after.get(record.endpoint);
+    send(response, answer);
+  }
+
+  async #delay(endpoint: AuthEndpoint): Promise<void> {
+    const ms = this.#options.delaysMs?.[endpoint];
+    if (ms === undefined) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#closing.signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    });
+  }
+}
+
+function send(response: ServerResponse, { status, headers = {}, body }: AuthAnswer): void {
+  const isText = typeof body === "string";
+  response.writeHead(status, {
+    ...(body !== undefined && !isText && { "content-type": "application/json" }),
+    ...headers,
+  });
+  response.end(body === undefined || isText ? body : JSON.stringify(body));
+}
+
+/** Listens on 127.0.0.1, on a port of the system's choice. */
+export async function authServer(options?: AuthServerOptions): Promise<AuthServer> {
+  return await AuthServer.start(options);
+}
