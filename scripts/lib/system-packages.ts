@@ -8,12 +8,15 @@ interface SystemPackage {
   readonly program: string;
   /** Its name for Debian's package manager. */
   readonly debian: string;
+  /** Which scenarios do not run without it. */
+  readonly for: string;
 }
 
-/** A Secret Service of its own for the keyring scenarios. */
+/** A Secret Service of its own for the keyring scenarios; what servers are put into a sandbox by. */
 const PACKAGES: readonly SystemPackage[] = [
-  { program: "gnome-keyring-daemon", debian: "gnome-keyring" },
-  { program: "dbus-daemon", debian: "dbus" },
+  { program: "gnome-keyring-daemon", debian: "gnome-keyring", for: "keyring" },
+  { program: "dbus-daemon", debian: "dbus", for: "keyring" },
+  { program: "bwrap", debian: "bubblewrap", for: "sandbox" },
 ];
 
 /** Says what was done. What cannot be installed costs the scenarios that need it, by name, and no others. */
@@ -21,7 +24,8 @@ export async function ensureSystemPackages(): Promise<string> {
   const missing = PACKAGES.filter(({ program }) => !isInstalled(program));
   if (missing.length === 0) return "every system program is there";
   const names = missing.map(({ debian }) => debian);
-  const without = `not run without it: the keyring scenarios; to run them, install ${names.join(", ")}`;
+  const kinds = [...new Set(missing.map((one) => one.for))].join(" and ");
+  const without = `not run without it: the ${kinds} scenarios; to run them, install ${names.join(", ")}`;
   if (!isInstalled("apt-get")) return `${without} (there is no apt-get here)`;
   if (process.getuid?.() !== 0) return `${without} (that needs root)`;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };

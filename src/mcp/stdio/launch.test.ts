@@ -89,3 +89,26 @@ describe("what ended", () => {
     );
   });
 });
+
+describe("the end of a server in a sandbox", () => {
+  const request = { command: "/usr/bin/bwrap", args: [], env: {}, cwd: "/", isKeeper: true };
+  const world = fakeWorld();
+  const explained = (code: number, stderrTail: string) =>
+    explainExit({ kind: "exited", code, signal: null }, { request, world, stderrTail });
+
+  test("is the sandbox's own when bubblewrap says so before anything ran", () => {
+    expect(explained(1, "bwrap: Can't mkdir /x: Read-only file system")).toMatchObject({
+      code: "mcp.sandbox_unavailable",
+      message: "not started: its sandbox failed: bwrap: Can't mkdir /x: Read-only file system",
+    });
+  });
+
+  test("is the server's otherwise, with a hint at what it may lack", () => {
+    for (const said of ["Error: ENOENT", "so said bwrap: x", ""]) {
+      const error = explained(1, said);
+      expect(error.code).toBe("mcp.connect_failed");
+      expect(error.hint).toContain("sandbox.read");
+    }
+    expect(explained(0, "bwrap: a name").code).toBe("mcp.connect_failed");
+  });
+});

@@ -94,8 +94,16 @@ export function explainExit(exit: ChildExit | undefined, { request, world, stder
     return new TenonError("mcp.spawn_failed", message, { cause: exit.error, ...(hint === undefined ? {} : { hint }) });
   }
   const said = stderrTail === "" ? "" : `; its stderr ends: ${stderrTail}`;
-  return new TenonError("mcp.connect_failed", `${howItEnded(exit)}${said}`);
+  if (!request.isKeeper) return new TenonError("mcp.connect_failed", `${howItEnded(exit)}${said}`);
+  // bubblewrap begins its own complaints so; the server inside never ran then.
+  const isRefused = exit?.code === 1 && /^bwrap: /u.test(stderrTail);
+  return isRefused
+    ? new TenonError("mcp.sandbox_unavailable", `not started: its sandbox failed: ${stderrTail}`)
+    : new TenonError("mcp.connect_failed", `${howItEnded(exit)}${said}`, { hint: SANDBOXED_HINT });
 }
+
+const SANDBOXED_HINT =
+  "Read its stderr. It runs in a sandbox: if it misses a file, a folder or the network, grant that in its entry (sandbox.read, sandbox.write, sandbox.network).";
 
 function howItEnded(exit: Extract<ChildExit, { kind: "exited" }> | undefined): string {
   if (!exit) return "the server closed its end of the pipe and runs on";

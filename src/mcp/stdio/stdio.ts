@@ -16,6 +16,10 @@ import { Tail } from "./tail.js";
 export interface StdioWireOptions {
   /** Where results too long for memory are kept. Given one, the wire leaves it to its owner to dispose of. */
   readonly shelf?: SpillShelf;
+  /** Told the process that was started; undefined when it was not. */
+  readonly onSpawned?: (id: number | undefined) => void;
+  /** Gets all of its stderr, as it comes. */
+  readonly onStderr?: (chunk: Uint8Array) => void;
 }
 
 /** A pipe that is being flooded gives large chunks; asking the clock for each small one would cost more than it tells. */
@@ -50,11 +54,15 @@ export class StdioWire implements Wire {
     this.#shelf = options.shelf ?? new SpillShelf(world);
     this.#ownsShelf = options.shelf === undefined;
     this.#child = world.spawn(request);
+    options.onSpawned?.(this.#child.pid);
     this.#output = new StdioOutput(this.#child.stdin, {
       onBroken: () => this.#breakOff(),
       onRefused: (id, error) => this.#listener?.onRequestLost(id, { error, wasSent: false }),
     });
-    this.#child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
+    this.#child.stderr.on("data", (chunk: Buffer) => {
+      this.#stderr.push(chunk);
+      options.onStderr?.(chunk);
+    });
     this.#child.stderr.on("error", () => {});
   }
 
