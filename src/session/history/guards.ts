@@ -88,10 +88,20 @@ function isToolCall(value: unknown): value is ModelToolCall {
   return isJsonObject(value) && areTexts(value, ["callId", "name", "argumentsJson"]);
 }
 
-function isToolResult(value: unknown): value is ModelToolResult {
+export function isToolResult(value: unknown): value is ModelToolResult {
   if (!isJsonObject(value) || !areTexts(value, ["callId", "name"]) || !mayBeTexts(value, ["origin"])) return false;
   const { found, isError, content } = value;
   return typeof isError === "boolean" && isListOf(content, isBlock) && (found === undefined || isListOf(found, isText));
+}
+
+export function isTask(value: JsonObject): boolean {
+  const { lasting } = value;
+  if (!areTexts(value, ["toolCallId", "server", "origin", "mark", "tool"]) || !isJsonObject(lasting)) return false;
+  return isText(lasting["id"]) && isCount(lasting["startedMs"]) && isOptionalNumber(lasting["ttlMs"]);
+}
+
+function isOptionalNumber(value: unknown): boolean {
+  return value === undefined || typeof value === "number";
 }
 
 export function isSubject(value: unknown): value is CallSubject {

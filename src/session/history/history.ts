@@ -1,11 +1,17 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
 import type { JsonValue } from "../../base/json.js";
-import { addUsage, NO_USAGE } from "../../engine/index.js";
+import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../event.js";
-import type { JournalEntry } from "../journal-entry.js";
+import type { JournalEntry, OpenTask } from "../journal-entry.js";
+import { LateNotes, type Note } from "../tasks/late-notes.js";
 import { type ShownCall, ShownConversation } from "./shown.js";
 import { TranscriptSoFar } from "./transcript-so-far.js";
+
+/** A call that goes on at its server, and what people know it by. */
+export interface RestoredTask extends OpenTask {
+  readonly subject: CallSubject;
+}
 
 /** What a session goes on from. */
 export interface Restored {
@@ -16,6 +22,10 @@ export interface Restored {
   readonly compactions: number;
   readonly usage: ModelUsage;
   readonly settings: ReadonlyMap<string, JsonValue>;
+  /** Calls that go on at their servers. */
+  readonly tasks: readonly RestoredTask[];
+  /** What the model is to be told with the next prompt. */
+  readonly notes: readonly Note[];
 }
 
 const BROKEN_OFF = "the turn was broken off: Tenon ended, or the session was copied, before it was done";
@@ -24,6 +34,7 @@ export class History {
   readonly #transcript = new TranscriptSoFar();
   readonly #shown = new ShownConversation(() => this.#transcript.lastReplacement);
   readonly #settings = new Map<string, JsonValue>();
+  readonly #notes = new LateNotes();
   #usage: ModelUsage = NO_USAGE;
   #turnCount = 0;
   #compactions = 0;
@@ -40,6 +51,15 @@ export class History {
         break;
       case "compaction":
         this.#compactions = Math.max(this.#compactions, numberOf(entry.event.compactionId));
+        break;
+      case "note":
+        this.#notes.add(entry);
+        break;
+      case "transcript":
+        if (entry.change.kind === "cut") this.#notes.takeBack();
+        else if (entry.change.kind === "added" && entry.change.messages[0]?.role === "user") {
+          this.#notes.tell(entry.notes ?? []);
+        }
         break;
       case "setting":
         this.#settings.set(entry.name, entry.value);
@@ -58,7 +78,7 @@ export class History {
       repairs.push(entry);
       this.add(entry);
     };
-    for (const call of this.#shown.openCalls) repair(endOf(call));
+    for (const call of this.#shown.openCalls) if (!call.task) repair(endOf(call));
     if (compactionId !== undefined) {
       repair({ kind: "compaction", event: { kind: "compaction", phase: "failed", compactionId, reason: BROKEN_OFF } });
     }
@@ -75,6 +95,8 @@ export class History {
       compactions: this.#compactions,
       usage: this.#usage,
       settings: this.#settings,
+      tasks: this.#shown.openCalls.flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
+      notes: this.#notes.waiting,
     };
   }
 

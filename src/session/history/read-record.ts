@@ -18,7 +18,9 @@ import {
   isStopCause,
   isStopReason,
   isSubject,
+  isTask,
   isText,
+  isToolResult,
   isUsage,
 } from "./guards.js";
 
@@ -74,13 +76,15 @@ const CHECKS: Readonly<Record<JournalEntry["kind"], Check>> = {
     isText(toolCallId) && isSubject(subject) && isJsonObject(given) && (look === undefined || isLook(look)),
   look: ({ toolCallId, look }) => isText(toolCallId) && isLook(look),
   intent: ({ toolCallId, definitionHash }) => isText(toolCallId) && isText(definitionHash),
+  task: (value) => isTask(value),
+  note: ({ toolCallId, content }) => isText(toolCallId) && isListOf(content, isBlock),
   outcome: ({ toolCallId, outcome, elapsedMs }) =>
     isText(toolCallId) && isOutcome(outcome) && typeof elapsedMs === "number",
   plan: ({ entries }) => isListOf(entries, isPlanEntry),
   usage: ({ usage, turn, context }) => isUsage(usage) && isUsage(turn) && (context === undefined || isContext(context)),
   stopped: ({ cause, reason }) => isStopCause(cause) && isText(reason),
   compaction: ({ event }) => isCompaction(event),
-  transcript: ({ change }) => isChange(change),
+  transcript: ({ change, notes }) => isChange(change) && (notes === undefined || isListOf(notes, isText)),
   setting: ({ name, value }) => isText(name) && value !== undefined,
   end: ({ turn, stopReason }) => isCount(turn) && isStopReason(stopReason),
   error: ({ turn, code, message }) => isCount(turn) && isText(code) && isText(message),
@@ -120,6 +124,8 @@ function isChange(value: unknown): value is RecordedChange {
       return isListOf(messages, isMessage);
     case "cut":
       return isCount(length);
+    case "resolved":
+      return isToolResult(value["result"]);
     case "replaced":
       return isListOf(messages, isPlaceOrMessage);
     default:

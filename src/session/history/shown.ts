@@ -6,7 +6,7 @@ import { addUsage, type CallSubject, type CompactionEvent, NO_USAGE, type TurnEv
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import type { SessionEvent } from "../event.js";
-import type { JournalEntry, RecordedCompaction } from "../journal-entry.js";
+import type { JournalEntry, OpenTask, RecordedCompaction } from "../journal-entry.js";
 
 /** A call as far as it came. */
 export interface ShownCall {
@@ -17,6 +17,8 @@ export interface ShownCall {
   look?: BuiltinPresentation;
   /** Whether it was sent to its tool. */
   isSent: boolean;
+  /** It goes on at its server, whatever became of the turn. */
+  task?: OpenTask;
   end?: { readonly outcome: ToolOutcome; readonly elapsedMs: number } | { readonly dropped: string };
 }
 
@@ -71,6 +73,7 @@ export class ShownConversation {
       case "call":
       case "look":
       case "intent":
+      case "task":
       case "outcome":
         this.#follow(entry);
         break;
@@ -133,7 +136,7 @@ export class ShownConversation {
     else this.#items.push({ kind: "words", of, text });
   }
 
-  #follow(entry: Extract<JournalEntry, { readonly toolCallId: string }>): void {
+  #follow(entry: Exclude<Extract<JournalEntry, { readonly toolCallId: string }>, { readonly kind: "note" }>): void {
     if (entry.kind === "announced" || entry.kind === "call") {
       const call = this.#call(entry.toolCallId, entry.subject);
       if (entry.kind === "announced") return;
@@ -146,6 +149,7 @@ export class ShownConversation {
     if (!call) return;
     if (entry.kind === "look") call.look = entry.look;
     else if (entry.kind === "intent") call.isSent = true;
+    else if (entry.kind === "task") call.task = entry;
     else if (entry.kind === "dropped") call.end = { dropped: entry.reason };
     else call.end = { outcome: entry.outcome, elapsedMs: entry.elapsedMs };
   }
@@ -164,8 +168,9 @@ export class ShownConversation {
   }
 }
 
-/** Its beginning and its end, side by side: in between nothing is left to see. */
-function* callEvents({ toolCallId, subject, arguments: given, look, end }: ShownCall): Generator<SessionEvent> {
+/** Its beginning and its end, side by side: in between nothing is left to see, but that one without an end still runs. */
+function* callEvents(call: ShownCall): Generator<SessionEvent> {
+  const { toolCallId, subject, arguments: given, look, task, end } = call;
   const presentation = look ? { presentation: withoutTerminal(look) } : {};
   if (given === undefined) {
     yield { kind: "turn", event: { kind: "call_arguments", toolCallId, subject, offset: 0, delta: "" } };
@@ -173,6 +178,7 @@ function* callEvents({ toolCallId, subject, arguments: given, look, end }: Shown
     const event = { kind: "call_started", toolCallId, subject, arguments: given, wasAnnounced: false } as const;
     yield { kind: "turn", event, ...presentation };
   }
+  if (!end && task) yield { kind: "turn", event: { kind: "call_running", toolCallId } };
   if (!end) return;
   if ("dropped" in end) yield { kind: "turn", event: { kind: "call_dropped", toolCallId, reason: end.dropped } };
   else yield { kind: "turn", event: { kind: "call_ended", toolCallId, ...end }, ...presentation };

@@ -1,6 +1,6 @@
 // The conversation as the model saw it, put together again from its journal; a turn that was broken off is brought to an end.
 import { type ContentBlock, plainText, text } from "../../base/content.js";
-import { Transcript, transcriptProblems } from "../../engine/index.js";
+import { resolved, Transcript, transcriptProblems } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../../models/index.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import type { JournalEntry, RecordedChange } from "../journal-entry.js";
@@ -13,6 +13,8 @@ interface OpenCall {
   readonly call: ModelToolCall;
   readonly origin: string | undefined;
   outcome?: ToolOutcome;
+  /** It goes on at its server. */
+  isLasting?: boolean;
 }
 
 /** What a turn under way has said and done that is not in the transcript yet. */
@@ -60,6 +62,11 @@ export class TranscriptSoFar {
         this.#open?.calls.set(callId, { call, origin: subject.tool?.label });
         break;
       }
+      case "task": {
+        const open = this.#open?.calls.get(entry.toolCallId);
+        if (open) open.isLasting = true;
+        break;
+      }
       case "outcome": {
         const open = this.#open?.calls.get(entry.toolCallId);
         if (open) open.outcome = entry.outcome;
@@ -77,7 +84,7 @@ export class TranscriptSoFar {
     }
   }
 
-  /** What has to be added for a turn that never ended. Every call of it must have its outcome by now. */
+  /** What has to be added for a turn that never ended. Every call of it has its outcome by now, unless it lasts. */
   ending(): readonly ModelMessage[] {
     if (!this.#open) return [];
     const before = this.messages;
@@ -107,6 +114,9 @@ export class TranscriptSoFar {
         this.#replacement = { before, after };
         return;
       }
+      case "resolved":
+        this.#messages = resolved(before, change.result) ?? before;
+        return;
     }
     if (!this.#open) return;
     this.#open.isInTranscript = true;
@@ -115,7 +125,11 @@ export class TranscriptSoFar {
   }
 }
 
-function resultOf({ call: { callId, name }, origin, outcome }: OpenCall): ModelToolResult {
+/** In the place of a result that is still to come. */
+const STILL_RUNS =
+  "The call goes on at its server as a long-running task. Its result will be given to you as soon as it is there: do not call it again.";
+
+function resultOf({ call: { callId, name }, origin, outcome, isLasting = false }: OpenCall): ModelToolResult {
   const said = (words: string): ModelToolResult => ({ callId, name, isError: true, content: [text(words)] });
   switch (outcome?.kind) {
     case "done":
@@ -133,6 +147,7 @@ function resultOf({ call: { callId, name }, origin, outcome }: OpenCall): ModelT
     case "unknown":
       return said(`Outcome unknown: ${outcome.reason}. Do not assume it failed.`);
     case undefined:
+      if (isLasting) return { callId, name, isError: false, content: [text(STILL_RUNS)] };
       return said("Outcome unknown. Do not assume it failed.");
   }
 }

@@ -102,6 +102,26 @@ export type ToolReply =
   /** The test answers, through `awaitCall()`. In-process servers only. */
   | { readonly kind: "held" };
 
+/** A call that goes on as a task: the client asks for it again until its reply is there. */
+export interface TaskScript {
+  /** As a legacy listing says it; `required` when left out. A modern server answers with a task whenever it may. */
+  readonly support?: "optional" | "required";
+  /** From its creation to its end; at once when left out. */
+  readonly takesMs?: number;
+  readonly says?: readonly { readonly atMs: number; readonly message: string }[];
+  readonly pollMs?: number;
+  /** After this it is forgotten, whatever its state. */
+  readonly ttlMs?: number;
+  /** Sends notifications when it says something new and when it ends. */
+  readonly announces?: boolean;
+  /** Wants to know this from then on, and tells as its result what it was given. */
+  readonly asks?: { readonly atMs?: number; readonly method: string; readonly params?: JsonObject };
+  /** It ends as cancelled, by the server's own will. */
+  readonly isGivenUp?: boolean;
+  /** So long after its creation the server crashes; over HTTP, every connection is cut and every session forgotten. */
+  readonly crashMs?: number;
+}
+
 export interface ToolScript {
   readonly name: string;
   readonly title?: string;
@@ -112,6 +132,8 @@ export interface ToolScript {
   readonly annotations?: JsonObject;
   readonly steps?: readonly Step[];
   readonly reply: ToolReply;
+  /** Goes on as a task, without steps; its reply, if it is one of those that need nobody else, is how it ends. */
+  readonly task?: TaskScript;
   /** Replies that many times instead of once. */
   readonly replies?: number;
   /** Goes on and replies although the call was cancelled. */
@@ -149,6 +171,8 @@ export interface Behaviour {
   readonly recordFile?: string;
   /** The server and its children end by themselves after this, so that a failing test litters nothing. */
   readonly maxLifetimeMs?: number;
+  /** A file in which its tasks are kept: they outlive the process. */
+  readonly taskFile?: string;
 }
 
 /** A tool that echoes, with one required string: what most tests start from. */

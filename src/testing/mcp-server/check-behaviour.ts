@@ -1,5 +1,5 @@
 // Turns JSON from a command line or a test into a checked Behaviour, or says exactly what is wrong with it.
-import type { Behaviour, Stage, Step, ToolReply, ToolScript } from "./behaviour.js";
+import type { Behaviour, Stage, Step, TaskScript, ToolReply, ToolScript } from "./behaviour.js";
 import {
   type Check,
   count,
@@ -82,6 +82,24 @@ const REPLIES: { readonly [Kind in ToolReply["kind"]]: Fields<ReplyOf<Kind>> } =
 
 const steps: Check = list(variants("do", recordsOf(STEPS)));
 
+const TASK: Fields<TaskScript> = {
+  support: optional(oneOf(["optional", "required"])),
+  takesMs: optional(count),
+  says: optional(list(record<{ atMs: number; message: string }>({ atMs: count, message: text }))),
+  pollMs: optional(count),
+  ttlMs: optional(count),
+  announces: optional(flag),
+  asks: optional(
+    record<NonNullable<TaskScript["asks"]>>({
+      atMs: optional(count),
+      method: nonEmptyText,
+      params: optional(plainObject),
+    }),
+  ),
+  isGivenUp: optional(flag),
+  crashMs: optional(count),
+};
+
 const TOOL: Fields<ToolScript> = {
   name: nonEmptyText,
   title: optional(text),
@@ -91,6 +109,7 @@ const TOOL: Fields<ToolScript> = {
   annotations: optional(plainObject),
   steps: optional(steps),
   reply: variants("kind", recordsOf(REPLIES)),
+  task: optional(record(TASK)),
   replies: optional(positive),
   ignoresCancel: optional(flag),
 };
@@ -125,6 +144,7 @@ const BEHAVIOUR: Fields<Behaviour> = {
   ignoresSigterm: optional(flag),
   recordFile: optional(nonEmptyText),
   maxLifetimeMs: optional(positive),
+  taskFile: optional(nonEmptyText),
 };
 
 const checkBehaviour: Check = record(BEHAVIOUR);

@@ -61,7 +61,7 @@ export class HttpFaults {
     );
     if (!planted) return false;
     planted.left -= 1;
-    this.#perform(planted.fault, response);
+    this.perform(planted.fault, response);
     return true;
   }
 
@@ -70,7 +70,8 @@ export class HttpFaults {
     this.#timers.clear();
   }
 
-  #perform(fault: HttpFault, response: ServerResponse): void {
+  /** Answers in that way, whatever was asked. */
+  perform(fault: HttpFault, response: ServerResponse): void {
     switch (fault.kind) {
       case "answer":
         response.writeHead(fault.status, { ...fault.headers }).end(fault.body ?? "");

@@ -121,10 +121,12 @@ function headerProblem(request: IncomingMessage, message: JsonObject): string | 
   const params = isJsonObject(message["params"]) ? message["params"] : {};
   const claim = claimOf(message);
   if (claim === undefined) return undefined; // no envelope: the peer says so itself
-  const named = message["method"] === "resources/read" ? params["uri"] : params["name"];
-  const isNamed = ["tools/call", "prompts/get", "resources/read"].some((method) => method === message["method"]);
+  const { method } = message;
+  const isOfTask = typeof method === "string" && method.startsWith("tasks/");
+  const named = isOfTask ? params["taskId"] : method === "resources/read" ? params["uri"] : params["name"];
+  const isNamed = isOfTask || ["tools/call", "prompts/get", "resources/read"].some((one) => one === method);
   if (headers["mcp-protocol-version"] !== claim) return "MCP-Protocol-Version does not say what the body says";
-  if (headers["mcp-method"] !== message["method"]) return "Mcp-Method does not say what the body says";
+  if (headers["mcp-method"] !== method) return "Mcp-Method does not say what the body says";
   if (isNamed && decoded(headers["mcp-name"]) !== named) return "Mcp-Name does not say what the body says";
   return undefined;
 }

@@ -14,6 +14,7 @@ import { type HttpSessionOptions, HttpSessions, refuse } from "./http-sessions.j
 import { SseSessions } from "./http-sse.js";
 import { impossibleHere, ownFacts, realAfter } from "./in-process-host.js";
 import { ScriptedPeer } from "./peer.js";
+import { TaskShelf } from "./task-shelf.js";
 
 const LIMITS: HostLimits = {
   place: "over HTTP: it has no process and no stream of lines",
@@ -25,9 +26,15 @@ const LIMITS: HostLimits = {
 export interface HttpServerOptions extends HttpSessionOptions {
   /** Requests without `Authorization: Bearer <this>` get 401. */
   readonly bearer?: string;
+  /** Where it listens; 127.0.0.1 when left out. */
+  readonly address?: string;
+  /** Looks at every request first, and answers those it does not let through: true when it has. */
+  readonly gate?: HttpGate;
   /** `sse` is the older HTTP+SSE transport; Streamable HTTP when left out. */
   readonly transport?: "streamable" | "sse";
 }
+
+export type HttpGate = (request: IncomingMessage, response: ServerResponse, message: JsonObject | undefined) => boolean;
 
 export interface HttpRequestRecord {
   readonly method: string;
@@ -50,6 +57,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
   readonly #calls = new Feed<HeldCall>("call of a held tool");
   readonly #taken = new Set<HeldCall>();
   readonly #bugs: unknown[] = [];
+  readonly #tasks = new TaskShelf();
   readonly #modernPosts = new ModernPosts();
   readonly #faults = new HttpFaults();
   readonly #sse = new SseSessions((send, cut) => this.#openPeer(send, cut));
@@ -80,7 +88,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
     const checked = parseBehaviour(behaviour);
     assertPossible(checked, LIMITS);
     const server = createServer();
-    const origin = await listenOnLoopback(server);
+    const origin = await listenOnLoopback(server, options.address);
     return new ScriptedHttpServer(
       server,
       `${origin}${options.transport === "sse" ? "/sse" : "/mcp"}`,
@@ -157,6 +165,11 @@ export class ScriptedHttpServer implements AsyncDisposable {
     await this.#sse.close();
   }
 
+  /** No task is known any more, as after a restart that lost everything. */
+  forgetTasks(): void {
+    this.#tasks.forget();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.forgetSessions();
     await this.#modernPeer?.close();
@@ -175,7 +188,8 @@ export class ScriptedHttpServer implements AsyncDisposable {
     const { method = "", headers, url: path = "/" } = request;
     this.#requests.push({ method, path, atMs: performance.now(), headers, message });
     if (this.#faults.strike(request, response, message)) return;
-    const { bearer } = this.#options;
+    const { bearer, gate } = this.#options;
+    if (gate?.(request, response, message)) return;
     if (bearer !== undefined && request.headers.authorization !== `Bearer ${bearer}`) {
       response.setHeader("www-authenticate", "Bearer");
       return refuse(response, 401, "unauthorized");
@@ -214,20 +228,25 @@ export class ScriptedHttpServer implements AsyncDisposable {
         hold: (call) => this.#calls.push(call),
         bug: (error) => this.#bugs.push(error),
       },
+      this.#tasks,
     );
   }
 
   #openPeer(send: Host["send"], cut: () => void, garbage: Host["garbage"] = () => undefined): ScriptedPeer {
-    return new ScriptedPeer(this.#behaviour, {
-      ...impossibleHere,
-      send,
-      garbage,
-      after: realAfter,
-      crash: cut,
-      facts: ownFacts,
-      hold: (call) => this.#calls.push(call),
-      bug: (error) => this.#bugs.push(error),
-    });
+    return new ScriptedPeer(
+      this.#behaviour,
+      {
+        ...impossibleHere,
+        send,
+        garbage,
+        after: realAfter,
+        crash: cut,
+        facts: ownFacts,
+        hold: (call) => this.#calls.push(call),
+        bug: (error) => this.#bugs.push(error),
+      },
+      this.#tasks,
+    );
   }
 }
 

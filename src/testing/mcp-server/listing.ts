@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import type { Behaviour, ToolScript } from "./behaviour.js";
 import { type Answer, definitionOf } from "./replies.js";
+import { TASK_CAPABILITIES } from "./task-desk.js";
 
 const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const INVALID_PARAMS = -32602;
@@ -19,8 +20,9 @@ export function initializeAnswer(behaviour: Behaviour, params: JsonObject): Answ
   };
 }
 
-export function capabilitiesOf({ capabilities }: Behaviour): JsonObject {
-  return capabilities ?? { tools: { listChanged: true }, logging: {} };
+export function capabilitiesOf({ capabilities, tools = [] }: Behaviour): JsonObject {
+  const tasks = tools.some(({ task }) => task !== undefined) ? TASK_CAPABILITIES : {};
+  return capabilities ?? { tools: { listChanged: true }, logging: {}, ...tasks };
 }
 
 export function serverInfoOf({ serverName, serverVersion }: Behaviour): JsonObject {

@@ -10,6 +10,7 @@ import { assertPossible, type HostLimits } from "./host.js";
 import { impossibleHere, ownFacts, realAfter } from "./in-process-host.js";
 import { MemoryTransport } from "./memory-transport.js";
 import { ScriptedPeer } from "./peer.js";
+import { TaskShelf } from "./task-shelf.js";
 
 const LIMITS: HostLimits = {
   place: "in memory: it carries messages, not bytes, and has no process",
@@ -35,6 +36,7 @@ export class MemoryServer implements AsyncDisposable {
   readonly #received = new Feed<JsonObject>("message from the client");
   readonly #calls = new Feed<HeldCall>("call of a held tool");
   readonly #bugs: unknown[] = [];
+  readonly #tasks = new TaskShelf();
   #takenCalls = new Set<HeldCall>();
 
   constructor(behaviour: Behaviour, options: MemoryServerOptions = {}) {
@@ -57,16 +59,20 @@ export class MemoryServer implements AsyncDisposable {
       },
       () => this.#background(peer.close()),
     );
-    const peer = new ScriptedPeer(this.#behaviour, {
-      ...impossibleHere,
-      send: (message) => transport.receive(message),
-      garbage: () => {},
-      after: this.#after,
-      crash: () => this.#background(transport.close()),
-      facts: ownFacts,
-      hold: (call) => this.#calls.push(call),
-      bug: (error) => this.#bugs.push(error),
-    });
+    const peer = new ScriptedPeer(
+      this.#behaviour,
+      {
+        ...impossibleHere,
+        send: (message) => transport.receive(message),
+        garbage: () => {},
+        after: this.#after,
+        crash: () => this.#background(transport.close()),
+        facts: ownFacts,
+        hold: (call) => this.#calls.push(call),
+        bug: (error) => this.#bugs.push(error),
+      },
+      this.#tasks,
+    );
     this.#connections.push({ transport, peer });
     return transport;
   }

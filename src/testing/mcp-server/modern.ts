@@ -100,6 +100,7 @@ export function inputAnswer(
 interface Subscription {
   readonly flow: Flow;
   readonly filters: readonly string[];
+  readonly taskIds: readonly JsonValue[];
 }
 
 export class Subscriptions {
@@ -120,14 +121,26 @@ export class Subscriptions {
     const wanted = isJsonObject(flow.params["notifications"]) ? flow.params["notifications"] : {};
     const filters =
       this.#behaviour.listen === "empty" ? [] : Object.keys(wanted).filter((name) => wanted[name] === true);
-    this.#open.add({ flow, filters });
+    const taskIds = this.#behaviour.listen !== "empty" && Array.isArray(wanted["taskIds"]) ? wanted["taskIds"] : [];
+    this.#open.add({ flow, filters, taskIds });
     return tagged("notifications/subscriptions/acknowledged", flow, {
-      notifications: Object.fromEntries(filters.map((name) => [name, true])),
+      notifications: {
+        ...Object.fromEntries(filters.map((name) => [name, true])),
+        ...(taskIds.length > 0 && { taskIds }),
+      },
     });
   }
 
   close(flow: Flow): void {
     for (const subscription of this.#open) if (subscription.flow === flow) this.#open.delete(subscription);
+  }
+
+  /** What is to be said of a task, for each stream that asked for it. */
+  taskNotices(state: JsonObject): { readonly flow: Flow; readonly message: JsonObject }[] {
+    const hearing = [...this.#open].filter(
+      ({ taskIds, flow }) => taskIds.includes(state["taskId"] ?? null) && !flow.isStopped,
+    );
+    return hearing.map(({ flow }) => ({ flow, message: tagged("notifications/tasks", flow, state) }));
   }
 
   /** The notice for each stream that asked for it. */

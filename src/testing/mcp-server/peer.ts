@@ -1,6 +1,6 @@
 // The scripted server itself: one connection's requests, answered as the behaviour says. Knows no transport.
 import { Cell } from "../../base/cell.js";
-import { orAborted } from "../../base/deadline.js";
+import { orAborted, sleep } from "../../base/deadline.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { type Behaviour, echoTool, type ToolScript } from "./behaviour.js";
 import { Flow } from "./flow.js";
@@ -18,13 +18,15 @@ import {
 } from "./modern.js";
 import { type Answer, answerOf, isDeferred, textAnswer } from "./replies.js";
 import { notification, runSteps, type StepServer, sendProgress } from "./steps.js";
+import { TaskDesk, type TaskServer } from "./task-desk.js";
+import { TaskShelf } from "./task-shelf.js";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INVALID_REQUEST = -32600;
 const INTERNAL_ERROR = -32603;
 
-export class ScriptedPeer implements StepServer {
+export class ScriptedPeer implements StepServer, TaskServer {
   readonly host: Host;
   readonly #behaviour: Behaviour;
   readonly #closing = new AbortController();
@@ -37,12 +39,15 @@ export class ScriptedPeer implements StepServer {
   readonly #subscriptions: Subscriptions;
   readonly #modernFlows = new WeakSet<Flow>();
   readonly #asked = new Map<string, (response: JsonObject) => void>();
+  readonly #desk: TaskDesk;
   #tools: readonly ToolScript[];
   #isStarted = false;
   #requestCount = 0;
 
-  constructor(behaviour: Behaviour, host: Host) {
+  /** `shelf`: the tasks of the whole server, where it has more than one connection. */
+  constructor(behaviour: Behaviour, host: Host, shelf: TaskShelf = new TaskShelf(behaviour.taskFile)) {
     this.#behaviour = behaviour;
+    this.#desk = new TaskDesk(shelf, this);
     this.#door = new EraDoor(behaviour);
     this.#subscriptions = new Subscriptions(behaviour);
     this.host = host;
@@ -86,6 +91,19 @@ export class ScriptedPeer implements StepServer {
 
   notify(method: string, params?: JsonObject): void {
     this.send(notification(method, params));
+  }
+
+  later(ms: number, run: () => void): void {
+    this.#run(async () => {
+      await sleep((delayMs, due) => this.host.after(delayMs, due), ms, this.#closing.signal);
+      run();
+    });
+  }
+
+  /** A legacy client hears of every task, a modern one of those it listens for. */
+  announceTask(state: JsonObject): void {
+    if (this.#door.era !== "modern") return this.send(notification("notifications/tasks/status", state));
+    for (const { message, flow } of this.#subscriptions.taskNotices(state)) this.#put(message, flow);
   }
 
   /** Sends a request to the client; resolves with its whole response, result or error. */
@@ -179,8 +197,10 @@ export class ScriptedPeer implements StepServer {
       case "tools/call":
         await runSteps(steps?.["tools/call"], flow, this);
         return await this.#call(flow);
-      default:
-        return this.#refuseMethod(flow, method);
+      default: {
+        const answer = await this.#desk.answer(method, era, flow);
+        return answer ? this.#reply(flow, answer) : this.#refuseMethod(flow, method);
+      }
     }
   }
 
@@ -208,6 +228,7 @@ export class ScriptedPeer implements StepServer {
     }
     if (tool.ignoresCancel) flow.ignoreCancel();
     const args = isJsonObject(params["arguments"]) ? params["arguments"] : {};
+    if (this.#answeredByTask(tool, args, flow)) return;
     await runSteps(tool.steps, flow, this);
     const { reply } = tool;
     if (!isDeferred(reply))
@@ -224,6 +245,35 @@ export class ScriptedPeer implements StepServer {
     }
     const response = await this.request(reply.method, reply.params, flow.waits, flow);
     this.#reply(flow, textAnswer(JSON.stringify(response["result"] ?? response["error"] ?? null)), tool.replies);
+  }
+
+  #answeredByTask(tool: ToolScript, args: JsonObject, flow: Flow): boolean {
+    const { task, reply } = tool;
+    const era = this.#modernFlows.has(flow) ? "modern" : "legacy";
+    const verdict = task ? this.#desk.judge(task, era, flow.params) : false;
+    if (!task || verdict === false) return false;
+    if (verdict !== true) {
+      this.#reply(flow, verdict);
+      return true;
+    }
+    const isHeld = reply.kind === "held";
+    const end = isDeferred(reply) ? undefined : answerOf(reply, args, () => this.host.facts());
+    const { id, answer } = this.#desk.begin(task, era, isHeld ? undefined : (end ?? textAnswer(JSON.stringify(args))));
+    this.#reply(flow, answer);
+    if (isHeld) this.#holdTask(tool, args, id);
+    return true;
+  }
+
+  /** The test ends it when it likes. */
+  #holdTask(tool: ToolScript, args: JsonObject, id: string): void {
+    const { shelf } = this.#desk;
+    const wire = {
+      signal: new AbortController().signal,
+      reply: (answer: Answer) => shelf.answer(id, answer),
+      progress: () => {},
+      done: () => this.announceTask(shelf.state(id, this.#door.era ?? "legacy") ?? {}),
+    };
+    this.host.hold(new HeldCall(tool.name, args, wire));
   }
 
   /** The call stays in flight, so that a cancellation finds it, until the test has replied. */

@@ -66,7 +66,7 @@ export function textAnswer(text: string): Answer {
 
 /** The entry of a tool in `tools/list`. */
 export function definitionOf(tool: ToolScript): JsonObject {
-  const { name, title, description, inputSchema, outputSchema, annotations } = tool;
+  const { name, title, description, inputSchema, outputSchema, annotations, task } = tool;
   return {
     name,
     ...(title !== undefined && { title }),
@@ -74,6 +74,7 @@ export function definitionOf(tool: ToolScript): JsonObject {
     inputSchema: inputSchema ?? { type: "object", properties: {} },
     ...(outputSchema !== undefined && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
+    ...(task !== undefined && { execution: { taskSupport: task.support ?? "required" } }),
   };
 }
 

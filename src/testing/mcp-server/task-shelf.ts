@@ -1,0 +1,158 @@
+// The tasks of a scripted server: what each says of itself is a matter of time, so that it outlives connections and processes.
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import type { TaskScript } from "./behaviour.js";
+import type { Answer } from "./replies.js";
+
+export type TaskEra = "legacy" | "modern";
+
+/** Plain JSON: it may lie in a file. */
+interface KeptTask {
+  readonly id: string;
+  readonly startedMs: number;
+  readonly script: TaskScript;
+  /** How it ends; missing while a test holds it. */
+  answer?: Answer;
+  /** When the test answered; otherwise it ends by its script. */
+  answeredMs?: number;
+  cancelledMs?: number;
+  given?: JsonValue;
+}
+
+type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+export class TaskShelf {
+  readonly #file: string | undefined;
+  #tasks: KeptTask[] = [];
+
+  /** `file`: kept there too, for the next process that is given the same one. */
+  constructor(file?: string) {
+    this.#file = file;
+    if (file === undefined || !existsSync(file)) return;
+    const parsed = parseJson(readFileSync(file, "utf8"));
+    if (parsed.ok && Array.isArray(parsed.value)) this.#tasks = parsed.value.filter(isKept);
+  }
+
+  create(script: TaskScript, answer: Answer | undefined): string {
+    const id = randomUUID();
+    this.#tasks.push({ id, startedMs: Date.now(), script, ...(answer === undefined ? {} : { answer }) });
+    this.#save();
+    return id;
+  }
+
+  /** Undefined for what it never knew, was told to forget, or may have forgotten by now. */
+  state(id: JsonValue | undefined, era: TaskEra): JsonObject | undefined {
+    const task = this.#find(id);
+    if (!task) return undefined;
+    const { script, startedMs } = task;
+    const status = statusOf(task);
+    const ageMs = Date.now() - startedMs;
+    const said = (script.says ?? []).findLast(({ atMs }) => atMs <= ageMs)?.message;
+    const isModern = era === "modern";
+    const { ttlMs = null, pollMs } = script;
+    return {
+      taskId: task.id,
+      status,
+      createdAt: new Date(startedMs).toISOString(),
+      lastUpdatedAt: new Date().toISOString(),
+      [isModern ? "ttlMs" : "ttl"]: ttlMs,
+      ...(said === undefined ? {} : { statusMessage: said }),
+      ...(pollMs === undefined ? {} : { [isModern ? "pollIntervalMs" : "pollInterval"]: pollMs }),
+      ...(isModern ? detailOf(task, status) : {}),
+    };
+  }
+
+  /** What `tasks/result` gives once it is over; undefined before. */
+  end(id: JsonValue | undefined): Answer | undefined {
+    const task = this.#find(id);
+    if (!task) return undefined;
+    const status = statusOf(task);
+    if (status === "cancelled") return { error: { code: -32_800, message: "the task was cancelled" } };
+    return status === "completed" || status === "failed" ? endOf(task) : undefined;
+  }
+
+  /** What it wants to know now. */
+  question(id: JsonValue | undefined): TaskScript["asks"] {
+    const task = this.#find(id);
+    return task && statusOf(task) === "input_required" ? task.script.asks : undefined;
+  }
+
+  give(id: JsonValue | undefined, given: JsonValue): void {
+    this.#change(id, (task) => {
+      task.given ??= given;
+    });
+  }
+
+  answer(id: string, answer: Answer): void {
+    this.#change(id, (task) => {
+      task.answer = answer;
+      task.answeredMs = Date.now();
+    });
+  }
+
+  cancel(id: JsonValue | undefined): void {
+    this.#change(id, (task) => {
+      if (["working", "input_required"].includes(statusOf(task))) task.cancelledMs = Date.now();
+    });
+  }
+
+  /** As after a restart that lost everything. */
+  forget(): void {
+    this.#tasks = [];
+    this.#save();
+  }
+
+  get ids(): readonly string[] {
+    return this.#tasks.map(({ id }) => id);
+  }
+
+  #find(id: JsonValue | undefined): KeptTask | undefined {
+    const task = this.#tasks.find((one) => one.id === id);
+    const ttlMs = task?.script.ttlMs ?? Number.POSITIVE_INFINITY;
+    return task && Date.now() - task.startedMs <= ttlMs ? task : undefined;
+  }
+
+  #change(id: JsonValue | undefined, change: (task: KeptTask) => void): void {
+    const task = this.#find(id);
+    if (!task) return;
+    change(task);
+    this.#save();
+  }
+
+  #save(): void {
+    if (this.#file !== undefined) writeFileSync(this.#file, JSON.stringify(this.#tasks));
+  }
+}
+
+function statusOf(task: KeptTask): Status {
+  const { script, startedMs, answeredMs, answer, cancelledMs } = task;
+  if (cancelledMs !== undefined) return "cancelled";
+  const ageMs = Date.now() - startedMs;
+  const { asks, takesMs = 0, isGivenUp = false } = script;
+  if (asks && task.given === undefined) return ageMs >= (asks.atMs ?? 0) ? "input_required" : "working";
+  if (!answer || (answeredMs === undefined && ageMs < takesMs)) return "working";
+  if (isGivenUp) return "cancelled";
+  return "error" in endOf(task) ? "failed" : "completed";
+}
+
+/** One that asked for something tells what it was given. */
+function endOf({ answer, given }: KeptTask): Answer {
+  if (given !== undefined) return { result: { content: [{ type: "text", text: JSON.stringify(given) }] } };
+  return answer ?? { error: { code: -32_603, message: "it has no answer" } };
+}
+
+function detailOf(task: KeptTask, status: Status): JsonObject {
+  const { asks } = task.script;
+  if (status === "input_required" && asks) {
+    const { method, params = {} } = asks;
+    return { inputRequests: { question: { method, params } } };
+  }
+  if (status !== "completed" && status !== "failed") return {};
+  const end = endOf(task);
+  return "error" in end ? { error: { ...end.error } } : { result: end.result };
+}
+
+function isKept(value: unknown): value is KeptTask {
+  return isJsonObject(value) && typeof value["id"] === "string" && isJsonObject(value["script"]);
+}
