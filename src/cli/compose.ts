@@ -1,14 +1,16 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 import type { LogLevel } from "../base/log.js";
-import { modelFetch, type WireTrace } from "../base/trace.js";
+import { modelFetch, type WireTrace, witnessed } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
 import { chooseLog } from "./log.js";
-import { configuredModels } from "./model.js";
+import { personalGrants } from "./login/grants.js";
+import { configuredModels, providerVariables } from "./model.js";
 import { secretResolver, unaskedSecrets } from "./secrets.js";
+import { outputFiles } from "./servers/output-files.js";
 import { hidingSecrets } from "./trace.js";
 
 export interface ComposeOptions {
@@ -35,6 +37,15 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const config = await loadConfig({ world, cwd: process.cwd(), commandLine, resolveSecret: unaskedSecrets });
   const resolveSecret = hidingSecrets(secretResolver(world), trace);
   const models = await configuredModels(config, { ...world, fetch: modelFetch(world) }, resolveSecret);
-  const host = createRuntime({ world, model: models.first, models, config: { commandLine, resolveSecret } });
+  const given = { id: models.first.id, variables: providerVariables(world.env) };
+  await witnessed(world, { ask: "model", about: null, work: async () => given, read: () => undefined });
+  const host = createRuntime({
+    world,
+    model: models.first,
+    models,
+    config: { commandLine, resolveSecret },
+    grants: personalGrants(world),
+    serverOutput: outputFiles(world),
+  });
   return { world, host, config };
 }

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agent, client, methods } from "@agentclientprotocol/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { Terminal } from "../../test/terminal.js";
 import type { JsonObject } from "../base/json.js";
 import { FileTrace } from "../world/index.js";
-import { parseAcpArguments, parseChatArguments } from "./arguments.js";
 import { acpTap, hidingSecrets, tappedAgent } from "./trace.js";
 
 let folder: string;
@@ -22,10 +22,18 @@ const lines = (): JsonObject[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-test("acp and chat take --trace with a file, and say so when it is missing", () => {
-  expect(parseAcpArguments(["--trace", "t.ndjson"])).toEqual({ ok: true, options: { trace: "t.ndjson" } });
-  expect(parseChatArguments(["-p", "x", "--trace", "t"])).toMatchObject({ ok: true, options: { trace: "t" } });
-  expect(parseAcpArguments(["--trace"])).toMatchObject({ ok: false, reason: expect.stringContaining("--trace") });
+test("acp takes --trace with a file, and says so when it is missing", async () => {
+  const served: unknown[] = [];
+  const terminal = new Terminal();
+  terminal.extra = { serve: async (options) => void served.push(options) };
+  await terminal.run("acp", "--trace", "t.ndjson");
+  expect(served).toEqual([{ trace: "t.ndjson" }]);
+  for (const verb of ["acp", "chat"]) {
+    expect(await terminal.run(verb, "--trace")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--trace FILE"),
+    });
+  }
 });
 
 test("what chat and agent say to each other is recorded with its session, and reaches them unchanged", async () => {

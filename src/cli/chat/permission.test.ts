@@ -41,6 +41,38 @@ describe("without a person", () => {
   });
 });
 
+describe("a tool that is not as the project has locked it", () => {
+  const notes = ["It differs from .tenon/tools.lock:", "changed title:"];
+  const review = { toolCallId: "definition-1", title: "notes / Add", _meta: { tenon: { notes, lock: true } } };
+  const asks =
+    (call: Parameters<Turn["ask"]>[0]): NonNullable<FakeAgent["turn"]> =>
+    async (turn) => {
+      const outcome = await turn.ask(call);
+      await turn.say("optionId" in outcome ? outcome.optionId : outcome.outcome);
+      return "end_turn";
+    };
+
+  it.each([true, false])("is nobody's to free where nobody can be asked (--yes: %s)", async (yes) => {
+    const chat = new TestChat();
+    expect(await chat.run({ turn: asks(review) }, { prompt: "add", yes })).toBe(0);
+    expect(chat.output.text).toBe("no-once\n");
+    expect(chat.errorOutput.text).toContain("Held back: notes / Add. Nobody can be asked here; tenon mcp diff");
+    const called = new TestChat();
+    const call = { ...review, rawInput: { text: "x" } };
+    expect(await called.run({ turn: asks(call) }, { prompt: "add", yes })).toBe(5);
+  });
+
+  it("is put to the person, also with --yes", async () => {
+    const chat = new TestChat();
+    const done = chat.run({ turn: asks(review) }, { prompt: "add", yes: true, interactive: true });
+    await chat.errorOutput.until("› ");
+    expect(chat.errorOutput.text).toContain("It differs from .tenon/tools.lock:");
+    chat.type("y");
+    expect(await done).toBe(0);
+    expect(chat.output.text).toBe("yes-once\n");
+  });
+});
+
 describe("with a person", () => {
   it.each([
     ["y", "yes-once", 0],

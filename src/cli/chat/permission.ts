@@ -86,7 +86,9 @@ export class PermissionDesk {
   async #decide(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
     const title = visibleLine(request.toolCall.title ?? request.toolCall.toolCallId);
     if (isAboutTrust(request)) return await this.#decideTrust(title, request, signal);
-    switch (this.#options.consent) {
+    const { consent, isAttended } = this.#options;
+    if (isAboutLock(request) && !isAttended) return this.#leaveLocked(title, request);
+    switch (isAboutLock(request) ? "ask" : consent) {
       case "approve":
         return select(request.options, ONCE) ?? select(request.options, ALWAYS) ?? CANCELLED;
       case "deny": {
@@ -130,6 +132,14 @@ export class PermissionDesk {
     const lines = contentLines(request.toolCall.content ?? []);
     const choice = await this.#ask(palette.bold(title), lines, [TRUST, NOT_NOW, NEVER], signal);
     return signal.aborted ? CANCELLED : (select(request.options, choice ?? NOT_NOW) ?? CANCELLED);
+  }
+
+  /** `--yes` is consent to calls of tools as they were locked: a difference is for somebody to look at. */
+  #leaveLocked(title: string, { options, toolCall }: RequestPermissionRequest): RequestPermissionResponse {
+    const { screen, palette } = this.#options;
+    screen.line(palette.yellow(`Held back: ${title}. Nobody can be asked here; tenon mcp diff shows the difference.`));
+    if (toolCall.rawInput !== undefined) this.#wasDenied = true; // a call, not only a look
+    return select(options, NO) ?? CANCELLED;
   }
 
   /** Undefined at the end of the input, and when the signal aborts. */
@@ -180,6 +190,11 @@ function serverOf({ _meta }: RequestPermissionRequest): string | undefined {
   const tenon = _meta?.["tenon"];
   const server = isJsonObject(tenon) ? tenon["server"] : undefined;
   return typeof server === "string" ? server : undefined;
+}
+
+function isAboutLock({ toolCall }: RequestPermissionRequest): boolean {
+  const tenon = toolCall._meta?.["tenon"];
+  return isJsonObject(tenon) && tenon["lock"] === true;
 }
 
 /** Tenon's agent marks what is asked about a project's files; another agent's questions are about calls. */

@@ -1,4 +1,5 @@
 // `tenon acp-check`: how an ACP agent, any, treats the MCP servers its client hands over.
+import { unreachable } from "../../base/brand.js";
 import { messageOf } from "../../base/errors.js";
 import { type AcpCheckArguments, parseAcpCheckArguments } from "../acp-check/arguments.js";
 import { CHECKS } from "../acp-check/checks/index.js";
@@ -7,26 +8,27 @@ import { endLines, headLines, listLines, type Paper, resultLine } from "../acp-c
 import { runChecks } from "../acp-check/run.js";
 import { runServer } from "../acp-check/server/program.js";
 import { EXIT, onStopSignals } from "../exit.js";
+import type { Given } from "../table/command.js";
+import { misused } from "../table/parse.js";
 import { createPalette } from "../terminal/palette.js";
 import { columnsOf, mayColor } from "../terminal/stream.js";
 import { visible } from "../terminal/visible.js";
 
-export async function runAcpCheckCommand(words: readonly string[]): Promise<void> {
-  process.stdout.on("error", () => {}); // whoever read it has seen enough; the exit code stays true
-  const parsed = parseAcpCheckArguments(words);
-  if (!parsed.ok) {
-    process.stderr.write(`tenon acp-check: ${visible(parsed.reason)}\nSee tenon --help.\n`);
-    process.exitCode = EXIT.usage;
-    return;
-  }
+export async function runAcpCheckCommand({ raw }: Given<object>): Promise<number> {
+  const parsed = parseAcpCheckArguments(raw);
+  if (!parsed.ok) throw misused(parsed.reason);
   const { options } = parsed;
   switch (options.verb) {
     case "server":
-      return runServer(options.script);
+      runServer(options.script);
+      return EXIT.done;
     case "list":
-      return list(options.json);
+      list(options.json);
+      return EXIT.done;
     case "run":
-      process.exitCode = await run(options);
+      return await run(options);
+    default:
+      return unreachable(options);
   }
 }
 

@@ -2,27 +2,34 @@
 import { loadAgent } from "../../acp/index.js";
 import { LIMITS } from "../../base/limits.js";
 import { type EffectiveConfig, problemText } from "../../config/index.js";
-import { type ChatArguments, parseChatArguments } from "../arguments.js";
 import { runChat } from "../chat/index.js";
 import { compose } from "../compose.js";
 import { EXIT, exitAfter } from "../exit.js";
 import { slowServers } from "../slow-servers.js";
+import type { Given } from "../table/command.js";
 import { mayColor } from "../terminal/stream.js";
 import { visible } from "../terminal/visible.js";
 import { acpTap, openTraceFile, tappedAgent } from "../trace.js";
 
-export async function runChatCommand(words: readonly string[]): Promise<void> {
-  const parsed = parseChatArguments(words);
-  if (!parsed.ok) return complain(`tenon chat: ${parsed.reason}\nSee tenon --help.`, EXIT.usage);
-  const { prompt, mcpConfig, model, yes, json } = parsed.options;
-  const trace = parsed.options.trace === undefined ? undefined : openTraceFile(parsed.options.trace);
+export interface ChatValues {
+  readonly prompt?: string | undefined;
+  readonly "mcp-config"?: string | undefined;
+  readonly model?: string | undefined;
+  readonly trace?: string | undefined;
+  readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+export async function runChatCommand({ values }: Given<ChatValues>): Promise<number> {
+  const { prompt, model, "mcp-config": mcpConfig, yes = false, json = false } = values;
+  const trace = values.trace === undefined ? undefined : openTraceFile(values.trace);
   const { host, config } = await compose({
     logLevel: "error",
     ...(trace ? { trace } : {}),
     ...(model === undefined ? {} : { model }),
     ...(mcpConfig === undefined ? {} : { mcpConfig }),
   });
-  if (!mayGoOn(config, parsed.options)) return;
+  if (!mayGoOn(config, json)) return EXIT.config;
   const { createAgent } = await loadAgent();
   const isTty = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const stop = () => host.close(LIMITS.exitGrace);
@@ -45,13 +52,14 @@ export async function runChatCommand(words: readonly string[]): Promise<void> {
     },
   });
   exitAfter(stop, code);
+  return code;
 }
 
 /**
  * A file that was named and has nothing to give is not passed over. Whatever else is wrong the session tells, unless
  * its updates go to a program: then people read it here.
  */
-function mayGoOn(config: EffectiveConfig, { json }: ChatArguments): boolean {
+function mayGoOn(config: EffectiveConfig, json: boolean): boolean {
   const isNamed = ({ place }: { readonly place: EffectiveConfig["problems"][number]["place"] }) =>
     place.layer === "command-line";
   const isUsable = config.servers.some((server) => isNamed(server) && server.status !== "invalid");
@@ -59,11 +67,5 @@ function mayGoOn(config: EffectiveConfig, { json }: ChatArguments): boolean {
   for (const problem of fatal.length > 0 ? fatal : json ? config.problems : []) {
     process.stderr.write(`tenon chat: ${visible(problemText(problem))}\n`);
   }
-  if (fatal.length > 0) process.exitCode = EXIT.config;
   return fatal.length === 0;
-}
-
-function complain(message: string, code: number): void {
-  process.stderr.write(`${message}\n`);
-  process.exitCode = code;
 }

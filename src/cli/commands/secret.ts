@@ -1,15 +1,8 @@
 // `tenon secret` on the real terminal.
-import { realContext } from "../configuration/real-context.js";
-import { runSecret } from "../configuration/secret.js";
-import { readSecretValue } from "../configuration/secret-input.js";
-import { systemKeyring } from "../keyring.js";
+import { runSecret, type SecretValues, type SecretVerb } from "../configuration/secret.js";
+import { secretContext } from "../configuration/secret-context.js";
+import type { Run } from "../table/command.js";
 
-export async function runSecretCommand(words: readonly string[]): Promise<void> {
-  const context = realContext();
-  const source = { input: process.stdin, isTerminal: process.stdin.isTTY === true, output: process.stderr };
-  process.exitCode = await runSecret(words, {
-    ...context,
-    keyring: systemKeyring(context.world),
-    readValue: (question) => readSecretValue(question, source),
-  });
+export function runSecretCommand(verb: SecretVerb): Run<SecretValues> {
+  return async (given, context) => await runSecret(verb, given, secretContext(context));
 }

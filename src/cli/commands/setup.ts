@@ -1,15 +1,8 @@
 // `tenon acp --setup` on the real terminal: the log-in that editors offer to run.
-import { realContext } from "../configuration/real-context.js";
-import { readSecretValue } from "../configuration/secret-input.js";
+import type { CommandContext } from "../configuration/context.js";
+import { secretContext } from "../configuration/secret-context.js";
 import { runSetup } from "../configuration/setup.js";
-import { systemKeyring } from "../keyring.js";
 
-export async function runSetupCommand(): Promise<void> {
-  const context = realContext();
-  const source = { input: process.stdin, isTerminal: process.stdin.isTTY === true, output: process.stderr };
-  process.exitCode = await runSetup({
-    ...context,
-    keyring: systemKeyring(context.world),
-    readValue: (question) => readSecretValue(question, source),
-  });
+export async function runSetupCommand(context: CommandContext): Promise<number> {
+  return await runSetup(secretContext(context));
 }

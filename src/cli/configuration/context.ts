@@ -1,9 +1,8 @@
-// What the commands around the configuration work with, and how what they throw becomes words and an exit code.
-import { toTenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+// What commands work with: the world, the project, where to print, and whom to ask.
 import type { World } from "../../base/world.js";
 import { type EffectiveConfig, loadConfig } from "../../config/index.js";
-import { EXIT } from "../exit.js";
+import type { AcpOptions } from "../commands/acp.js";
+import type { Keyring } from "../keyring.js";
 import { unaskedSecrets } from "../secrets.js";
 import type { Palette } from "../terminal/palette.js";
 import { visible, visibleJson } from "../terminal/visible.js";
@@ -18,6 +17,12 @@ export interface CommandContext {
   readonly palette: Palette;
   /** Puts a question to the person at the terminal; undefined when there is none. */
   readonly ask?: (question: string) => Promise<string | undefined>;
+  /** The system's own unless given. */
+  readonly keyring?: Keyring;
+  /** What a person types where nobody sees it, or pipes in; from this process's input unless given. */
+  readonly readValue?: (question: string) => Promise<string | undefined>;
+  /** How `tenon acp` serves; only the program itself has it. */
+  readonly serve?: (options: AcpOptions) => Promise<void>;
 }
 
 /** Reads every layer; runs nothing, fetches nothing. */
@@ -36,28 +41,4 @@ export function printJson({ output }: CommandContext, value: unknown): void {
 
 export function warn({ errorOutput, palette }: CommandContext, text: string): void {
   errorOutput.write(`${palette.yellow(`! ${visible(text)}`)}\n`);
-}
-
-/** Runs a command to its exit code. What failed is told to people, and to a program as JSON too. */
-export async function settleCommand(
-  name: string,
-  context: CommandContext,
-  isJson: boolean,
-  run: () => Promise<void>,
-): Promise<number> {
-  try {
-    await run();
-    return EXIT.done;
-  } catch (thrown) {
-    const { code, message, hint } = toTenonError(thrown);
-    const error: JsonObject = { code, message, hint };
-    if (isJson) printJson(context, { error });
-    context.errorOutput.write(`tenon ${name}: ${visible(message)}\n  ${visible(hint)}\n`);
-    return code.startsWith("config.") ? EXIT.config : EXIT.failed;
-  }
-}
-
-export function refuseWords(name: string, { errorOutput }: CommandContext, reason: string): number {
-  errorOutput.write(`tenon ${name}: ${visible(reason)}\nSee tenon --help.\n`);
-  return EXIT.usage;
 }

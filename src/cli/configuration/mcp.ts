@@ -1,77 +1,69 @@
-// `tenon mcp`: looks at the servers of every layer, and edits those of the user's file or the project's.
+// `tenon mcp get|add|remove|enable|disable`: looks at entries of every layer, and edits those of the user's file or the project's.
 import { TenonError } from "../../base/errors.js";
+import type { JsonObject } from "../../base/json.js";
+import { nearest } from "../../base/nearest.js";
 import {
   addServer,
   type ConfigFile,
   type Edited,
   type EffectiveConfig,
   maskEntry,
-  problemText,
   projectFiles,
   removeServer,
   setServerEnabled,
   tenonPaths,
 } from "../../config/index.js";
+import { EXIT } from "../exit.js";
+import type { Given, Run } from "../table/command.js";
 import { visibleLine } from "../terminal/visible.js";
-import { type CommandContext, print, printJson, readConfig, refuseWords, settleCommand, warn } from "./context.js";
-import { type McpAction, type McpArguments, parseMcpArguments } from "./mcp-arguments.js";
-import { entryLines, listLines, problemJson, serverJson } from "./server-report.js";
+import { type CommandContext, print, printJson, readConfig, warn } from "./context.js";
+import { entryLines, serverJson } from "./server-report.js";
 
-/** Resolves with the exit code. */
-export async function runMcp(words: readonly string[], context: CommandContext): Promise<number> {
-  const parsed = parseMcpArguments(words);
-  if (!parsed.ok) return refuseWords("mcp", context, parsed.reason);
-  const { options } = parsed;
-  return await settleCommand("mcp", context, options.json, () => perform(options, context));
+interface GetValues {
+  readonly json?: boolean | undefined;
 }
 
-async function perform({ action, json }: McpArguments, context: CommandContext): Promise<void> {
-  if (action.verb === "why") return await why(action.tool, { prompt: action.prompt, json }, context);
-  const config = await readConfig(context);
-  switch (action.verb) {
-    case "list":
-      return list(config, json, context);
-    case "get":
-      return get(config, action.name, json, context);
-    case "add":
-    case "remove":
-    case "enable":
-    case "disable":
-      return tell(action, await edit(action, config, context), json, context);
-  }
+interface EditValues extends GetValues {
+  readonly project?: boolean | undefined;
 }
 
-function list(config: EffectiveConfig, json: boolean, context: CommandContext): void {
-  if (json) {
-    const { servers, problems, notices, project } = config;
-    return printJson(context, {
-      project,
-      servers: servers.map(serverJson),
-      problems: problems.map(problemJson),
-      notices: notices.map(({ text }) => text),
-    });
-  }
-  if (config.servers.length === 0) print(context, ["No MCP servers. tenon mcp add <name> -- command args… adds one."]);
-  print(context, listLines(config, context));
-  // Those of an entry stand below it already.
-  const told = new Set(config.servers.flatMap((server) => (server.status === "invalid" ? server.problems : [])));
-  for (const problem of config.problems) if (!told.has(problem)) warn(context, problemText(problem));
+export async function runGet({ values, words }: Given<GetValues>, context: CommandContext): Promise<number> {
+  get(await readConfig(context), words[0] ?? "", values.json === true, context);
+  return EXIT.done;
 }
 
-async function why(
-  tool: string,
-  { prompt, json }: { readonly prompt: string | undefined; readonly json: boolean },
-  context: CommandContext,
-): Promise<void> {
-  const { whyHere } = await import("./why.js"); // it brings the whole agent
-  const { kind, text, search, candidates = [] } = await whyHere(tool, prompt, context);
-  if (json) return printJson(context, { kind, text, ...(search ? { search } : {}), candidates });
-  print(context, [visibleLine(text), ...candidates.map((path) => `  ${visibleLine(path)}`)]);
+export function runEdit(verb: "remove" | "enable" | "disable"): Run<EditValues> {
+  return async ({ values, words }, context) => {
+    const change: ServerChange = { verb, name: words[0] ?? "", isProject: values.project === true };
+    await changeServer(change, values.json === true, context);
+    return EXIT.done;
+  };
+}
+
+/** A change of one server's entry in a file. */
+export type ServerChange =
+  | {
+      readonly verb: "add";
+      readonly name: string;
+      readonly entry: JsonObject;
+      readonly isProject: boolean;
+      readonly mayReplace: boolean;
+    }
+  | { readonly verb: "remove" | "enable" | "disable"; readonly name: string; readonly isProject: boolean };
+
+/** Makes the change and tells of it. */
+export async function changeServer(change: ServerChange, json: boolean, context: CommandContext): Promise<void> {
+  tell(change, await edit(change, await readConfig(context), context), json, context);
 }
 
 function get(config: EffectiveConfig, name: string, json: boolean, context: CommandContext): void {
   const servers = config.servers.filter((server) => server.name === name);
-  if (servers.length === 0) throw notThere(name);
+  if (servers.length === 0) {
+    throw notThere(
+      name,
+      config.servers.map((server) => server.name),
+    );
+  }
   if (json) return printJson(context, { servers: servers.map(serverJson) });
   print(
     context,
@@ -79,9 +71,7 @@ function get(config: EffectiveConfig, name: string, json: boolean, context: Comm
   );
 }
 
-type EditAction = Exclude<McpAction, { readonly verb: "list" | "get" | "why" }>;
-
-async function edit(action: EditAction, config: EffectiveConfig, context: CommandContext): Promise<Edited> {
+async function edit(action: ServerChange, config: EffectiveConfig, context: CommandContext): Promise<Edited> {
   const { verb, name, isProject } = action;
   const file = isProject ? projectFile(config, context, verb === "add" ? undefined : name) : userFile(context);
   if (verb === "add") return await addServer(file, name, action.entry, { mayReplace: action.mayReplace });
@@ -90,6 +80,7 @@ async function edit(action: EditAction, config: EffectiveConfig, context: Comman
       hint: `Add --project to change the project's file.`,
     });
   }
+  if (!isProject) refuseForeign(config, name);
   return verb === "remove" ? await removeServer(file, name) : await setServerEnabled(file, name, verb === "enable");
 }
 
@@ -111,12 +102,26 @@ function projectFile(config: EffectiveConfig, { world }: CommandContext, name: s
   return { world, path, layer: "project", within: config.project };
 }
 
+/** What another client's file says is for that client to change. */
+function refuseForeign({ servers }: EffectiveConfig, name: string): void {
+  const own = servers.filter((server) => server.name === name && server.place.layer === "user");
+  const client = own[0]?.place.client;
+  if (client === undefined || own.some(({ place }) => place.client === undefined)) return;
+  throw new TenonError(
+    "config.invalid",
+    `the server ${JSON.stringify(name)} comes from ${client}, whose file is not changed`,
+    {
+      hint: `Change it there, or make it your own first: tenon mcp import --from ${client} ${name}`,
+    },
+  );
+}
+
 function isOnlyInProject({ servers }: EffectiveConfig, name: string): boolean {
   const named = servers.filter((server) => server.name === name);
   return named.length > 0 && named.every(({ place }) => place.layer === "project");
 }
 
-function tell(action: EditAction, edited: Edited, json: boolean, context: CommandContext): void {
+function tell(action: ServerChange, edited: Edited, json: boolean, context: CommandContext): void {
   const { change, file, isNewFile, after, warnings } = edited;
   const { name, verb, isProject } = action;
   for (const text of warnings) warn(context, text);
@@ -137,8 +142,11 @@ function tell(action: EditAction, edited: Edited, json: boolean, context: Comman
   }
 }
 
-function notThere(name: string): TenonError {
-  return new TenonError("config.invalid", `there is no server ${JSON.stringify(name)}`, {
+/** `known` are the names there are, for what was probably meant. */
+export function notThere(name: string, known: readonly string[] = []): TenonError {
+  const near = nearest(name, known);
+  const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+  return new TenonError("config.invalid", `there is no server ${JSON.stringify(name)}${meant}`, {
     hint: "See tenon mcp list.",
   });
 }

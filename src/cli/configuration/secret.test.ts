@@ -5,8 +5,10 @@ import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
 import type { Keyring } from "../keyring.js";
+import { runWords } from "../table/run.js";
+import { SECRET } from "../table/trust.js";
 import { createPalette } from "../terminal/palette.js";
-import { runSecret } from "./secret.js";
+import type { CommandContext } from "./context.js";
 import { readSecretValue } from "./secret-input.js";
 
 class Desk {
@@ -24,7 +26,7 @@ class Desk {
   async run(...words: string[]): Promise<{ code: number; out: string; err: string }> {
     const output = new PassThrough();
     const errorOutput = new PassThrough();
-    const code = await runSecret(words, {
+    const context: CommandContext = {
       world: fakeWorld(),
       cwd: "/project",
       output,
@@ -36,7 +38,8 @@ class Desk {
         this.asked.push(question);
         return this.value;
       },
-    });
+    };
+    const code = await runWords([SECRET], ["secret", ...words], () => context);
     return { code, out: String(output.read() ?? ""), err: String(errorOutput.read() ?? "") };
   }
 }

@@ -1,10 +1,12 @@
 // `tenon secret`: puts into the keyring what `keyring:<name>` in the user's configuration stands for, and never shows it.
 import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
+import { EXIT } from "../exit.js";
 import type { Keyring } from "../keyring.js";
+import type { Given } from "../table/command.js";
+import { misused } from "../table/parse.js";
 import { visibleLine } from "../terminal/visible.js";
-import { type CommandContext, print, printJson, refuseWords, settleCommand } from "./context.js";
-import { parseSecretArguments, type SecretArguments } from "./secret-arguments.js";
+import { type CommandContext, print, printJson } from "./context.js";
 
 export interface SecretContext extends CommandContext {
   readonly keyring: Keyring;
@@ -12,15 +14,36 @@ export interface SecretContext extends CommandContext {
   readonly readValue: (question: string) => Promise<string | undefined>;
 }
 
-/** Resolves with the exit code. */
-export async function runSecret(words: readonly string[], context: SecretContext): Promise<number> {
-  const parsed = parseSecretArguments(words);
-  if (!parsed.ok) return refuseWords("secret", context, parsed.reason);
-  const { options } = parsed;
-  return await settleCommand("secret", context, options.json, () => perform(options, context));
+export type SecretVerb = "set" | "remove" | "check";
+
+export interface SecretValues {
+  readonly json?: boolean | undefined;
 }
 
-async function perform({ verb, name, json }: SecretArguments, context: SecretContext): Promise<void> {
+/** Resolves with the exit code. */
+export async function runSecret(
+  verb: SecretVerb,
+  { values, words }: Given<SecretValues>,
+  context: SecretContext,
+): Promise<number> {
+  await perform({ verb, name: checked(words[0] ?? ""), json: values.json === true }, context);
+  return EXIT.done;
+}
+
+interface Order {
+  readonly verb: SecretVerb;
+  readonly name: string;
+  readonly json: boolean;
+}
+
+/** What `keyring:<name>` could not ask for is not kept either. */
+function checked(name: string): string {
+  if (name === "" || name.trim() !== name) throw misused("a name is not empty and has no spaces around it");
+  if (/\p{Cc}/u.test(name)) throw misused("a name has no control characters");
+  return name;
+}
+
+async function perform({ verb, name, json }: Order, context: SecretContext): Promise<void> {
   const value = verb === "set" ? await valueFor(name, context) : "";
   using deadline = context.world.deadline(LIMITS.secretTimeoutMs);
   const { keyring } = context;

@@ -19,7 +19,9 @@ export interface ReportStyle {
   readonly palette: Palette;
 }
 
-const MARKS: Readonly<Record<EffectiveServer["status"], { readonly sign: string; readonly style: keyof Palette }>> = {
+export const MARKS: Readonly<
+  Record<EffectiveServer["status"], { readonly sign: string; readonly style: keyof Palette }>
+> = {
   ready: { sign: "✓", style: "green" },
   untrusted: { sign: "?", style: "yellow" },
   disabled: { sign: "–", style: "dim" },
@@ -81,9 +83,10 @@ export function problemJson(problem: Problem): JsonObject {
   };
 }
 
-export function placeJson({ layer, file, line, column, name }: Place): JsonObject {
+export function placeJson({ layer, file, line, column, name, client }: Place): JsonObject {
   return {
     layer,
+    ...(client === undefined ? {} : { client }),
     ...(file === undefined ? {} : { file }),
     ...(line === undefined ? {} : { line }),
     ...(column === undefined ? {} : { column }),
@@ -91,12 +94,13 @@ export function placeJson({ layer, file, line, column, name }: Place): JsonObjec
   };
 }
 
-function sourceText(place: Place): string {
+export function sourceText(place: Place): string {
   const at = placeText(place);
-  return place.file === undefined ? place.layer : `${place.layer} ${at}`;
+  const layer = place.client === undefined ? place.layer : `${place.layer} (${place.client})`;
+  return place.file === undefined ? layer : `${layer} ${at}`;
 }
 
-function targetOf({ written }: EffectiveServer): string {
+export function targetOf({ written }: EffectiveServer): string {
   if (written === undefined) return "";
   const { command, args, url } = maskEntry(written);
   if (typeof url === "string") return url;
@@ -104,7 +108,7 @@ function targetOf({ written }: EffectiveServer): string {
   return words.map((word) => (/^[^\s"'\\]+$/u.test(word) ? word : JSON.stringify(word))).join(" ");
 }
 
-function reasonLines(server: EffectiveServer): readonly string[] {
+export function reasonLines(server: EffectiveServer): readonly string[] {
   if (server.status === "invalid") return server.problems.map((problem) => visibleLine(problemText(problem)));
   const reason = whyNotReady(server);
   return reason === undefined ? [] : visible(reason).split("\n");

@@ -2,32 +2,34 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
+import { ACP } from "../table/agent.js";
+import { runWords } from "../table/run.js";
 import { createPalette } from "../terminal/palette.js";
-import { runSetup } from "./setup.js";
+import type { CommandContext } from "./context.js";
 
 function desk(given: { answer?: string; key?: string | undefined; env?: Record<string, string> }) {
   const world = fakeWorld({ env: { TENON_HOME: "/home/tenon", ...given.env } });
   const entries = new Map<string, string>();
   const output = new PassThrough();
   const errorOutput = new PassThrough();
-  const run = () =>
-    runSetup({
-      world,
-      cwd: "/project",
-      output,
-      errorOutput,
-      columns: 80,
-      palette: createPalette(false),
-      keyring: {
-        get: async (name) => entries.get(name),
-        set: async (name, value) => {
-          entries.set(name, value);
-        },
-        remove: async (name) => entries.delete(name),
+  const context = (): CommandContext => ({
+    world,
+    cwd: "/project",
+    output,
+    errorOutput,
+    columns: 80,
+    palette: createPalette(false),
+    keyring: {
+      get: async (name) => entries.get(name),
+      set: async (name, value) => {
+        entries.set(name, value);
       },
-      readValue: async () => given.key,
-      ...(given.answer === undefined ? {} : { ask: async () => given.answer }),
-    });
+      remove: async (name) => entries.delete(name),
+    },
+    readValue: async () => given.key,
+    ...(given.answer === undefined ? {} : { ask: async () => given.answer }),
+  });
+  const run = () => runWords([ACP], ["acp", "--setup"], context);
   const said = () => `${String(output.read() ?? "")}${String(errorOutput.read() ?? "")}`;
   return { world, entries, run, said };
 }

@@ -2,8 +2,9 @@
 import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { setProviderKey, tenonPaths } from "../../config/index.js";
+import { EXIT } from "../exit.js";
 import { visibleLine } from "../terminal/visible.js";
-import { print, settleCommand } from "./context.js";
+import { print } from "./context.js";
 import type { SecretContext } from "./secret.js";
 
 const PROVIDERS = [
@@ -16,10 +17,6 @@ type Provider = (typeof PROVIDERS)[number];
 
 /** Resolves with the exit code: zero is what editors take for success. */
 export async function runSetup(context: SecretContext): Promise<number> {
-  return await settleCommand("acp --setup", context, false, () => perform(context));
-}
-
-async function perform(context: SecretContext): Promise<void> {
   const { world, keyring, palette } = context;
   const path = tenonPaths(world.env).configFile;
   if (path === undefined) throw refusal("no home directory is known to keep the configuration in", "Set TENON_HOME.");
@@ -36,6 +33,7 @@ async function perform(context: SecretContext): Promise<void> {
       ? []
       : [`${provider.variable} is set in this environment and is stronger than that.`]),
   ]);
+  return EXIT.done;
 }
 
 async function chooseProvider(context: SecretContext): Promise<Provider> {

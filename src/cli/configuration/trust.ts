@@ -8,8 +8,11 @@ import {
   tenonPaths,
   whyNotReady,
 } from "../../config/index.js";
-import { type CommandContext, print, printJson, readConfig, refuseWords, settleCommand, warn } from "./context.js";
-import { parseTrustArguments, type TrustArguments, type TrustSubject } from "./trust-arguments.js";
+import { EXIT } from "../exit.js";
+import type { Given, Run } from "../table/command.js";
+import { misused } from "../table/parse.js";
+import { type CommandContext, print, printJson, readConfig, warn } from "./context.js";
+import { subjectOf, type TrustSubject } from "./trust-arguments.js";
 import { decisionLine, questionJson, recordJson, shownQuestion, subjectText } from "./trust-report.js";
 
 interface Desk extends CommandContext {
@@ -17,29 +20,36 @@ interface Desk extends CommandContext {
   readonly isJson: boolean;
 }
 
-/** Resolves with the exit code. */
-export async function runTrust(words: readonly string[], context: CommandContext): Promise<number> {
-  const parsed = parseTrustArguments(words);
-  if (!parsed.ok) return refuseWords("trust", context, parsed.reason);
-  const { options } = parsed;
-  return await settleCommand("trust", context, options.json, () => perform(options, context));
+interface ListValues {
+  readonly json?: boolean | undefined;
+  readonly yes?: boolean | undefined;
 }
 
-async function perform({ action, json }: TrustArguments, context: CommandContext): Promise<void> {
+interface DecisionValues extends ListValues {
+  readonly settings?: boolean | undefined;
+  readonly all?: boolean | undefined;
+}
+
+export async function runTrustList({ values }: Given<ListValues>, context: CommandContext): Promise<number> {
+  await list(await readConfig(context), deskFor(values, context));
+  return EXIT.done;
+}
+
+/** There is no way to approve something without naming it or looking at it. */
+export function runDecision(verb: "approve" | "deny" | "revoke"): Run<DecisionValues> {
+  return async ({ values, words }, context) => {
+    const desk = deskFor(values, context);
+    const subject = subjectOf(verb, words, values);
+    const config = await readConfig(context);
+    await { approve, deny, revoke }[verb](subject, config, desk);
+    return EXIT.done;
+  };
+}
+
+function deskFor({ json, yes }: ListValues, context: CommandContext): Desk {
+  if (yes === true) throw misused("--yes approves nothing here: name the server");
   const { world } = context;
-  const store = new TrustStore(world, tenonPaths(world.env).trustDir);
-  const desk: Desk = { ...context, store, isJson: json };
-  const config = await readConfig(context);
-  switch (action.verb) {
-    case "list":
-      return await list(config, desk);
-    case "approve":
-      return await approve(action.subject, config, desk);
-    case "deny":
-      return await deny(action.subject, config, desk);
-    case "revoke":
-      return await revoke(action.subject, config, desk);
-  }
+  return { ...context, store: new TrustStore(world, tenonPaths(world.env).trustDir), isJson: json === true };
 }
 
 async function list({ project, questions, problems }: EffectiveConfig, desk: Desk): Promise<void> {

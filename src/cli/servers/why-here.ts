@@ -2,8 +2,9 @@
 import { join } from "node:path";
 import { tenonPaths } from "../../config/index.js";
 import { createRuntime, type Model, type WhyAnswer } from "../../index.js";
+import type { CommandContext } from "../configuration/context.js";
+import { personalGrants } from "../login/grants.js";
 import { secretResolver } from "../secrets.js";
-import type { CommandContext } from "./context.js";
 
 /** Calls nothing: only what comes before its first answer is wanted. */
 const SILENT: Model = {
@@ -31,6 +32,7 @@ export async function whyHere(
       model: SILENT,
       stateDir,
       config: { resolveSecret: secretResolver(world) },
+      grants: personalGrants(world),
     });
     const session = runtime.createSession({ cwd });
     await session.prompt(prompt ?? "/mcp"); // either waits for the servers

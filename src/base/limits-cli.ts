@@ -1,0 +1,26 @@
+// Bounds of the commands that look at servers and keep what they say.
+
+export const CLI_LIMITS = {
+  /** Servers that a command connects to at the same time: each is a process that starts up. */
+  serversAtOnce: 8,
+  /** A command waits so long for a server to be ready: npx may have to download it first. */
+  connectMs: 30_000,
+  /** What is kept of one server's stderr and log; when there is more, the older half goes. */
+  logFileBytes: 262_144,
+  /** Longer lines are cut: one line of a log is for people. */
+  logLineChars: 2_000,
+  /** A burst of lines is written at once instead of one by one. */
+  logFlushMs: 100,
+  /** Lines `tenon mcp logs` shows unless told otherwise. */
+  logLines: 50,
+  /** How often `--follow` looks for more. */
+  followMs: 500,
+  /** Sessions `tenon sessions list` shows unless told otherwise. */
+  sessionsListed: 20,
+  /** A file of arguments for `tenon mcp call`: more than any tool takes. */
+  callInputBytes: 8_388_608,
+  /** How long `tenon doctor` waits for the keyring: one that is locked waits for a person. */
+  keyringMs: 5_000,
+  /** The same for `tenon acp`, which answers in a fraction of a second. */
+  editorMs: 15_000,
+} as const;

@@ -1,0 +1,62 @@
+// What to do about a server that does not work: commands that can be typed as they stand.
+import { unreachable } from "../../base/brand.js";
+import type { ErrorCode } from "../../base/errors.js";
+import type { EffectiveServer } from "../../config/index.js";
+import { placeText } from "../../config/index.js";
+import { visibleLine } from "../terminal/visible.js";
+
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** A name as a shell takes it for one word. */
+export function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./:@%+=-]+$/u.test(text) ? text : `'${visibleLine(text).replaceAll("'", "'\\''")}'`;
+}
+
+/** The most likely cure first. */
+export function nextFor({ name, status, ...rest }: EffectiveServer, { code }: Failure): readonly string[] {
+  const word = shellWord(name);
+  const spec = "spec" in rest && status === "ready" ? rest.spec : undefined;
+  const isRemote = spec?.kind === "http" || spec?.kind === "sse";
+  switch (code) {
+    case "mcp.spawn_failed":
+      return [`tenon mcp get ${word}`, `tenon mcp add ${word} --replace -- COMMAND ARGS…`];
+    case "mcp.unauthorized":
+      return isRemote ? [`tenon mcp login ${word}`] : [`tenon mcp logs ${word}`, `tenon mcp get ${word}`];
+    case "mcp.unavailable":
+    case "mcp.url_refused":
+    case "mcp.invalid_spec":
+      return [`tenon mcp get ${word}`, `tenon mcp add ${word} --replace URL`];
+    case "mcp.connect_timeout":
+      return isRemote
+        ? [`tenon mcp get ${word}`, `tenon mcp test ${word} --timeout 120`]
+        : [`tenon mcp logs ${word}`, `tenon mcp test ${word} --timeout 120`];
+    case "config.invalid":
+    case "config.unreadable":
+      return [`tenon mcp get ${word}`];
+    default:
+      return isRemote ? [`tenon mcp get ${word}`] : [`tenon mcp logs ${word}`];
+  }
+}
+
+/** For one that is not even tried. */
+export function nextForStanding(server: Exclude<EffectiveServer, { status: "ready" }>): readonly string[] {
+  const word = shellWord(server.name);
+  switch (server.status) {
+    case "untrusted":
+      return [`tenon trust approve ${word}`];
+    case "disabled":
+      return server.isIntended
+        ? [`tenon mcp enable ${word}${server.place.layer === "project" ? " --project" : ""}`]
+        : [`tenon mcp get ${word}`];
+    case "invalid":
+      return [`correct ${placeText(server.place)}, then tenon mcp test ${word}`];
+    case "shadowed":
+      return ["tenon mcp list --no-connect"];
+    default:
+      return unreachable(server);
+  }
+}

@@ -1,0 +1,62 @@
+// When each step of connecting to a server happened, as seen on the wire: a World that keeps the time and changes nothing.
+import { isJsonObject } from "../../base/json.js";
+import type { WireEntry, WireTrace } from "../../base/trace.js";
+import type { World } from "../../base/world.js";
+
+export interface StepTimes {
+  readonly beganMs: number;
+  /** A process was started, or a request went out. */
+  readonly openedMs?: number;
+  /** The server said its first word. */
+  readonly heardMs?: number;
+  /** Its tools were asked for, which is done once the two sides agree. */
+  readonly listedMs?: number;
+}
+
+export interface TimedWorld {
+  readonly world: World;
+  times(): StepTimes;
+  /** Whether anything came from the server. */
+  nowMs(): number;
+}
+
+export function timedWorld(world: World): TimedWorld {
+  const beganMs = world.monotonicMs();
+  let openedMs: number | undefined;
+  let heardMs: number | undefined;
+  let listedMs: number | undefined;
+  const now = () => world.monotonicMs();
+  const see = ({ channel, dir, message }: WireEntry) => {
+    if (channel !== "mcp") return;
+    if ("open" in message) openedMs ??= now();
+    else if (dir === "in" && "jsonrpc" in message) heardMs ??= now();
+    else if (isJsonObject(message) && message["method"] === "tools/list") listedMs ??= now();
+  };
+  return {
+    world: { ...world, trace: watching(world.trace, see) },
+    nowMs: now,
+    times: () => ({
+      beganMs,
+      ...(openedMs === undefined ? {} : { openedMs }),
+      ...(heardMs === undefined ? {} : { heardMs }),
+      ...(listedMs === undefined ? {} : { listedMs }),
+    }),
+  };
+}
+
+/** Passes everything on to whoever else watches. */
+function watching(other: WireTrace | undefined, see: (entry: WireEntry) => void): WireTrace {
+  let connections = 0;
+  let questions = 0;
+  return {
+    record: (entry) => {
+      see(entry);
+      other?.record(entry);
+    },
+    hide: (values) => other?.hide(values),
+    nextConnection: () => other?.nextConnection() ?? ++connections,
+    nextQuestion: () => other?.nextQuestion() ?? ++questions,
+    modelFetch: (fetch) => other?.modelFetch(fetch) ?? fetch,
+    within: (session, run) => (other ? other.within(session, run) : run()),
+  };
+}

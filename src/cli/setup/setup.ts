@@ -1,0 +1,89 @@
+// `tenon setup`: prints what an editor needs to use Tenon, or merges it into the editor's own file.
+import { resolve } from "node:path";
+import { TenonError } from "../../base/errors.js";
+import { type CommandContext, print, printJson } from "../configuration/context.js";
+import { EXIT } from "../exit.js";
+import type { Given } from "../table/command.js";
+import { misused } from "../table/parse.js";
+import { visibleLine } from "../terminal/visible.js";
+import { EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
+import { mergedText } from "./merge.js";
+import { agentCommand } from "./program.js";
+
+interface Values {
+  readonly json?: boolean | undefined;
+  readonly write?: boolean | undefined;
+  readonly file?: string | undefined;
+}
+
+export async function runEditorSetup({ values, words }: Given<Values>, context: CommandContext): Promise<number> {
+  const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
+  const [, script = ""] = process.argv;
+  const agent = await agentCommand(context.world, { node: process.execPath, script });
+  const recipe = recipeFor(editor, agent, context.world);
+  const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
+  if (values.write !== true) show(recipe, given, values.json === true, context);
+  else await write(recipe, given, values.json === true, context);
+  return EXIT.done;
+}
+
+function show(recipe: Recipe, given: string | undefined, isJson: boolean, context: CommandContext): void {
+  const { palette } = context;
+  if (recipe.kind === "code") {
+    const { title, parts, next } = recipe;
+    if (isJson) return printJson(context, { editor: title, parts, next });
+    return print(context, [...parts.flatMap(({ about, code }) => [palette.dim(about), code, ""]), palette.dim(next)]);
+  }
+  const { title, path, entry, next } = recipe;
+  const file = given ?? recipe.file;
+  const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), entry);
+  if (isJson) return printJson(context, { editor: title, ...(file === undefined ? {} : { file }), path, entry, next });
+  print(context, [
+    palette.dim(`${title}: in ${file === undefined ? "its settings" : visibleLine(file)}`),
+    JSON.stringify(whole, undefined, 2),
+    palette.dim(`${next} tenon setup … --write puts it into that file.`),
+  ]);
+}
+
+async function write(
+  recipe: Recipe,
+  given: string | undefined,
+  isJson: boolean,
+  context: CommandContext,
+): Promise<void> {
+  if (recipe.kind === "code") {
+    throw misused(
+      `the configuration of ${recipe.title} is code of yours, which is not written into: leave out --write`,
+    );
+  }
+  const file = given ?? recipe.file;
+  if (file === undefined) {
+    throw new TenonError("config.unreadable", "there is no home directory to look for the editor's file in", {
+      hint: "Name the file with --file.",
+    });
+  }
+  const { change, path } = await merge(file, recipe, context);
+  const { title, next } = recipe;
+  if (isJson) return printJson(context, { editor: title, file: path, change });
+  const where = visibleLine(path);
+  print(context, [
+    change === "unchanged" ? `Tenon is set up already in ${where}` : `Tenon ${change} in ${where}`,
+    context.palette.dim(next),
+  ]);
+}
+
+interface Merged {
+  readonly change: "added" | "updated" | "unchanged";
+  /** The file itself, links followed. */
+  readonly path: string;
+}
+
+async function merge(file: string, recipe: FileRecipe, { world }: CommandContext): Promise<Merged> {
+  const found = await world.files.find(file);
+  if (found && found.kind !== "file") throw new TenonError("config.invalid", `${file} is no file`);
+  const path = found?.realPath ?? file;
+  const before = found ? await world.files.readText(path) : "";
+  const { change, text } = mergedText(before, recipe, path);
+  if (text !== before) await world.files.saveText(path, text);
+  return { change, path };
+}

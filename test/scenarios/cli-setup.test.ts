@@ -1,0 +1,84 @@
+// `tenon setup`: what is written is what the editor's own schema accepts, and what was there stays.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { parseDocument } from "../../src/config/index.js";
+import { ConfigBench } from "./config-bench.js";
+import { editorSchemaProblem, type SchemaEditor } from "./editor-schemas.js";
+import { agentNode, TENON } from "./peers.js";
+import { scenario } from "./scenario.js";
+
+const FILES: Readonly<Record<SchemaEditor, string>> = {
+  zed: ".config/zed/settings.json",
+  jetbrains: ".jetbrains/acp.json",
+  vscode: ".config/Code/User/settings.json",
+};
+
+const BEFORE = `// mine
+{
+  "theme": "One Dark", // the best
+  "agent_servers": {
+    "Other": { "type": "custom", "command": "other", "args": [] },
+  },
+  "acp.agents": { "Other": { "command": "other" } },
+}
+`;
+
+scenario(["Q9"], "it writes where the editor looks, keeps every word that was there, and does it once", async () => {
+  await using bench = await ConfigBench.open();
+  for (const editor of ["zed", "jetbrains", "vscode"] as const) {
+    const file = join(bench.home, FILES[editor]);
+    const printed = await bench.tenon(["setup", editor]);
+    expect(printed.stdout).toContain(file);
+    expect(existsSync(file)).toBe(false);
+    bench.put(`home/${FILES[editor]}`, BEFORE);
+    expect((await bench.tenon(["setup", editor, "--write"])).stdout).toContain("Tenon added in");
+    const after = readFileSync(file, "utf8");
+    for (const line of BEFORE.split("\n")) expect(after, line).toContain(line.replace(/[,}\s]+$/u, ""));
+    const document = parseDocument(after);
+    expect(document.problems.filter(({ severity }) => severity === "error")).toEqual([]);
+    expect(editorSchemaProblem(editor, document.value), after).toBeUndefined();
+    expect(after).toContain(JSON.stringify(agentNode()));
+    expect(after).toContain(JSON.stringify(TENON));
+    expect((await bench.tenon(["setup", editor, "--write"])).stdout).toContain("set up already");
+    expect(readFileSync(file, "utf8")).toBe(after);
+  }
+});
+
+scenario(
+  ["Q9"],
+  "a new file is made, an entry of before is brought up to date, and a broken file is left alone",
+  async () => {
+    await using bench = await ConfigBench.open();
+    expect((await bench.tenon(["setup", "jetbrains", "--write", "--json"])).code).toBe(0);
+    const file = join(bench.home, FILES.jetbrains);
+    expect(editorSchemaProblem("jetbrains", JSON.parse(readFileSync(file, "utf8")))).toBeUndefined();
+    bench.put(
+      `home/${FILES.jetbrains}`,
+      '{"agent_servers":{"Tenon":{"command":"old","env":{"KEPT":"1"},"use_idea_mcp":true}}}',
+    );
+    expect((await bench.tenon(["setup", "jetbrains", "--write"])).stdout).toContain("Tenon updated in");
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+      agent_servers: { Tenon: { command: agentNode(), args: [TENON, "acp"], env: { KEPT: "1" }, use_idea_mcp: true } },
+    });
+    for (const broken of ['{"agent_servers": ', '{"agent_servers": []}', "[]"]) {
+      bench.put(`home/${FILES.jetbrains}`, broken);
+      expect((await bench.tenon(["setup", "jetbrains", "--write"])).code, broken).toBe(3);
+      expect(readFileSync(file, "utf8")).toBe(broken);
+    }
+  },
+);
+
+scenario(["Q9"], "for editors that are configured by code it prints code, and writes nothing", async () => {
+  await using bench = await ConfigBench.open();
+  const lua = (await bench.tenon(["setup", "neovim"])).stdout;
+  expect(lua).toContain(`commands = { default = { "${agentNode()}", "${TENON}", "acp" } }`);
+  expect(lua).toContain("acp_providers");
+  const lisp = (await bench.tenon(["setup", "emacs"])).stdout;
+  expect(lisp).toContain(":client-maker");
+  const count = (sign: string) => lisp.split(sign).length;
+  expect(count("(")).toBe(count(")"));
+  for (const editor of ["neovim", "emacs"]) {
+    expect((await bench.tenon(["setup", editor, "--write"])).code).toBe(2);
+  }
+});
