@@ -1,7 +1,9 @@
 // The trace context of a client, and a span around work.
 import { expect, test } from "vitest";
 import { TenonError } from "./errors.js";
-import { errorType, inSpan, type OpenSpan, readTraceContext, type Telemetry } from "./trace.js";
+import type { JsonValue } from "./json.js";
+import { errorType, inSpan, type OpenSpan, readTraceContext, type Telemetry, witnessed } from "./trace.js";
+import type { Fetch } from "./world.js";
 
 const PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -77,4 +79,37 @@ test("the type of an error is its code, else its name, else the word the convent
   expect(errorType(new TenonError("mcp.protocol", "x"))).toBe("mcp.protocol");
   expect(errorType(new TypeError("x"))).toBe("TypeError");
   expect(errorType("x")).toBe("_OTHER");
+});
+
+test("what the machine says is recorded where somebody watches, and not done again in a replay", async () => {
+  const entries: object[] = [];
+  const trace = {
+    record: (entry: object) => entries.push(entry),
+    hide: () => undefined,
+    nextConnection: () => 1,
+    nextQuestion: () => 5,
+    modelFetch: (fetch: Fetch) => fetch,
+    within: <T>(_session: string, run: () => T) => run(),
+  };
+  let done = 0;
+  const witness = {
+    ask: "count",
+    about: { of: "things" },
+    work: async () => ++done,
+    read: (said: JsonValue) => (typeof said === "number" ? said : undefined),
+  };
+  expect(await witnessed({}, witness)).toBe(1);
+  expect(await witnessed({ trace }, witness)).toBe(2);
+  expect(entries).toEqual([
+    { channel: "host", dir: "out", message: { question: 5, ask: "count", about: { of: "things" } } },
+    { channel: "host", dir: "in", message: { question: 5, answer: 2 } },
+  ]);
+  const replay = (said: JsonValue | undefined) => ({
+    connect: () => ({ send: () => undefined, close: () => undefined }),
+    ask: async () => said,
+  });
+  expect(await witnessed({ replay: replay(40) }, witness)).toBe(40);
+  await expect(witnessed({ replay: replay("forty") }, witness)).rejects.toThrow("does not say");
+  await expect(witnessed({ replay: replay(undefined) }, witness)).rejects.toThrow("does not say");
+  expect(done).toBe(2);
 });

@@ -1,10 +1,11 @@
 // Two ports for whoever watches from outside: the messages that cross a wire, and spans. Absent unless somebody watches.
-import type { JsonObject } from "./json.js";
+import type { JsonObject, JsonValue } from "./json.js";
 import type { Fetch, World } from "./world.js";
 
 /** One message as it crossed a wire, before secrets are taken out of it. */
 export interface WireEntry {
-  readonly channel: "acp" | "mcp" | "model";
+  /** `host` is what the machine was asked and what it said: see `witnessed`. */
+  readonly channel: "acp" | "mcp" | "model" | "host";
   /** Seen from Tenon. */
   readonly dir: "in" | "out";
   readonly session?: string;
@@ -20,10 +21,56 @@ export interface WireTrace {
   /** From now on these values do not reach the trace, wherever they stand. Very short ones are no secrets. */
   hide(values: Iterable<string>): void;
   nextConnection(): number;
+  /** Pairs a question to the machine with its answer. */
+  nextQuestion(): number;
   /** The same `fetch`, recorded as traffic with a model. */
   modelFetch(fetch: Fetch): Fetch;
   /** Traffic with models that `run` brings about, also later, is that of the session. */
   within<T>(session: string, run: () => T): T;
+}
+
+/** Whatever came from outside in an earlier run, told again in its order. */
+export interface WireReplay {
+  /** The next connection that was recorded to this server; `onEntry` is called with what came in over it. */
+  connect(server: string, onEntry: (entry: JsonObject) => void): ReplayedConnection;
+  /** Resolves with what the machine answered then; undefined when it was not asked this. */
+  ask(question: HostQuestion): Promise<JsonValue | undefined>;
+}
+
+export interface ReplayedConnection {
+  send(message: object): void;
+  close(): void;
+}
+
+/** Something only this machine can say, or a thing only done here: what is in a file, what a command printed. */
+export interface HostQuestion {
+  readonly ask: string;
+  readonly about: JsonValue;
+}
+
+export interface Witness<T> extends HostQuestion {
+  /** Asks the machine. */
+  readonly work: () => Promise<T>;
+  /** What was recorded as what it stands for; undefined when it is nothing of the kind. */
+  readonly read: (recorded: JsonValue) => T | undefined;
+}
+
+/** What comes of `work`, told to whoever watches. In a replay nothing is done: what came of it then is what comes of it now. */
+export async function witnessed<T>(world: Pick<World, "trace" | "replay">, witness: Witness<T>): Promise<T> {
+  const { trace, replay } = world;
+  const { ask, about, work, read } = witness;
+  if (replay) {
+    const recorded = await replay.ask({ ask, about });
+    const answer = recorded === undefined ? undefined : read(recorded);
+    if (answer === undefined) throw new Error(`the recording does not say what came of this: ${ask}`);
+    return answer;
+  }
+  if (!trace) return await work();
+  const question = trace.nextQuestion();
+  trace.record({ channel: "host", dir: "out", message: { question, ask, about } });
+  const answer = await work();
+  trace.record({ channel: "host", dir: "in", message: { question, answer: answer ?? null } });
+  return answer;
 }
 
 /** For whatever talks to models: recorded where somebody watches. */

@@ -1,7 +1,9 @@
 // The system prompt: small and the same for every model call of a session, so that providers can cache it.
 import { join } from "node:path";
+import type { JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { markHidden } from "../base/marking.js";
+import { witnessed } from "../base/trace.js";
 import type { World } from "../base/world.js";
 
 /** What the person or the client says beside or in place of Tenon's own words. */
@@ -60,10 +62,29 @@ export function systemPrompt(facts: PromptFacts): string {
   ].join("\n");
 }
 
+export interface OpeningFacts extends Omit<PromptFacts, "instructions" | "additionalDirectories"> {
+  readonly world: World;
+  readonly additionalDirectories?: readonly string[];
+}
+
+/** With the project's instructions, as they are now. */
+export async function openingPrompt({ world, additionalDirectories = [], ...facts }: OpeningFacts): Promise<string> {
+  const instructions = await projectInstructions(world, facts.cwd);
+  return systemPrompt({ ...facts, additionalDirectories, instructions });
+}
+
 const INSTRUCTIONS_FILE = "AGENTS.md";
 
 /** The project's own instructions, bounded; a project without them, or with unreadable ones, has none. */
-export async function projectInstructions(world: Pick<World, "files" | "log">, cwd: string): Promise<string> {
+export async function projectInstructions(
+  world: Pick<World, "files" | "log" | "trace" | "replay">,
+  cwd: string,
+): Promise<string> {
+  const read = (recorded: JsonValue) => (typeof recorded === "string" ? recorded : undefined);
+  return await witnessed(world, { ask: "instructions", about: cwd, work: () => readInstructions(world, cwd), read });
+}
+
+async function readInstructions(world: Pick<World, "files" | "log">, cwd: string): Promise<string> {
   const path = join(cwd, INSTRUCTIONS_FILE);
   try {
     const found = await world.files.find(path);

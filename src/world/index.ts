@@ -3,3 +3,5 @@ export { httpPool } from "./http-pool.js";
 export { type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
 export { thread } from "./thread.js";
 export { FileTrace } from "./trace.js";
+export { REDACTED } from "./trace-patterns.js";
+export { Redactor } from "./trace-redact.js";

@@ -27,6 +27,7 @@ export class FileTrace implements WireTrace, AsyncDisposable {
   readonly #sessions = new AsyncLocalStorage<string>();
   #seq = 0;
   #connections = 0;
+  #questions = 0;
   #exchanges = 0;
 
   /** Throws `usage.invalid` when the file cannot be written. */
@@ -65,6 +66,11 @@ export class FileTrace implements WireTrace, AsyncDisposable {
   nextConnection(): number {
     this.#connections += 1;
     return this.#connections;
+  }
+
+  nextQuestion(): number {
+    this.#questions += 1;
+    return this.#questions;
   }
 
   modelFetch(fetch: Fetch): Fetch {

@@ -38,7 +38,7 @@ export function readMessage(value: unknown): IncomingMessage | undefined {
   return undefined;
 }
 
-function readError(raw: JsonObject): RpcErrorBody {
+export function readError(raw: JsonObject): RpcErrorBody {
   const { code, message, data } = raw;
   return {
     code: typeof code === "number" ? code : -32603,

@@ -20,6 +20,8 @@ export interface RequestOptions {
   readonly maxTotalMs?: number;
   readonly onProgress?: (note: ProgressNote) => void;
   readonly hint?: SendHint;
+  /** Answers what this very request asks for (modern era), instead of the connection's peer. */
+  readonly answer?: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
   /** Told the id under which the request goes out; again, when it is sent in rounds. */
   readonly onSent?: (id: RpcId) => void;
 }
@@ -65,6 +67,8 @@ export class Rpc implements WireListener {
   readonly #handler: RpcHandler;
   readonly #pending = new Map<RpcId, Pending>();
   readonly #serving = new Map<RpcId, AbortController>();
+  /** Of requests that were answered with a task: their token holds as long as the task. */
+  readonly #lasting = new Map<RpcId, (note: ProgressNote) => void>();
   #nextId = 1;
   #closedBy: TenonError | undefined;
 
@@ -96,6 +100,12 @@ export class Rpc implements WireListener {
       options.onSent?.(id);
       this.#wire.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
     });
+  }
+
+  /** Progress of a request that has been answered, and whose work goes on. Returns the way to stop listening. */
+  followProgress(id: RpcId, listener: (note: ProgressNote) => void): () => void {
+    this.#lasting.set(id, listener);
+    return () => this.#lasting.delete(id);
   }
 
   notify(method: string, params: JsonObject): void {
@@ -183,19 +193,22 @@ export class Rpc implements WireListener {
     const { progressToken, progress, total, message } = params;
     const id = typeof progressToken === "number" || typeof progressToken === "string" ? progressToken : undefined;
     const pending = id === undefined ? undefined : this.#pending.get(id);
+    const note = {
+      progress: typeof progress === "number" ? progress : 0,
+      ...(typeof total === "number" ? { total } : {}),
+      ...(typeof message === "string" ? { message } : {}),
+    };
     if (id === undefined || !pending?.options.onProgress) {
-      this.counters.strayProgress++;
+      const listener = id === undefined ? undefined : this.#lasting.get(id);
+      if (listener) listener(note);
+      else this.counters.strayProgress++;
       return;
     }
     const { timeoutMs, maxTotalMs = timeoutMs, onProgress } = pending.options;
     const leftMs = maxTotalMs - (this.#world.monotonicMs() - pending.startedMs);
     pending.timer.clear();
     pending.timer = this.#startTimer(id, Math.max(0, Math.min(timeoutMs, leftMs)));
-    onProgress({
-      progress: typeof progress === "number" ? progress : 0,
-      ...(typeof total === "number" ? { total } : {}),
-      ...(typeof message === "string" ? { message } : {}),
-    });
+    onProgress(note);
   }
 
   #serve(id: RpcId, method: string, params: JsonObject): void {

@@ -16,6 +16,7 @@ function heard(): { trace: WireTrace; entries: WireEntry[] } {
     },
     hide: () => {},
     nextConnection: () => ++connections,
+    nextQuestion: () => 1,
     modelFetch: (fetch) => fetch,
     within: (_session, run) => run(),
   };

@@ -85,7 +85,7 @@ class TracedListener implements WireListener {
 
   onRequestLost(id: RpcId, loss: RequestLoss): void {
     const { code, message } = loss.error;
-    this.#tell("in", { lost: { id, wasSent: loss.wasSent, code, message } });
+    this.#tell("in", { lost: { id, wasSent: loss.wasSent, httpStatus: loss.httpStatus, code, message } });
     this.#listener.onRequestLost(id, loss);
   }
 

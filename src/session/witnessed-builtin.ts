@@ -1,0 +1,91 @@
+// Tenon's own tools, told to whoever watches: what they did to this machine can be looked at, and is not done again in a replay.
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { witnessed } from "../base/trace.js";
+import type { World } from "../base/world.js";
+import { type BuiltinPresentation, type BuiltinSource, presentationOf, type TextFile } from "../builtin/index.js";
+import type { SourceCall, ToolOutcome } from "../tools/index.js";
+
+/** They touch nothing but the session and its person, who are both heard elsewhere. */
+const TALK: readonly string[] = ["update_plan", "ask_person"];
+
+/** The source itself, unless somebody watches or a recording is run again. */
+export function witnessedBuiltin(source: BuiltinSource, world: World): BuiltinSource {
+  if (!world.trace && !world.replay) return source;
+  return {
+    name: source.name,
+    origin: source.origin,
+    tools: source.tools,
+    describe: (tool, args) => source.describe(tool, args),
+    call: (call) => (TALK.includes(call.tool) ? source.call(call) : callOf(source, call, world)),
+    preview: async (tool, args, signal) => {
+      const work = async () => (await source.preview(tool, args, signal)) ?? null;
+      const shown = await witnessed<BuiltinPresentation | null>(world, {
+        ask: "preview",
+        about: { tool, arguments: args },
+        work,
+        read: (recorded) => (isPresentation(recorded) ? recorded : null),
+      });
+      return shown ?? undefined;
+    },
+    readText: async (path, signal) =>
+      await witnessed(world, {
+        ask: "file",
+        about: path,
+        work: () => source.readText(path, signal),
+        read: (recorded) => (isTextFile(recorded) ? recorded : undefined),
+      }),
+    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+  };
+}
+
+interface Done {
+  readonly outcome: ToolOutcome;
+  /** How the call looked in the end. */
+  readonly shown: BuiltinPresentation | null;
+}
+
+async function callOf(source: BuiltinSource, call: SourceCall, world: World): Promise<ToolOutcome> {
+  const { tool, toolCallId = null, arguments: args, onProgress } = call;
+  let shown: BuiltinPresentation | null = null;
+  const work = async (): Promise<Done> => {
+    const outcome = await source.call({
+      ...call,
+      onProgress: (progress) => {
+        shown = presentationOf(source, progress) ?? shown;
+        onProgress(progress);
+      },
+    });
+    return { outcome, shown };
+  };
+  const done = await witnessed(world, {
+    ask: "tool",
+    about: { tool, toolCallId, arguments: args },
+    work,
+    read: doneOf,
+  });
+  if (world.replay && done.shown) onProgress(withLooks(done.shown));
+  return done.outcome;
+}
+
+function withLooks(presentation: BuiltinPresentation): { progress: number; presentation: BuiltinPresentation } {
+  return { progress: 1, presentation };
+}
+
+function doneOf(recorded: JsonValue): Done | undefined {
+  if (!isJsonObject(recorded)) return undefined;
+  const { outcome, shown } = recorded;
+  return isOutcome(outcome) ? { outcome, shown: isPresentation(shown) ? shown : null } : undefined;
+}
+
+/** Our own words, which the trace may only have made shorter. */
+function isOutcome(value: JsonValue | undefined): value is JsonObject & ToolOutcome {
+  return isJsonObject(value) && ["done", "failed", "refused", "cancelled", "unknown"].includes(String(value["kind"]));
+}
+
+function isPresentation(value: JsonValue | undefined): value is JsonObject & BuiltinPresentation {
+  return isJsonObject(value) && typeof value["title"] === "string" && Array.isArray(value["locations"]);
+}
+
+function isTextFile(value: JsonValue): value is JsonObject & TextFile {
+  return isJsonObject(value) && ["text", "elsewhere", "failed"].includes(String(value["kind"]));
+}
