@@ -1,0 +1,66 @@
+// The documents against the code: generated pages are current, links lead somewhere, examples are what the code takes.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ParseError, parse } from "jsonc-parser";
+import { expect, test } from "vitest";
+import { limitsIn } from "../scripts/docs/limits-page.js";
+import { referencePages } from "../scripts/docs/pages.js";
+import { LIMITS } from "../src/base/limits.js";
+import { TABLE } from "../src/cli/table/commands.js";
+import { configFile } from "../src/config/schema.js";
+import { blocksIn, documents, localLinks, ROOT, shellLines } from "./docs/blocks.js";
+
+test.each(referencePages())("$path is what `npm run docs` writes", ({ path, text }) => {
+  expect(readFileSync(join(ROOT, path), "utf8")).toBe(text);
+});
+
+test("every limit is in the reference, with its reason", () => {
+  const described = limitsIn(readFileSync(join(ROOT, "src/base/limits.ts"), "utf8"));
+  expect(described.map(({ name }) => name)).toEqual(Object.keys(LIMITS));
+  expect(described.filter(({ reason }) => reason.trim() === "")).toEqual([]);
+});
+
+test("every command has a summary, an example, and --json where it prints something", () => {
+  const commands = TABLE.flatMap((entry) => (entry.kind === "command" ? [entry] : entry.commands));
+  expect(commands.filter(({ summary, examples }) => summary === "" || examples.length === 0)).toEqual([]);
+  const lines = commands.flatMap(({ examples }) => examples.map(({ line }) => line));
+  expect(lines.filter((line) => !/(?:^|\$\()tenon /u.test(line))).toEqual([]);
+});
+
+test.each(documents())("the links of %s lead somewhere", (file) => {
+  expect(localLinks(file).filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
+});
+
+const blocks = documents().flatMap(blocksIn);
+
+test("every block says what it is, so that it can be checked", () => {
+  const known = ["sh", "text", "json", "ndjson", "ts", "lua", "elisp"];
+  expect(blocks.filter(({ language }) => !known.includes(language)).map(({ file, line }) => `${file}:${line}`)).toEqual(
+    [],
+  );
+});
+
+test.each(blocks.filter(({ language }) => language === "json"))(
+  "the configuration at $file:$line is one",
+  ({ text }) => {
+    const errors: ParseError[] = [];
+    const value: unknown = parse(text, errors, { allowTrailingComma: true });
+    expect(errors).toEqual([]);
+    expect(configFile.safeParse(value).error?.issues ?? []).toEqual([]);
+  },
+);
+
+/** What the words of a line begin with that is no command of ours. */
+const OTHERS = ["npm", "eval"];
+
+test.each(blocks.filter(({ language }) => language === "sh").flatMap(shellLines))(
+  "the command at $file:$line exists",
+  ({ command }) => {
+    const [program = "", name = "", sub = ""] = command.replace(/^(?:[A-Z_]+=(?:"[^"]*"|\S+) )+/u, "").split(/\s+/u);
+    if (OTHERS.includes(program)) return;
+    expect(program).toBe("tenon");
+    const entry = TABLE.find((one) => one.name === name);
+    expect(entry?.name).toBe(name);
+    if (entry?.kind === "group" && sub !== "") expect(entry.commands.map((one) => one.name)).toContain(sub);
+  },
+);

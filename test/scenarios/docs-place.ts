@@ -1,0 +1,104 @@
+// Where the examples of the documents run: a home and a project of their own, with servers of the names they use.
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import {
+  type AuthServer,
+  authServer,
+  type ProtectedServer,
+  protectedServer,
+  scriptedServer,
+} from "../../src/testing/index.js";
+import { cleanEnv, TemporaryFolder } from "./agent.js";
+import { agentNode, peerFile, TENON } from "./peers.js";
+import { type CommandResult, runCommand } from "./run-command.js";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+export interface DocsPlace extends AsyncDisposable {
+  readonly project: string;
+  readonly home: string;
+  /** The server that wants a log-in; none in an empty place. */
+  readonly linearUrl?: string;
+  /** As a person would type it there. */
+  run(line: string, input?: string): Promise<CommandResult>;
+}
+
+export interface PlaceOptions {
+  /** Nothing is configured, as for somebody who comes here for the first time. */
+  readonly isEmpty?: boolean;
+  /** The project has a server of its own that nobody has approved. */
+  readonly isUntrusted?: boolean;
+}
+
+export async function docsPlace({ isEmpty = false, isUntrusted = false }: PlaceOptions = {}): Promise<DocsPlace> {
+  const folder = new TemporaryFolder();
+  const [home, project, bin] = ["home", "project", "bin"].map((name) => join(folder.path, name));
+  if (home === undefined || project === undefined || bin === undefined) throw new Error("there is no place");
+  for (const path of [home, project, bin, join(home, ".config/fish/completions")]) mkdirSync(path, { recursive: true });
+  writeFileSync(join(project, "README.md"), "# A project\n\nof somebody's.\n");
+  program(bin, "tenon", `exec "${agentNode()}" "${TENON}" "$@"`);
+  linkPackages(project);
+  const lab = isEmpty ? undefined : await configure(home);
+  const build = scriptedServer({ tools: [{ name: "make", reply: { kind: "text", text: "made" } }] });
+  if (isUntrusted) writeFileSync(join(project, ".mcp.json"), JSON.stringify({ mcpServers: { build } }));
+  // A browser for whom every log-in page is one click.
+  program(bin, "xdg-open", `exec "${process.execPath}" -e 'fetch(process.argv[1])' "$1"`);
+  const path = [bin, dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
+  const env = { ...cleanEnv(join(home, "tenon")), HOME: home, PATH: path, TENON_KEYRING: "off" };
+  return {
+    project,
+    home,
+    ...(lab ? { linearUrl: lab.url } : {}),
+    run: async (line, input) =>
+      await runCommand("bash", ["-c", line], { cwd: project, env, ...(input === undefined ? {} : { input }) }),
+    [Symbol.asyncDispose]: async () => {
+      await lab?.[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+function program(bin: string, name: string, line: string): void {
+  writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`);
+  chmodSync(join(bin, name), 0o755);
+}
+
+/** So that `npx` finds the servers here instead of downloading them, and programs find `tenon` by its name. */
+function linkPackages(project: string): void {
+  const peers = dirname(dirname(dirname(dirname(peerFile("@modelcontextprotocol/server-filesystem", "package.json")))));
+  const modules = join(project, "node_modules");
+  mkdirSync(modules);
+  for (const name of readdirSync(join(peers, "node_modules"))) {
+    if (name !== "tenon") symlinkSync(join(peers, "node_modules", name), join(modules, name));
+  }
+  symlinkSync(ROOT, join(modules, "tenon"));
+}
+
+async function configure(home: string): Promise<AsyncDisposable & { readonly url: string }> {
+  const auth: AuthServer = await authServer({});
+  const linear: ProtectedServer = await protectedServer({ authServers: [auth], scopes: ["mcp"] });
+  const issue = {
+    name: "create_issue",
+    description: "Opens an issue.",
+    reply: { kind: "text", text: "opened" },
+  } as const;
+  const config = {
+    mcpServers: {
+      files: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] },
+      github: scriptedServer({ tools: [issue] }),
+      linear: { url: linear.url },
+    },
+  };
+  mkdirSync(join(home, "tenon"), { recursive: true });
+  writeFileSync(join(home, "tenon/config.json"), JSON.stringify(config));
+  const cursor = { mcpServers: { github: { command: "github-mcp" }, notes: { command: "notes-mcp" } } };
+  mkdirSync(join(home, ".cursor"));
+  writeFileSync(join(home, ".cursor/mcp.json"), JSON.stringify(cursor));
+  return {
+    url: linear.url,
+    [Symbol.asyncDispose]: async () => {
+      await linear[Symbol.asyncDispose]();
+      await auth[Symbol.asyncDispose]();
+    },
+  };
+}
