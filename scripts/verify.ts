@@ -13,7 +13,7 @@ const ledger = new Ledger();
 /** They use the library in the test's own process: it is vitest that another Node has to run. */
 const IN_PROCESS = [
   ...["providers-answers", "providers-cancel", "providers-errors", "providers-long", "providers-schemas"],
-  ...["providers-usage", "acp-fuzz", "library"],
+  ...["providers-usage", "acp-fuzz", "library", "sandbox-probes"],
 ].map((name) => `test/scenarios/${name}.test.ts`);
 
 /** They are about the scripts of this tree, which no other Node runs. */

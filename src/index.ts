@@ -5,7 +5,7 @@ import { modelFetch } from "./base/trace.js";
 import { VERSION } from "./base/version.js";
 import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
-import { diskCache } from "./mcp/index.js";
+import { diskCache, type GrantStore, witnessedCache } from "./mcp/index.js";
 import {
   knownAbilities,
   loadModel,
@@ -15,7 +15,7 @@ import {
   modelShelf,
   resolveModelId,
 } from "./models/index.js";
-import { type BuiltinName, type SessionConfig, SessionHost } from "./session/index.js";
+import { type BuiltinName, type ServerOutput, type SessionConfig, SessionHost } from "./session/index.js";
 import type { Embedder, ToolTransformer } from "./tools/index.js";
 import { nodeWorld } from "./world/index.js";
 
@@ -32,7 +32,18 @@ export type {
 export { ERROR_CODES, type ErrorCode, TenonError } from "./base/errors.js";
 export type { JsonObject, JsonSchema, JsonValue } from "./base/json.js";
 export type { World } from "./base/world.js";
-export type { AcpSpec, RemoteSpec, ServerSpec, StdioSpec } from "./mcp/index.js";
+export { DiskGrantStore, type KeyKeeper, type VaultStanding } from "./config/index.js";
+export type {
+  AcpSpec,
+  Grant,
+  GrantKey,
+  GrantStore,
+  OAuthClient,
+  RemoteSpec,
+  SandboxSpec,
+  ServerSpec,
+  StdioSpec,
+} from "./mcp/index.js";
 export type {
   AiSdkOptions,
   AvailableModel,
@@ -54,9 +65,12 @@ export type {
   ListRequest,
   LoadedSession,
   NewSession,
+  OutputOwner,
+  OutputSink,
   PermissionAnswer,
   PermissionQuestion,
   PromptResult,
+  ServerOutput,
   ServerStatus,
   Session,
   SessionEvent,
@@ -110,6 +124,13 @@ export interface RuntimeOptions {
   readonly builtin?: readonly BuiltinName[];
   /** Code that changes or leaves out tools before the model sees them: applied in this order, after the configuration. */
   readonly transformers?: readonly ToolTransformer[];
+  /**
+   * Where log-ins to remote servers are kept, a `DiskGrantStore` for instance; nobody can log in to one unless given. The
+   * person is led to the page through `SessionPorts.elicit`. `tenon acp` keeps the person's own.
+   */
+  readonly grants?: GrantStore;
+  /** Keeps what servers write to their stderr or log; nobody does unless given. */
+  readonly serverOutput?: ServerOutput;
   /** An embedder of your own: tools behind search are then compared by meaning too. None is needed, and none is built in. */
   readonly embedder?: Embedder;
 }
@@ -121,12 +142,14 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
   const chosen = modelsOf(options, world);
   return new SessionHost({
     world,
-    cache: diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }),
+    cache: witnessedCache(diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }), world),
     ...chosen,
     ...(options.config ? { config: options.config } : {}),
     ...(options.builtin ? { builtin: options.builtin } : {}),
     ...(options.transformers ? { transformers: options.transformers } : {}),
     ...(options.embedder ? { embedder: options.embedder } : {}),
+    ...(options.grants ? { grants: options.grants } : {}),
+    ...(options.serverOutput ? { serverOutput: options.serverOutput } : {}),
     stateDir: options.stateDir ?? paths.stateDir,
     client: { name: "tenon", version: VERSION },
   });

@@ -82,6 +82,10 @@ export class Agent {
     return { result, elapsedMs: arrivedAt - sentAt, arrivedAt };
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   /** Resident memory of the agent and whatever it started in its group; undefined where there is no `/proc`. */
   residentMb(): number | undefined {
     const { pid } = this.#child;

@@ -87,7 +87,7 @@ export function createAgent({ host, promised: earlier = [], send }: AgentOptions
         return inTraceOf(params, host, () => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal));
       }),
     )
-    .onRequest(m.session.close, ({ params }) => guarded(() => sessions.close(params.sessionId)))
+    .onRequest(m.session.close, ({ params }) => guarded(() => sessions.end(params.sessionId)))
     .onNotification(m.session.cancel, ({ params }) => sessions.cancel(params.sessionId))
     .onNotification(MCP_MESSAGE, asItIs, ({ params }) => sessions.heardOfServer(params))
     .onRequest("_tenon/mcp/status", parseSessionId, ({ params }) => guarded(() => mcpStatus(host.get(params))))

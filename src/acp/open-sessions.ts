@@ -107,6 +107,7 @@ export class OpenSessions {
   }
 
   async delete(id: string): Promise<void> {
+    this.cancel(id);
     this.#relays.delete(id);
     await this.#host.deleteSession(id);
   }
@@ -145,12 +146,23 @@ export class OpenSessions {
     const { session, relayedTurn } = this.#find(id);
     const turn = session.turnCount + 1;
     try {
-      const { stopReason } = await session.prompt(content, signal);
+      const { stopReason } = await session.prompt(content, this.#takenBack(signal));
       return { stopReason, usage: usageOf(session.usage) };
     } finally {
       // The answer comes after every update of its turn. A prompt that was turned away began no turn.
       if (session.turnCount === turn) await relayedTurn.until((relayed) => relayed >= turn, this.#scope.signal);
     }
+  }
+
+  /** Aborts when the client takes the prompt back, but not when it is gone: then its sessions are closed, which is another end. */
+  #takenBack(signal: AbortSignal): AbortSignal {
+    const controller = new AbortController();
+    const onAbort = () => {
+      if (!this.#connection?.signal.aborted) controller.abort(signal.reason);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    return controller.signal;
   }
 
   /** Another set of servers for a session that runs; answers where they stand. */
@@ -167,6 +179,12 @@ export class OpenSessions {
 
   cancel(id: string): void {
     this.#relays.get(id)?.session.cancel();
+  }
+
+  /** By the client's own word, which takes back what runs; a client that is gone has said nothing of the kind. */
+  async end(id: string): Promise<void> {
+    this.cancel(id);
+    await this.close(id);
   }
 
   async close(id: string): Promise<void> {

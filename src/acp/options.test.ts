@@ -26,13 +26,14 @@ test.each([
 });
 
 test("what is not known or not to be had is not offered", () => {
-  expect(configOptions(EARLY_SETTINGS).map(({ id }) => id)).toEqual(["mode", "include"]);
+  expect(configOptions(EARLY_SETTINGS).map(({ id }) => id)).toEqual(["mode", "include", "sandbox"]);
   expect(JSON.stringify(configOptions(EARLY_SETTINGS))).not.toContain("bypass");
   expect(configOptions(FULL).map(({ id, category }) => [id, category])).toEqual([
     ["mode", "mode"],
     ["model", "model"],
     ["thinking", "thought_level"],
     ["include", undefined],
+    ["sandbox", undefined],
   ]);
 });
 

@@ -12,6 +12,8 @@ export const EARLY_SETTINGS: SettingsView = {
   thinkingLevels: [],
   include: "always",
   includes: ["always", "search", "manual"],
+  sandbox: "off",
+  sandboxes: ["off", "workspace", "read-only"],
 };
 
 /** For the answers that create a session. Clients that know config options leave the modes aside. */
@@ -23,7 +25,7 @@ export function settingsAnswer(view: SettingsView): {
 }
 
 export function configOptions(view: SettingsView): SessionConfigOption[] {
-  return [modeOption(view), ...modelOption(view), ...thinkingOption(view), includeOption(view)];
+  return [modeOption(view), ...modelOption(view), ...thinkingOption(view), includeOption(view), sandboxOption(view)];
 }
 
 function modeOption(view: SettingsView): SessionConfigOption {
@@ -70,6 +72,24 @@ function includeOption({ include, includes }: SettingsView): SessionConfigOption
     description: "How tools of MCP servers come before the model, where nothing else was said about them",
     type: "select",
     currentValue: include,
+    options,
+  };
+}
+
+const SANDBOXES: Readonly<Record<SettingsView["sandbox"], string>> = {
+  off: "Each server runs as its own configuration says",
+  workspace: "Servers write in the session's directories only; no network unless their configuration grants it",
+  "read-only": "Servers write nowhere; no network unless their configuration grants it",
+};
+
+function sandboxOption({ sandbox, sandboxes }: SettingsView): SessionConfigOption {
+  const options = sandboxes.map((value) => ({ value, name: capitalized(value), description: SANDBOXES[value] }));
+  return {
+    id: "sandbox",
+    name: "Sandbox of servers",
+    description: "The least sandbox of MCP servers that run on this machine; a change starts them anew",
+    type: "select",
+    currentValue: sandbox,
     options,
   };
 }

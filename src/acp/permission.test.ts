@@ -112,4 +112,12 @@ describe("what is shown", () => {
     expect(sent?.toolCall.rawInput).toBeUndefined();
     expect(sent?.options[0]).toEqual({ optionId: "once", name: "Allow in this session", kind: "allow_once" });
   });
+
+  it("says what is not as the project has locked it, and marks that for our own chat", async () => {
+    const lock = "differs from .tenon/tools.lock";
+    const { sent } = await ask(question({ isReview: true, change: ["changed title:"], lock }));
+    expect(sent?.toolCall.title).toBe("mail / Send mail: differs from .tenon/tools.lock");
+    const notes = ["It differs from .tenon/tools.lock:", "changed title:"];
+    expect(sent?.toolCall._meta).toEqual({ tenon: { notes, lock: true } });
+  });
 });

@@ -87,12 +87,12 @@ function readTrust(optionId: string): TrustAnswer {
 
 /** The arguments are in the content as well: not every editor shows `rawInput`, and nobody should approve a blind `{}`. */
 function describe(question: PermissionQuestion): ToolCallUpdate {
-  const { toolCallId, tool, arguments: args, isReview, presentation } = question;
+  const { toolCallId, tool, arguments: args, isReview, presentation, lock } = question;
   const { title, kind, locations, content: shownWith } = looksOf({ name: tool.id, tool }, presentation);
   const content = [...contentOf(question), ...shownWith];
   return {
     toolCallId,
-    title: isReview ? `${title}: its definition changed` : title,
+    title: isReview ? `${title}: ${lock ?? "its definition changed"}` : title,
     kind,
     status: "pending",
     ...(locations.length > 0 ? { locations } : {}),
@@ -103,10 +103,10 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
 }
 
 /** What is to be read before answering, beside the arguments. */
-function noteLines({ reason, change }: PermissionQuestion): readonly string[] {
+function noteLines({ reason, change, lock }: PermissionQuestion): readonly string[] {
   return [
     ...(reason === undefined ? [] : [`Asked because ${reason}.`]),
-    ...(change ? ["The tool changed since it was approved:", ...change] : []),
+    ...(change ? [lock === undefined ? "The tool changed since it was approved:" : `It ${lock}:`, ...change] : []),
   ];
 }
 
@@ -121,9 +121,10 @@ function contentOf(question: PermissionQuestion): ToolCallContent[] {
 }
 
 /** For our own chat, which shows the arguments from `rawInput` and needs the rest by itself. */
-function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: { notes: readonly string[] } } } {
+function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: { notes: readonly string[]; lock?: true } } } {
   const notes = noteLines(question);
-  return notes.length === 0 ? {} : { _meta: { tenon: { notes } } };
+  const isLocked = question.lock !== undefined;
+  return notes.length === 0 ? {} : { _meta: { tenon: { notes, ...(isLocked ? { lock: true } : {}) } } };
 }
 
 function argumentLines(args: JsonObject): readonly string[] {

@@ -10,6 +10,10 @@ export const ERROR_CODES = {
   "mcp.invalid_spec": { cause: "A server entry lacks what is needed to start it.", cure: "Give a command or a URL." },
   "mcp.url_refused": { cause: "The URL breaks the address rules.", cure: "Use https, or a loopback address." },
   "mcp.spawn_failed": { cause: "The server's command could not be started.", cure: "Check command, PATH and cwd." },
+  "mcp.sandbox_unavailable": {
+    cause: "The sandbox a server must run in cannot be had, so it is not started.",
+    cure: "Install bubblewrap, or set its sandbox to off.",
+  },
   "mcp.connect_failed": { cause: "The server ended or refused before it was ready.", cure: "Read its stderr." },
   "mcp.connect_timeout": {
     cause: "The server did not answer `initialize` in time.",
@@ -38,11 +42,19 @@ export const ERROR_CODES = {
     cause: "Too many calls to this server at once or per minute.",
     cure: "Wait, or raise its limits.",
   },
+  "mcp.over_budget": {
+    cause: "Starting one more server would break the limit on server processes or their memory.",
+    cure: "Close sessions, switch servers off, or raise serverLimits.maxProcesses or serverLimits.maxMemoryMb.",
+  },
   "mcp.too_large": { cause: "A message of the server is over the size limit.", cure: "Ask for less at a time." },
   "mcp.call_failed": { cause: "The server answered the call with a protocol error.", cure: "Read the message." },
   "mcp.call_timeout": {
     cause: "The call got no answer before its deadline.",
     cure: "Raise the limit or split the work.",
+  },
+  "mcp.task_lost": {
+    cause: "The server has forgotten a long-running call, or cannot be asked about it any more.",
+    cure: "Look at what it did; call again only if that is safe.",
   },
   "tool.unknown": { cause: "No tool of that name is in this turn's catalog.", cure: "List the tools." },
   "tool.invalid_arguments": {

@@ -65,7 +65,8 @@ function worldOn(clock: Clock, events: string[]): World {
     fetch: refuse,
     lookup: refuse,
     httpPool: refuse,
-    processes: { ownId: 1, identityOf: refuse },
+    listen: refuse,
+    processes: { ownId: 1, identityOf: refuse, memoryBytes: 0, memoryOf: refuse },
     files: {
       find: refuse,
       linkTarget: refuse,

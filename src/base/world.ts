@@ -2,7 +2,7 @@
 import type { ClientRequest } from "node:http";
 import type { Readable, Writable } from "node:stream";
 import type { Log } from "./log.js";
-import type { Telemetry, WireTrace } from "./trace.js";
+import type { Telemetry, WireReplay, WireTrace } from "./trace.js";
 
 export interface Timer {
   clear(): void;
@@ -23,6 +23,8 @@ export interface SpawnRequest {
   readonly cwd: string;
   /** Windows only: the arguments are quoted already, as `cmd.exe` wants them. */
   readonly isVerbatim?: boolean;
+  /** It only holds the process that matters, and ends with that: SIGTERM is for those it holds, not for itself. */
+  readonly isKeeper?: boolean;
 }
 
 export type ChildExit =
@@ -151,6 +153,13 @@ export interface Processes {
    * shows that. Undefined when there is no such process.
    */
   identityOf(id: number): string | undefined;
+  /** What the machine, or the container around this process, has of it. */
+  readonly memoryBytes: number;
+  /**
+   * The memory that is resident for each of these processes, its group and its descendants. Undefined where the system does
+   * not show that; a process that is gone has none.
+   */
+  memoryOf(ids: readonly number[]): ReadonlyMap<number, number> | undefined;
 }
 
 export interface ResolvedAddress {
@@ -189,6 +198,26 @@ export interface HttpPool {
   close(): void;
 }
 
+/** What came to a listener: nobody reads a body. */
+export interface LoopbackRequest {
+  readonly method: string;
+  /** Path and query, as they were sent. */
+  readonly target: string;
+  /** The `Host` header; empty when there is none. */
+  readonly host: string;
+}
+
+export interface LoopbackAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Disposing it ends every connection, after the answers under way are out. */
+export interface LoopbackListener extends AsyncDisposable {
+  readonly port: number;
+}
+
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 export interface World {
@@ -207,6 +236,8 @@ export interface World {
   /** Every address of a host name, in the order to try them. Rejects when there is none. */
   lookup(host: string): Promise<readonly ResolvedAddress[]>;
   httpPool(options: HttpPoolOptions): HttpPool;
+  /** Answers HTTP at 127.0.0.1 and nowhere else; port 0 is any that is free. Rejects when the port is taken. */
+  listen(port: number, answer: (request: LoopbackRequest) => LoopbackAnswer): Promise<LoopbackListener>;
   readonly files: Files;
   readonly processes: Processes;
   /**
@@ -222,5 +253,7 @@ export interface World {
   readonly log: Log;
   /** Where the messages that cross a wire are recorded; only where a person has asked for it. */
   readonly trace?: WireTrace;
+  /** Where a recorded run is run again: nothing is started, sent or changed then. */
+  readonly replay?: WireReplay;
   readonly telemetry?: Telemetry;
 }

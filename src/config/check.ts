@@ -1,7 +1,7 @@
 // Checks a value against a schema and says what is wrong in plain words, with the path of each fault and what was probably meant.
 import type * as z from "zod/v4";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { nearest } from "./nearest.js";
+import { nearest } from "../base/nearest.js";
 import { emptyRecord, type KeyPath } from "./text-tree.js";
 
 export interface Finding {
@@ -40,7 +40,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 export function check<T>(schema: z.ZodType<T>, value: JsonObject, keysAt: KeysAt): Checked<T> {
   const findings: Finding[] = [];
   const unknown: KeyPath[] = [];
-  for (const issue of schema.safeParse(value).error?.issues ?? []) {
+  for (const issue of (schema.safeParse(value).error?.issues ?? []).flatMap(ofOneForm)) {
     const path = issue.path.map((step) => (typeof step === "symbol" ? String(step) : step));
     if (issue.code !== "unrecognized_keys") {
       findings.push(findingOf(issue, path, valueAt(value, path)));
@@ -54,6 +54,14 @@ export function check<T>(schema: z.ZodType<T>, value: JsonObject, keysAt: KeysAt
   if (findings.some(({ severity }) => severity === "error")) return { value: undefined, findings };
   const kept = unknown.reduce(without, value);
   return { value: schema.parse(kept), kept, findings };
+}
+
+/** Of a value that may have several forms: what is wrong with the form it comes nearest to. */
+function ofOneForm(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== "invalid_union") return [issue];
+  const isOther = ({ path, code }: z.core.$ZodIssue) => path.length === 0 && code !== "unrecognized_keys";
+  const form = issue.errors.find((issues) => !issues.some(isOther)) ?? issue.errors[0] ?? [];
+  return form.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
 /** What another client's key is called here. */

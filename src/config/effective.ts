@@ -1,8 +1,8 @@
 // What a session really gets: every server with its standing and the reason for it, every value with where it was said.
-import type { JsonObject } from "../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import type { ServerSpec } from "../mcp/index.js";
-import type { CatalogLimits, PolicyRule } from "../tools/index.js";
-import type { ModelEntry, PermissionMode, ProviderName, ThinkingLevel } from "./entry.js";
+import type { CatalogLimits, PolicyRule, ToolsLock } from "../tools/index.js";
+import type { ModelEntry, PermissionMode, ProviderName, SandboxMode, ThinkingLevel } from "./entry.js";
 import type { LayerValue } from "./layer.js";
 import type { Sourced } from "./merge.js";
 import { type Place, type Problem, placeText, problemText } from "./place.js";
@@ -83,8 +83,12 @@ export interface EffectiveConfig {
   /** In the order in which they are tried: command line, user, project. A project's only ask or deny. */
   readonly rules: readonly PolicyRule[];
   readonly allowHosts: readonly string[];
+  /** What no server of any layer runs below. */
+  readonly leastSandbox: SandboxMode;
   readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;
   readonly tools: ToolValues;
+  /** What the project's tools are to be, as its team has locked them. */
+  readonly toolsLock?: ToolsLock;
   /** What the user wants the model to be told besides, or in place of Tenon's introduction. */
   readonly systemPrompt: { readonly append?: string; readonly override?: string };
   /** Every value in force, with where it was said. */
@@ -99,6 +103,15 @@ export interface EffectiveConfig {
   readonly project: string;
   /** Files and folders whose change would change this. */
   readonly watched: readonly string[];
+}
+
+const LISTS = ["servers", "rules", "allowHosts", "values", "questions", "notices", "problems", "watched"] as const;
+const OBJECTS = ["models", "providers", "tools", "systemPrompt"] as const;
+
+/** Whether this is one that was written down; what is in its parts was Tenon's own word then. */
+export function isEffectiveConfig(value: JsonValue): value is JsonObject & EffectiveConfig {
+  if (!isJsonObject(value)) return false;
+  return LISTS.every((key) => Array.isArray(value[key])) && OBJECTS.every((key) => isJsonObject(value[key]));
 }
 
 export function readyServers(config: EffectiveConfig): readonly ReadyServer[] {

@@ -10,6 +10,16 @@ export type { IncludeMode };
 export const SANDBOX_MODES = ["off", "workspace", "read-only"] as const;
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
 
+/** A sandbox with what is granted besides. */
+export interface SandboxEntry {
+  readonly mode: SandboxMode;
+  readonly network?: boolean | undefined;
+  readonly read?: readonly string[] | undefined;
+  readonly write?: readonly string[] | undefined;
+}
+
+export type SandboxWritten = SandboxMode | SandboxEntry;
+
 export const PERMISSION_MODES = ["ask", "plan", "auto-edit", "bypass"] as const;
 export type { PermissionMode };
 
@@ -74,14 +84,33 @@ export interface ServerExtras {
     | { readonly callsPerMinute?: number | undefined; readonly callsAtOnce?: number | undefined }
     | undefined;
   readonly required?: boolean | undefined;
-  readonly sandbox?: SandboxMode | undefined;
+  readonly sandbox?: SandboxWritten | undefined;
   readonly account?: string | undefined;
   readonly disabled?: boolean | undefined;
   readonly lazy?: boolean | undefined;
+  readonly shared?: boolean | undefined;
   readonly trustAnnotations?: boolean | undefined;
 }
 
 type Texts = Readonly<Record<string, string>>;
+
+export const OAUTH_GRANTS = ["authorization_code", "client_credentials", "jwt_bearer"] as const;
+
+/** What an entry says about logging in. */
+export interface OAuthEntry {
+  readonly issuer?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  readonly clientMetadataUrl?: string | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly grant?: (typeof OAUTH_GRANTS)[number] | undefined;
+  readonly assertion?: string | undefined;
+  readonly privateKey?: string | undefined;
+  readonly signingAlgorithm?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly authMethod?: string | undefined;
+  readonly callbackPort?: number | undefined;
+}
 
 export interface StdioEntry extends ServerExtras {
   readonly type?: "stdio" | undefined;
@@ -108,6 +137,7 @@ export interface RemoteEntry extends ServerExtras {
   readonly url: string;
   readonly headers?: Texts | undefined;
   readonly auth?: { readonly type: "bearer"; readonly token: string } | undefined;
+  readonly oauth?: OAuthEntry | undefined;
 }
 
 export type ServerEntry = StdioEntry | RemoteEntry;
@@ -138,6 +168,7 @@ export const IMPORT_NAMES = [
   "opencode",
   "magenta",
 ] as const;
+export type ImportName = (typeof IMPORT_NAMES)[number];
 
 /** Everything but the servers. */
 export interface ConfigValues {
@@ -156,9 +187,9 @@ export interface ConfigValues {
   readonly allowHosts?: readonly string[] | undefined;
   readonly sandbox?:
     | {
-        readonly user?: SandboxMode | undefined;
-        readonly project?: SandboxMode | undefined;
-        readonly client?: SandboxMode | undefined;
+        readonly user?: SandboxWritten | undefined;
+        readonly project?: SandboxWritten | undefined;
+        readonly client?: SandboxWritten | undefined;
       }
     | undefined;
   readonly systemPrompt?: { readonly append?: string | undefined; readonly override?: string | undefined } | undefined;
@@ -171,7 +202,14 @@ export interface ConfigValues {
         readonly memory?: boolean | undefined;
       }
     | undefined;
-  readonly import?: readonly (typeof IMPORT_NAMES)[number][] | undefined;
+  readonly import?: readonly ImportName[] | undefined;
+  readonly serverLimits?:
+    | {
+        readonly maxProcesses?: number | undefined;
+        readonly maxMemoryMb?: number | undefined;
+        readonly idleMs?: number | undefined;
+      }
+    | undefined;
 }
 
 export function isRemoteEntry(entry: ServerEntry): entry is RemoteEntry {

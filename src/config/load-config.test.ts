@@ -205,7 +205,9 @@ describe("values", () => {
     });
     const config = await load(world, { clientServers: [client("c")] });
     expect(config).toMatchObject({ permissionMode: { value: "plan" }, mayBypass: true, allowHosts: ["intranet:8080"] });
-    expect(readyServers(config).map(({ name, settings }) => [name, settings.sandbox, settings.allowHosts])).toEqual([
+    expect(
+      readyServers(config).map(({ name, settings }) => [name, settings.sandbox.mode, settings.allowHosts]),
+    ).toEqual([
       ["c", "read-only", ["intranet:8080"]],
       ["it", "workspace", ["intranet:8080"]],
     ]);
@@ -224,11 +226,6 @@ describe("values", () => {
   it("let the user leave projects' files unread", async () => {
     const world = worldWith({ [USER]: { trust: { projects: "ignore" } }, [SHARED]: servers("it"), [OWN]: "{{{" });
     expect(await load(world)).toMatchObject({ servers: [], questions: [], problems: [] });
-  });
-
-  it("that have no effect yet are remarked on", async () => {
-    const { problems } = await load(worldWith({ [USER]: { import: ["cursor"] } }));
-    expect(problems).toMatchObject([{ severity: "warning", message: expect.stringContaining("import has no effect") }]);
   });
 });
 
@@ -365,14 +362,19 @@ describe("what is said about models", () => {
   });
 });
 
-describe("keys that this version does not act on", () => {
+describe("keys that have no effect", () => {
   it("are said with their place instead of found out", async () => {
     const world = worldWith({
-      [USER]: { mcpServers: { s: { command: "node", include: "search", lazy: true, account: "work" } } },
+      [USER]: {
+        mcpServers: {
+          s: { command: "node", include: "search", lazy: true, account: "work" },
+          remote: { url: "https://mcp.example", account: "work" },
+        },
+      },
     });
     const { problems } = await load(world);
     expect(problems.map(({ severity, message }) => [severity, message])).toEqual([
-      ["warning", 'server "s": account has no effect in this version'],
+      ["warning", 'server "s": account has no effect on a server that is started here, only on one with a url'],
     ]);
   });
 });

@@ -1,17 +1,27 @@
 // All layers together: which servers and values a session gets, and why the others are not among them.
 import { dirname } from "node:path";
+import { canonicalJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { witnessed } from "../base/trace.js";
 import type { PolicyRule } from "../tools/index.js";
-import type { EffectiveConfig, EffectiveServer, Notice, ToolValues } from "./effective.js";
-import { isRemoteEntry, PERMISSION_MODES, SANDBOX_MODES, type SandboxMode, THINKING_LEVELS } from "./entry.js";
+import {
+  type EffectiveConfig,
+  type EffectiveServer,
+  isEffectiveConfig,
+  type Notice,
+  type ToolValues,
+} from "./effective.js";
+import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./entry.js";
 import type { InterpolationSource } from "./interpolate.js";
 import { identityOf, isDisabled, isWritten, type LayerServer } from "./layer.js";
 import { type Merged, mergeLayers, type ServerStack, type Sourced, shadowedBy, valueOf, winnerOf } from "./merge.js";
-import { tenonPaths } from "./paths.js";
+import { type Paths, tenonPaths } from "./paths.js";
 import { LAYER_NAMES, type Place, type Problem, placeText } from "./place.js";
 import { type JudgedProject, judgeProject } from "./project-trust.js";
 import { modelValues, providerValues } from "./providers.js";
+import { leastOfAll, leastSandboxes } from "./sandbox.js";
 import { type ResolveSecret, Secrets } from "./secrets.js";
+import { poolSettings } from "./server-limits.js";
 import { givenSettings, type LayerRules } from "./settings.js";
 import { type ConfigRequest, type LayerSet, readLayers } from "./sources.js";
 import { toSpec } from "./to-spec.js";
@@ -35,29 +45,41 @@ export async function loadWith(
   secrets: Secrets,
   patience: AbortSignal,
 ): Promise<EffectiveConfig> {
+  return await witnessed(request.world, {
+    ask: "configuration",
+    about: { cwd: request.cwd, client: (request.clientServers ?? []).map(({ name }) => name) },
+    work: () => loadNow(request, secrets, patience),
+    read: (recorded) => (isEffectiveConfig(recorded) ? recorded : undefined),
+  });
+}
+
+async function loadNow(request: ConfigRequest, secrets: Secrets, patience: AbortSignal): Promise<EffectiveConfig> {
   const { world, cwd } = request;
   const env = request.env ?? world.env;
   const layers = await readLayers(request);
   const store = new TrustStore(world, tenonPaths(env).trustDir);
   const judged = await judgeProject(layers, { world, env, cwd, store });
-  const merged = mergeLayers([layers.user, judged.approved, ...layers.above]);
-  const makers = { request, layers, judged, rules: rulesOf(merged), secrets, patience };
+  const merged = mergeLayers([...layers.foreign, layers.user, judged.approved, ...layers.above]);
+  const rules = rulesOf(merged, tenonPaths(env));
+  const makers = { request, layers, judged, rules, secrets, patience };
   const stacks = [...merged.servers.values()];
   const standing = await Promise.all(stacks.map((stack) => standings(stack, makers)));
-  const invalid = [layers.user, ...layers.project, ...layers.above].flatMap((layer) => layer.invalid);
+  const all = [...layers.foreign, layers.user, ...layers.project, ...layers.above];
+  const invalid = all.flatMap((layer) => layer.invalid);
   const servers: readonly EffectiveServer[] = [
     ...standing.flat(),
     ...judged.others,
     ...invalid.map((entry): EffectiveServer => ({ status: "invalid", ...entry })),
   ];
   return {
-    ...valuesOf(merged),
+    ...valuesOf(merged, rules),
     rules: rulesInOrder(request, layers),
     servers: [...servers].sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
     questions: [...judged.questions].sort((one, other) => Number(!one.server) - Number(!other.server)),
     ...(judged.settings ? { projectSettings: judged.settings } : {}),
+    ...(layers.toolsLock ? { toolsLock: layers.toolsLock } : {}),
     notices: [...stacks.flatMap(shadowNotices), ...trustNotices(judged)],
-    problems: [...layers.problems, ...judged.problems, ...importProblems(merged), ...standing.flat().flatMap(notYet)],
+    problems: [...layers.problems, ...judged.problems, ...standing.flat().flatMap(idleKeys)],
     project: layers.projectPath,
     watched: layers.watched,
   };
@@ -133,13 +155,12 @@ function rulesInOrder({ commandLine }: ConfigRequest, { user, project }: LayerSe
   return [...(commandLine?.rules ?? []), ...(user.rules ?? []), ...ofProject];
 }
 
-function rulesOf(merged: Merged): LayerRules {
+function rulesOf(merged: Merged, paths: Paths): LayerRules {
   const allowed = valueOf(merged, ["allowHosts"])?.value;
-  const sandbox = (layer: string): SandboxMode =>
-    SANDBOX_MODES.find((mode) => mode === valueOf(merged, ["sandbox", layer])?.value) ?? "off";
   return {
     allowHosts: Array.isArray(allowed) ? allowed.filter((host) => typeof host === "string") : [],
-    sandbox: { user: sandbox("user"), project: sandbox("project"), client: sandbox("client") },
+    sandbox: leastSandboxes(merged, paths),
+    pool: poolSettings(merged),
   };
 }
 
@@ -151,13 +172,14 @@ type Values = Pick<
   | "permissionMode"
   | "mayBypass"
   | "allowHosts"
+  | "leastSandbox"
   | "providers"
   | "tools"
   | "systemPrompt"
   | "values"
 >;
 
-function valuesOf(merged: Merged): Values {
+function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
   const model = valueOf(merged, ["model"]);
   const given = valueOf(merged, ["permissions", "mode"]);
   const mode = PERMISSION_MODES.find((known) => known === given?.value);
@@ -165,7 +187,8 @@ function valuesOf(merged: Merged): Values {
   const level = THINKING_LEVELS.find((known) => known === thinking?.value);
   return {
     mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
-    allowHosts: rulesOf(merged).allowHosts,
+    allowHosts,
+    leastSandbox: leastOfAll(sandbox),
     providers: providerValues(merged),
     models: modelValues(merged),
     tools: toolValues(merged),
@@ -201,13 +224,22 @@ function sourced<T>(value: T, place: Place): Sourced<T> {
 
 function shadowNotices(stack: ServerStack): readonly Notice[] {
   const winner = winnerOf(stack);
-  return shadowedBy(stack).map(({ name, place }) => {
+  const told = shadowedBy(stack).filter((shadowed) => !isReplacedOnPurpose(shadowed, winner));
+  return told.map(({ name, place }) => {
     const twice = place.layer === "client" && winner.place.layer === "client";
     const text = twice
       ? `the client sent two servers named ${JSON.stringify(name)}; the last one counts`
       : `the server ${JSON.stringify(name)} of the ${where(winner.place)} replaces the one of the ${where(place)}`;
     return { text, server: name };
   });
+}
+
+/** Of an imported server: the user's own entry of that name, or the same entry at another client. */
+function isReplacedOnPurpose(shadowed: LayerServer, winner: LayerServer): boolean {
+  if (shadowed.place.client === undefined || winner.place.layer !== "user") return false;
+  if (winner.place.client === undefined) return true;
+  const written = ({ definition }: LayerServer) => canonicalJson(definition.kind === "entry" ? definition.written : {});
+  return written(shadowed) === written(winner);
 }
 
 function where(place: Place): string {
@@ -224,20 +256,21 @@ function trustNotices({ questions }: JudgedProject): readonly Notice[] {
   });
 }
 
-/** Keys that are read and kept, and that this version does not act on: better said than found out. */
-function notYet(server: EffectiveServer): readonly Problem[] {
+/** Keys that are read and do nothing: better said than found out. */
+function idleKeys(server: EffectiveServer): readonly Problem[] {
+  return [...idleAccount(server), ...idleGrants(server)];
+}
+
+function idleGrants(server: EffectiveServer): readonly Problem[] {
   if (server.status !== "ready") return [];
-  const { account } = server.settings;
-  const keys = account === undefined ? [] : ["account"];
-  return keys.map((key) => {
-    const message = `server ${JSON.stringify(server.name)}: ${key} has no effect in this version`;
+  return server.settings.sandbox.refused.map((key) => {
+    const message = `server ${JSON.stringify(server.name)}: a project cannot loosen your sandbox for projects: its sandbox.${key} is ignored`;
     return { severity: "warning", place: server.place, message };
   });
 }
 
-function importProblems(merged: Merged): readonly Problem[] {
-  const given = valueOf(merged, ["import"]);
-  if (!given) return [];
-  const message = "import has no effect in this version: copy the entries with tenon mcp add";
-  return [{ severity: "warning", place: given.place, message }];
+function idleAccount(server: EffectiveServer): readonly Problem[] {
+  if (server.status !== "ready" || server.spec.kind !== "stdio" || server.settings.account === undefined) return [];
+  const message = `server ${JSON.stringify(server.name)}: account has no effect on a server that is started here, only on one with a url`;
+  return [{ severity: "warning", place: server.place, message }];
 }

@@ -12,8 +12,15 @@ const SECRET_NAME =
 const SECRET_VALUE =
   /^(?:sk|pk|rk|ghp|gho|ghs|ghu|github_pat|glpat|xox[a-z]|AKIA|ASIA|AIza|ya29|eyJ|npm|dop_v1|hf)[-_.]?[A-Za-z0-9_./+-]{12,}$|-----BEGIN/u;
 
+const PASSWORD_IN_URL = /([a-z][a-z0-9+.-]*:\/\/[^\s/:@?#]*:)[^\s/@?#]+@/giu;
+
 /** An option and its value in one argument, or an option whose value is the next one. */
 const SECRET_OPTION = /^--?[A-Za-z-]*(?:key|token|secret|passw|credential|auth)[A-Za-z-]*(=)?/iu;
+
+/** Whether a value of `env` or `headers`, by its name or its form, is or holds a secret that is written out. */
+export function isSecretLiteral(name: string, value: string): boolean {
+  return maskText(value, SECRET_NAME.test(name)) !== value;
+}
 
 /** At trust questions everything is shown instead: there the person must see what they approve. */
 export function maskEntry(entry: JsonObject): JsonObject {
@@ -26,10 +33,10 @@ function maskField(key: string, value: JsonValue | undefined): JsonValue {
     case "env":
     case "headers":
       return isJsonObject(value) ? maskNamed(value) : value;
+    case "oauth":
+      return maskKeys(value, ["clientSecret", "assertion", "privateKey"]);
     case "auth":
-      return isJsonObject(value)
-        ? { ...value, ...("token" in value ? { token: maskText(value["token"], true) } : {}) }
-        : value;
+      return maskKeys(value, ["token"]);
     case "args":
       return Array.isArray(value) ? maskArguments(value) : value;
     case "url":
@@ -37,6 +44,12 @@ function maskField(key: string, value: JsonValue | undefined): JsonValue {
     default:
       return value;
   }
+}
+
+function maskKeys(value: JsonValue, keys: readonly string[]): JsonValue {
+  if (!isJsonObject(value)) return value;
+  const pairs = keys.filter((key) => key in value).map((key) => [key, maskText(value[key], true)] as const);
+  return { ...value, ...Object.fromEntries(pairs) };
 }
 
 function maskNamed(values: JsonObject): JsonObject {
@@ -71,7 +84,9 @@ function maskUrl(url: string): string {
 
 function maskText(value: JsonValue | undefined, isSecret: boolean): JsonValue {
   if (typeof value !== "string") return value ?? null;
-  const isReference = hasReferences(value) || value.startsWith("!") || value.startsWith("keyring:");
-  if (isReference || value === "" || !(isSecret || SECRET_VALUE.test(value))) return value;
-  return MASK;
+  // `!!` is how a plain `!` begins.
+  const isReference = hasReferences(value) || /^(?:!(?!!)|keyring:)/u.test(value);
+  if (isReference || value === "") return value;
+  // `postgres://name:password@host` is a secret in the middle of what is none.
+  return isSecret || SECRET_VALUE.test(value) ? MASK : value.replaceAll(PASSWORD_IN_URL, `$1${MASK}@`);
 }

@@ -49,7 +49,15 @@ function absolute(path: string | undefined): string | undefined {
   return path && isAbsolute(path) ? path : undefined;
 }
 
-/** A project's own files, the weaker first. */
-export function projectFiles(project: string): { readonly shared: string; readonly own: string } {
-  return { shared: join(project, ".mcp.json"), own: join(project, ".tenon", "config.json") };
+/** A project's own files: two with settings, the weaker first, and its lock of tool definitions. */
+export function projectFiles(project: string): {
+  readonly shared: string;
+  readonly own: string;
+  readonly lock: string;
+} {
+  return {
+    shared: join(project, ".mcp.json"),
+    own: join(project, ".tenon", "config.json"),
+    lock: join(project, ".tenon", "tools.lock"),
+  };
 }

@@ -1,4 +1,5 @@
 // Where a value came from, and what is wrong with it: layer, file, line and column go with everything that was read.
+import type { ImportName } from "./entry.js";
 
 /** From the weakest to the strongest: each overrules those before it. */
 export const LAYER_KINDS = ["default", "user", "project", "environment", "command-line", "client"] as const;
@@ -12,6 +13,8 @@ export interface Place {
   readonly column?: number;
   /** The environment's variable or the command line's option. */
   readonly name?: string;
+  /** The other client whose file it is (`import`). */
+  readonly client?: ImportName;
 }
 
 export interface Problem {

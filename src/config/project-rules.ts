@@ -9,6 +9,7 @@ export const USER_ONLY_KEYS: Readonly<Record<string, string>> = {
   systemPrompt: "what the model is told",
   sandbox: "the least sandbox of a layer",
   import: "which other clients' servers are used",
+  serverLimits: "how many servers may run",
 };
 
 export function userOnlyMessage(key: string, what: string): string {

@@ -113,6 +113,7 @@ class Judge {
   }
 
   #replaced(name: string): Place | undefined {
-    return this.#layers.user.servers.find((server) => server.name === name)?.place;
+    const { user, foreign } = this.#layers;
+    return [user, ...foreign].flatMap(({ servers }) => servers).find((server) => server.name === name)?.place;
   }
 }

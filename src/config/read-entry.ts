@@ -1,9 +1,9 @@
 // Reads one server entry: which kind it is, whether it is well-formed, and what its layer is not allowed to say.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { nearest } from "../base/nearest.js";
 import { normaliseKind } from "../base/server-kind.js";
 import { type Checked, check, type Finding, foreignKey, kindOf, without } from "./check.js";
 import { isRemoteEntry, REMOTE_TYPES, type ServerEntry } from "./entry.js";
-import { nearest } from "./nearest.js";
 import type { LayerKind } from "./place.js";
 import { refusedVariable } from "./project-rules.js";
 import type * as schema from "./schema.js";
@@ -125,7 +125,10 @@ export function isWebAddress(url: string): boolean {
 function projectFaults(entry: ServerEntry): readonly Finding[] {
   const faults: Finding[] = [];
   const shown = isRemoteEntry(entry)
-    ? [{ path: ["url"], text: entry.url }]
+    ? [
+        { path: ["url"], text: entry.url },
+        ...(entry.oauth?.clientId === undefined ? [] : [{ path: ["oauth", "clientId"], text: entry.oauth.clientId }]),
+      ]
     : [
         { path: ["command"], text: entry.command },
         ...(entry.args ?? []).map((text, index) => ({ path: ["args", index], text })),
@@ -141,6 +144,10 @@ function projectFaults(entry: ServerEntry): readonly Finding[] {
     ? [
         ...Object.entries(entry.headers ?? {}).map(([name, text]) => ({ path: ["headers", name], text })),
         ...(entry.auth ? [{ path: ["auth", "token"], text: entry.auth.token }] : []),
+        ...(["clientSecret", "assertion", "privateKey"] as const).flatMap((key) => {
+          const text = entry.oauth?.[key];
+          return text === undefined ? [] : [{ path: ["oauth", key], text }];
+        }),
       ]
     : Object.entries(entry.env ?? {}).map(([name, text]) => ({ path: ["env", name], text }));
   for (const { path, text } of secrets) {

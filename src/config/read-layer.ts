@@ -2,13 +2,13 @@
 import { messageOf } from "../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { nearest } from "../base/nearest.js";
 import type { FoundPath, World } from "../base/world.js";
 import type { PolicyRule } from "../tools/index.js";
 import { check, type Finding, kindOf } from "./check.js";
 import { type Document, parseDocument } from "./document.js";
 import { isInside } from "./inside.js";
 import { emptyLayer, type InvalidServer, type Layer, type LayerServer, type LayerValue } from "./layer.js";
-import { nearest } from "./nearest.js";
 import { type Place, type Problem, placeText } from "./place.js";
 import { USER_ONLY_KEYS, userOnlyMessage } from "./project-rules.js";
 import { nameProblem, readEntry, type Schemas } from "./read-entry.js";
@@ -167,13 +167,25 @@ class LayerReader {
 
   #readValue(key: string, value: JsonValue | undefined): void {
     if (this.#document.isBroken([key])) {
-      return this.#report([key], "key", { message: `${key} is left out: there is a syntax error in it` });
+      this.#report([key], "key", { message: `${key} is left out: there is a syntax error in it` });
+      return this.#failClosed(key);
     }
     const given: JsonObject = { [key]: value };
     const checked = check(this.#schemas.configValues, given, this.#schemas.keysAt);
     for (const finding of checked.findings) this.#report(finding.path, finding.at, finding);
     const kept = checked.kept?.[key];
     if (checked.value && kept !== undefined) this.#addLeaves([key], kept);
+    else this.#failClosed(key);
+  }
+
+  /** A sandbox that cannot be read was meant to hold something: until it is corrected, servers get the strictest one. */
+  #failClosed(key: string): void {
+    if (key !== "sandbox") return;
+    const place = this.#place([key], "key");
+    for (const origin of ["user", "project", "client"]) {
+      this.#values.push({ path: [key, origin, "mode"], value: "read-only", place });
+    }
+    this.#report([key], "key", { message: "until sandbox is corrected, every server runs in the sandbox read-only" });
   }
 
   #addLeaves(path: readonly string[], value: JsonValue): void {

@@ -5,17 +5,19 @@ import {
   IMPORT_NAMES,
   INCLUDE_MODES,
   type ModelEntry,
+  OAUTH_GRANTS,
+  type OAuthEntry,
   PERMISSION_MODES,
   POLICY_EFFECTS,
   type ProviderEntry,
   REMOTE_TYPES,
   type RemoteEntry,
   type RuleEntry,
-  SANDBOX_MODES,
   type StdioEntry,
   THINKING_LEVELS,
   TOOL_ORIGINS,
 } from "./entry.js";
+import { sandboxSchema } from "./sandbox-schema.js";
 
 const text: z.ZodString = z.string().min(1);
 /** Arguments and values may be empty. */
@@ -27,7 +29,6 @@ const secretReferences = `${references} In the user's own configuration also "!c
 
 const anyObject = z.record(z.string(), z.json());
 const include = z.enum(INCLUDE_MODES);
-const sandboxMode = z.enum(SANDBOX_MODES);
 
 const tool = z.strictObject({
   include: include.optional().describe("How this tool comes before the model, whatever its server says."),
@@ -78,12 +79,20 @@ const extras = {
     .optional()
     .describe("How hard the server may be driven."),
   required: z.boolean().optional().describe("The first prompt waits for this server."),
-  sandbox: sandboxMode
+  sandbox: sandboxSchema
     .optional()
-    .describe('What the server\'s process may touch: "off" (everything), "workspace" or "read-only".'),
+    .describe(
+      'What the process of a server that Tenon starts may touch: "off" (everything), "workspace" or "read-only".',
+    ),
   account: text.optional().describe("Which of several log-ins at the server to use. User configuration only."),
   disabled: z.boolean().optional().describe("true keeps the entry and leaves the server out."),
   lazy: z.boolean().optional().describe("The server is started when one of its tools is first used."),
+  shared: z
+    .boolean()
+    .optional()
+    .describe(
+      "false gives every session a server of its own, also where several could use one: for those that keep a state.",
+    ),
   trustAnnotations: z
     .boolean()
     .optional()
@@ -107,6 +116,41 @@ export const stdioEntry: z.ZodType<StdioEntry> = z
   })
   .meta({ title: "A server that Tenon starts" });
 
+const oauth: z.ZodType<OAuthEntry> = z.strictObject({
+  issuer: z
+    .url({ protocol: /^https?$/u, error: "must be an http or https address" })
+    .optional()
+    .describe("The only authorization server these credentials are for; another one the server names never sees them."),
+  clientId: text.optional().describe(`The client you registered at the authorization server. ${references}`),
+  clientSecret: text.optional().describe(`Its secret. ${secretReferences}`),
+  clientMetadataUrl: z
+    .url({ protocol: /^https$/u, error: "must be an https address" })
+    .optional()
+    .describe("A client id metadata document to be known by instead."),
+  scopes: z.array(text).optional().describe("What to ask for, instead of what the server says."),
+  grant: z
+    .enum(OAUTH_GRANTS)
+    .optional()
+    .describe(
+      '"client_credentials" logs in as the client itself and "jwt_bearer" with an assertion, both without a person.',
+    ),
+  assertion: text.optional().describe(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
+  privateKey: text.optional().describe(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
+  signingAlgorithm: text.optional().describe("Of that key: ES256 unless given."),
+  keyId: text.optional().describe("Which key it is (kid), where the server knows several."),
+  authMethod: text
+    .optional()
+    .describe("token_endpoint_auth_method of the client; chosen from what the server offers unless given."),
+  callbackPort: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe(
+      "The port of http://127.0.0.1:<port>/callback, where only that one is registered; any free one unless given.",
+    ),
+});
+
 export const remoteEntry: z.ZodType<RemoteEntry> = z
   .strictObject({
     type: z
@@ -120,6 +164,7 @@ export const remoteEntry: z.ZodType<RemoteEntry> = z
       .strictObject({ type: z.literal("bearer"), token: text.describe(secretReferences) })
       .optional()
       .describe("A token to send; without it Tenon logs in when the server asks for it."),
+    oauth: oauth.optional().describe("How to log in, where the server does not say it all itself."),
     ...extras,
   })
   .meta({ title: "A server reached over the network" });
@@ -262,9 +307,9 @@ const values = {
     .describe(`Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`),
   sandbox: z
     .strictObject({
-      user: sandboxMode.optional().describe("For servers of this file."),
-      project: sandboxMode.optional().describe("For servers of projects' files."),
-      client: sandboxMode.optional().describe("For servers an editor hands over."),
+      user: sandboxSchema.optional().describe("For servers of this file."),
+      project: sandboxSchema.optional().describe("For servers of projects' files."),
+      client: sandboxSchema.optional().describe("For servers an editor hands over."),
     })
     .optional()
     .describe(`The least sandbox for all servers of a layer. ${USER_ONLY}`),
@@ -281,7 +326,30 @@ const values = {
     })
     .optional()
     .describe("How many tools are put in front of the model."),
-  import: z.array(z.enum(IMPORT_NAMES)).optional().describe(`Other clients whose servers are used too. ${USER_ONLY}`),
+  serverLimits: z
+    .strictObject({
+      maxProcesses: z.int().min(1).max(10_000).optional().describe("Server processes of all sessions together: 128."),
+      maxMemoryMb: z
+        .int()
+        .min(1)
+        .max(10_000_000)
+        .optional()
+        .describe("Memory of all of them above which no further one is started: half of the machine's."),
+      idleMs: z
+        .int()
+        .min(0)
+        .max(86_400_000)
+        .optional()
+        .describe("How long a server that sessions share stays after the last of them has left: 60000."),
+    })
+    .optional()
+    .describe(`All servers of one Tenon process together. ${USER_ONLY}`),
+  import: z
+    .array(z.enum(IMPORT_NAMES))
+    .optional()
+    .describe(
+      `Other clients whose servers are used too, as their own files have them and below those of this file; of two with a server of the same name the first counts. ${USER_ONLY}`,
+    ),
 };
 
 export const configValues: z.ZodType<ConfigValues> = z.strictObject(values);
@@ -324,6 +392,8 @@ function childOf(schema: z.core.$ZodType | undefined, step: PropertyKey): z.core
   return parent instanceof z.ZodArray ? parent.element : undefined;
 }
 
+/** Of several forms, the one that has keys. */
 function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
+  if (schema instanceof z.ZodUnion) return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;
   return schema instanceof z.ZodOptional ? unwrap(schema.unwrap()) : schema;
 }

@@ -2,10 +2,11 @@
 
 import { literalGlob } from "../base/glob.js";
 import type { UrlSource } from "../base/net-policy.js";
-import type { ServerLimits, ToolOverrides } from "../mcp/index.js";
+import type { OAuthSettings, PoolSettings, ServerLimits, ToolOverrides } from "../mcp/index.js";
 import type { SourceSettings, ToolOrigin, ToolShape } from "../tools/index.js";
-import { type IncludeMode, SANDBOX_MODES, type SandboxMode, type ServerExtras, type ToolEntry } from "./entry.js";
+import type { IncludeMode, ServerExtras, ToolEntry } from "./entry.js";
 import type { LayerKind } from "./place.js";
+import { type LeastSandboxes, type ServerSandbox, sandboxOf } from "./sandbox.js";
 import { emptyRecord } from "./text-tree.js";
 
 /** Everything about a server that is not how it is reached. */
@@ -32,18 +33,27 @@ export interface ServerSettings {
   readonly deny: readonly string[];
   readonly isRequired: boolean;
   readonly isLazy: boolean;
+  /** Whether other sessions of the process may use the same server. */
+  readonly mayShare: boolean;
+  /** What the user says about all servers together. */
+  readonly pool: PoolSettings;
   /** The user's word that what the server says about its tools is true. */
   readonly trustsAnnotations: boolean;
-  readonly sandbox: SandboxMode;
+  /** What its process may touch; without meaning for a server that is not started here. */
+  readonly sandbox: ServerSandbox;
+  /** Which of several log-ins at the server. */
   readonly account?: string;
+  /** Remote servers: what its entry says about logging in. */
+  readonly oauth?: OAuthSettings;
   /** Values that came from the environment, files, commands or the keyring: never to be shown or written. */
   readonly secrets: readonly string[];
 }
 
 export interface LayerRules {
   readonly allowHosts: readonly string[];
-  /** The least sandbox of each origin. */
-  readonly sandbox: Readonly<Partial<Record<"user" | "project" | "client", SandboxMode>>>;
+  readonly sandbox: LeastSandboxes;
+  /** The same for all servers. */
+  readonly pool?: PoolSettings;
 }
 
 /** Settings of a server that came as a spec: nothing but the user's rules for clients. */
@@ -86,8 +96,10 @@ export function settingsOf(
     deny: [...(entry.deny ?? []), ...disabled],
     isRequired: entry.required === true,
     isLazy: entry.lazy === true,
+    mayShare: entry.shared !== false,
+    pool: rules.pool ?? {},
     trustsAnnotations: origin === "user" && entry.trustAnnotations === true,
-    sandbox: stricter(entry.sandbox, rules.sandbox[origin]),
+    sandbox: sandboxOf(entry.sandbox, origin, rules.sandbox),
     secrets: [...new Set(secrets)],
     ...(entry.include === undefined ? {} : { include: entry.include }),
     ...(entry.prefix === undefined ? {} : { prefix: entry.prefix }),
@@ -129,8 +141,4 @@ function limitsOf({ timeouts, limits }: ServerExtras): Partial<ServerLimits> {
     ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
     ...(callsAtOnce === undefined ? {} : { callsAtOnce }),
   };
-}
-
-function stricter(one: SandboxMode = "off", other: SandboxMode = "off"): SandboxMode {
-  return SANDBOX_MODES.indexOf(one) > SANDBOX_MODES.indexOf(other) ? one : other;
 }

@@ -3,13 +3,16 @@ import { resolve } from "node:path";
 import { messageOf } from "../base/errors.js";
 import type { World } from "../base/world.js";
 import type { ServerSpec } from "../mcp/index.js";
-import type { PolicyRule } from "../tools/index.js";
+import type { PolicyRule, ToolsLock } from "../tools/index.js";
+import { IMPORT_NAMES, type ImportName } from "./entry.js";
 import { environmentLayer } from "./environment.js";
+import type { ImportRequest } from "./foreign/imports.js";
 import { emptyLayer, type Layer } from "./layer.js";
 import { mergeLayers, valueOf } from "./merge.js";
 import { ignoredPathVariables, projectFiles, tenonPaths } from "./paths.js";
 import type { Problem } from "./place.js";
 import { readLayer } from "./read-layer.js";
+import { lockProblems, readToolsLock } from "./tools-lock.js";
 
 export interface ConfigRequest {
   readonly world: World;
@@ -30,11 +33,14 @@ export interface ConfigRequest {
 
 /** All of them, each where it belongs in the order from the weakest to the strongest. */
 export interface LayerSet {
+  /** Files of other clients in the user's home that `import` names. */
+  readonly foreign: readonly Layer[];
   readonly user: Layer;
-  /** `.mcp.json`, then `.tenon/config.json`. */
+  /** What `import` names, then `.mcp.json`, then `.tenon/config.json`. */
   readonly project: readonly Layer[];
   /** Environment, command line, client. */
   readonly above: readonly Layer[];
+  readonly toolsLock: ToolsLock | undefined;
   readonly problems: readonly Problem[];
   /** The project's real path. */
   readonly projectPath: string;
@@ -54,11 +60,17 @@ export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
     readCommandLine(request),
   ]);
   const isIgnored = valueOf(mergeLayers([user]), ["trust", "projects"])?.value === "ignore";
-  const project = isIgnored ? [] : await readProject(world, cwd, projectPath, paths.configFile);
+  const imported = await importedLayers(user, { world, env, cwd, projectPath, hasProject: !isIgnored });
+  const ofProject = isIgnored ? [] : await readProject(world, cwd, projectPath, paths.configFile);
+  const project = [...imported.layers.filter(({ kind }) => kind === "project"), ...ofProject];
+  const foreign = imported.layers.filter(({ kind }) => kind === "user");
+  const lockFile = projectFiles(cwd).lock;
+  const toolsLock = isIgnored ? undefined : await readToolsLock(world, lockFile, projectPath);
   const above = [environmentLayer(env), ...commandLine, clientLayer(request.clientServers ?? [])];
   const files = [
     ...(isIgnored ? [] : Object.values(projectFiles(cwd))),
     ...[user, ...commandLine].map(({ file }) => file),
+    ...imported.paths,
   ];
   const watched = [...files, paths.trustDir].filter((path) => path !== undefined);
   const variables = ignoredPathVariables(env).map((name): Problem => {
@@ -67,13 +79,41 @@ export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
   });
   const real = await Promise.all(watched.map((path) => realPathOf(world, path)));
   return {
+    foreign,
     user,
     project,
     above,
-    problems: [...variables, ...[user, ...project, ...above].flatMap(({ problems }) => problems)],
+    toolsLock,
+    problems: [
+      ...variables,
+      ...lockProblems(toolsLock, lockFile),
+      ...[...foreign, user, ...project, ...above].flatMap(({ problems }) => problems),
+    ],
     projectPath,
     watched: [...new Set([...watched, ...real])],
   };
+}
+
+/** The weakest first: of two clients the one that `import` names first counts. */
+async function importedLayers(
+  user: Layer,
+  request: ImportRequest,
+): Promise<{ readonly layers: readonly Layer[]; readonly paths: readonly string[] }> {
+  const given = valueOf(mergeLayers([user]), ["import"])?.value;
+  const names = IMPORT_NAMES.filter((name) => Array.isArray(given) && given.includes(name));
+  if (names.length === 0) return { layers: [], paths: [] };
+  // Only for those who import.
+  const [{ readImports }, { foreignLayer }] = await Promise.all([
+    import("./foreign/imports.js"),
+    import("./foreign/foreign-layer.js"),
+  ]);
+  const order = (name: ImportName) => (Array.isArray(given) ? given.indexOf(name) : 0);
+  const { reads, paths } = await readImports(
+    names.sort((one, other) => order(other) - order(one)),
+    request,
+  );
+  const taken = new Set(user.servers.map(({ name }) => name));
+  return { layers: reads.map((read) => foreignLayer(read, taken)), paths };
 }
 
 async function readProject(

@@ -4,12 +4,14 @@ import { isGlobMatch } from "../base/glob.js";
 import { fakeWorld } from "../testing/index.js";
 import { isWritten } from "./layer.js";
 import { maskEntry } from "./mask.js";
+import { tenonPaths } from "./paths.js";
 import { type LayerFile, layerOf } from "./read-layer.js";
 import * as schemas from "./schema.js";
 import { givenSettings, type LayerRules, sourceSettings } from "./settings.js";
 import { toSpec } from "./to-spec.js";
 
-const RULES: LayerRules = { allowHosts: [], sandbox: {} };
+const paths = tenonPaths({ TENON_HOME: "/tenon" });
+const RULES: LayerRules = { allowHosts: [], sandbox: { paths } };
 
 async function spec(entry: unknown, layer: LayerFile["kind"] = "user", rules: LayerRules = RULES, command?: string) {
   const file: LayerFile = { kind: layer, path: "/c/config.json", isShared: false };
@@ -27,7 +29,13 @@ describe("toSpec", () => {
     expect(await spec(entry)).toMatchObject({
       kind: "ready",
       spec: { kind: "stdio", name: "it", command: "run", args: ["x", ""], env: { "${C:-k}": "s3cret" }, cwd: "sub" },
-      settings: { secrets: ["s3cret"], origin: "user", urlSource: "typed", sandbox: "off", isRequired: false },
+      settings: {
+        secrets: ["s3cret"],
+        origin: "user",
+        urlSource: "typed",
+        sandbox: { mode: "off", network: false },
+        isRequired: false,
+      },
     });
   });
 
@@ -116,7 +124,7 @@ describe("toSpec", () => {
         isRequired: true,
         isLazy: true,
         account: "work",
-        sandbox: "workspace",
+        sandbox: { mode: "workspace", network: false, read: [], write: [], refused: [] },
       },
     });
     if (result.kind !== "ready") throw new Error(result.reason);
@@ -128,15 +136,18 @@ describe("toSpec", () => {
   });
 
   it("never loosens the user's sandbox for a layer", async () => {
-    const rules: LayerRules = { allowHosts: [], sandbox: { project: "workspace", client: "read-only" } };
+    const rules: LayerRules = {
+      allowHosts: [],
+      sandbox: { paths, project: { mode: "workspace" }, client: { mode: "read-only" } },
+    };
     const sandboxOf = async (sandbox?: string) => {
       const result = await spec({ command: "a", ...(sandbox ? { sandbox } : {}) }, "project", rules);
-      return result.kind === "ready" ? result.settings.sandbox : result.reason;
+      return result.kind === "ready" ? result.settings.sandbox.mode : result.reason;
     };
     expect(await sandboxOf()).toBe("workspace");
     expect(await sandboxOf("off")).toBe("workspace");
     expect(await sandboxOf("read-only")).toBe("read-only");
-    expect(givenSettings(rules)).toMatchObject({ origin: "client", sandbox: "read-only" });
+    expect(givenSettings(rules)).toMatchObject({ origin: "client", sandbox: { mode: "read-only" } });
   });
 
   it.each([

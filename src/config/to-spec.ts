@@ -1,8 +1,8 @@
 // A merged entry, interpolated, as what the MCP room takes: the spec of a server and the settings of its connection.
 import { checkUrl } from "../base/net-policy.js";
 import { normaliseKind } from "../base/server-kind.js";
-import type { ServerSpec } from "../mcp/index.js";
-import { isRemoteEntry, type RemoteEntry, type StdioEntry } from "./entry.js";
+import type { OAuthSettings, ServerSpec } from "../mcp/index.js";
+import { isRemoteEntry, type OAuthEntry, type RemoteEntry, type StdioEntry } from "./entry.js";
 import { type InterpolationSource, interpolate, isMissing, type Missing, type TextToFill } from "./interpolate.js";
 import type { LayerServer, WrittenServer } from "./layer.js";
 import { isWebAddress } from "./read-entry.js";
@@ -23,13 +23,17 @@ export async function toSpec(
 ): Promise<SpecResult> {
   const { entry } = server.definition;
   const filler = new Filler(server.definition, source);
-  const spec = isRemoteEntry(entry)
-    ? await remoteSpec(server.name, entry, filler)
-    : await stdioSpec(server.name, entry, filler, command);
+  const [spec, oauth] = await Promise.all([
+    isRemoteEntry(entry) ? remoteSpec(server.name, entry, filler) : stdioSpec(server.name, entry, filler, command),
+    isRemoteEntry(entry) && entry.oauth ? oauthSettings(entry.oauth, filler) : undefined,
+  ]);
   // The one that must be corrected comes before the one that only takes time.
   const failed = filler.missing.find(({ kind }) => kind === "missing") ?? filler.missing[0];
   if (failed) return failed;
-  const settings = settingsOf(entry, server.place.layer, rules, filler.secrets);
+  const settings = {
+    ...settingsOf(entry, server.place.layer, rules, filler.secrets),
+    ...(oauth ? { oauth } : {}),
+  };
   const refusal = "url" in spec ? urlRefusal(spec.url, settings) : undefined;
   return refusal === undefined ? { kind: "ready", spec, settings } : { kind: "refused", reason: refusal };
 }
@@ -95,6 +99,34 @@ async function remoteSpec(name: string, entry: RemoteEntry, filler: Filler): Pro
     headers,
     ...(token === undefined ? {} : { auth: { type: "bearer", token } }),
     ...(note === undefined ? {} : { note }),
+  };
+}
+
+async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSettings> {
+  const fill = async (key: "clientId" | "clientSecret" | "assertion" | "privateKey") => {
+    const written = entry[key];
+    return written === undefined ? undefined : await filler.text(written, ["oauth", key], key !== "clientId");
+  };
+  const [clientId, clientSecret, assertion, privateKey] = await Promise.all([
+    fill("clientId"),
+    fill("clientSecret"),
+    fill("assertion"),
+    fill("privateKey"),
+  ]);
+  const { issuer, clientMetadataUrl, scopes, grant, signingAlgorithm, keyId, authMethod, callbackPort } = entry;
+  return {
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(assertion === undefined ? {} : { assertion }),
+    ...(privateKey === undefined ? {} : { privateKey }),
+    ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(grant === undefined ? {} : { grant }),
+    ...(signingAlgorithm === undefined ? {} : { signingAlgorithm }),
+    ...(keyId === undefined ? {} : { keyId }),
+    ...(authMethod === undefined ? {} : { authMethod }),
+    ...(callbackPort === undefined ? {} : { callbackPort }),
   };
 }
 

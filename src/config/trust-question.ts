@@ -89,7 +89,7 @@ function referencesIn(text: string): readonly string[] {
   return parseTemplate(text, { mayBeSecret: false }).flatMap((part) => ("written" in part ? [part.written] : []));
 }
 
-const SHOWN_KEYS = ["type", "transport", "command", "args", "cwd", "env", "url", "headers", "auth"];
+const SHOWN_KEYS = ["type", "transport", "command", "args", "cwd", "env", "url", "headers", "auth", "oauth"];
 
 /** The question for people, one fact a line, nothing cut, nothing that could hide or reorder text on a screen. */
 export function questionLines(question: TrustQuestion): readonly string[] {

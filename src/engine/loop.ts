@@ -103,7 +103,8 @@ function isCutOff({ toolCalls }: Answer): boolean {
 }
 
 /** One type stands for its kind: what of that kind a provider does not take, its adapter labels. */
-function mediaOf(model: Model): RunPorts["media"] {
+/** What a model takes as it is. */
+export function mediaOf(model: Model): RunPorts["media"] {
   const takes = (mediaType: string) => model.accepts?.(mediaType) ?? false;
   return { images: takes("image/png"), audio: takes("audio/wav"), documents: takes("application/pdf") };
 }

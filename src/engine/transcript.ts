@@ -12,6 +12,8 @@ export const NO_ANSWER = "[no answer was given]";
 export type TranscriptChange =
   | { readonly kind: "added"; readonly messages: readonly ModelMessage[] }
   | { readonly kind: "cut"; readonly length: number }
+  /** A call of the last turn, which lasted longer than it, has its result now: it takes the place of the earlier one. */
+  | { readonly kind: "resolved"; readonly result: ModelToolResult }
   | { readonly kind: "replaced"; readonly before: readonly ModelMessage[]; readonly after: readonly ModelMessage[] };
 
 export class Transcript {
@@ -73,6 +75,15 @@ export class Transcript {
     this.#onChange({ kind: "cut", length: prompt });
   }
 
+  /** False when the call is not of the last turn: then the model has gone on without its result, and has to be told of it. */
+  resolve(result: ModelToolResult): boolean {
+    const after = resolved(this.#messages, result);
+    if (!after) return false;
+    this.#messages = [...after];
+    this.#onChange({ kind: "resolved", result });
+    return true;
+  }
+
   /** What compaction made of it, or, to undo that, what was there before. Throws for messages no provider would take. */
   replace(messages: readonly ModelMessage[]): void {
     const [problem] = transcriptProblems(messages);
@@ -92,4 +103,20 @@ export class Transcript {
     this.#messages.push(...messages);
     this.#onChange({ kind: "added", messages });
   }
+}
+
+/** The messages with another result for a call of the last turn; undefined when that has no such call. */
+export function resolved(
+  messages: readonly ModelMessage[],
+  result: ModelToolResult,
+): readonly ModelMessage[] | undefined {
+  const prompt = messages.findLastIndex(({ role }) => role === "user");
+  let isFound = false;
+  const after = messages.map((message, index): ModelMessage => {
+    if (index < prompt || message.role !== "tool") return message;
+    if (!message.results.some(({ callId }) => callId === result.callId)) return message;
+    isFound = true;
+    return { role: "tool", results: message.results.map((one) => (one.callId === result.callId ? result : one)) };
+  });
+  return isFound ? after : undefined;
 }

@@ -15,10 +15,13 @@ import { launchFingerprint } from "./fingerprint.js";
 import { SpillShelf } from "./large/spill-shelf.js";
 import { type DiscoveredTools, ToolList } from "./lists/discovery.js";
 import type { McpTool } from "./lists/tolerate.js";
-import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
+import { hasLogin, watchForLogin } from "./oauth/wake.js";
+import { type ConnectionOptions, type ProcessSlot, type ServerLimits, serverLimits } from "./options.js";
 import { retryDelayMs } from "./retry.js";
 import { isRemote, type ServerSpec } from "./spec.js";
 import { type ConnectionEvent, type ConnectionState, failuresInARow, next } from "./state.js";
+import { ServerTasks } from "./tasks/server-tasks.js";
+import type { TaskHandle } from "./tasks/task.js";
 
 /** When a broken connection is tried again; only by `wake` where there is no such time. */
 interface Broken {
@@ -33,6 +36,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #world: World;
   readonly #scope: Scope;
   readonly #gate: CallGate;
+  readonly #tasks: ServerTasks;
   /** Long results, kept across reconnects: whoever holds one may still read it. */
   readonly #shelf: SpillShelf;
   readonly #state = new Cell<ConnectionState>({ kind: "idle" });
@@ -55,6 +59,12 @@ export class McpConnection implements AsyncDisposable {
     this.#scope = new Scope(options.world.log);
     this.#gate = new CallGate(options.world, this.#limits);
     this.#shelf = new SpillShelf(options.world);
+    this.#tasks = new ServerTasks({
+      world: options.world,
+      isRemote: isRemote(spec),
+      current: () => this.link,
+      next: (signal) => this.#readyLink(signal, { isPatient: true }),
+    });
   }
 
   /** Starts connecting and returns at once; what comes of it shows in `state`. Starting again changes nothing. */
@@ -121,7 +131,8 @@ export class McpConnection implements AsyncDisposable {
     if (options.signal.aborted) return { kind: "cancelled" };
     if (link instanceof TenonError) return { kind: "failed", error: link };
     const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
-    const { signal, onProgress } = options;
+    const { signal, onProgress, onTask, lessee } = options;
+    const seen = (one: Link) => lessee?.view(one) ?? one;
     const request = {
       world: this.#world,
       server: this.spec.name,
@@ -132,13 +143,37 @@ export class McpConnection implements AsyncDisposable {
       definition: this.#definition(tool),
       signal,
       onProgress,
+      onTask,
+      tasks: this.#tasks,
+      view: seen,
+      ...(lessee ? { lessee: lessee.id } : {}),
     };
-    const outcome = await this.#gate.run(request, () => callTool(link, request));
+    const outcome = await this.#gate.run(request, () => callTool(seen(link), request));
     // A server that has forgotten the session has not looked at the call: that is no replay.
     const isUntouched = outcome.kind === "failed" && outcome.error.code === "mcp.session_lost";
     if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
     const again = await this.#nextLink(link, timeoutMs, options.signal);
-    return again ? await this.#gate.run(request, () => callTool(again, request)) : outcome;
+    return again ? await this.#gate.run(request, () => callTool(seen(again), request)) : outcome;
+  }
+
+  /** How many sessions use it: while there are several, none may have all of its calls. */
+  setLessees(count: number): void {
+    this.#gate.setLessees(count);
+  }
+
+  /** Goes on following what the server does as a task; the call that began it may have been another process's. */
+  async resume(tool: string, task: TaskHandle, { lessee, signal, onProgress }: CallOptions): Promise<CallOutcome> {
+    const { timeoutMs = 0 } = this.#options.tools?.[tool] ?? {};
+    return await this.#tasks.resume(task, {
+      world: this.#world,
+      server: this.spec.name,
+      tool,
+      maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
+      definition: this.#definition(tool),
+      signal,
+      onProgress,
+      view: (link) => lessee?.view(link) ?? link,
+    });
   }
 
   /** Servers have up to 12,000 tools: those of the current list are looked up by name from the first call on. */
@@ -167,7 +202,9 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    const told = this.#tasks.close();
     this.#dispatch({ kind: "close" });
+    await told;
     await this.#scope.close();
     await this.#shelf.dispose();
     this.#dispatch({ kind: "closed" });
@@ -187,6 +224,8 @@ export class McpConnection implements AsyncDisposable {
   /** Waits for the next attempt: the backoff, or a person's `restart` when nothing else will help. */
   async #rest({ retryAtMs, wake }: Broken, signal: AbortSignal): Promise<void> {
     const woken = AbortSignal.any([wake, signal]);
+    const login = { cause: this.#lastError, onChange: () => this.restart() };
+    using _ = retryAtMs === undefined ? watchForLogin(this.spec, this.#options, login) : undefined;
     const after = (delayMs: number, run: () => void) => this.#world.after(delayMs, run);
     const leftMs = Math.max(0, (retryAtMs ?? 0) - this.#world.monotonicMs());
     const waiting = retryAtMs === undefined ? new Promise<never>(() => {}) : sleep(after, leftMs, woken);
@@ -195,7 +234,10 @@ export class McpConnection implements AsyncDisposable {
 
   /** Connects and stays until it breaks: returns when to try again, or nothing when the connection is being closed. */
   async #live(signal: AbortSignal): Promise<Broken | undefined> {
-    const link = await this.#connect(signal);
+    const place = this.#takePlace();
+    if (place instanceof TenonError) return this.#break(place);
+    using slot = place;
+    const link = await this.#connect(slot, signal);
     if (link instanceof TenonError) return this.#break(link);
     const list = new ToolList(link, this.#world, (discovered) => this.#listed(discovered, link.server.version));
     try {
@@ -225,10 +267,21 @@ export class McpConnection implements AsyncDisposable {
     return retryInMs === undefined ? { wake } : { wake, retryAtMs: atMs + retryInMs };
   }
 
-  async #connect(signal: AbortSignal): Promise<Link | TenonError> {
-    using deadline = this.#world.deadline(this.#limits.connectTimeoutMs, signal);
+  /** Only processes need one. */
+  #takePlace(): ProcessSlot | TenonError | undefined {
+    if (this.spec.kind !== "stdio") return undefined;
     try {
-      const life = { signal: deadline.signal, grace: () => this.#endGrace, shelf: this.#shelf };
+      return this.#options.admit?.(this.spec.name);
+    } catch (thrown) {
+      return toTenonError(thrown, "mcp.over_budget");
+    }
+  }
+
+  async #connect(slot: ProcessSlot | undefined, signal: AbortSignal): Promise<Link | TenonError> {
+    using deadline = this.#world.deadline(this.#limits.connectTimeoutMs, signal);
+    const onSpawned = (id: number | undefined) => slot?.started(id);
+    try {
+      const life = { signal: deadline.signal, grace: () => this.#endGrace, shelf: this.#shelf, onSpawned };
       return await establish(this.spec, this.#options, life);
     } catch (thrown) {
       return deadline.expired ? this.#late(thrown, messageOf(thrown)) : toTenonError(thrown, "mcp.connect_failed");
@@ -253,18 +306,26 @@ export class McpConnection implements AsyncDisposable {
 
   #becomeReady(link: Link): void {
     this.#link = link;
+    this.#tasks.attach(link);
     this.#wasReady = true;
     const { server, agreement } = link;
     this.#dispatch({ kind: "ready", atMs: this.#world.monotonicMs(), server, agreement });
   }
 
-  /** The live link; waits while the server is connecting, and says why when there is none to wait for. */
-  async #readyLink(signal: AbortSignal): Promise<Link | TenonError> {
+  /** The live link; waits while the server is connecting (patient: or broken), and says why when there is none to wait for. */
+  async #readyLink(signal: AbortSignal, { isPatient = false } = {}): Promise<Link | TenonError> {
+    if (this.link) return this.link;
     const over = AbortSignal.any([signal, this.#scope.signal]);
     const begun = await this.#state.until(({ kind }) => kind !== "idle", over).catch(() => this.#state.value);
     if (begun.kind === "resting") this.start();
-    const isSettled = (state: ConnectionState) => state.kind !== "connecting" && state.kind !== "idle";
-    const state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
+    const isSettled = ({ kind }: ConnectionState) =>
+      kind !== "connecting" && kind !== "idle" && !(isPatient && kind === "waiting");
+    let state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
+    if (state.kind === "failed" && (await hasLogin(this.spec, this.#options, state.cause))) {
+      this.restart();
+      await this.#state.until(({ kind }) => kind !== "failed", over).catch(() => undefined);
+      state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
+    }
     if (state.kind === "ready" && this.#link) return this.#link;
     return new TenonError("mcp.not_ready", `server "${this.spec.name}" is not connected: ${reason(state)}`);
   }

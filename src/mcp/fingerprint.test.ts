@@ -1,7 +1,7 @@
-// Identities of servers: the one without secrets must not depend on them, the one with them must.
+// What is remembered of a server is found again by what it is, and not by its secrets.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { launchFingerprint, poolKey } from "./fingerprint.js";
+import { launchFingerprint } from "./fingerprint.js";
 import type { RemoteSpec, ServerSpec, StdioSpec } from "./spec.js";
 
 const local: StdioSpec = { kind: "stdio", name: "a", command: "node", args: ["s.js"], env: { TOKEN: "1", A: "2" } };
@@ -11,12 +11,14 @@ const remote: RemoteSpec = {
   url: "https://x.test/mcp",
   headers: { Authorization: "Bearer 1" },
 };
+const SANDBOX = { mode: "workspace", network: false } as const;
 const bearer = (token: string) => ({ type: "bearer", token }) as const;
 
 test.each<[string, ServerSpec, ServerSpec]>([
   ["the name", local, { ...local, name: "b" }],
   ["values of variables and their order", local, { ...local, env: { A: "9", TOKEN: "other" } }],
   ["the directory", local, { ...local, cwd: "/elsewhere" }],
+  ["the sandbox", local, { ...local, sandbox: SANDBOX }],
   ["values of headers and the case of their names", remote, { ...remote, headers: { authorization: "Bearer 2" } }],
   ["the token", { ...remote, auth: bearer("1") }, { ...remote, auth: bearer("2") }],
   ["a password in the address", remote, { ...remote, url: "https://me:secret@x.test/mcp" }],
@@ -36,22 +38,6 @@ test.each<[string, ServerSpec, ServerSpec]>([
   ["whether there is a token", remote, { ...remote, auth: bearer("1") }],
 ])("what is remembered depends on %s", (_, one, other) => {
   expect(launchFingerprint(one)).not.toBe(launchFingerprint(other));
-});
-
-test.each<[string, ServerSpec, ServerSpec]>([
-  ["values of variables", local, { ...local, env: { ...local.env, TOKEN: "2" } }],
-  ["the directory", local, { ...local, cwd: "/elsewhere" }],
-  ["values of headers", remote, { ...remote, headers: { Authorization: "Bearer 2" } }],
-  ["the token", { ...remote, auth: bearer("1") }, { ...remote, auth: bearer("2") }],
-  ["the command", local, { ...local, command: "deno" }],
-])("what may be shared depends on %s", (_, one, other) => {
-  expect(poolKey(one, "/s")).not.toBe(poolKey(other, "/s"));
-});
-
-test("what may be shared depends on the session's directory for local servers only, and never on the name", () => {
-  expect(poolKey(local, "/s")).not.toBe(poolKey(local, "/t"));
-  expect(poolKey(remote, "/s")).toBe(poolKey(remote, "/t"));
-  expect(poolKey(local, "/s")).toBe(poolKey({ ...local, name: "b" }, "/s"));
 });
 
 test("any spec has a fingerprint in hex", () => {

@@ -1,4 +1,4 @@
-// The identity of a server: one without secrets for what is remembered about it, one with them for what may be shared.
+// The identity of a server without its secrets, for what is remembered about it. What may be shared is `pool/sharing-key`.
 import { hashJson } from "../base/hash.js";
 import type { JsonObject } from "../base/json.js";
 import type { ServerSpec } from "./spec.js";
@@ -9,14 +9,6 @@ import type { ServerSpec } from "./spec.js";
  */
 export function launchFingerprint(spec: ServerSpec): string {
   return hashJson(launchOf(spec));
-}
-
-/** Two specs with the same key are the same server in every respect: their connection could be shared. */
-export function poolKey(spec: ServerSpec, sessionCwd: string): string {
-  const launch = launchOf(spec);
-  if (spec.kind === "stdio") return hashJson({ launch, env: spec.env, cwd: spec.cwd ?? null, sessionCwd });
-  if (spec.kind === "acp") return hashJson({ launch, serverId: spec.serverId });
-  return hashJson({ launch, headers: spec.headers, token: spec.auth?.token ?? null });
 }
 
 function launchOf(spec: ServerSpec): JsonObject {

@@ -6,7 +6,7 @@ export { compilePattern } from "./call/linear-pattern.js";
 export { checkAgainstSchema, type SchemaFit } from "./call/schema-fit.js";
 export { McpConnection } from "./connection.js";
 export type { Link } from "./era/link.js";
-export { launchFingerprint, poolKey } from "./fingerprint.js";
+export { launchFingerprint } from "./fingerprint.js";
 export { type DiskCacheOptions, diskCache } from "./lists/cache.js";
 export type { Listing } from "./lists/list.js";
 export { Pace } from "./lists/pace.js";
@@ -31,9 +31,34 @@ export {
   readResource,
 } from "./lists/resources.js";
 export type { McpTool, McpToolAnnotations } from "./lists/tolerate.js";
+export { witnessedCache } from "./lists/witnessed-cache.js";
+export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./oauth/login.js";
+export type {
+  DevicePrompt,
+  DeviceWay,
+  Grant,
+  GrantKey,
+  GrantStore,
+  LoginAttempt,
+  LoginStart,
+  LoginWay,
+  OAuthClient,
+  OAuthOptions,
+  OAuthSettings,
+  RedirectWay,
+} from "./oauth/port.js";
+export { resourceOf } from "./oauth/resource.js";
 export type { CachedTools, ConnectionOptions, ServerCache, ServerLimits, ToolOverrides } from "./options.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./peer.js";
+export type { PooledServer } from "./pool/pooled-server.js";
+export type { ServerConnection } from "./pool/server-connection.js";
+export { type PoolRequest, type PoolSettings, ServerPool, type ServerPoolOptions } from "./pool/server-pool.js";
+export { sharingKey } from "./pool/sharing-key.js";
+export { startInTurn } from "./pool/start-queue.js";
 export { RpcRefusal } from "./rpc/rpc.js";
 export type { Agreement } from "./rpc/wire.js";
 export type { AcpSpec, BearerAuth, RemoteSpec, ServerSpec, StdioSpec } from "./spec.js";
 export type { ConnectionState, ServerIdentity } from "./state.js";
+export { bubblewrap } from "./stdio/sandbox/bubblewrap.js";
+export type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
+export type { TaskHandle } from "./tasks/task.js";

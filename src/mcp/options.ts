@@ -3,6 +3,7 @@ import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
 import type { McpChannel } from "./acp/channel.js";
 import type { McpTool } from "./lists/tolerate.js";
+import type { OAuthOptions } from "./oauth/port.js";
 import type { Peer } from "./peer.js";
 
 export interface CallLimits {
@@ -35,6 +36,15 @@ export interface ServerCache {
   writeEra(fingerprint: string, era: "legacy" | "modern"): Promise<void>;
   readTools(fingerprint: string): Promise<CachedTools | undefined>;
   writeTools(fingerprint: string, tools: CachedTools): Promise<void>;
+  /** Whether the server was seen to ask something of its client; without these that is known to this process only. */
+  readAsks?(fingerprint: string): Promise<boolean>;
+  writeAsks?(fingerprint: string): Promise<void>;
+}
+
+/** A place among the processes that may run, taken before a server is started and given back when it is gone. */
+export interface ProcessSlot extends Disposable {
+  /** Called for each process that is started in it. */
+  started(id: number | undefined): void;
 }
 
 export interface CachedTools {
@@ -54,12 +64,18 @@ export interface ConnectionOptions {
   /** Leads to the servers of the client's own; without it those of kind `acp` cannot be reached. */
   readonly channel?: McpChannel;
   readonly cache?: ServerCache;
+  /** Gets what the server writes to its stderr, as it comes; must neither throw nor wait. */
+  readonly onStderr?: (chunk: Uint8Array) => void;
+  /** Asked before each start of a process. Throws a TenonError when there is no room for one more. */
+  readonly admit?: (server: string) => ProcessSlot;
   readonly limits?: Partial<ServerLimits>;
   readonly tools?: Readonly<Record<string, ToolOverrides>>;
   /** Hosts reachable over plain http besides loopback, by the user's own word. */
   readonly allowHosts?: readonly string[];
   /** Who named the URL: one from a project's files must not lead to private addresses. `typed` unless given. */
   readonly urlSource?: "typed" | "project";
+  /** Remote servers: where log-ins are kept and how one is made. Absent, a server that asks for one is refused it. */
+  readonly oauth?: OAuthOptions;
 }
 
 export function serverLimits(given: Partial<ServerLimits> = {}): ServerLimits {

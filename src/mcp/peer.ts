@@ -33,12 +33,16 @@ export interface ServerLog {
  */
 export interface Peer {
   readonly roots?: (() => readonly Root[]) | undefined;
+  /** Asked instead where it must first be found out whose roots are meant. Declared only by `roots`. */
+  readonly findRoots?: ((signal: AbortSignal) => Promise<readonly Root[]>) | undefined;
   readonly elicit?: ((request: ElicitRequest, signal: AbortSignal) => Promise<ElicitAnswer>) | undefined;
   /** Which modes of elicitation the peer can show; both unless given. */
   readonly elicitModes?: readonly ("form" | "url")[] | undefined;
   /** Raw `sampling/createMessage` params to raw result: the models room knows their shape. */
   readonly sample?: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | undefined;
   log?(entry: ServerLog): void;
+  /** A line that may be about the call of another session: for the record, never to be shown to anybody. */
+  overheard?(entry: ServerLog): void;
   /** What was asked for behind a URL is done: the person need not be kept waiting for it. */
   elicitationCompleted?(elicitationId: string): void;
   /** A request of the server was declined without anybody being asked, and why. */

@@ -6,6 +6,7 @@ import { LIMITS } from "../base/limits.js";
 /** Trying again would only fail again: somebody has to change something first. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "mcp.spawn_failed",
+  "mcp.sandbox_unavailable",
   "mcp.invalid_spec",
   "mcp.url_refused",
   "mcp.unauthorized",

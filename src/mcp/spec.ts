@@ -1,4 +1,5 @@
 // What decides how one MCP server is reached: a union of its transports, already parsed and complete.
+import type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
 
 export interface StdioSpec {
   readonly kind: "stdio";
@@ -10,6 +11,8 @@ export interface StdioSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Defaults to the session's directory. */
   readonly cwd?: string;
+  /** What its process may touch; everything unless given. */
+  readonly sandbox?: SandboxSpec;
 }
 
 /** How a remote server is told who is calling, besides its headers. */

@@ -18,4 +18,5 @@ export type {
   ModelUsage,
 } from "./model.js";
 export { knownAbilities, loadModel, type ModelSettings, resolveModelId } from "./providers.js";
+export { PROVIDERS } from "./registry.js";
 export { type ModelShelf, modelShelf } from "./shelf.js";

@@ -4,6 +4,7 @@ import {
   type ConfigWatch,
   type EffectiveConfig,
   type EffectiveServer,
+  grantAccount,
   problemText,
   questionLines,
   type ReadyServer,
@@ -19,6 +20,7 @@ import type { ServerSpec } from "../mcp/index.js";
 import type { AbsentServer } from "../tools/index.js";
 import type { NoticeLevel } from "./event.js";
 import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
+import { inSandbox } from "./sandbox.js";
 import type { RejectedServer, WantedServer } from "./servers.js";
 
 export interface ConfigurationOptions extends ConfigRequest {
@@ -154,7 +156,7 @@ interface Standing {
 }
 
 /** One to connect, one to report, or neither: shadowed, untrusted and switched-off ones are told of in other words. */
-function standingOf(server: EffectiveServer, project: string): Standing {
+export function standingOf(server: EffectiveServer, project: string): Standing {
   switch (server.status) {
     case "ready":
       return wantedOf(server, project);
@@ -181,26 +183,26 @@ function absentOf(server: EffectiveServer): AbsentServer | undefined {
 }
 
 const ABSENCE = {
-  untrusted: "not_approved",
+  untrusted: "not_trusted",
   disabled: "disabled",
   invalid: "failed",
   shadowed: "shadowed",
 } as const;
 
-function wantedOf({ name, spec, settings }: ReadyServer, project: string): Standing {
+function wantedOf({ spec, settings }: ReadyServer, project: string): Standing {
   const { origin, limits, tools, allowHosts, urlSource, sandbox } = settings;
-  if (sandbox !== "off") {
-    const reason = `its entry asks for the sandbox "${sandbox}", which this version cannot give: it is not started without`;
-    return { rejected: { name, origin, reason, hint: 'Set "sandbox": "off" to run it all the same.' } };
-  }
   const wanted: WantedServer = {
-    spec,
+    spec: inSandbox(spec, sandbox),
     origin,
+    sandbox,
     settings: { limits, tools, allowHosts, urlSource },
+    login: { account: grantAccount({ ...settings, project }), settings: settings.oauth ?? {} },
     catalog: sourceSettings(settings),
     trustsAnnotations: settings.trustsAnnotations,
     isRequired: settings.isRequired,
     isLazy: settings.isLazy,
+    mayShare: settings.mayShare,
+    pool: settings.pool,
     ...(origin === "project" ? { project } : {}),
   };
   return { wanted };

@@ -5,6 +5,7 @@ import { type BuiltinPresentation, presentationOf } from "../builtin/index.js";
 import {
   addUsage,
   compactBetweenTurns,
+  mediaOf,
   NO_USAGE,
   runTurn,
   TokenMeter,
@@ -14,16 +15,20 @@ import {
   type TurnEvent,
 } from "../engine/index.js";
 import type { Model, ModelUsage, ThinkingLevel } from "../models/index.js";
-import type { CatalogTool } from "../tools/index.js";
+import type { CatalogTool, KeptCall, Presented } from "../tools/index.js";
 import type { Audience } from "./audience.js";
 import type { Restored } from "./history/history.js";
 import type { Journal } from "./journal.js";
+import type { JournalEntry } from "./journal-entry.js";
 import { type Piece, Pieces } from "./pieces.js";
 import { changeOf, recordOf } from "./record.js";
 import type { SessionTools } from "./session-tools.js";
+import { LateNotes } from "./tasks/late-notes.js";
+import { noteOf } from "./tasks/note-of.js";
+import { SessionTasks } from "./tasks/session-tasks.js";
 
 export interface ConversationOptions {
-  readonly world: Pick<World, "soon">;
+  readonly world: Pick<World, "soon" | "now" | "log" | "after">;
   /** Asked for with every model call, and how much it is to think: both may change. */
   readonly settings: { readonly model: Model; readonly thinking: ThinkingLevel | undefined };
   readonly journal: Journal;
@@ -37,18 +42,43 @@ export interface ConversationOptions {
   readonly restored?: Restored;
 }
 
+/** How a call ended that lasted longer than its turn. */
+export interface LateEnd {
+  readonly toolCallId: string;
+  /** The tool as the model called it. */
+  readonly subject: string;
+  /** `server / tool`. */
+  readonly label: string;
+  readonly presented: Presented;
+  readonly elapsedMs: number;
+}
+
+interface WithChange {
+  /** Calls whose notes are part of the prompt. */
+  readonly notes?: readonly string[];
+  readonly entries?: readonly JournalEntry[];
+}
+
 interface ShownCall {
   readonly tool: CatalogTool;
   readonly presentation: BuiltinPresentation;
 }
 
 export class Conversation {
+  /** Calls of before that still run. */
+  readonly tasks: SessionTasks;
   readonly #options: ConversationOptions;
   readonly #transcript: Transcript;
   readonly #meter = new TokenMeter();
   /** How the calls of this turn look, by id: Tenon's own tools say so before and while they run. */
   readonly #shown = new Map<string, ShownCall>();
   readonly #pieces: Pieces;
+  readonly #notes: LateNotes;
+  /** Calls of the turn under way that go on at their servers by themselves. */
+  readonly #lasting = new Set<string>();
+  /** Written with the next change of the transcript: both are there after a crash, or neither is. */
+  #withChange: WithChange = {};
+  #isBusy = false;
   #usage: ModelUsage;
 
   constructor(options: ConversationOptions) {
@@ -57,9 +87,22 @@ export class Conversation {
     this.#usage = restored?.usage ?? NO_USAGE;
     this.#pieces = new Pieces(options);
     this.#transcript = Transcript.from(restored?.messages ?? [], restored?.compactions);
+    this.#notes = new LateNotes(restored?.notes);
+    this.tasks = new SessionTasks({
+      world: options.world,
+      results: options.tools.results,
+      audience: options.audience,
+      restored: restored?.tasks ?? [],
+      media: () => mediaOf(options.settings.model),
+      end: (late) => this.#endLate(late),
+    });
     this.#transcript.listen((change) => {
       this.#pieces.write(); // what was said before stands before it
-      journal.append({ kind: "transcript", change: changeOf(change) });
+      const { notes = [], entries = [] } = this.#withChange;
+      const isPrompt = change.kind === "added" && change.messages[0]?.role === "user";
+      const told = isPrompt && notes.length > 0 ? { notes } : {};
+      journal.append({ kind: "transcript", change: changeOf(change), ...told }, ...entries);
+      if (change.kind === "cut") this.#notes.takeBack();
     });
   }
 
@@ -79,8 +122,51 @@ export class Conversation {
     about: { readonly number: number; readonly system: string },
     signal: AbortSignal,
   ): Promise<TurnEnd> {
-    this.#transcript.addUser(content);
+    this.#addPrompt(content);
     return await this.#follow(runTurn(this.#turn(about), signal));
+  }
+
+  /**
+   * Before the session closes. Where a call goes on at its server, and nobody cancelled it, the journal ends here: whoever
+   * loads the session next finds the turn as a crash would have left it, and asks for the call.
+   */
+  async leave(reason: Error, isCancelled = false): Promise<void> {
+    if (this.#lasting.size > 0 && !isCancelled) this.#options.journal.seal();
+    await this.tasks.close(reason);
+  }
+
+  /** A call of an earlier turn has ended at last: journaled once, told, and put before the model. */
+  async #endLate(late: LateEnd): Promise<void> {
+    const { toolCallId, subject, presented, elapsedMs } = late;
+    const { journal, audience } = this.#options;
+    const outcome = { kind: "outcome", toolCallId, outcome: presented.outcome, elapsedMs } as const;
+    const result = { callId: toolCallId, name: subject, ...presented.model };
+    // While a turn runs the transcript is the turn's; and what the model has answered since does not know of the result.
+    if (this.#isBusy || !this.#during({ entries: [outcome] }, () => this.#transcript.resolve(result))) {
+      const note = { toolCallId, content: noteOf(late) };
+      this.#notes.add(note);
+      journal.append({ kind: "note", ...note }, outcome);
+    }
+    journal.sync();
+    const event = { kind: "call_ended", toolCallId, outcome: presented.outcome, elapsedMs } as const;
+    await audience.publish({ kind: "turn", event });
+  }
+
+  /** The prompt, and before it what has come in since the last one. */
+  #addPrompt(content: readonly ContentBlock[]): void {
+    const { waiting } = this.#notes;
+    const notes = waiting.map(({ toolCallId }) => toolCallId);
+    this.#during({ notes }, () => this.#transcript.addUser([...waiting.flatMap((note) => note.content), ...content]));
+    this.#notes.tell(notes);
+  }
+
+  #during<T>(withChange: WithChange, change: () => T): T {
+    this.#withChange = withChange;
+    try {
+      return change();
+    } finally {
+      this.#withChange = {};
+    }
   }
 
   /** Words of Tenon's own in a turn: the model hears nothing of them. */
@@ -99,6 +185,12 @@ export class Conversation {
     let { model, thinking } = settings;
     const intent = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }) =>
       journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
+    const lasting = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }, call: KeptCall) => {
+      const task = this.tasks.taskOf(tool, { ...call, toolCallId });
+      if (!task) return;
+      this.#lasting.add(toolCallId);
+      journal.append({ kind: "task", ...task });
+    };
     return {
       number,
       get model() {
@@ -118,12 +210,13 @@ export class Conversation {
       },
       quarantine: (tool, reason) => tools.quarantine(tool, reason),
       pinned: () => this.#options.pinned(),
-      ports: { ...tools.ports(), journal: { intent } },
+      ports: { ...tools.ports(), journal: { intent, lasting } },
     };
   }
 
   async #follow<T>(turn: AsyncGenerator<TurnEvent, T, void>): Promise<T> {
     let isOver = false;
+    this.#isBusy = true;
     try {
       for (;;) {
         const step = await turn.next();
@@ -135,6 +228,7 @@ export class Conversation {
     } finally {
       await this.#pieces.flush();
       this.#shown.clear();
+      this.#isBusy = false;
       // Left early, it cancels the calls under way and waits for them. The step that failed is what is thrown.
       if (!isOver) await endEarly(turn);
     }
@@ -148,6 +242,7 @@ export class Conversation {
   async #other(event: Exclude<TurnEvent, Piece>): Promise<void> {
     await this.#pieces.flush();
     const look = this.#look(event);
+    if (event.kind === "call_ended") this.#lasting.delete(event.toolCallId);
     if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);
     const record = recordOf(event, look.presentation);
     if (record) this.#options.journal.append(record);

@@ -3,7 +3,7 @@ import type { ContentBlock } from "../base/content.js";
 import type { TenonError } from "../base/errors.js";
 import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
 import type { StopReason, TurnEvent } from "../engine/index.js";
-import type { ServerIdentity } from "../mcp/index.js";
+import type { SandboxSpec, ServerIdentity } from "../mcp/index.js";
 import type { ModelUsage } from "../models/index.js";
 import type { ToolOrigin } from "../tools/index.js";
 import type { SettingsView } from "./settings.js";
@@ -21,6 +21,8 @@ export interface ServerStatus {
   readonly hint?: string;
   /** It wants credentials, or refused those it got. */
   readonly needsLogin?: true;
+  /** What its process may touch; left out for one that runs without a sandbox, or not here. */
+  readonly sandbox?: Pick<SandboxSpec, "mode" | "network">;
   /** Milliseconds from the start of the attempt until it was ready. */
   readonly connectMs?: number;
   /** What the server calls itself, and how the two sides talk. */

@@ -5,7 +5,7 @@ import { uuidV7 } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { World } from "../base/world.js";
-import type { ServerSpec } from "../mcp/index.js";
+import { ServerPool, type ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
 import type { SessionEvent } from "./event.js";
 import { type ListRequest, listSessions, type SessionPage } from "./history/listing.js";
@@ -48,6 +48,8 @@ export interface LoadedSession {
 export class SessionHost implements AsyncDisposable {
   readonly #options: HostOptions;
   readonly #stored: StoredSessions;
+  /** The servers that sessions share. */
+  readonly #pool: ServerPool;
   readonly #sessions = new Map<string, Session>();
   /** What is under way on the disk beside the sessions: nothing of it goes on once the host is closed. */
   readonly #work = new Set<Promise<unknown>>();
@@ -56,6 +58,7 @@ export class SessionHost implements AsyncDisposable {
   constructor(options: HostOptions) {
     this.#options = options;
     this.#stored = new StoredSessions(options.world, options.stateDir);
+    this.#pool = new ServerPool(options);
   }
 
   get world(): World {
@@ -166,7 +169,8 @@ export class SessionHost implements AsyncDisposable {
 
   async close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.sessions.map((session) => session.close(grace)));
+    const closed = this.sessions.map((session) => session.close(grace));
+    await Promise.all([...closed, this.#pool.close(grace)]);
     await Promise.allSettled(this.#work);
   }
 
@@ -190,6 +194,7 @@ export class SessionHost implements AsyncDisposable {
     const session = new Session({
       ...this.#options,
       ...request,
+      pool: this.#pool,
       servers,
       rejected,
       includes,

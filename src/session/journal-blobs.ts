@@ -121,6 +121,7 @@ type MapBlock = (block: ContentBlock) => ContentBlock;
 function mapBlocks(entry: JournalEntry, map: MapBlock): JournalEntry {
   switch (entry.kind) {
     case "prompt":
+    case "note":
       return { ...entry, content: entry.content.map(map) };
     case "outcome": {
       const { outcome } = entry;
@@ -131,6 +132,10 @@ function mapBlocks(entry: JournalEntry, map: MapBlock): JournalEntry {
       switch (change.kind) {
         case "cut":
           return entry;
+        case "resolved": {
+          const { result } = change;
+          return { ...entry, change: { ...change, result: { ...result, content: result.content.map(map) } } };
+        }
         case "added":
           return { ...entry, change: { ...change, messages: change.messages.map((one) => mapMessage(one, map)) } };
         case "replaced": {

@@ -3,8 +3,8 @@ import type { ContentBlock } from "../base/content.js";
 import type { JsonObject, JsonValue } from "../base/json.js";
 import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
 import type { CallSubject, CompactionEvent, ContextUse, StopCause, StopReason } from "../engine/index.js";
-import type { ModelMessage, ModelUsage } from "../models/index.js";
-import type { ToolOutcome } from "../tools/index.js";
+import type { ModelMessage, ModelToolResult, ModelUsage } from "../models/index.js";
+import type { LastingCall, ToolOrigin, ToolOutcome } from "../tools/index.js";
 
 /** The first line of a journal. */
 export interface JournalHeader {
@@ -30,7 +30,20 @@ export type RecordedCompaction =
 export type RecordedChange =
   | { readonly kind: "added"; readonly messages: readonly ModelMessage[] }
   | { readonly kind: "cut"; readonly length: number }
+  | { readonly kind: "resolved"; readonly result: ModelToolResult }
   | { readonly kind: "replaced"; readonly messages: readonly (number | ModelMessage)[] };
+
+/** A call that goes on at its server by itself, and whom to ask for it. */
+export interface OpenTask {
+  readonly toolCallId: string;
+  readonly server: string;
+  readonly origin: ToolOrigin;
+  /** Tells whether a server of that name is the same one, and nothing of how it is reached. */
+  readonly mark: string;
+  /** The server's own name of it. */
+  readonly tool: string;
+  readonly lasting: LastingCall;
+}
 
 /** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
 export type JournalEntry =
@@ -58,6 +71,10 @@ export type JournalEntry =
   | { readonly kind: "look"; readonly toolCallId: string; readonly look: BuiltinPresentation }
   /** The call is being sent: without an outcome nobody can say whether it took effect. */
   | { readonly kind: "intent"; readonly toolCallId: string; readonly definitionHash: string }
+  /** It goes on at its server: without an outcome it is asked for again when the session is loaded. */
+  | ({ readonly kind: "task" } & OpenTask)
+  /** What the model is to be told with the next prompt: the result of a call that lasted longer than its turn. */
+  | { readonly kind: "note"; readonly toolCallId: string; readonly content: readonly ContentBlock[] }
   | {
       readonly kind: "outcome";
       readonly toolCallId: string;
@@ -73,7 +90,8 @@ export type JournalEntry =
     }
   | { readonly kind: "stopped"; readonly cause: StopCause; readonly reason: string }
   | { readonly kind: "compaction"; readonly event: RecordedCompaction }
-  | { readonly kind: "transcript"; readonly change: RecordedChange }
+  /** `notes`: the calls whose notes are part of the prompt that was added. */
+  | { readonly kind: "transcript"; readonly change: RecordedChange; readonly notes?: readonly string[] }
   /** What the person chose for the session: its mode, its model and the like. The last of a name counts. */
   | { readonly kind: "setting"; readonly name: string; readonly value: JsonValue }
   | { readonly kind: "end"; readonly turn: number; readonly stopReason: StopReason }

@@ -76,6 +76,14 @@ export class Journal {
     this.#file = undefined;
   }
 
+  /** Nothing is recorded any more: what is under way shall be found as it is now, by whoever loads the session next. */
+  seal(): void {
+    this.sync();
+    this.#guard(() => this.#file?.close());
+    this.#file = undefined;
+    this.#isLost = true;
+  }
+
   #line(entry: JournalEntry): string {
     this.#seq += 1;
     const record = { seq: this.#seq, t: this.#options.world.now() };

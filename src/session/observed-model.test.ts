@@ -132,6 +132,7 @@ test("every step of the model is taken within its session, for the trace", async
     record: () => {},
     hide: () => {},
     nextConnection: () => 1,
+    nextQuestion: () => 1,
     modelFetch: (fetch) => fetch,
     within: (session, run) => {
       within.push(session);

@@ -1,12 +1,13 @@
 // What a session is made from.
 import type { World } from "../base/world.js";
 import type { BuiltinName } from "../builtin/index.js";
-import type { ServerCache, ServerSpec } from "../mcp/index.js";
+import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { Model, ModelShelf } from "../models/index.js";
 import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { Restored } from "./history/history.js";
 import type { JournalTail } from "./journal.js";
+import type { ServerOutput } from "./server-output.js";
 import type { RejectedServer } from "./servers.js";
 import type { GivenPrompt } from "./system-prompt.js";
 
@@ -21,6 +22,10 @@ export interface SharedOptions {
   readonly stateDir: string;
   /** What is remembered of servers across sessions. */
   readonly cache?: ServerCache;
+  /** Keeps what servers say beside the protocol, for whoever looks for a fault later; nobody does unless given. */
+  readonly serverOutput?: ServerOutput;
+  /** Where log-ins to remote servers are kept; without it nobody can log in to one. */
+  readonly grants?: GrantStore;
   /** The configuration layers that count beside the client's servers; none unless given. */
   readonly config?: SessionConfig;
   readonly client: { readonly name: string; readonly version: string };
@@ -33,6 +38,8 @@ export interface SharedOptions {
 }
 
 export interface SessionOptions extends SharedOptions {
+  /** The servers of all sessions of the host; its own unless given. */
+  readonly pool?: ServerPool;
   readonly id: string;
   readonly cwd: string;
   readonly servers: readonly ServerSpec[];

@@ -2,7 +2,11 @@
 import { LIMITS } from "../base/limits.js";
 import type { Timer, World } from "../base/world.js";
 import type { ServerLog } from "../mcp/index.js";
-import type { SourceCall, ToolProgress, ToolSource } from "../tools/index.js";
+import type { SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../tools/index.js";
+
+type Followable = Pick<SourceCall, "toolCallId" | "signal" | "onProgress">;
+
+const NO_END: ToolOutcome = { kind: "unknown", reason: "its source knows nothing of calls that last" };
 
 export class RunningCalls {
   readonly #world: Pick<World, "after">;
@@ -14,23 +18,31 @@ export class RunningCalls {
 
   /** The same source; its calls are known here while they run. */
   follow(source: ToolSource): ToolSource {
+    const resumed: NonNullable<ToolSource["resume"]> = (call, lasting) =>
+      this.#during(call, (onProgress) => source.resume?.({ ...call, onProgress }, lasting) ?? Promise.resolve(NO_END));
     return {
       ...source,
-      call: async (call) => {
-        const followed = new FollowedCall(call, this.#world);
-        this.#running.add(followed);
-        try {
-          return await source.call({ ...call, onProgress: (progress) => followed.progress(progress) });
-        } finally {
-          this.#running.delete(followed);
-          followed.end();
-        }
-      },
+      call: (call) => this.#during(call, (onProgress) => source.call({ ...call, onProgress })),
+      ...(source.resume ? { resume: resumed } : {}),
     };
   }
 
+  async #during(
+    call: Followable,
+    run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>,
+  ): Promise<ToolOutcome> {
+    const followed = new FollowedCall(call, this.#world);
+    this.#running.add(followed);
+    try {
+      return await run((progress) => followed.progress(progress));
+    } finally {
+      this.#running.delete(followed);
+      followed.end();
+    }
+  }
+
   /** The call that runs, if it is only one: of several nobody can say which one the server means. */
-  get only(): SourceCall | undefined {
+  get only(): Followable | undefined {
     const [first, second] = this.#running;
     return second ? undefined : first?.call;
   }
@@ -45,7 +57,7 @@ export class RunningCalls {
 
 /** One call with what was said during it: the last lines, told at a pace people can read. */
 class FollowedCall {
-  readonly call: SourceCall;
+  readonly call: Followable;
   readonly #world: Pick<World, "after">;
   #lines: readonly string[] = [];
   #last: ToolProgress = { progress: 0 };
@@ -53,7 +65,7 @@ class FollowedCall {
   #isStale = false;
   #isOver = false;
 
-  constructor(call: SourceCall, world: Pick<World, "after">) {
+  constructor(call: Followable, world: Pick<World, "after">) {
     this.call = call;
     this.#world = world;
   }

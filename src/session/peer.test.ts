@@ -91,6 +91,7 @@ function traceInto(sent: object[]): WireTrace {
     },
     hide: () => {},
     nextConnection: () => 1,
+    nextQuestion: () => 1,
     modelFetch: (fetch) => fetch,
     within: (_session, run) => run(),
   };

@@ -22,6 +22,8 @@ export interface ServerPeerOptions {
   ports(): SessionPorts | undefined;
   /** Puts a request to the model, once somebody approved it. */
   readonly sample?: Sample;
+  /** Gets what the server logs. */
+  onLog?(entry: ServerLog): void;
   onNotice(level: NoticeLevel, text: string): void;
 }
 
@@ -59,9 +61,14 @@ export class ServerPeer implements Peer {
   }
 
   log(entry: ServerLog): void {
+    this.#options.calls.log(entry);
+    this.overheard(entry);
+  }
+
+  overheard(entry: ServerLog): void {
     const { level, logger, text } = entry;
     this.#options.world.log.debug("server.log", { server: this.#options.server, level, logger, text });
-    this.#options.calls.log(entry);
+    this.#options.onLog?.(entry);
   }
 
   elicitationCompleted(elicitationId: string): void {

@@ -277,3 +277,60 @@ describe("a question that fails", () => {
     expect(asking).toBe(1);
   });
 });
+
+describe("a tool that is not as it was locked", () => {
+  const hold = { reason: "differs from .tenon/tools.lock", difference: () => ["changed title:"], isReviewable: true };
+  const locked: PermissionsOptions = { lock: ({ definition }) => (definition === READ ? undefined : hold) };
+
+  it("is held, whatever the rules allow, until somebody has looked at exactly this definition", async () => {
+    const { permissions, call } = setUp({ ...locked, ...policy([{ effect: "allow" }]) });
+    expect(permissions.whyHeld(subject(READ))).toBeUndefined();
+    expect(permissions.whyHeld(subject(WRITE))).toBe("it differs from .tenon/tools.lock");
+    expect(await call(WRITE)).toEqual({
+      kind: "refused",
+      reason: "nobody is attached to this session who could approve it, and it differs from .tenon/tools.lock",
+    });
+    const person = new Person("once");
+    expect(await permissions.review([subject(WRITE), subject(READ)], person, never)).toBe(true);
+    expect(person.asked).toMatchObject([{ isReview: true, lock: hold.reason, change: ["changed title:"] }]);
+    expect(permissions.whyHeld(subject(WRITE))).toBeUndefined();
+    expect(await call(WRITE)).toEqual({ kind: "allowed" });
+    expect(permissions.whyHeld(subject({ ...WRITE, description: "Other" }))).toBeDefined();
+  });
+
+  it("stays held after a no, and is not asked about again until it is called", async () => {
+    const { permissions, call } = setUp(locked);
+    const person = new Person("no", "once");
+    expect(await permissions.review([subject(WRITE)], person, never)).toBe(false);
+    expect(await permissions.review([subject(WRITE)], person, never)).toBe(false);
+    expect(await call(WRITE, person)).toEqual({ kind: "allowed" });
+    expect(permissions.whyHeld(subject(WRITE))).toBeDefined();
+  });
+
+  it("is free in later sessions once it was approved for good", async () => {
+    const world = fakeWorld();
+    const first = setUp(locked, world);
+    await first.permissions.review([subject(WRITE)], new Person("always"), never);
+    const { permissions } = setUp(locked, world);
+    expect(permissions.whyHeld(subject(WRITE))).toBeDefined();
+    await permissions.prepare([subject(WRITE)]);
+    expect(permissions.whyHeld(subject(WRITE))).toBeUndefined();
+  });
+
+  it("is one of a few asked about at a time", async () => {
+    const many = Array.from({ length: 8 }, (_, at) => subject({ ...WRITE, name: `tool${at}` }));
+    const { permissions } = setUp(locked);
+    const person = new Person(...Array.from({ length: 8 }, (): PermissionAnswer => "no"));
+    await permissions.review(many, person, never);
+    expect(person.asked).toHaveLength(5);
+  });
+
+  it("cannot be looked at where the lock cannot be read: then nothing frees it", async () => {
+    const broken = { ...hold, reason: "cannot be compared with .tenon/tools.lock: it is no JSON", isReviewable: false };
+    const bypass = policy([], { mode: "bypass", mayBypass: true });
+    const { permissions, call } = setUp({ ...bypass, lock: () => broken });
+    const person = new Person();
+    expect(await permissions.review([subject(READ)], person, never)).toBe(false);
+    expect(await call(READ, person)).toEqual({ kind: "refused", reason: `it ${broken.reason}` });
+  });
+});

@@ -3,6 +3,7 @@ import { abortListeners } from "../base/abort-listeners.js";
 import { unreachable } from "../base/brand.js";
 import { messageOf } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
+import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import type { Log } from "../base/log.js";
 import type { Files } from "../base/world.js";
 import {
@@ -12,6 +13,7 @@ import {
   Approvals,
   type CatalogTool,
   decide,
+  type LockHold,
   NO_PATHS,
   type PathTable,
   type PermissionMode,
@@ -50,6 +52,8 @@ export interface PermissionsOptions {
   server?(tool: Pick<CatalogTool, "origin" | "source">): ServerFacts;
   /** Every tool the same source has now, as it defines them: what `always_server` covers. */
   siblings?(tool: CatalogTool): readonly ApprovalSubject[];
+  /** What the lock of definitions has against a tool. */
+  lock?(tool: ApprovalSubject): LockHold | undefined;
   /** Where `always` and `never` outlive the session. */
   readonly store?: ApprovalStore;
   /** For rules about directories; without it they are unclear, and so never allow. */
@@ -132,7 +136,14 @@ export class Permissions {
 
   /** Why a tool should not be offered until the person approves of it; undefined when it may be. */
   whyHeld(tool: SourcedTool): string | undefined {
-    return this.isHeld(tool) ? "its definition changed since it was approved" : undefined;
+    if (this.isHeld(tool)) return "its definition changed since it was approved";
+    const hold = this.#lockHold(subjectOf(tool));
+    return hold && `it ${hold.reason}`;
+  }
+
+  /** Whether the lock of definitions is what holds it. */
+  isHeldByLock(tool: SourcedTool): boolean {
+    return this.#lockHold(subjectOf(tool)) !== undefined;
   }
 
   isHeld(tool: SourcedTool): boolean {
@@ -146,21 +157,26 @@ export class Permissions {
 
   /**
    * Puts changed definitions of tools in use to the person, each once, so that they need not wait for a call that cannot
-   * come. Without somebody to ask they stay held. Returns whether any was approved.
+   * come. Without somebody to ask they stay held; of those that are not as locked, only a few are asked about at a time.
+   * Returns whether any was approved.
    */
   async review(tools: readonly SourcedTool[], ports: SessionPorts | undefined, signal: AbortSignal): Promise<boolean> {
     let isAnyApproved = false;
+    let lockReviews = 0;
     for (const { tool, raw } of tools) {
       const subject = subjectOf({ tool, raw });
       const key = `${tool.origin} ${tool.id} ${tool.definitionHash}`;
-      if (!ports || signal.aborted || this.#reviewed.has(key) || !this.#approvals.isHeld(subject)) continue;
+      const isChanged = this.#approvals.isHeld(subject);
+      const isLocked = this.#lockHold(subject)?.isReviewable === true && lockReviews < FOREIGN_LIMITS.lockMaxReviews;
+      if (!ports || signal.aborted || this.#reviewed.has(key) || !(isChanged || isLocked)) continue;
+      if (!isChanged) lockReviews += 1;
       this.#reviewed.add(key);
       const toolCallId = `definition-${tool.definitionHash.slice(0, 12)}`;
       const question = this.#question({ toolCallId, tool, arguments: {} }, { subject, isReview: true });
       const answer = await ports.ask(question, signal).catch((): PermissionAnswer => "cancelled");
       // There is no call that it could be for: "once" means this definition, as long as the session lasts.
       await this.#remember(subject, tool, answer === "once" ? "session" : answer);
-      isAnyApproved ||= !this.#approvals.isHeld(subject);
+      isAnyApproved ||= this.whyHeld({ tool, raw }) === undefined;
     }
     return isAnyApproved;
   }
@@ -185,10 +201,13 @@ export class Permissions {
     if (effect === "deny") return { kind: "refused", reason };
     const standing = this.#approvals.standing(subject);
     if (standing.kind === "never") return { kind: "refused", reason: "the person said never to this tool" };
+    const hold = this.#lockHold(subject);
+    if (hold && !hold.isReviewable) return { kind: "refused", reason: `it ${hold.reason}` };
     if (effect === "allow") {
       const { mode, mayBypass } = this.#policy();
       const isBypassed = mode === "bypass" && mayBypass;
-      if (standing.kind === "changed" && standing.isHeld && !isBypassed) return undefined;
+      const isHeld = (standing.kind === "changed" && standing.isHeld) || hold !== undefined;
+      if (isHeld && !isBypassed) return undefined;
       this.#approvals.pin(subject);
       return ALLOWED;
     }
@@ -203,7 +222,8 @@ export class Permissions {
     signal: AbortSignal,
   ): Promise<Approval> {
     const bare = this.#question(request, { subject, decision });
-    if (!ports) return { kind: "refused", reason: bare.change ? `${NOBODY}, and its definition changed` : NOBODY };
+    const lacking = bare.lock === undefined ? "its definition changed" : `it ${bare.lock}`;
+    if (!ports) return { kind: "refused", reason: bare.change ? `${NOBODY}, and ${lacking}` : NOBODY };
     try {
       const presentation = await request.look?.();
       if (signal.aborted) return CANCELLED;
@@ -227,6 +247,7 @@ export class Permissions {
   ): PermissionQuestion {
     const { subject, decision, isReview = false } = about;
     const standing = this.#approvals.standing(subject);
+    const hold = standing.kind === "changed" ? undefined : this.#lockHold(subject);
     return {
       toolCallId,
       tool,
@@ -234,6 +255,7 @@ export class Permissions {
       mayRemember: decision?.effect === "allow" || decision?.rule === undefined,
       ...(decision?.rule && decision.effect === "ask" ? { reason: decision.reason } : {}),
       ...(standing.kind === "changed" ? { change: standing.difference } : {}),
+      ...(hold ? { lock: hold.reason, change: hold.difference() } : {}),
       ...(isReview ? { isReview } : {}),
     };
   }
@@ -242,6 +264,12 @@ export class Permissions {
     if (answer === "cancelled") return;
     const siblings = answer === "always_server" ? (this.#options.siblings?.(tool) ?? []) : [];
     await this.#approvals.record(subject, answer, siblings);
+  }
+
+  /** Whoever approved of exactly this definition has looked at it. */
+  #lockHold(subject: ApprovalSubject): LockHold | undefined {
+    const hold = this.#options.lock?.(subject);
+    return hold?.isReviewable && this.#approvals.standing(subject).kind === "approved" ? undefined : hold;
   }
 
   #policy(): SessionPolicy {

@@ -15,6 +15,8 @@ export interface PermissionQuestion {
   readonly reason?: string;
   /** What changed since the tool was approved, a line each: to be shown before anything is answered. */
   readonly change?: readonly string[];
+  /** The tool is not as the project's lock of definitions says: why, after "it". `change` is then against the lock. */
+  readonly lock?: string;
   /** How the call looks, where Tenon's own tools know more than title and arguments: a diff, a command, places. */
   readonly presentation?: BuiltinPresentation;
   /** There is no call: the question is whether the changed tool may be used at all. */

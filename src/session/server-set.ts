@@ -2,6 +2,7 @@
 import type { ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
 import type { AppliedConfig } from "./configuration.js";
+import { inSandbox, type SessionSandbox } from "./sandbox.js";
 import { ServerSwitches } from "./server-switches.js";
 import type { OpenServer, RejectedServer, SessionServers, WantedServer } from "./servers.js";
 import type { SessionTools } from "./session-tools.js";
@@ -22,6 +23,8 @@ export interface ServerSetOptions {
   readonly tools: SessionTools;
   /** With a configuration nothing is connected before it is known: it may say something about the same names. */
   readonly isConfigured: boolean;
+  /** The least sandbox of the session, as it is now. */
+  sandbox?(): SessionSandbox;
   /** For `/mcp add` and `/mcp remove`. */
   give(given: GivenServers): Promise<void>;
   /** Called whenever the servers may be others. */
@@ -62,16 +65,30 @@ export class ServerSet {
     if (!config) return;
     const { wanted, rejected, absent } = config;
     servers.replace(
-      this.switches.filter(wanted).map((server) => this.#withInclude(server)),
+      this.switches.filter(wanted).map((server) => this.#asChosen(server)),
       [...rejected, ...(this.#given.rejected ?? [])],
     );
     tools.follow(servers.open, [...absent, ...this.switches.absent]);
     this.#options.onConnected(servers.open);
   }
 
+  /** The person chose another least sandbox: servers it means something for are started anew. Says which. */
+  sandboxChosen(mode: string): string {
+    const before = new Set(this.#options.servers.open.map(({ connection }) => connection));
+    this.connect();
+    const anew = this.#options.servers.open.filter(({ connection }) => !before.has(connection));
+    const names = anew.map(({ connection }) => `"${connection.spec.name}"`).join(", ");
+    const least = mode === "off" ? "as each is configured" : `${mode} at least`;
+    return `the sandbox of the session's servers is now ${least}; ${names === "" ? "none had to be started anew" : `started anew: ${names}`}`;
+  }
+
   #plain(): Configured {
     const wanted = this.#given.servers.map((spec): WantedServer => ({ spec, origin: "client" }));
     return { wanted, rejected: [], absent: [] };
+  }
+
+  #asChosen(server: WantedServer): WantedServer {
+    return this.#withInclude({ ...server, spec: inSandbox(server.spec, server.sandbox, this.#options.sandbox?.()) });
   }
 
   /** The client's word on its own servers is stronger than any default. */

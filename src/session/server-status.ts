@@ -1,9 +1,10 @@
 // What people see of a connection, derived from its state.
 import { unreachable } from "../base/brand.js";
 import type { TenonError } from "../base/errors.js";
-import type { ConnectionState, McpConnection } from "../mcp/index.js";
+import type { ConnectionState, McpConnection, ServerSpec } from "../mcp/index.js";
 import type { ToolOrigin } from "../tools/index.js";
 import type { ServerStatus } from "./event.js";
+import { isLogInable, loginCommand } from "./login/server-login.js";
 
 /** What is looked at of a connection. */
 export type StatusSource = Pick<McpConnection, "spec" | "state" | "tools" | "problems">;
@@ -14,7 +15,7 @@ export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerSt
   const note = "note" in spec && spec.note !== undefined ? [spec.note] : [];
   const told = [...note, ...connection.problems];
   const problems = told.length === 0 ? {} : { problems: told };
-  const base = { name: spec.name, origin, toolCount: connection.tools.value.length, ...problems };
+  const base = { name: spec.name, origin, toolCount: connection.tools.value.length, ...sandboxIn(spec), ...problems };
   switch (state.kind) {
     case "resting":
       return { ...base, state: "idle" };
@@ -35,18 +36,25 @@ export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerSt
   }
 }
 
+function sandboxIn(spec: StatusSource["spec"]): Pick<ServerStatus, "sandbox"> {
+  if (spec.kind !== "stdio" || !spec.sandbox) return {};
+  const { mode, network } = spec.sandbox;
+  return { sandbox: { mode, network } };
+}
+
 type Trouble = Pick<ServerStatus, "error" | "hint" | "needsLogin">;
 
 function troubleOf({ code, message, hint }: TenonError, { spec }: StatusSource, origin: ToolOrigin): Trouble {
   if (code !== "mcp.unauthorized") return { error: message, hint };
-  return { error: message, hint: loginHint(spec.name, origin), needsLogin: true };
+  return { error: message, hint: loginHint(spec, origin), needsLogin: true };
 }
 
-/** Only what can be done with this version: a log-in through a browser is not among it. */
-function loginHint(name: string, origin: ToolOrigin): string {
-  const where =
-    origin === "client"
-      ? "give the server an Authorization header with a token in your editor's settings"
-      : `give it a token, for instance with: tenon mcp add ${JSON.stringify(name)} <url> --replace --header "Authorization=Bearer <token>"`;
-  return `It needs a log-in: ${where}. Logging in through a browser (tenon mcp login) comes with a later version.`;
+/** A server that is given a token has no use for a log-in: the token is what is wrong. */
+function loginHint(spec: ServerSpec, origin: ToolOrigin): string {
+  const where = origin === "client" ? "in your editor's settings" : `in its entry (tenon mcp get ${spec.name})`;
+  if (isLogInable(spec)) {
+    const ways = `/mcp login ${spec.name} here, or ${loginCommand(spec, origin)} in a terminal`;
+    return `It needs a log-in: ${ways}; or an Authorization header ${where}.`;
+  }
+  return `It needs a log-in, and refused the token it is given: correct that one ${where}.`;
 }

@@ -19,6 +19,7 @@ class Bench {
   readonly configured: readonly WantedServer[] = [{ spec: stdio("mine"), origin: "user" }];
   given: GivenServers = { servers: [stdio("given")] };
   open: readonly OpenServer[] = [];
+  isShared = false;
 
   constructor() {
     this.switches = new ServerSwitches({
@@ -56,7 +57,8 @@ class Bench {
   #opened(spec: ServerSpec, origin: ToolOrigin): OpenServer {
     const connection = new McpConnection(spec, { world: this.world, cwd: "/", client: { name: "t", version: "1" } });
     const call = () => Promise.reject(new Error("not called here"));
-    return { connection, source: { name: spec.name, origin, tools: new Cell([]), call } };
+    const source = { name: spec.name, origin, tools: new Cell([]), call };
+    return { connection, source, isShared: () => this.isShared };
   }
 }
 
@@ -105,4 +107,16 @@ test("a server nobody has is answered with those there are", async () => {
   ]) {
     expect(answer).toEqual({ ok: false, reason: 'this session has no connected server "x"; there are: mine, given' });
   }
+});
+
+test("one that other sessions use is started anew as the session's own, and stays that", async () => {
+  const bench = new Bench();
+  bench.isShared = true;
+  const wanted = () => bench.switches.filter(bench.configured);
+  expect(wanted()).toEqual(bench.configured);
+  expect(await bench.switches.restart("mine")).toMatchObject({ ok: true });
+  expect(wanted()).toMatchObject([{ mayShare: false }]);
+  bench.switches.disable("mine");
+  bench.switches.enable("mine");
+  expect(wanted()).toMatchObject([{ mayShare: false }]);
 });

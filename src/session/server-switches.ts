@@ -27,13 +27,16 @@ interface Off extends Pick<WantedServer, "origin"> {
 export class ServerSwitches {
   readonly #options: SwitchesOptions;
   readonly #off = new Map<string, Off>();
+  /** Started anew while other sessions used the same: those keep theirs, and this session has its own from then on. */
+  readonly #own = new Set<string>();
 
   constructor(options: SwitchesOptions) {
     this.#options = options;
   }
 
   filter(wanted: readonly WantedServer[]): readonly WantedServer[] {
-    return wanted.filter(({ spec }) => !this.#off.has(spec.name));
+    const on = wanted.filter(({ spec }) => !this.#off.has(spec.name));
+    return on.map((server) => (this.#own.has(server.spec.name) ? { ...server, mayShare: false } : server));
   }
 
   /** For those who ask why a tool is not there. */
@@ -66,7 +69,10 @@ export class ServerSwitches {
     return { ok: true, text: `"${name}" is on again and is being connected.` };
   }
 
-  /** The old process has ended before the new one begins: two of one kind may not bear each other. */
+  /**
+   * The old process has ended before the new one begins: two of one kind may not bear each other. Where other sessions use
+   * it too it stays for them, and this session gets its own.
+   */
   async restart(name: string): Promise<Switched> {
     const open = this.#find(name);
     if (!open) return this.#off.has(name) ? this.enable(name) : this.#unknown(name);
@@ -74,6 +80,7 @@ export class ServerSwitches {
     const { kind } = connection.state.value;
     if (kind === "failed" || kind === "waiting") connection.restart();
     else {
+      if (open.isShared?.()) this.#own.add(name);
       this.#switch(name, { origin: source.origin, isRestarting: true });
       await connection.closed;
       if (this.#off.get(name)?.isRestarting) this.#switch(name, undefined);

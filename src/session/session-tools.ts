@@ -14,7 +14,7 @@ import {
   type Terminal,
   type TextFile,
 } from "../builtin/index.js";
-import type { ToolValues } from "../config/index.js";
+import type { EffectiveConfig } from "../config/index.js";
 import { launchFingerprint } from "../mcp/index.js";
 import {
   type AbsentServer,
@@ -32,6 +32,7 @@ import {
   type SearchRequest,
   type Selection,
   SessionCatalog,
+  type SourcedTool,
   type SourceSettings,
   ToolEmbeddings,
   type ToolOrigin,
@@ -41,9 +42,12 @@ import {
   type WhyAnswer,
 } from "../tools/index.js";
 import type { NoticeLevel } from "./event.js";
+import { LockGuard } from "./lock-guard.js";
 import { Permissions, type ServerFacts, type SessionPolicy } from "./permission.js";
 import type { SessionPorts } from "./ports.js";
 import type { OpenServer } from "./servers.js";
+import { witnessedApprovals } from "./witnessed-approvals.js";
+import { witnessedBuiltin } from "./witnessed-builtin.js";
 
 export interface SessionToolsOptions {
   readonly world: World;
@@ -102,10 +106,11 @@ export class SessionTools implements ToolControls, AsyncDisposable {
   readonly #resources: ResourceSource;
   readonly #builtin: BuiltinSource;
   readonly #permissions: Permissions;
+  readonly #lock = new LockGuard();
   readonly #facts = new Map<string, ServerFacts>();
   readonly #followed = new Map<string, { readonly source: ToolSource; readonly settings: SourceSettings }>();
-  /** Tools the catalog wanted to offer and may not: their definition changed. */
-  readonly #held = new Map<string, CatalogTool>();
+  /** Tools the catalog wanted to offer and may not: their definition changed, or is not as locked. */
+  readonly #held = new Map<string, SourcedTool>();
   #memory: UsageMemory | undefined;
   /** Set while prompts are remembered. */
   #opening: Promise<UsageMemory> | undefined;
@@ -117,9 +122,10 @@ export class SessionTools implements ToolControls, AsyncDisposable {
     this.results = new ResultStore({ world, folder: places.results });
     const home = world.env["HOME"];
     this.#permissions = new Permissions(world.log, {
-      store: new ApprovalFiles(world, places.approvals),
+      store: witnessedApprovals(new ApprovalFiles(world, places.approvals), world),
       places: { files: world.files, cwd, ...(home === undefined ? {} : { home }) },
       policy: () => options.policy(),
+      lock: (tool) => this.#lock.holdOf(tool),
       server: ({ origin, source }) => this.#facts.get(keyOf(origin, source)) ?? {},
       siblings: (tool) =>
         this.#catalog.toolsOf(tool.origin, tool.source).map(({ tool: { definitionHash, origin, source }, raw }) => ({
@@ -144,7 +150,7 @@ export class SessionTools implements ToolControls, AsyncDisposable {
       isHeld: (tool) => this.#whyHeld(tool),
       onNotice: (level, text) => options.onNotice(level, text),
     });
-    this.#builtin = builtinSource({
+    const builtin = builtinSource({
       world,
       cwd,
       additionalDirectories: options.additionalDirectories ?? [],
@@ -152,6 +158,7 @@ export class SessionTools implements ToolControls, AsyncDisposable {
       allowHosts: () => options.allowHosts(),
       ...(options.builtin ? { only: options.builtin } : {}),
     });
+    this.#builtin = witnessedBuiltin(builtin, world);
     this.#catalog.add(this.#builtin);
     this.#resources = new ResourceSource(world);
     this.#catalog.add(this.#resources);
@@ -186,7 +193,10 @@ export class SessionTools implements ToolControls, AsyncDisposable {
   }
 
   /** What the configuration says about tools in general. */
-  configure({ limits, hasMemory }: ToolValues, project: string, scope: Scope): void {
+  configure(config: Pick<EffectiveConfig, "tools" | "toolsLock" | "project">, scope: Scope): void {
+    const { tools, toolsLock, project } = config;
+    const { limits, hasMemory } = tools;
+    this.#lock.follow(toolsLock);
     this.#catalog.setLimits(limits);
     if (!hasMemory) {
       this.#opening = undefined;
@@ -206,9 +216,12 @@ export class SessionTools implements ToolControls, AsyncDisposable {
   async startPrompt(prompt: string, ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
     await this.#opening; // the first prompt chooses by it
     const offer = this.#catalog.peek();
-    await this.#permissions.prepare(this.#entries(offer, offer.tools));
+    const locked = this.#lockedTools();
+    await this.#permissions.prepare([...this.#entries(offer, offer.tools), ...locked, ...this.#held.values()]);
     await this.#catalog.startPrompt(prompt, signal);
-    await this.#permissions.review(this.#entries(offer, [...this.#held.values()]), ports, signal);
+    const differing = locked.filter((tool) => this.#permissions.isHeldByLock(tool));
+    for (const text of this.#lock.news(differing)) this.#options.onNotice("warning", text);
+    await this.#permissions.review([...this.#held.values()], ports, signal);
   }
 
   /** For one model call. */
@@ -302,10 +315,16 @@ export class SessionTools implements ToolControls, AsyncDisposable {
     return tools.map((tool) => ({ tool, raw: offer.find(tool.id)?.raw ?? tool.definition }));
   }
 
-  #whyHeld(tool: CatalogTool): string | undefined {
-    const reason = this.#permissions.whyHeld({ tool, raw: tool.definition });
-    if (reason === undefined) this.#held.delete(tool.id);
-    else this.#held.set(tool.id, tool);
+  /** Every tool of the servers that are in the lock of definitions. */
+  #lockedTools(): readonly SourcedTool[] {
+    const sources = [...this.#followed.values()].map(({ source }) => source);
+    return sources.flatMap(({ origin, name }) => (this.#lock.covers(name) ? this.#catalog.toolsOf(origin, name) : []));
+  }
+
+  #whyHeld(sourced: SourcedTool): string | undefined {
+    const reason = this.#permissions.whyHeld(sourced);
+    if (reason === undefined) this.#held.delete(sourced.tool.id);
+    else this.#held.set(sourced.tool.id, sourced);
     return reason;
   }
 }

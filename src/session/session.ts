@@ -16,7 +16,7 @@ import type { CommandInfo, ServerStatus, SessionEvent } from "./event.js";
 import { PromptExpansion } from "./expansion.js";
 import type { Journal } from "./journal.js";
 import { openJournal, titleOf } from "./journal-start.js";
-import { observedModel } from "./observed-model.js";
+import { SessionLogins } from "./login/session-logins.js";
 import type { SessionConfig, SessionOptions } from "./options.js";
 import { SessionPlan } from "./plan.js";
 import type { SessionPorts } from "./ports.js";
@@ -24,8 +24,9 @@ import { samplingPeer } from "./sampling.js";
 import { type GivenServers, ServerSet } from "./server-set.js";
 import { type OpenServer, SessionServers } from "./servers.js";
 import { SessionTools, type ToolControls, toolPlaces } from "./session-tools.js";
-import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
-import { givenPrompts, projectInstructions, systemPrompt } from "./system-prompt.js";
+import type { SessionSettings, SettingName, SettingsView } from "./settings.js";
+import { startSettings } from "./settings-start.js";
+import { givenPrompts, openingPrompt } from "./system-prompt.js";
 import { inTurnSpan } from "./turn-span.js";
 
 export interface PromptResult {
@@ -43,6 +44,7 @@ export class Session implements AsyncDisposable {
   readonly #servers: SessionServers;
   readonly #tools: SessionTools;
   readonly #scope: Scope;
+  readonly #logins: SessionLogins;
   readonly #serverSet: ServerSet;
   readonly #configuration: SessionConfiguration | undefined;
   readonly #conversation: Conversation;
@@ -56,7 +58,7 @@ export class Session implements AsyncDisposable {
   #system: string | undefined;
   #turnCount: number;
   #isTitled: boolean;
-  #running: { readonly controller: AbortController; readonly done: Promise<unknown> } | undefined;
+  #running: { readonly controller: AbortController; over: AbortSignal; readonly done: Promise<unknown> } | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
@@ -86,12 +88,8 @@ export class Session implements AsyncDisposable {
       ...(options.history ? { restored: options.history.restored } : {}),
     });
     this.#servers = new SessionServers({
-      world,
-      cwd: options.cwd,
-      additionalDirectories: options.additionalDirectories ?? [],
-      client: options.client,
+      ...options,
       session: options.id,
-      ...(options.cache ? { cache: options.cache } : {}),
       ports: () => this.#ports,
       sampling: samplingPeer({
         world,
@@ -100,16 +98,24 @@ export class Session implements AsyncDisposable {
         onUsed: (_server, usage) => this.#conversation.alsoSpent(usage),
       }),
       onStatus: (status) => this.#onServerStatus(status),
+      onRefused: (server) => this.#logins.refused(server),
       onNotice: (level, text) => this.#audience.notice(level, text),
     });
     for (const notice of options.notices ?? []) this.#audience.notice("warning", notice);
-    const set = {
+    this.#logins = new SessionLogins({
+      world,
       servers: this.#servers,
-      tools: this.#tools,
-      isConfigured: options.config !== undefined,
+      ports: () => this.#ports,
+      onNotice: (level, text) => this.#audience.notice(level, text),
+    });
+    const hooks = {
       give: (given: GivenServers) => this.setServers(given),
-      onConnected: (open: readonly OpenServer[]) => this.#expansion.follow(open),
+      onConnected: (open: readonly OpenServer[]) => {
+        for (const one of [this.#expansion, this.#conversation.tasks]) one.follow(open);
+      },
+      sandbox: () => ({ least: this.#settings.sandbox, directories: options.additionalDirectories ?? [] }),
     };
+    const set = { servers: this.#servers, tools: this.#tools, isConfigured: options.config !== undefined, ...hooks };
     this.#serverSet = new ServerSet(set, options);
     if (options.config) this.#configuration = this.#follow(options.config, options);
     else this.#serverSet.connect();
@@ -196,18 +202,15 @@ export class Session implements AsyncDisposable {
     if (this.#closing) throw new TenonError("session.closed", `session ${this.id} is closed`);
     if (this.#running) throw new TenonError("session.busy", `session ${this.id} is already running a turn`);
     const controller = new AbortController();
-    const onAbort = () => controller.abort(signal?.reason);
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const over = signal ? AbortSignal.any([controller.signal, signal]) : controller.signal;
     const blocks: readonly ContentBlock[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
     const facts = { session: this.id, model: this.#settings.model.id, turn: this.#turnCount + 1 };
-    const done = inTurnSpan(this.#world, facts, () => this.#runTurn(blocks, controller.signal));
-    this.#running = { controller, done };
+    const done = inTurnSpan(this.#world, facts, () => this.#runTurn(blocks, over));
+    this.#running = { controller, over, done };
     try {
       return await done;
     } finally {
       this.#running = undefined;
-      signal?.removeEventListener("abort", onAbort);
     }
   }
 
@@ -222,12 +225,13 @@ export class Session implements AsyncDisposable {
     if (!this.#closing) this.#serverSet.connect();
   }
 
-  /** Stops the running turn, if any; its prompt resolves with `cancelled`. */
+  /** Stops the running turn, whose prompt resolves with `cancelled`; without one, the calls of before that still run. */
   cancel(): void {
+    if (!this.#running) this.#conversation.tasks.cancel();
     this.#running?.controller.abort(new DOMException("cancelled by the person", "AbortError"));
   }
 
-  /** Cancels the turn, ends every server with its whole process tree, and closes the journal. Safe to call twice. */
+  /** Cancels the turn but for what goes on at its server, ends every server's process tree, closes the journal. Safe twice. */
   close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
     this.#closing ??= this.#close(grace);
     return this.#closing;
@@ -239,12 +243,13 @@ export class Session implements AsyncDisposable {
 
   async #close(grace: EndGrace): Promise<void> {
     const running = this.#running;
-    running?.controller.abort(new DOMException("the session is closing", "AbortError"));
+    const reason = new TenonError("session.closed", "the session is closing");
+    const left = this.#conversation.leave(reason, running?.over.aborted);
+    running?.controller.abort(reason);
     const configured = this.#configuration?.close();
     const ended = this.#servers.close(grace);
     await running?.done.catch(() => undefined); // whoever prompted hears of it
-    await ended;
-    await configured;
+    await Promise.all([ended, configured, this.#logins[Symbol.asyncDispose](), left]);
     await this.#scope.close();
     await this.#expansion[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
@@ -310,6 +315,8 @@ export class Session implements AsyncDisposable {
       servers: () => this.servers,
       settled: () => this.#servers.settled(signal),
       mcp: this.#serverSet.switches,
+      logins: this.#logins,
+      show: async (words) => await this.#audience.publish({ kind: "turn", event: { kind: "text", text: words } }),
       settings: this.#settings,
       commands: this.commands,
       usage: this.#conversation.usage,
@@ -330,17 +337,12 @@ export class Session implements AsyncDisposable {
     await this.#configuration?.askForTrust(this.#ports, signal);
     this.#configuration?.turnStarts();
     if (this.#system === undefined) await this.#servers.settled(signal);
+    await this.#logins.ask(signal);
   }
 
-  async #systemPrompt(): Promise<string> {
-    return systemPrompt({
-      cwd: this.cwd,
-      additionalDirectories: this.#options.additionalDirectories ?? [],
-      date: this.#date,
-      serverIndex: this.#tools.serverIndex,
-      instructions: await projectInstructions(this.#world, this.cwd),
-      given: givenPrompts(this.#promptValues, this.#options.systemPrompt),
-    });
+  #systemPrompt(): Promise<string> {
+    const given = givenPrompts(this.#promptValues, this.#options.systemPrompt);
+    return openingPrompt({ ...this.#options, date: this.#date, serverIndex: this.#tools.serverIndex, given });
   }
 
   #follow(config: SessionConfig, options: SessionOptions): SessionConfiguration {
@@ -357,11 +359,11 @@ export class Session implements AsyncDisposable {
   #apply(applied: AppliedConfig): void {
     const { config } = applied;
     this.#world.trace?.hide(readyServers(config).flatMap(({ settings }) => settings.secrets));
-    const { permissionMode, mayBypass, rules } = config;
-    this.#settings.configure({ mode: permissionMode?.value ?? "ask", mayBypass, rules });
+    const { permissionMode, mayBypass, rules, leastSandbox } = config;
+    this.#settings.configure({ mode: permissionMode?.value ?? "ask", mayBypass, rules, leastSandbox });
     this.#allowHosts = config.allowHosts;
     this.#promptValues = config.systemPrompt;
-    this.#tools.configure(config.tools, config.project, this.#scope);
+    this.#tools.configure(config, this.#scope);
     this.#serverSet.configure(applied);
   }
 
@@ -378,14 +380,11 @@ export class Session implements AsyncDisposable {
   }
 
   #makeSettings(options: SessionOptions): SessionSettings {
-    return new SessionSettings({
-      model: options.model,
-      ...(options.models ? { shelf: options.models } : {}),
-      ...(options.history ? { restored: options.history.restored.settings } : {}),
-      observe: (model) => observedModel(model, options.world, options.id),
+    return startSettings(options, {
       onChosen: (name, value) => {
         this.#journal.append({ kind: "setting", name, value });
         if (name === "include") this.#tools.setDefaultInclude(this.#settings.include);
+        if (name === "sandbox") this.#audience.notice("info", this.#serverSet.sandboxChosen(value));
       },
       onChange: () => this.#audience.tell({ kind: "settings", view: this.settings }),
     });
@@ -395,6 +394,7 @@ export class Session implements AsyncDisposable {
     if (status.state === "failed") {
       this.#world.log.warn("server.failed", { session: this.id, server: status.name, error: status.error });
     }
+    this.#logins.heard(status);
     this.#audience.tell({ kind: "server", status });
   }
 }

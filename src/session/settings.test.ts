@@ -24,7 +24,13 @@ const shelf: ModelShelf = {
   },
 };
 
-function settings(given: { restored?: ReadonlyMap<string, JsonValue>; shelf?: ModelShelf } = { shelf }) {
+interface Given {
+  readonly restored?: ReadonlyMap<string, JsonValue>;
+  readonly shelf?: ModelShelf;
+  readonly hasSandbox?: boolean;
+}
+
+function settings(given: Given = { shelf }) {
   const chosen: [SettingName, string][] = [];
   let changes = 0;
   const made = new SessionSettings({
@@ -118,4 +124,27 @@ test("what was chosen is there again, except for what cannot be had any more", (
   expect(made.thinking).toBe("low");
   expect(made.include).toBe("always");
   expect(chosen).toEqual([]);
+});
+
+describe("the sandbox", () => {
+  test("is as configured until another is chosen, and never below the configuration's least", () => {
+    const { made, chosen } = settings();
+    expect(made.view).toMatchObject({ sandbox: "off", sandboxes: ["off", "workspace", "read-only"] });
+    made.configure({ ...CONFIG, leastSandbox: "workspace" });
+    expect(made.view).toMatchObject({ sandbox: "workspace", sandboxes: ["workspace", "read-only"] });
+    expect(() => made.set("sandbox", "off")).toThrow("there are: workspace, read-only");
+    made.set("sandbox", "read-only");
+    expect(made.sandbox).toBe("read-only");
+    made.configure(CONFIG);
+    expect(made.sandbox).toBe("read-only");
+    expect(chosen).toEqual([["sandbox", "read-only"]]);
+  });
+
+  test("is taken up again with the session, and cannot be chosen where the system has none", () => {
+    expect(settings({ restored: new Map([["sandbox", "workspace"]]) }).made.sandbox).toBe("workspace");
+    expect(settings({ restored: new Map([["sandbox", "strange"]]) }).made.sandbox).toBe("off");
+    const { made } = settings({ hasSandbox: false });
+    expect(made.view.sandboxes).toEqual(["off"]);
+    expect(() => made.set("sandbox", "workspace")).toThrow('"workspace" is no sandbox of this session');
+  });
 });

@@ -1,13 +1,14 @@
 // What the person may change about a session while it lives: its mode, its model, how much that thinks, how tools come before it.
 import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json.js";
+import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
 import type { Model, ModelShelf, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor, readMode } from "./modes.js";
 import type { SessionPolicy } from "./permission.js";
 
 /** Each with its value as a text; they are journaled under these names. */
-export const SETTINGS = ["mode", "model", "thinking", "include"] as const;
+export const SETTINGS = ["mode", "model", "thinking", "include", "sandbox"] as const;
 export type SettingName = (typeof SETTINGS)[number];
 
 /** As the configuration says, else as the provider, or Tenon, decides. */
@@ -28,10 +29,15 @@ export interface SettingsView {
   /** How tools come before the model that nobody said anything about. */
   readonly include: IncludeMode;
   readonly includes: readonly IncludeMode[];
+  /** What no server that is started here runs below. */
+  readonly sandbox: SandboxMode;
+  readonly sandboxes: readonly SandboxMode[];
 }
 
 /** What the configuration says about them. */
-export type ConfiguredSettings = Pick<SessionPolicy, "mode" | "mayBypass" | "rules">;
+export interface ConfiguredSettings extends Pick<SessionPolicy, "mode" | "mayBypass" | "rules"> {
+  readonly leastSandbox?: SandboxMode;
+}
 
 export interface SettingsOptions {
   /** The one the session begins with. */
@@ -40,6 +46,8 @@ export interface SettingsOptions {
   readonly shelf?: ModelShelf;
   /** For whoever watches the requests. */
   observe?(model: Model): Model;
+  /** Whether this machine's system has sandboxes; without, the sandbox stays what it is. */
+  readonly hasSandbox?: boolean;
   /** Of a session that is taken up again, by name. */
   readonly restored?: ReadonlyMap<string, JsonValue>;
   /** Called for what the person chose, before `onChange`. */
@@ -55,6 +63,7 @@ export class SessionSettings {
   #model: Model;
   #thinking: ThinkingLevel | undefined;
   #include: IncludeMode = "always";
+  #sandbox: SandboxMode = "off";
 
   constructor(options: SettingsOptions) {
     this.#options = options;
@@ -83,6 +92,11 @@ export class SessionSettings {
     return this.#include;
   }
 
+  /** The least of this session's servers: never below the configuration's. */
+  get sandbox(): SandboxMode {
+    return stricterMode(this.#sandbox, this.#configured.leastSandbox);
+  }
+
   get shelf(): ModelShelf | undefined {
     return this.#options.shelf;
   }
@@ -98,6 +112,8 @@ export class SessionSettings {
       thinkingLevels: abilities?.thinking ?? [],
       include: this.#include,
       includes: INCLUDE_MODES,
+      sandbox: this.sandbox,
+      sandboxes: this.#sandboxes,
     };
   }
 
@@ -128,7 +144,16 @@ export class SessionSettings {
       case "include":
         this.#include = INCLUDE_MODES.find((mode) => mode === value) ?? refuse(name, value, INCLUDE_MODES.join(", "));
         break;
+      case "sandbox":
+        this.#sandbox =
+          this.#sandboxes.find((mode) => mode === value) ?? refuse(name, value, this.#sandboxes.join(", "));
+        break;
     }
+  }
+
+  get #sandboxes(): readonly SandboxMode[] {
+    if (this.#options.hasSandbox === false) return [this.sandbox];
+    return SANDBOX_MODES.filter((mode) => stricterMode(mode, this.#configured.leastSandbox) === mode);
   }
 
   #whyNoMode(value: string): string {

@@ -6,6 +6,27 @@ export type { PermissionAnswer, PermissionPolicy } from "./acp-client/permission
 export { acpSchemaValidator, type SchemaValidatorOptions } from "./acp-client/schema.js";
 export { connectAgent, connectStreams, startAgent } from "./acp-client/start.js";
 export type { WireLine } from "./acp-client/wire.js";
+export { logIn, visit } from "./auth-server/browser.js";
+export { Canary, canary } from "./auth-server/canary.js";
+export type {
+  AuthAnswer,
+  AuthEndpoint,
+  AuthParams,
+  AuthRecord,
+  AuthServerOptions,
+  ClientAuthMethod,
+  LabClient,
+  LabPlace,
+} from "./auth-server/options.js";
+export {
+  type Admission,
+  ProtectedServer,
+  type ProtectedServerOptions,
+  protectedServer,
+  type Turned,
+} from "./auth-server/protected-server.js";
+export { AuthServer, authServer, type HeldEndpoint } from "./auth-server/server.js";
+export type { Permit, TokenFacts, TokenState } from "./auth-server/tokens.js";
 export { type Watched, watchEventLoop } from "./event-loop.js";
 export type { Fault } from "./fake-provider/fault.js";
 export type { FormatName, OfferedTool } from "./fake-provider/format.js";
@@ -37,6 +58,7 @@ export {
 export type { WaitOptions } from "./feed.js";
 export { LeakCheck, type LeakCheckOptions, type Leaks, leakCheck } from "./leaks/leaks.js";
 export { type LivingProcess, type LivingSearch, listLiving } from "./leaks/living.js";
+export { ownAddress } from "./loopback.js";
 export {
   BAD_TOOLS,
   type Behaviour,
@@ -46,12 +68,14 @@ export {
   STAGES,
   type Stage,
   type Step,
+  type TaskScript,
   type ToolReply,
   type ToolScript,
 } from "./mcp-server/behaviour.js";
 export { parseBehaviour } from "./mcp-server/check-behaviour.js";
 export type { CallProgress, HeldCall } from "./mcp-server/held-call.js";
 export {
+  type HttpGate,
   type HttpRequestRecord,
   type HttpServerOptions,
   ScriptedHttpServer,
@@ -67,6 +91,7 @@ export {
   scriptedAcpServer,
   scriptedServer,
 } from "./mcp-server/scripted-server.js";
+export { MemoryGrants } from "./memory-grants.js";
 export { FakeChild, type FakeChildOptions, type GroupMember } from "./world/child.js";
 export { FakeClock, settle } from "./world/clock.js";
 export { FakeFiles } from "./world/files.js";

@@ -1,18 +1,25 @@
 // HTTP servers of tests: on 127.0.0.1, on a free port, and really closed at the end.
 import type { IncomingMessage, Server } from "node:http";
+import { networkInterfaces } from "node:os";
 
-/** Resolves with the origin, `http://127.0.0.1:<port>`. */
-export async function listenOnLoopback(server: Server): Promise<string> {
+/** Resolves with the origin, `http://127.0.0.1:<port>`, or at another address of this machine. */
+export async function listenOnLoopback(server: Server, host = "127.0.0.1"): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
+    server.listen(0, host, () => {
       server.off("error", reject);
       resolve();
     });
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return `http://127.0.0.1:${address.port}`;
+  return `http://${host}:${address.port}`;
+}
+
+/** An IPv4 address of this machine that is not its loopback; undefined where it has no network. */
+export function ownAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
 
 /** Connections kept alive by clients would hold a plain `close` open. */

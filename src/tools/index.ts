@@ -15,6 +15,8 @@ export {
 export { snapshot } from "./catalog/snapshot.js";
 export type { AbsentServer, FoundTool, Pick } from "./catalog/state.js";
 export type { WhyAnswer, WhyKind } from "./catalog/why.js";
+export { compareTools, type LockHold, lockHold, type ToolChange } from "./lock/lock-check.js";
+export { type LockedTools, lockedServer, lockText, lockTools, parseLock, type ToolsLock } from "./lock/tools-lock.js";
 export { mcpSource } from "./mcp-source.js";
 export { READ_RESOURCE, ResourceSource } from "./meta/read-resource.js";
 export { resultTools } from "./meta/read-result.js";
@@ -51,8 +53,17 @@ export { ResultStore, type ResultStoreOptions } from "./result/store.js";
 export type { Inserted } from "./result/substitute.js";
 export { runCalls } from "./run/batch.js";
 export { type RunOptions, runCall } from "./run/call.js";
-export type { Approval, ApprovalRequest, CallEvent, CallJournal, CallRequest, RunPorts } from "./run/ports.js";
+export type {
+  Approval,
+  ApprovalRequest,
+  CallEvent,
+  CallJournal,
+  CallRequest,
+  KeptCall,
+  RunPorts,
+} from "./run/ports.js";
 export { type PreparedCall, prepareCall } from "./run/prepare.js";
+export { type ResumedCall, resumeCall } from "./run/resume.js";
 export { type Embedder, ToolEmbeddings } from "./search/embeddings.js";
 export { UsageMemory, type UsageMemoryPlace } from "./search/usage-memory.js";
 export type {
@@ -63,7 +74,7 @@ export type {
   ToolShape,
   ToolTransformer,
 } from "./shape/settings.js";
-export type { SourceAbout, SourceCall, SourceState, ToolSource } from "./source.js";
+export type { LastingCall, SourceAbout, SourceCall, SourceState, ToolSource } from "./source.js";
 export type {
   CatalogTool,
   IncludeMode,

@@ -3,11 +3,21 @@
 import { unreachable } from "../base/brand.js";
 import { mappedCell } from "../base/cell.js";
 import { text } from "../base/content.js";
-import type { CallOutcome, ConnectionState, McpConnection } from "../mcp/index.js";
+import type { TenonError } from "../base/errors.js";
+import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
 import type { SourceAbout, SourceState, ToolSource } from "./source.js";
 import type { ToolOrigin, ToolOutcome } from "./tool.js";
 
-export function mcpSource(connection: McpConnection, origin: ToolOrigin): ToolSource {
+/** `onFailed` hears why calls fail: their outcomes have only words for it. */
+export function mcpSource(
+  connection: ServerConnection,
+  origin: ToolOrigin,
+  onFailed?: (error: TenonError) => void,
+): ToolSource {
+  const heard = (outcome: CallOutcome): ToolOutcome => {
+    if (outcome.kind === "failed") onFailed?.(outcome.error);
+    return toOutcome(outcome);
+  };
   return {
     name: connection.spec.name,
     origin,
@@ -17,11 +27,14 @@ export function mcpSource(connection: McpConnection, origin: ToolOrigin): ToolSo
     problems: () => connection.problems,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
-    call: async (call) => toOutcome(await connection.call(call.tool, call.arguments, call)),
+    call: async ({ tool, arguments: args, signal, onProgress, onLasting }) =>
+      heard(await connection.call(tool, args, { signal, onProgress, onTask: onLasting })),
+    resume: async ({ tool, signal, onProgress }, lasting) =>
+      heard(await connection.resume(tool, lasting, { signal, onProgress })),
   };
 }
 
-function aboutOf({ link }: McpConnection): SourceAbout {
+function aboutOf({ link }: ServerConnection): SourceAbout {
   const { title } = link?.server ?? {};
   const instructions = link?.instructions;
   return { ...(title === undefined ? {} : { title }), ...(instructions === undefined ? {} : { instructions }) };

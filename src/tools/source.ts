@@ -2,6 +2,15 @@
 import type { ReadonlyCell } from "../base/cell.js";
 import type { ToolArguments, ToolDefinition, ToolOrigin, ToolOutcome, ToolProgress } from "./tool.js";
 
+/** What is enough to ask a source again for a call it goes on with by itself, also from another process. */
+export interface LastingCall {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly startedMs: number;
+  /** How long the source keeps it, from its start; for ever unless given. */
+  readonly ttlMs?: number;
+}
+
 export interface SourceCall {
   /** By which clients know the call. */
   readonly toolCallId?: string;
@@ -10,6 +19,8 @@ export interface SourceCall {
   readonly arguments: ToolArguments;
   readonly signal: AbortSignal;
   readonly onProgress: (progress: ToolProgress) => void;
+  /** The source goes on with it whatever becomes of the connection, or of us: kept before anything else happens. */
+  readonly onLasting?: (lasting: LastingCall) => void;
 }
 
 /** Where a source stands, for those that can fail. Its tools stay listed whatever it is. */
@@ -43,4 +54,6 @@ export interface ToolSource {
   readonly callsAtOnce?: number;
   /** Rejects only for a bug: every expected failure is an outcome. */
   call(call: SourceCall): Promise<ToolOutcome>;
+  /** What a call that lasts comes to. Nothing is called again. Only for sources whose calls may last. */
+  resume?(call: Omit<SourceCall, "arguments" | "onLasting">, lasting: LastingCall): Promise<ToolOutcome>;
 }

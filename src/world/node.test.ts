@@ -36,6 +36,27 @@ test("a grandchild that outlives its parent is part of the group, and ends with 
   expect(performance.now() - before).toBeLessThan(2_000); // SIGTERM was enough: a zombie did not keep the group alive
 });
 
+test.runIf(process.platform === "linux")(
+  "SIGTERM to a keeper is for those it holds, and leaves them time",
+  async () => {
+    const inner = "trap 'sleep 0.1; echo tidied; exit 0' TERM; echo up; while :; do sleep 0.05; done";
+    const request = {
+      command: "/bin/sh",
+      args: ["-c", `/bin/sh -c "$0"; true`, inner],
+      env: { PATH: "/usr/bin:/bin" },
+      cwd: "/",
+    };
+    const child = world.spawn({ ...request, isKeeper: true });
+    let said = "";
+    child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    await expect.poll(() => said).toBe("up\n");
+    await endTree(child, world, { stdinMs: 20, terminateMs: 5_000 });
+    await child.exited;
+    expect(said).toBe("up\ntidied\n");
+    expect(child.isGroupAlive()).toBe(false);
+  },
+);
+
 test("an appended file is private, keeps what it had, and is there without being closed", () => {
   const folder = mkdtempSync(join(tmpdir(), "tenon-world-"));
   try {

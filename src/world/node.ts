@@ -8,6 +8,7 @@ import type { WireTrace } from "../base/trace.js";
 import type { Timer, World } from "../base/world.js";
 import { files } from "./files.js";
 import { httpPool } from "./http-pool.js";
+import { listen } from "./listen.js";
 import { LongTimers } from "./long-timers.js";
 import { processes } from "./processes.js";
 import { spawn } from "./spawn.js";
@@ -37,6 +38,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     lookup: async (host) =>
       (await lookup(host, { all: true })).map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 })),
     httpPool,
+    listen,
     files,
     processes,
     watch,

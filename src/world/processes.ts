@@ -1,8 +1,9 @@
 // Which processes live, told apart even where a number is used again.
 import { readFileSync } from "node:fs";
 import type { Processes } from "../base/world.js";
+import { memoryBytes, memoryOf } from "./memory.js";
 
-export const processes: Processes = { ownId: process.pid, identityOf };
+export const processes: Processes = { ownId: process.pid, identityOf, memoryBytes: memoryBytes(), memoryOf };
 
 function identityOf(id: number): string | undefined {
   if (!Number.isSafeInteger(id) || id <= 0) return undefined;

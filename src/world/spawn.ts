@@ -28,12 +28,13 @@ export function spawn(request: SpawnRequest): Child {
     exited: exitOf(child),
     signalGroup: (signal) => {
       if (isWindows) endWindowsTree(pid);
+      else if (request.isKeeper && signal === "SIGTERM") signalHeld(pid, signal);
       else signalGroup(pid, signal);
     },
     isGroupAlive: () => {
       if (!signalGroup(pid, 0)) return false;
       const hasLeader = child.exitCode === null && child.signalCode === null;
-      return hasLeader || process.platform !== "linux" || hasLivingMember(pid);
+      return hasLeader || process.platform !== "linux" || livingMembers(pid).length > 0;
     },
     signalStrays: (signal) => signalMarked(marker, signal),
     release: async () => {
@@ -88,17 +89,26 @@ async function signalMarked(marker: string, signal: NodeJS.Signals | 0): Promise
 }
 
 /** A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count. */
-function hasLivingMember(group: number | undefined): boolean {
-  return readdirSync("/proc").some((entry) => {
-    if (!/^\d+$/u.test(entry)) return false;
-    try {
-      const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
-      const [state, , groupId] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      return Number(groupId) === group && state !== "Z" && state !== "X";
-    } catch {
-      return false; // gone since the listing
-    }
-  });
+function livingMembers(group: number | undefined): readonly number[] {
+  return readdirSync("/proc")
+    .filter((entry) => {
+      if (!/^\d+$/u.test(entry)) return false;
+      try {
+        const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
+        const [state, , groupId] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+        return Number(groupId) === group && state !== "Z" && state !== "X";
+      } catch {
+        return false; // gone since the listing
+      }
+    })
+    .map(Number);
+}
+
+/** All of a keeper's group but itself: it would end at once, and take with it what was to have time to end. */
+function signalHeld(keeper: number | undefined, signal: NodeJS.Signals): void {
+  const held = process.platform === "linux" ? livingMembers(keeper).filter((pid) => pid !== keeper) : [];
+  if (held.length === 0) signalGroup(keeper, signal);
+  for (const pid of held) send(pid, signal);
 }
 
 /** True when the signal reached someone. Signal 0 only asks. */

@@ -21,7 +21,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   mcp: { rooms: ["base"], packages: [MCP_SDK, "zod"] },
   models: { rooms: ["base"], packages: ["@ai-sdk/"] },
   tools: { rooms: ["base", "mcp"], packages: ["stemmer"] },
-  config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "zod"] },
+  config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "smol-toml", "zod"] },
   builtin: { rooms: ["base", "tools"] },
   engine: { rooms: ["base", "models", "tools"] },
   session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },

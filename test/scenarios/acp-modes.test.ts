@@ -148,8 +148,8 @@ scenario(["P21"], "the model and how much it thinks can be changed in the middle
   await expect(set("model", "claude")).rejects.toMatchObject({ code: -32602 });
   await expect(set("model", "openai/gpt-6.1-sol")).rejects.toMatchObject({ code: -32000 });
   await expect(set("thinking", "lots")).rejects.toMatchObject({ code: -32602 });
-  await expect(set("sandbox", "off")).rejects.toThrow(
-    /no option "sandbox"; there are: mode, model, thinking, include/u,
+  await expect(set("colour", "off")).rejects.toThrow(
+    /no option "colour"; there are: mode, model, thinking, include, sandbox/u,
   );
   expect(valueOf(optionsNow(client, sessionId, []), "model")).toBe("anthropic/claude-opus-5-5");
 });

@@ -36,10 +36,18 @@ scenario(
     expect(stderr).toContain("given <s3cret-välue>");
     expect(stderr).toContain('the keyring has no entry "other"');
     expect(bench.deeds).toEqual([]);
-    for (const words of [["list"], ["get", "shows"], ["list", "--json"]]) {
+    const shown: readonly (readonly [readonly string[], string])[] = [
+      [["list", "--no-connect"], "ready"],
+      [["get", "shows"], "ready"],
+      [["list", "--json"], "ready"],
+      [["list"], "given <[redacted]>"],
+      [["test", "shows"], "given <[redacted]>"],
+      [["logs", "shows"], "given <[redacted]>"],
+    ];
+    for (const [words, said] of shown) {
       const { stdout } = await bench.tenon(["mcp", ...words], env);
       expect(stdout).not.toContain("s3cret");
-      expect(stdout).toContain("ready");
+      expect(stdout).toContain(said);
     }
 
     await bench.tenonWith("another", ["secret", "set", "github"], env);

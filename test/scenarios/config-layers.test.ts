@@ -21,7 +21,7 @@ interface Listed {
 }
 
 async function list(bench: ConfigBench, env: Readonly<Record<string, string>> = {}): Promise<Listed["servers"]> {
-  const listed: Listed = JSON.parse((await bench.tenon(["mcp", "list", "--json"], env)).stdout);
+  const listed: Listed = JSON.parse((await bench.tenon(["mcp", "list", "--no-connect", "--json"], env)).stdout);
   return listed.servers;
 }
 

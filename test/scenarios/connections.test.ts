@@ -8,8 +8,8 @@ import {
   diskCache,
   launchFingerprint,
   McpConnection,
-  poolKey,
   type ServerSpec,
+  sharingKey,
 } from "../../src/mcp/index.js";
 import { type Behaviour, echoTool, scriptedAcpServer, scriptedServer } from "../../src/testing/index.js";
 import { nodeWorld, stderrLog } from "../../src/world/index.js";
@@ -354,5 +354,6 @@ scenario(["M1"], "a fingerprint covers all that decides what is run", async () =
   // Secrets and the directory are no part of it, but of what decides whether a connection may be shared.
   const secret = { ...spec, env: { MODE: "y" }, cwd: "/elsewhere" };
   expect(launchFingerprint(secret)).toBe(launchFingerprint(spec));
-  expect(poolKey(secret, "/srv")).not.toBe(poolKey(spec, "/srv"));
+  const options = { world, cwd: "/srv", client: { name: "t", version: "1" } };
+  expect(sharingKey(secret, options)).not.toBe(sharingKey(spec, options));
 });

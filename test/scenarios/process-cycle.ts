@@ -30,15 +30,18 @@ export interface Cycle {
   readonly left: readonly string[];
 }
 
-export async function runCycle(kind: ServerKind, end: HostEnd): Promise<Cycle> {
+/** With a configuration of the user's, if one is given. */
+export async function runCycle(kind: ServerKind, end: HostEnd, config: object = {}): Promise<Cycle> {
   using home = new TemporaryFolder();
+  using project = new TemporaryFolder();
+  writeFileSync(join(home.path, "config.json"), JSON.stringify(config));
   const marker = `cycle-${process.pid}-${performance.now()}`;
   const client = await startTenon(home);
   try {
     const before = new Set(listLiving({ under: client.pid ?? 0 }).map(({ pid }) => pid));
     await client.initialize();
-    const server = serverOf(kind, home.path, marker);
-    const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
+    const server = serverOf(kind, project.path, marker);
+    const { sessionId } = await client.newSession({ cwd: project.path, mcpServers: [server] });
     await client.waitForUpdate(
       sessionId,
       (update) => update.sessionUpdate === "notice" && update.title.includes("is ready"),

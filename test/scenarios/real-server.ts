@@ -9,6 +9,7 @@ import {
   type ElicitRequest,
   McpConnection,
   type Peer,
+  type SandboxSpec,
   type ServerLog,
   type ServerSpec,
 } from "../../src/mcp/index.js";
@@ -23,8 +24,9 @@ export function stdioSpec(
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  sandbox?: SandboxSpec,
 ): ServerSpec {
-  return { kind: "stdio", name, command: process.execPath, args, env };
+  return { kind: "stdio", name, command: process.execPath, args, env, ...(sandbox ? { sandbox } : {}) };
 }
 
 export function remoteSpec(name: string, url: string, kind: "http" | "sse" = "http"): ServerSpec {

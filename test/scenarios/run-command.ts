@@ -24,6 +24,7 @@ export async function runCommand(
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  child.stdin.on("error", () => {}); // a command that reads nothing may be gone before it is written
   child.stdin.end(options.input ?? "");
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);

@@ -9,6 +9,8 @@ export interface ScenarioOptions {
   readonly timeoutMs?: number;
   /** Programs of the system it drives. Where one is missing it does not run, and its name says which. */
   readonly needs?: readonly string[];
+  /** What this machine has not got for it: then it does not run, and its name says so. */
+  readonly lacks?: string;
   /** The system it is for: elsewhere it does not run. */
   readonly platform?: NodeJS.Platform;
 }
@@ -29,6 +31,7 @@ export function scenario(
 ): void {
   const { needs = [], platform = process.platform } = options;
   const missing = needs.filter((program) => !isInstalled(program)).map((program) => `${program} is not installed`);
+  if (options.lacks !== undefined) missing.push(`there is not ${options.lacks}`);
   if (platform !== process.platform) missing.push(`this is not ${platform}`);
   test.skipIf(missing.length > 0)(
     `[${ids.join(" ")}] ${name}${missing.length === 0 ? "" : ` (not run: ${missing.join(", ")})`}`,

@@ -223,7 +223,7 @@ scenario(
       "filtered/echo": "filtered",
       "big/archive_recipe": "over_budget",
       failing: "server_failed",
-      theirs: "not_approved",
+      theirs: "not_trusted",
       "sought/count_greenhouse": "behind_search",
     });
     const words = ["mcp", "why", "sought/count_greenhouse", "--prompt", "count a chessboard"];

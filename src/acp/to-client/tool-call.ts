@@ -83,11 +83,13 @@ function newWords({ message }: ToolProgress, { title, terminalId }: Presentation
   return message === undefined || message === title || terminalId !== undefined ? [] : [message];
 }
 
-/** Log lines above, how far it is below; a call that only logs has not said how far it is. */
+/** Log lines above, how far it is below; a call that only logs, or says what it does, has not said how far it is. */
 function progressLines({ progress, total, message, log = [] }: ToolProgress): readonly string[] {
-  const isSilent = log.length > 0 && progress === 0 && total === undefined && message === undefined;
+  const isUncounted = progress === 0 && total === undefined;
+  if (isUncounted && message !== undefined) return [...log, message];
+  if (isUncounted && log.length > 0) return log;
   const count = total === undefined ? `${progress}` : `${progress}/${total}`;
-  return isSilent ? log : [...log, message === undefined ? count : `${count} ${message}`];
+  return [...log, message === undefined ? count : `${count} ${message}`];
 }
 
 export function endUpdate(

@@ -4,6 +4,7 @@ import type { Timer, World } from "../../base/world.js";
 import type { CallLimits } from "../options.js";
 import type { CallOutcome } from "./call.js";
 import { inSeconds } from "./outcome-error.js";
+import { SessionShares, shareOf } from "./session-shares.js";
 
 const MINUTE_MS = 60_000;
 
@@ -11,11 +12,14 @@ export interface GatedCall {
   readonly signal: AbortSignal;
   readonly server: string;
   readonly tool: string;
+  /** Which of the sessions that use the server makes it; absent where it has one. */
+  readonly lessee?: object;
 }
 
 type Admission = "go" | "cancelled" | TenonError;
 
 interface Waiter {
+  readonly lessee: object | undefined;
   readonly timer: Timer;
   readonly settle: (admission: Admission) => void;
 }
@@ -23,10 +27,11 @@ interface Waiter {
 export class CallGate {
   readonly #world: World;
   readonly #limits: CallLimits;
-  /** First come, first served; a Set keeps the order and forgets anyone in one step. */
+  /** First come, first served, among sessions that have as many running; a Set keeps the order and forgets anyone in one step. */
   readonly #line = new Set<Waiter>();
   /** When the last calls began: as many as a minute may have, in a ring of which `#oldest` is the start. */
   readonly #starts: number[] = [];
+  readonly #shares: SessionShares;
   #oldest = 0;
   #running = 0;
   #timer: Timer | undefined;
@@ -42,22 +47,40 @@ export class CallGate {
   constructor(world: World, limits: CallLimits) {
     this.#world = world;
     this.#limits = limits;
+    this.#shares = new SessionShares(limits);
+  }
+
+  /** Of how many sessions the server is. */
+  setLessees(count: number): void {
+    this.#shares.lessees = count;
+    if (this.#line.size > 0) this.#serve();
   }
 
   /** The call's own outcome, or why it was not made. Rejects only if `call` does. */
   run(request: GatedCall, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
     if (request.signal.aborted) return Promise.resolve({ kind: "cancelled" });
-    if (this.#line.size > 0 || !this.#mayStart()) return this.#runInTurn(request, call);
+    const { lessee } = request;
+    if (this.#line.size > 0 || !this.#mayStart(lessee)) return this.#runInTurn(request, call);
     // Nearly all calls go at once, and one layer of async less is worth a microsecond to each.
-    this.#start();
-    return call().then(this.#onAnswered, this.#onThrown);
+    this.#start(lessee);
+    return lessee ? this.#runFor(lessee, call) : call().then(this.#onAnswered, this.#onThrown);
+  }
+
+  async #runFor(lessee: object, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
+    try {
+      return await call();
+    } finally {
+      this.#shares.end(lessee, this.#world.monotonicMs());
+      this.#end();
+    }
   }
 
   async #runInTurn(request: GatedCall, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
     const admission = await this.#turnOf(request);
     if (admission === "cancelled") return { kind: "cancelled" };
     if (admission !== "go") return { kind: "failed", error: admission };
-    return await call().then(this.#onAnswered, this.#onThrown);
+    const { lessee } = request;
+    return await (lessee ? this.#runFor(lessee, call) : call().then(this.#onAnswered, this.#onThrown));
   }
 
   #end(): void {
@@ -69,6 +92,7 @@ export class CallGate {
     return new Promise((resolve) => {
       const onAbort = () => waiter.settle("cancelled");
       const waiter: Waiter = {
+        lessee: request.lessee,
         timer: this.#world.after(this.#limits.limitWaitMs, () => waiter.settle(this.#refusal(request))),
         settle: (admission) => {
           if (!this.#line.delete(waiter)) return;
@@ -86,26 +110,50 @@ export class CallGate {
 
   /** Lets in whoever may go, and sets the clock for the next time the rate allows one. */
   #serve(): void {
-    for (const waiter of this.#line) {
-      if (!this.#mayStart()) break;
-      this.#start();
+    for (let waiter = this.#next(); waiter; waiter = this.#next()) {
+      this.#start(waiter.lessee);
       waiter.settle("go");
     }
-    const waitMs = this.#rateWaitMs();
-    if (this.#line.size === 0 || waitMs === 0 || this.#timer) return; // otherwise the end of a call serves again
+    if (this.#line.size === 0 || this.#timer) return;
+    const waitMs = this.#rateWaitMs() || this.#shareWaitMs();
+    if (waitMs === 0 || waitMs === Number.POSITIVE_INFINITY) return; // the end of a call serves again
     this.#timer = this.#world.after(waitMs, () => {
       this.#timer = undefined;
       this.#serve();
     });
   }
 
-  #mayStart(): boolean {
+  /** Of those who may go, whoever's session has the fewest running; the first of them. */
+  #next(): Waiter | undefined {
+    if (!this.#hasRoom()) return undefined;
+    const [first] = this.#line;
+    if (this.#shares.lessees < 2) return first;
+    let chosen: Waiter | undefined;
+    for (const waiter of this.#line) {
+      if (!this.#mayStart(waiter.lessee)) continue;
+      if (!chosen || this.#shares.runningOf(waiter.lessee) < this.#shares.runningOf(chosen.lessee)) chosen = waiter;
+    }
+    return chosen;
+  }
+
+  #hasRoom(): boolean {
     return this.#running < this.#limits.callsAtOnce && this.#rateWaitMs() === 0;
   }
 
-  #start(): void {
+  #mayStart(lessee: object | undefined): boolean {
+    return this.#hasRoom() && (!lessee || this.#shares.waitMs(lessee, this.#world.monotonicMs()) === 0);
+  }
+
+  /** Until the share of any of those in line has room. */
+  #shareWaitMs(): number {
+    const nowMs = this.#world.monotonicMs();
+    return Math.min(...Array.from(this.#line, ({ lessee }) => this.#shares.waitMs(lessee, nowMs)));
+  }
+
+  #start(lessee: object | undefined): void {
     const nowMs = this.#world.monotonicMs();
     this.#running += 1;
+    if (lessee) this.#shares.start(lessee, nowMs);
     if (this.#limits.callsPerMinute === Number.POSITIVE_INFINITY) return;
     if (this.#starts.length < this.#limits.callsPerMinute) this.#starts.push(nowMs);
     else {
@@ -127,14 +175,26 @@ export class CallGate {
     return Math.max(0, oldestMs + MINUTE_MS - this.#world.monotonicMs());
   }
 
-  #refusal({ server, tool }: GatedCall): TenonError {
-    const { callsAtOnce, callsPerMinute, limitWaitMs } = this.#limits;
-    const rateWaitMs = this.#rateWaitMs();
-    const limit =
-      rateWaitMs > 0
-        ? `it has had ${callsPerMinute} calls in the last minute, which is its limit; retry in ${inSeconds(rateWaitMs)}`
-        : `${this.#running} calls are running, and ${callsAtOnce} at once is its limit; retry when one has ended`;
+  #refusal({ server, tool, lessee }: GatedCall): TenonError {
+    const { limitWaitMs } = this.#limits;
+    const limit = this.#hasRoom() ? this.#shareReason(lessee) : this.#reason();
     const text = `${server} / ${tool}: not called, after waiting ${inSeconds(limitWaitMs)} for its turn: ${limit}`;
     return new TenonError("mcp.rate_limited", text);
+  }
+
+  #reason(): string {
+    const { callsAtOnce, callsPerMinute } = this.#limits;
+    const waitMs = this.#rateWaitMs();
+    return waitMs > 0
+      ? `it has had ${callsPerMinute} calls in the last minute, which is its limit; retry in ${inSeconds(waitMs)}`
+      : `${this.#running} calls are running, and ${callsAtOnce} at once is its limit; retry when one has ended`;
+  }
+
+  #shareReason(lessee: object | undefined): string {
+    const { callsAtOnce, callsPerMinute } = this.#limits;
+    const waitMs = this.#shares.waitMs(lessee, this.#world.monotonicMs());
+    return waitMs === Number.POSITIVE_INFINITY
+      ? `other sessions use the server too, and one of them may have ${shareOf(callsAtOnce)} calls at once; retry when one has ended`
+      : `other sessions use the server too, and one of them may have ${shareOf(callsPerMinute)} calls a minute; retry in ${inSeconds(waitMs)}`;
   }
 }

@@ -4,6 +4,7 @@ import type { ContentBlock } from "../../base/content.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { TASK_LIMITS } from "../../base/limits-tasks.js";
 import type { World } from "../../base/world.js";
 import type { Link } from "../era/link.js";
 import { paramHeaders } from "../era/param-headers.js";
@@ -13,8 +14,11 @@ import { DepthProbe } from "../lists/measure.js";
 import { Pace } from "../lists/pace.js";
 import { readContent } from "../lists/read-content.js";
 import type { McpTool } from "../lists/tolerate.js";
+import type { RpcId } from "../rpc/json-rpc.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import type { SendHint } from "../rpc/wire.js";
+import type { ServerTasks } from "../tasks/server-tasks.js";
+import { startedTask, type TaskHandle } from "../tasks/task.js";
 import { inSeconds, outcomeError } from "./outcome-error.js";
 import { checkOutput } from "./output-check.js";
 import { PAGES_REQUIRED, pagesFirst } from "./pages-first.js";
@@ -28,6 +32,18 @@ export interface CallProgress {
 export interface CallOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: CallProgress) => void;
+  /** The server goes on with it as a task: with this it can be asked for again, also by another process. */
+  readonly onTask?: ((task: TaskHandle) => void) | undefined;
+  /** Whose call it is, on a connection that several sessions use. */
+  readonly lessee?: Lessee;
+}
+
+/** One of several who use a connection. */
+export interface Lessee {
+  /** Tells it from the others, and nothing else. */
+  readonly id: object;
+  /** The link as this one may use it. */
+  view(link: Link): Link;
 }
 
 /** `failed`: the server refused or could not be asked. `unknown`: it was asked, and whether it acted nobody can say. */
@@ -44,7 +60,7 @@ export type CallOutcome =
   | { readonly kind: "failed"; readonly error: TenonError }
   | { readonly kind: "unknown"; readonly error: TenonError };
 
-export interface CallRequest extends CallOptions {
+export interface CallRequest extends Omit<CallOptions, "lessee"> {
   readonly world: World;
   readonly server: string;
   readonly tool: string;
@@ -54,6 +70,16 @@ export interface CallRequest extends CallOptions {
   readonly maxTotalMs: number;
   /** As listed: its schema names the headers of a modern call and what the output must look like. */
   readonly definition?: McpTool | undefined;
+  /** Who follows a task to its end; without it none is asked for. */
+  readonly tasks?: ServerTasks;
+  /** A link as this call may use it; as it is unless given. */
+  readonly view?: (link: Link) => Link;
+}
+
+/** How a call was sent: whether the server was asked for a task, and under which id. */
+interface Sending {
+  readonly isTask: boolean;
+  id?: RpcId;
 }
 
 /** Never rejects. */
@@ -69,8 +95,9 @@ export async function callTool(link: Link, request: CallRequest): Promise<CallOu
       world.log.error("mcp.progress_listener_failed", { error: messageOf(thrown) }); // it must not take the wire down
     }
   };
-  const outcome = await send(link, request, onProgress);
-  if (outcome.kind === "result") return answerOf(outcome.result, request);
+  const sending: Sending = { isTask: request.tasks?.isWanted(link, request.definition) ?? false };
+  const outcome = await send(link, request, { onProgress, sending });
+  if (outcome.kind === "result") return resultOf(outcome.result, request, { link, sending });
   const where = `${request.server} / ${request.tool}`;
   switch (outcome.kind) {
     case "error": {
@@ -111,12 +138,35 @@ function lostOutcome(outcome: Extract<RpcOutcome, { kind: "lost" }>, where: stri
 
 const HEADER_MISMATCH = -32_020;
 
+/** The result, or what comes of the task that the server answered with instead. */
+function resultOf(
+  result: JsonObject,
+  request: CallRequest,
+  { link, sending }: { readonly link: Link; readonly sending: Sending },
+): CallOutcome | Promise<CallOutcome> {
+  const { tasks } = request;
+  const { era } = link.agreement;
+  const task = tasks && (sending.isTask || era === "modern") ? startedTask(result, era) : undefined;
+  if (tasks && task) return tasks.finish({ task, link, requestId: sending.id }, request);
+  return answerOf(result, request);
+}
+
+interface SendOptions extends Pick<CallOptions, "onProgress"> {
+  readonly sending: Sending;
+}
+
 /** Calls are what there is most of: whatever only the modern era needs is left out of a legacy one. */
-function send(link: Link, request: CallRequest, onProgress: CallOptions["onProgress"]): Promise<RpcOutcome> {
+function send(link: Link, request: CallRequest, { onProgress, sending }: SendOptions): Promise<RpcOutcome> {
   if (link.agreement.era === "modern") return sendModern(link, request, onProgress);
   const { tool, args, signal, timeoutMs, maxTotalMs } = request;
   const params = { name: tool, arguments: args };
-  return link.request("tools/call", params, { signal, timeoutMs, maxTotalMs, onProgress, hint: { name: tool } });
+  const options = { signal, timeoutMs, maxTotalMs, onProgress, hint: { name: tool } };
+  if (!sending.isTask) return link.request("tools/call", params, options);
+  const task = { ttl: maxTotalMs + TASK_LIMITS.ttlMarginMs };
+  const onSent = (id: RpcId) => {
+    sending.id = id;
+  };
+  return link.request("tools/call", { ...params, task }, { ...options, onSent });
 }
 
 /**
@@ -143,8 +193,10 @@ async function sendModern(
   return definition ? await sendOnce(definition) : outcome;
 }
 
+type AnswerContext = Pick<CallRequest, "world" | "server" | "tool" | "definition">;
+
 /** At once for what most tools answer; only structured content takes steps of its own. */
-function answerOf(result: JsonObject, request: CallRequest): CallOutcome | Promise<CallOutcome> {
+export function answerOf(result: JsonObject, request: AnswerContext): CallOutcome | Promise<CallOutcome> {
   const content = readContent(result["content"]);
   const isError = result["isError"] === true;
   // `toolResult` is what the very first servers sent instead of content.
@@ -159,7 +211,7 @@ function answerOf(result: JsonObject, request: CallRequest): CallOutcome | Promi
 async function structuredAnswer(
   structured: JsonValue,
   { isError, content }: { readonly isError: boolean; readonly content: readonly ContentBlock[] },
-  request: CallRequest,
+  request: AnswerContext,
 ): Promise<CallOutcome> {
   const pace = Pace.of(request.world);
   if (await isTooDeep(structured, pace)) {
@@ -174,7 +226,7 @@ async function structuredAnswer(
 async function outputWarnings(
   structured: JsonValue,
   isError: boolean,
-  request: CallRequest,
+  request: AnswerContext,
 ): Promise<readonly string[]> {
   const schema = request.definition?.outputSchema;
   if (isError || !schema) return [];
@@ -184,7 +236,7 @@ async function outputWarnings(
   return verdict.kind === "mismatch" ? warned(request, [verdict.warning]) : [];
 }
 
-function warned({ world, server, tool }: CallRequest, warnings: readonly string[]): readonly string[] {
+function warned({ world, server, tool }: AnswerContext, warnings: readonly string[]): readonly string[] {
   for (const warning of warnings) world.log.warn("mcp.output_mismatch", { server, tool, warning });
   return warnings;
 }

@@ -3,7 +3,7 @@ import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Log } from "../../base/log.js";
-import type { ElicitAnswer, ElicitRequest, Peer } from "../peer.js";
+import type { ElicitAnswer, ElicitRequest, Peer, Root } from "../peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 import { elicitModes } from "./envelope.js";
 import { readServerLog } from "./server-log.js";
@@ -27,7 +27,7 @@ export class PeerAnswers {
       case "ping":
         return {};
       case "roots/list":
-        return this.#roots();
+        return this.#peer.findRoots ? rootsBody(await this.#peer.findRoots(signal)) : this.#roots();
       case "elicitation/create":
         return await this.#oneOfFew(async () => ({ ...(await this.#elicit(params, signal)) }));
       case "sampling/createMessage":
@@ -60,8 +60,7 @@ export class PeerAnswers {
 
   #roots(): JsonObject {
     if (!this.#peer.roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
-    const roots = this.#peer.roots().map(({ uri, name }) => ({ uri, ...(name === undefined ? {} : { name }) }));
-    return { roots };
+    return rootsBody(this.#peer.roots());
   }
 
   async #sample(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
@@ -101,6 +100,10 @@ export class PeerAnswers {
       this.#asking -= 1;
     }
   }
+}
+
+function rootsBody(roots: readonly Root[]): JsonObject {
+  return { roots: roots.map(({ uri, name }) => ({ uri, ...(name === undefined ? {} : { name }) })) };
 }
 
 /** Words for what must not be shown to anybody: an unknown mode, a URL that is no web page. */

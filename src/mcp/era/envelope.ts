@@ -22,6 +22,9 @@ export const META = {
   subscriptionId: "io.modelcontextprotocol/subscriptionId",
 } as const;
 
+/** By this name the modern era knows long-running calls: without it no server may answer with one. */
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
 /** What servers are asked to tell when somebody listens; a modern server says nothing unless it is asked. */
 const LOG_LEVEL = "info";
 
@@ -49,7 +52,7 @@ export function envelopeOf(client: ClientInfo, peer: Peer | undefined): JsonObje
   return {
     [META.protocolVersion]: MODERN_VERSION,
     [META.clientInfo]: { name: client.name, version: client.version },
-    [META.clientCapabilities]: clientCapabilities(peer),
+    [META.clientCapabilities]: { ...clientCapabilities(peer), extensions: { [TASKS_EXTENSION]: {} } },
     ...(peer?.log ? { [META.logLevel]: LOG_LEVEL } : {}),
   };
 }

@@ -4,15 +4,18 @@ import { orAborted, sleep } from "../../base/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EndGrace } from "../../base/process.js";
+import type { SpawnRequest } from "../../base/world.js";
 import { AcpWire } from "../acp/acp-wire.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { SpillShelf } from "../large/spill-shelf.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "../options.js";
 import { remoteWire } from "../remote/index.js";
+import { ReplayedWire } from "../rpc/replayed-wire.js";
 import { tracedWire } from "../rpc/traced-wire.js";
 import type { Agreement, Wire } from "../rpc/wire.js";
 import type { ServerSpec } from "../spec.js";
 import { launchOf } from "../stdio/launch.js";
+import { sandboxedLaunch } from "../stdio/sandbox/sandboxed-launch.js";
 import { StdioWire } from "../stdio/stdio.js";
 import { Line } from "./line.js";
 import type { Link } from "./link.js";
@@ -26,11 +29,31 @@ export interface Life {
   readonly grace: () => EndGrace;
   /** Where long results are kept: they outlive the wire they came over, but not the connection. */
   readonly shelf?: SpillShelf;
+  /** Told of every process that is started for it. */
+  readonly onSpawned?: (id: number | undefined) => void;
+  /** What is started, where that had to be prepared. */
+  readonly launch?: SpawnRequest;
 }
 
 /** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
 export async function establish(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
-  return await establishOver(() => openWire(spec, options, life.shelf), { spec, options, life });
+  const launch = await preparedLaunch(spec, options, life.signal);
+  return await establishOver(() => openWire(spec, options, launch ? { ...life, launch } : life), {
+    spec,
+    options,
+    life,
+  });
+}
+
+/** Undefined for what needs no preparation. Without the sandbox it asks for, a server is not started. */
+async function preparedLaunch(
+  spec: ServerSpec,
+  { world, cwd }: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<SpawnRequest | undefined> {
+  if (spec.kind !== "stdio" || !spec.sandbox) return undefined;
+  const request = launchOf(spec, cwd, world);
+  return await sandboxedLaunch({ spec, sandbox: spec.sandbox, request, sessionCwd: cwd, world, signal });
 }
 
 export interface Establishing {
@@ -121,22 +144,27 @@ function patienceFor(
   return isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs;
 }
 
-function openWire(spec: ServerSpec, options: ConnectionOptions, shelf: SpillShelf | undefined): Wire {
-  const wire = plainWire(spec, options, shelf);
+function openWire(spec: ServerSpec, options: ConnectionOptions, life: Life): Wire {
   const { session } = options;
-  const { trace } = options.world;
+  const { trace, replay } = options.world;
+  if (replay) return new ReplayedWire(replay, spec.name);
+  const wire = plainWire(spec, options, life);
   return trace ? tracedWire(wire, { trace, spec, ...(session === undefined ? {} : { session }) }) : wire;
 }
 
-function plainWire(spec: ServerSpec, options: ConnectionOptions, shelf: SpillShelf | undefined): Wire {
-  const { world, cwd, allowHosts = [], urlSource = "typed", channel } = options;
+function plainWire(spec: ServerSpec, options: ConnectionOptions, { shelf, onSpawned, launch }: Life): Wire {
+  const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
   const shared = shelf ? { shelf } : {};
   switch (spec.kind) {
     case "stdio":
-      return new StdioWire(launchOf(spec, cwd, world), world, shared);
+      return new StdioWire(launch ?? launchOf(spec, cwd, world), world, {
+        ...shared,
+        ...(onSpawned ? { onSpawned } : {}),
+        ...(options.onStderr ? { onStderr: options.onStderr } : {}),
+      });
     case "http":
     case "sse":
-      return remoteWire(spec, { world, allowHosts, urlSource, ...shared });
+      return remoteWire(spec, { world, allowHosts, urlSource, ...(oauth ? { oauth } : {}), ...shared });
     case "acp":
       return new AcpWire(spec, channel);
     default:

@@ -135,7 +135,9 @@ describe("a result that asks for input", () => {
 });
 
 test.each<[string, string, JsonObject]>([
-  ["an unknown type", "tools/call", { resultType: "task", taskId: "t1" }],
+  ["an unknown type", "tools/call", { resultType: "later" }],
+  ["a task without a status", "tools/call", { resultType: "task", taskId: "t1" }],
+  ["a task for a list", "tools/list", { resultType: "task", taskId: "t1", status: "working" }],
   ["a type that is no text", "tools/call", { resultType: 7 }],
   ["input for a list", "tools/list", { resultType: "input_required", requestState: "s" }],
   ["neither requests nor state", "tools/call", { resultType: "input_required" }],

@@ -5,13 +5,16 @@ import { isJsonObject, type JsonObject } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
+import { readTask } from "../tasks/task.js";
 import type { PeerAnswers } from "./answer-peer.js";
 
+/** A call may be answered with a task; what is said of one is a result like any other, and some servers mark it as a task. */
+const MAY_BE_TASK: readonly string[] = ["tools/call", "tasks/get"];
 const MAY_ASK: readonly string[] = ["tools/call", "prompts/get", "resources/read"];
-const INPUT_KINDS: readonly string[] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+export const INPUT_KINDS: readonly string[] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 const INVALID_RESULT = -32603;
 
-interface InputRequest {
+export interface InputRequest {
   readonly key: string;
   readonly method: string;
   readonly params: JsonObject;
@@ -25,7 +28,7 @@ type Reading =
 
 export interface Rounds {
   readonly world: World;
-  readonly answers: PeerAnswers;
+  readonly answers: Pick<PeerAnswers, "answer">;
   send(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome>;
 }
 
@@ -65,6 +68,9 @@ export async function requestInRounds(
 function readResult(method: string, result: JsonObject): Reading {
   const { resultType, inputRequests, requestState } = result;
   if (resultType === undefined || resultType === "complete") return { kind: "complete" };
+  if (resultType === "task" && MAY_BE_TASK.includes(method)) {
+    return readTask(result) ? { kind: "complete" } : { kind: "invalid", reason: "its task has no id or no status" };
+  }
   if (resultType !== "input_required") {
     return { kind: "invalid", reason: `its resultType is ${JSON.stringify(resultType)?.slice(0, 200)}` };
   }
@@ -84,7 +90,7 @@ function readResult(method: string, result: JsonObject): Reading {
   return { kind: "asks", requests, state: hasState ? requestState : undefined };
 }
 
-function readInput(key: string, raw: unknown): InputRequest {
+export function readInput(key: string, raw: unknown): InputRequest {
   const { method, params } = isJsonObject(raw) ? raw : {};
   return { key, method: typeof method === "string" ? method : "?", params: isJsonObject(params) ? params : {} };
 }

@@ -1,13 +1,13 @@
 // One wire with its requests, from its start to its end: serves the peer meanwhile, and becomes a link once both sides agree.
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json.js";
 import type { EndGrace } from "../../base/process.js";
 import { Scope } from "../../base/scope.js";
 import type { ConnectionOptions } from "../options.js";
 import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import { PeerAnswers } from "./answer-peer.js";
-import { envelopeOf, withEnvelope } from "./envelope.js";
+import { envelopeOf, META, withEnvelope } from "./envelope.js";
 import { type Rounds, requestInRounds } from "./input-required.js";
 import type { Handshake, Link } from "./link.js";
 import { ChangeListener } from "./listen.js";
@@ -20,6 +20,9 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   "tools/call": "name",
   "prompts/get": "name",
   "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
 };
 
 export class Line implements RpcHandler {
@@ -33,6 +36,8 @@ export class Line implements RpcHandler {
   readonly #answers: PeerAnswers;
   readonly #rounds: Rounds;
   readonly #scope: Scope;
+  /** Subscriptions beside the one for changes, by the ids of their requests. */
+  readonly #streams = new Set<unknown>();
   readonly #listeners: ((method: string, params: JsonObject) => void)[] = [];
   #break: (error: TenonError) => void = () => {};
   #changes: ChangeListener | undefined;
@@ -76,6 +81,8 @@ export class Line implements RpcHandler {
       request: (method, params, options) =>
         era === "legacy" ? rpc.request(method, params, options) : this.#requestModern(method, params, options),
       notify: (method, params) => rpc.notify(method, era === "legacy" ? params : withEnvelope(params, this.envelope)),
+      followProgress: (id, listener) => rpc.followProgress(id, listener),
+      ...(era === "modern" ? { listen: (filter, signal) => this.#listen(filter, signal) } : {}),
       askPeer: (method, params, signal) => this.#answers.answer(method, params, signal),
       onNotification: (listener) => {
         this.#listeners.push(listener);
@@ -95,7 +102,7 @@ export class Line implements RpcHandler {
   }
 
   onNotification(method: string, params: JsonObject): void {
-    if (this.#changes?.hear(method, params)) return;
+    if (this.#isOfStream(method, params) || this.#changes?.hear(method, params)) return;
     if (method === "notifications/cancelled") return;
     this.#answers.hear(method, params);
     this.#announce(method, params);
@@ -117,11 +124,36 @@ export class Line implements RpcHandler {
 
   #requestModern(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome> {
     const named = params[NAMED_BY[method] ?? ""];
+    const { answer } = options;
+    const rounds = answer ? { ...this.#rounds, answers: { answer } } : this.#rounds;
     if (typeof named !== "string" || options.hint?.name !== undefined) {
-      return requestInRounds(this.#rounds, { method, params }, options);
+      return requestInRounds(rounds, { method, params }, options);
     }
     const hint: SendHint = { name: named, ...options.hint };
-    return requestInRounds(this.#rounds, { method, params }, { ...options, hint });
+    return requestInRounds(rounds, { method, params }, { ...options, hint });
+  }
+
+  async #listen(notifications: JsonObject, signal: AbortSignal): Promise<void> {
+    let stream: unknown;
+    const outcome = await this.rpc.request("subscriptions/listen", withEnvelope({ notifications }, this.envelope), {
+      signal,
+      timeoutMs: FOREVER_MS,
+      onSent: (id) => {
+        stream = id;
+        this.#streams.add(id);
+      },
+    });
+    this.#streams.delete(stream);
+    if (outcome.kind !== "error") return;
+    this.#options.world.log.debug("mcp.listen_refused", { message: outcome.error.message });
+  }
+
+  /** About one of those streams itself: that it is open, or that its server takes it back. */
+  #isOfStream(method: string, params: JsonObject): boolean {
+    if (method === "notifications/cancelled") return this.#streams.has(params["requestId"]);
+    if (method !== "notifications/subscriptions/acknowledged") return false;
+    const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    return this.#streams.has(meta[META.subscriptionId]);
   }
 
   #followChanges(capabilities: JsonObject): void {

@@ -1,9 +1,10 @@
-// What is remembered of servers on disk: which era they speak and which tools they had. Nothing about how they are reached.
+// What is remembered of servers on disk: which era they speak, which tools they had, whether they ask. Nothing about how they are reached.
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { POOL_LIMITS } from "../../base/limits-pool.js";
 import type { World } from "../../base/world.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { internTools } from "./intern.js";
@@ -14,6 +15,8 @@ import { type McpTool, readTool } from "./tolerate.js";
 const FORMAT = 1;
 const DAY_MS = 86_400_000;
 const KEY_FILE = "key";
+
+type EntryKind = "era" | "tools" | "asks";
 
 export interface DiskCacheOptions {
   readonly world: World;
@@ -78,7 +81,16 @@ class DiskCache implements ServerCache {
     await this.#write("tools", fingerprint, { serverVersion, tools: tools.map((tool) => asJson(tool)) });
   }
 
-  async #read(kind: "era" | "tools", fingerprint: string): Promise<JsonObject | undefined> {
+  async readAsks(fingerprint: string): Promise<boolean> {
+    const ageMs = this.#ageMs(await this.#read("asks", fingerprint));
+    return ageMs !== undefined && ageMs < POOL_LIMITS.asksMaxAgeMs;
+  }
+
+  async writeAsks(fingerprint: string): Promise<void> {
+    await this.#write("asks", fingerprint, {});
+  }
+
+  async #read(kind: EntryKind, fingerprint: string): Promise<JsonObject | undefined> {
     try {
       const text = await this.#world.files.readText(await this.#path(kind, fingerprint));
       const parsed = parseJson(text);
@@ -89,7 +101,7 @@ class DiskCache implements ServerCache {
     }
   }
 
-  async #write(kind: "era" | "tools", fingerprint: string, content: JsonObject): Promise<void> {
+  async #write(kind: EntryKind, fingerprint: string, content: JsonObject): Promise<void> {
     try {
       const before = await this.#read(kind, fingerprint);
       const ageMs = this.#ageMs(before);
@@ -111,7 +123,7 @@ class DiskCache implements ServerCache {
     return ageMs >= 0 ? ageMs : undefined;
   }
 
-  async #path(kind: "era" | "tools", fingerprint: string): Promise<string> {
+  async #path(kind: EntryKind, fingerprint: string): Promise<string> {
     this.#key ??= this.#loadKey();
     const name = createHmac("sha256", await this.#key)
       .update(fingerprint)
@@ -160,7 +172,8 @@ function toolOf(read: ReturnType<typeof readTool>): McpTool[] {
 }
 
 /** Definitions and nothing else, whatever more the object may one day carry. */
-function asJson({ name, title, description, inputSchema, outputSchema, annotations }: McpTool): JsonObject {
+function asJson(tool: McpTool): JsonObject {
+  const { name, title, description, inputSchema, outputSchema, annotations, taskSupport } = tool;
   return {
     name,
     ...(title === undefined ? {} : { title }),
@@ -168,5 +181,6 @@ function asJson({ name, title, description, inputSchema, outputSchema, annotatio
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+    ...(taskSupport === undefined ? {} : { execution: { taskSupport } }),
   };
 }

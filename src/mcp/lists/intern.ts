@@ -50,6 +50,7 @@ export function sameTool(one: McpTool, other: McpTool): boolean {
     one.name === other.name &&
     one.title === other.title &&
     one.description === other.description &&
+    one.taskSupport === other.taskSupport &&
     sameJson(one.inputSchema, other.inputSchema) &&
     sameJson(one.outputSchema, other.outputSchema) &&
     sameJson({ ...one.annotations }, { ...other.annotations })

@@ -10,6 +10,8 @@ export interface McpTool {
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject;
   readonly annotations?: McpToolAnnotations;
+  /** Whether it can be called as a task, or only so. Left out: it cannot. */
+  readonly taskSupport?: "optional" | "required";
 }
 
 export interface McpToolAnnotations {
@@ -52,6 +54,8 @@ function toolOf(raw: JsonObject, name: string, inputSchema: JsonObject): McpTool
   if (title !== undefined) tool.title = title;
   if (isJsonObject(raw["outputSchema"])) tool.outputSchema = raw["outputSchema"];
   if (annotations) tool.annotations = readAnnotations(annotations);
+  const support = isJsonObject(raw["execution"]) ? raw["execution"]["taskSupport"] : undefined;
+  if (support === "optional" || support === "required") tool.taskSupport = support;
   return tool;
 }
 

@@ -3,6 +3,7 @@
 import type { ServerSpec } from "../../mcp/index.js";
 import type { ModelUsage } from "../../models/index.js";
 import type { CommandInfo, ServerStatus } from "../event.js";
+import type { SessionLogins } from "../login/session-logins.js";
 import type { Switched } from "../server-switches.js";
 import type { ToolControls } from "../session-tools.js";
 import type { SessionSettings } from "../settings.js";
@@ -24,6 +25,9 @@ export interface CommandContext {
   /** Waits, within a bound, until no server is connecting any more. */
   settled(): Promise<void>;
   readonly mcp: ServerControls;
+  readonly logins: Pick<SessionLogins, "login">;
+  /** Shows something before the answer that is for this moment: it is not kept with the conversation. */
+  show(text: string): Promise<void>;
   readonly settings: Pick<SessionSettings, "view" | "set" | "shelf">;
   /** Every command there is now, those of servers included. */
   readonly commands: readonly CommandInfo[];

@@ -46,6 +46,8 @@ const VIEW: SettingsView = {
   thinkingLevels: [],
   include: "always",
   includes: ["always"],
+  sandbox: "off",
+  sandboxes: ["off"],
 };
 
 // oxlint-disable-next-line require-yield -- a model nobody asks
@@ -54,9 +56,10 @@ const MODEL: Model = { id: "a/one", async *stream() {} };
 interface Done {
   readonly switched: string[];
   readonly set: [SettingName, string][];
+  readonly said?: string[];
 }
 
-function around(done: Done): Pick<CommandContext, "mcp" | "settings" | "commands"> {
+function around(done: Done): Pick<CommandContext, "mcp" | "logins" | "show" | "settings" | "commands"> {
   const switched = (what: string): Switched => {
     done.switched.push(what);
     return what.endsWith("nobody") ? { ok: false, reason: "no such server" } : { ok: true, text: "Done." };
@@ -69,6 +72,15 @@ function around(done: Done): Pick<CommandContext, "mcp" | "settings" | "commands
       disable: (name) => switched(`disable ${name}`),
       add: async (spec) => switched(`add ${JSON.stringify(spec)}`),
       remove: async (name) => switched(`remove ${name}`),
+    },
+    logins: {
+      login: async (name, { show, isPasted }) => {
+        await show("the page");
+        return switched(`login ${name}${isPasted ? ", pasted" : ""}`);
+      },
+    },
+    show: async (text) => {
+      done.said?.push(text);
     },
     settings: {
       view: VIEW,
@@ -177,9 +189,15 @@ describe("/mcp with a verb", () => {
     expect(await say("/mcp add alone")).toContain("/mcp add <server> <url>");
   });
 
-  test("login says what can be done, and only where one is needed", async () => {
-    expect(await say("/mcp login s")).toContain("did not ask for a log-in");
-    expect(await say("/mcp login zzz")).toContain("no server");
+  test("login brings the person to the page, says what came of it, and takes a pasted address where that is wanted", async () => {
+    const done: Done = { switched: [], set: [], said: [] };
+    expect(await say("/mcp login s", controls(), done)).toContain("Done.");
+    await say("/mcp login s paste", controls(), done);
+    await say("/mcp login two words paste", controls(), done);
+    expect(done.switched).toEqual(["login s", "login s, pasted", "login two words, pasted"]);
+    expect(done.said).toEqual(["the page", "the page", "the page"]);
+    expect(await say("/mcp login nobody")).toContain("Nothing changed: no such server");
+    expect(await say("/mcp login")).toContain("Say which server");
     expect(await say("/mcp frobnicate s")).toContain("restart, enable");
   });
 });

@@ -1,5 +1,6 @@
 // `/mcp`: where the session's servers stand, and what can be done about them.
 import type { ServerStatus } from "../event.js";
+import { sandboxWords } from "../sandbox.js";
 import type { Switched } from "../server-switches.js";
 import type { Command, CommandContext } from "./command.js";
 import { readServerWords } from "./server-words.js";
@@ -8,7 +9,8 @@ import { oneLine } from "./words.js";
 export const mcpCommand: Command = {
   name: "mcp",
   description: "The MCP servers of this session and their state; restarts, switches, adds and removes them",
-  input: "[restart|enable|disable|remove|login <server> | add <server> <url or command and arguments>]",
+  input:
+    "[restart|enable|disable|remove <server> | login <server> [paste] | add <server> <url or command and arguments>]",
   async run(words, context) {
     const [verb = "", ...rest] = words.split(/\s+/u).filter((word) => word !== "");
     if (verb === "") return overview(context.servers());
@@ -24,7 +26,7 @@ async function perform(verb: string, name: string, context: CommandContext): Pro
     case "remove":
     case "login":
       if (name === "") return `Say which server: \`/mcp ${verb} <server>\`.`;
-      if (verb === "login") return login(name, context.servers());
+      if (verb === "login") return await login(name, context);
       return await outcome(await context.mcp[verb](name), name, context);
     case "add": {
       const read = readServerWords(name);
@@ -44,12 +46,12 @@ async function outcome(switched: Switched, name: string, context: CommandContext
   return [oneLine(switched.text, 500), ...(server ? [serverLine(server)] : [])].join("\n");
 }
 
-/** Only what can be done with this version: a log-in through a browser is not among it. */
-function login(name: string, servers: readonly ServerStatus[]): string {
-  const server = servers.find((one) => one.name === name);
-  if (!server) return `This session has no server "${oneLine(name, 80)}".`;
-  if (server.needsLogin && server.hint !== undefined) return oneLine(server.hint, 500);
-  return `The server "${oneLine(name, 80)}" did not ask for a log-in: it is ${server.state}.`;
+/** `paste`: the browser is on another machine, so the address it ends at is asked for. */
+async function login(words: string, context: CommandContext): Promise<string> {
+  const isNamed = context.servers().some((one) => one.name === words);
+  const [, before = words] = (isNamed ? undefined : /^(.*\S)\s+paste$/u.exec(words)) ?? [];
+  const talk = { show: (text: string) => context.show(text), isPasted: before !== words };
+  return await outcome(await context.logins.login(before, talk, context.signal), before, context);
 }
 
 function overview(servers: readonly ServerStatus[]): string {
@@ -57,9 +59,12 @@ function overview(servers: readonly ServerStatus[]): string {
   return servers.map((server) => serverLine(server)).join("\n");
 }
 
-function serverLine({ name, origin, state, toolCount, error, hint, note, problems = [] }: ServerStatus): string {
+function serverLine(status: ServerStatus): string {
+  const { name, origin, state, toolCount, sandbox, error, hint, note, problems = [] } = status;
   const tools = toolCount === 1 ? "1 tool" : `${toolCount} tools`;
-  const lines = [`- **${oneLine(name)}** (${origin}): ${state}, ${tools}`];
+  const lines = [
+    `- **${oneLine(name)}** (${origin}): ${state}, ${tools}${sandbox ? `, ${sandboxWords(sandbox)}` : ""}`,
+  ];
   if (error !== undefined) lines.push(`  ${oneLine(error, 500)}`);
   if (hint !== undefined && state === "failed") lines.push(`  ${oneLine(hint)}`);
   if (note !== undefined) lines.push(`  ${oneLine(note)}`);

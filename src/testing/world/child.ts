@@ -32,6 +32,8 @@ export class FakeChild implements Child {
   #others: GroupMember[] = [];
   /** Processes it started that left its group. */
   #strays: GroupMember[] = [];
+  /** What is resident of its tree, for tests to set. */
+  memoryBytes: number = 50 * 2 ** 20;
   /** Whether it was given up as ended for good. */
   isReleased = false;
 

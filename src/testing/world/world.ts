@@ -9,6 +9,9 @@ import type {
   Fetch,
   HttpPool,
   HttpPoolOptions,
+  LoopbackAnswer,
+  LoopbackListener,
+  LoopbackRequest,
   Processes,
   ResolvedAddress,
   SpawnRequest,
@@ -22,6 +25,7 @@ import type { Behaviour } from "../mcp-server/behaviour.js";
 import { FakeChild, type FakeChildOptions } from "./child.js";
 import { FakeClock, settle } from "./clock.js";
 import { FakeFiles } from "./files.js";
+import { FakeListeners } from "./listeners.js";
 import { scriptedChild } from "./scripted-child.js";
 
 /** What a command does when it is spawned; return undefined for "no such command". */
@@ -50,6 +54,7 @@ export interface LogEntry {
 }
 
 const OWN_PROCESS_ID = 4_242;
+const MEMORY_BYTES = 8 * 2 ** 30;
 const DEFAULT_START_MS = Date.UTC(2026, 10, 1);
 
 export class FakeWorld implements World {
@@ -66,9 +71,13 @@ export class FakeWorld implements World {
   readonly processes: Processes = {
     ownId: OWN_PROCESS_ID,
     identityOf: (id) => (id === OWN_PROCESS_ID ? "this" : this.otherProcesses.get(id)),
+    memoryBytes: MEMORY_BYTES,
+    memoryOf: (ids) => new Map(ids.flatMap((id) => this.#memoryOf(id))),
   };
   /** Every child spawned, in order, also those that could not be started. */
   readonly children: FakeChild[] = [];
+  /** Who listens on this machine; tests visit it. */
+  readonly listeners: FakeListeners = new FakeListeners();
   readonly #logLines: string[] = [];
   /** Host names looked up, in order. */
   readonly lookups: string[] = [];
@@ -153,6 +162,10 @@ export class FakeWorld implements World {
     return realHttpPool(options);
   }
 
+  async listen(port: number, answer: (request: LoopbackRequest) => LoopbackAnswer): Promise<LoopbackListener> {
+    return this.listeners.open(port, answer);
+  }
+
   async lookup(host: string): Promise<readonly ResolvedAddress[]> {
     this.lookups.push(host);
     const addresses = Object.hasOwn(this.#hosts, host) ? this.#hosts[host] : undefined;
@@ -167,6 +180,11 @@ export class FakeWorld implements World {
 
   randomBytes(count: number): Uint8Array {
     return Uint8Array.from({ length: count }, () => this.#nextRandom() >>> 24);
+  }
+
+  #memoryOf(id: number): [number, number][] {
+    const child = this.children.find(({ pid }) => pid === id);
+    return child?.isGroupAlive() ? [[id, child.memoryBytes]] : [];
   }
 
   /** mulberry32: small, and good enough for jitter and ids. */

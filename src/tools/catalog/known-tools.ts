@@ -1,8 +1,8 @@
 // The tools of one source as the catalog knows them: shaped, named, and made anew only where the source's list changed.
-import { hashJson } from "../../base/hash.js";
 import type { JsonObject } from "../../base/json.js";
 import { markHidden } from "../../base/marking.js";
 import { mcpToolId, plainToolId } from "../name.js";
+import { definitionHash } from "../policy/difference.js";
 import { markDefinition } from "../shape/mark-definition.js";
 import type { SourceSettings, ToolTransformer } from "../shape/settings.js";
 import { type Shaper, shaper } from "../shape/shape.js";
@@ -110,7 +110,7 @@ class KnownCatalogTool implements CatalogTool {
   }
 
   get definitionHash(): string {
-    this.#hash ??= hashJson(definitionData(this.#raw));
+    this.#hash ??= definitionHash(this.#raw);
     return this.#hash;
   }
 }
@@ -132,9 +132,4 @@ function nameTaken(loser: KnownTool, winner: KnownTool): LeftOut {
   const { name } = winner.tool.definition;
   const reason = `the tool "${winner.raw.name}" of the same server is called "${name}" too, and that one counts`;
   return { ownName: loser.raw.name, kind: "shadowed", reason };
-}
-
-function definitionData(definition: ToolDefinition): JsonObject {
-  const { name, title, description, inputSchema, outputSchema, annotations } = definition;
-  return { name, title, description, inputSchema, outputSchema, annotations: annotations && { ...annotations } };
 }

@@ -298,7 +298,9 @@ test("a tool set aside leaves the list with its reason, and may come back with a
 
 test("a tool that is held is not offered until it is not", () => {
   let isHeld = true;
-  const catalog = new SessionCatalog({ isHeld: ({ id }) => (isHeld && id === "mcp__s__b" ? "it changed" : undefined) });
+  const catalog = new SessionCatalog({
+    isHeld: ({ tool: { id } }) => (isHeld && id === "mcp__s__b" ? "it changed" : undefined),
+  });
   catalog.add(testSource("s", ["a", "b"]));
   expect(ids(catalog)).toEqual(["mcp__s__a"]);
   expect(catalog.offer().find("mcp__s__b")).toMatchObject({ held: "it changed" });

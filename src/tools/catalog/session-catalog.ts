@@ -25,7 +25,7 @@ export interface CatalogOptions {
   readonly usage?: UsagePort;
   readonly dense?: DenseScores;
   /** Why a tool may not be offered until somebody approves of it. Asked for tools about to be offered or found. */
-  isHeld?(tool: CatalogTool): string | undefined;
+  isHeld?(tool: SourcedTool): string | undefined;
   onNotice?: NoticeSink;
 }
 
@@ -367,8 +367,8 @@ export class SessionCatalog {
     return setAside && setAside.definitionHash === tool.definitionHash ? setAside.reason : undefined;
   }
 
-  #whyHeld({ tool }: KnownTool): string | undefined {
-    return this.#options.isHeld?.(tool);
+  #whyHeld({ tool, raw }: KnownTool): string | undefined {
+    return this.#options.isHeld?.({ tool, raw });
   }
 }
 

@@ -19,7 +19,7 @@ export interface Pick {
 export interface AbsentServer {
   readonly name: string;
   readonly origin: ToolOrigin;
-  readonly kind: "failed" | "not_approved" | "disabled" | "shadowed";
+  readonly kind: "failed" | "not_trusted" | "disabled" | "shadowed";
   readonly reason: string;
 }
 

@@ -121,7 +121,7 @@ test("found and called tools are loaded, and say how", async () => {
 
 test("manual, held, gone", () => {
   const catalog = new SessionCatalog({
-    isHeld: ({ id }) => (id === "mcp__s__held" ? "its definition changed" : undefined),
+    isHeld: ({ tool: { id } }) => (id === "mcp__s__held" ? "its definition changed" : undefined),
   });
   const source = testSource("s", ["manual", "held", "goes"]);
   catalog.add(source, { includeByTool: { manual: "manual" } });
@@ -144,13 +144,13 @@ test("a server that failed, connects or was never used explains its tools", () =
   catalog.add(down);
   catalog.add(slow);
   catalog.add(testSource("up", ["t"]));
-  catalog.setAbsent([{ name: "proj", origin: "project", kind: "not_approved", reason: "not trusted yet" }]);
+  catalog.setAbsent([{ name: "proj", origin: "project", kind: "not_trusted", reason: "not trusted yet" }]);
   for (const name of ["down", "down/x", "mcp__down__x"]) {
     expect(catalog.why(name)).toEqual({ kind: "server_failed", text: 'The server "down" failed: command not found.' });
   }
   expect(catalog.why("slow/x").kind).toBe("server_connecting");
   expect(catalog.why("proj/x")).toEqual({
-    kind: "not_approved",
+    kind: "not_trusted",
     text: 'The server "proj" is not used: not trusted yet.',
   });
   expect(catalog.why("up/x")).toMatchObject({ kind: "unknown", candidates: ["up/t"] });

@@ -21,7 +21,10 @@ export type WhyKind =
   | "filtered"
   | "shadowed"
   | "quarantined"
+  /** Held back, or every call of it refused, until the person says otherwise. */
   | "not_approved"
+  /** Its server comes from the project, and nobody has approved it. */
+  | "not_trusted"
   | "server_failed"
   | "server_connecting"
   | "disabled"

@@ -1,4 +1,5 @@
 // What changed between two definitions of a tool, for the person who approved the first one.
+import { hashJson } from "../../base/hash.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { markHidden } from "../../base/marking.js";
@@ -15,6 +16,11 @@ export function definitionData(definition: ToolDefinition): JsonObject {
     ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
   };
+}
+
+/** What approvals and locks are bound to. */
+export function definitionHash(definition: ToolDefinition): string {
+  return hashJson(definitionData(definition));
 }
 
 /**

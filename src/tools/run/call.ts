@@ -130,6 +130,7 @@ async function sent(entry: CatalogEntry, request: CallRequest, { ports, steps }:
       arguments: request.arguments,
       signal,
       onProgress: (progress) => steps.onProgress(progress),
+      onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: entry.raw.name }),
     });
     const grace = { world: ports.world, ms: LIMITS.cancelGraceMs };
     const outcome = await untilAborted(Promise.resolve(answering), signal, grace);

@@ -4,6 +4,7 @@ import type { World } from "../../base/world.js";
 import type { ModelMedia } from "../result/media.js";
 import type { ResultStore } from "../result/store.js";
 import type { Inserted } from "../result/substitute.js";
+import type { LastingCall } from "../source.js";
 import type { CatalogTool, ToolDefinition, ToolOutcome, ToolProgress } from "../tool.js";
 import type { PreparedCall } from "./prepare.js";
 
@@ -32,9 +33,16 @@ export interface ApprovalRequest extends CallRequest {
   onAsking(): void;
 }
 
+/** A call that lasts, with its source's own name of the tool. */
+export interface KeptCall extends LastingCall {
+  readonly tool: string;
+}
+
 /** Written ahead of the call: after a crash an intent without an outcome means "outcome unknown". */
 export interface CallJournal {
   intent(call: CallRequest): void;
+  /** The call goes on at its source, and can be asked for again: after a crash it is, instead of being unknown. */
+  lasting?(call: CallRequest, lasting: KeptCall): void;
 }
 
 export interface RunPorts {

@@ -1,0 +1,74 @@
+// Grants and clients as they stand, sealed, on the disk. What does not read as one is none.
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import type { Grant, GrantKey, OAuthClient } from "../../mcp/index.js";
+
+export interface GrantRecord {
+  readonly key: GrantKey;
+  readonly grant: Grant;
+}
+
+export function writeRecord({ key, grant }: GrantRecord): string {
+  return JSON.stringify({ key, grant });
+}
+
+export function readRecord(text: string | undefined): GrantRecord | undefined {
+  const { key, grant } = objectOf(text);
+  const readKey = isJsonObject(key) ? keyOf(key) : undefined;
+  const read = isJsonObject(grant) ? grantOf(grant) : undefined;
+  return readKey && read ? { key: readKey, grant: read } : undefined;
+}
+
+export function readClientRecord(text: string | undefined): OAuthClient | undefined {
+  return clientOf(objectOf(text));
+}
+
+function objectOf(text: string | undefined): JsonObject {
+  const parsed = parseJson(text ?? "");
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+}
+
+function keyOf({ issuer, resource, account }: JsonObject): GrantKey | undefined {
+  if (typeof issuer !== "string" || typeof resource !== "string" || typeof account !== "string") return undefined;
+  return { issuer, resource, account };
+}
+
+function grantOf(written: JsonObject): Grant | undefined {
+  const { accessToken, refreshToken, expiresAtMs, scope, client, tokenEndpoint } = written;
+  const { obtainedAtMs, revocationEndpoint, resourceIndicator, missingScope, dpopKey } = written;
+  const known = isJsonObject(client) ? clientOf(client) : undefined;
+  if (typeof accessToken !== "string" || typeof tokenEndpoint !== "string" || !known) return undefined;
+  return {
+    accessToken,
+    client: known,
+    tokenEndpoint,
+    ...(typeof refreshToken === "string" ? { refreshToken } : {}),
+    ...(typeof expiresAtMs === "number" ? { expiresAtMs } : {}),
+    ...(typeof obtainedAtMs === "number" ? { obtainedAtMs } : {}),
+    ...(typeof scope === "string" ? { scope } : {}),
+    ...(typeof revocationEndpoint === "string" ? { revocationEndpoint } : {}),
+    ...(typeof resourceIndicator === "string" ? { resourceIndicator } : {}),
+    ...(typeof missingScope === "string" ? { missingScope } : {}),
+    ...(typeof dpopKey === "string" ? { dpopKey } : {}),
+  };
+}
+
+function clientOf(written: JsonObject): OAuthClient | undefined {
+  const { clientId, clientSecret, secretExpiresAtMs, redirectUris, authMethod } = written;
+  if (typeof clientId !== "string") return undefined;
+  return {
+    clientId,
+    ...(typeof clientSecret === "string" ? { clientSecret } : {}),
+    ...(typeof secretExpiresAtMs === "number" ? { secretExpiresAtMs } : {}),
+    ...(Array.isArray(redirectUris) ? { redirectUris: redirectUris.filter(isText) } : {}),
+    ...(typeof authMethod === "string" ? { authMethod } : {}),
+  };
+}
+
+function isText(value: JsonValue): value is string {
+  return typeof value === "string";
+}
+
+/** Everything about it that must not be seen. */
+export function secretsOf({ accessToken, refreshToken, client, dpopKey }: Grant): readonly string[] {
+  return [accessToken, refreshToken, client.clientSecret, dpopKey].flatMap((secret) => secret ?? []);
+}

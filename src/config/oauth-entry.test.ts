@@ -1,0 +1,91 @@
+// What an entry may say about logging in, who may say it, and what of it is shown.
+import { describe, expect, it } from "vitest";
+import { fakeWorld } from "../testing/index.js";
+import { loadConfig } from "./load-config.js";
+import { maskEntry } from "./mask.js";
+import { layerOf } from "./read-layer.js";
+import * as schemas from "./schema.js";
+
+const URL_OF_IT = "https://mcp.example/mcp";
+
+async function load(entry: object) {
+  const world = fakeWorld({
+    env: { TENON_HOME: "/home", SECRET: "s3cret" },
+    files: { "/home/config.json": JSON.stringify({ mcpServers: { it: { url: URL_OF_IT, ...entry } } }) },
+  });
+  const resolveSecret = async () => "from the keyring";
+  return await loadConfig({ world, cwd: "/project", resolveSecret });
+}
+
+function project(entry: object) {
+  const text = JSON.stringify({ mcpServers: { it: { url: URL_OF_IT, ...entry } } });
+  return layerOf(text, { kind: "project", path: "/p/.tenon/config.json", isShared: false }, schemas);
+}
+
+describe("oauth in an entry", () => {
+  it("reaches the connection with its references filled in, and its secrets are known as such", async () => {
+    const oauth = {
+      issuer: "https://as.example",
+      clientId: "${ID:-mine}",
+      clientSecret: "${SECRET}",
+      privateKey: "keyring:key",
+      scopes: ["read"],
+      grant: "client_credentials",
+      signingAlgorithm: "RS256",
+      keyId: "k1",
+      authMethod: "private_key_jwt",
+      callbackPort: 4_000,
+    };
+    const { servers, problems } = await load({ oauth, account: "work" });
+    expect(problems).toEqual([]);
+    const [server] = servers;
+    if (server?.status !== "ready") throw new Error("it is ready");
+    expect(server.settings).toMatchObject({
+      account: "work",
+      oauth: { ...oauth, clientId: "mine", clientSecret: "s3cret", privateKey: "from the keyring" },
+    });
+    expect(server.settings.secrets).toEqual(expect.arrayContaining(["s3cret", "from the keyring"]));
+    expect(JSON.stringify(server.spec)).not.toContain("s3cret");
+  });
+
+  it.each([
+    ["an unknown key", { clientID: "x" }],
+    ["a port that is none", { callbackPort: 70_000 }],
+    ["a document that is not on the web", { clientMetadataUrl: "http://plain.example/client.json" }],
+    ["a grant nobody knows", { grant: "password" }],
+  ])("is refused with %s", async (_what, oauth) => {
+    const { servers } = await load({ oauth });
+    expect(servers).toMatchObject([{ name: "it", status: "invalid" }]);
+  });
+
+  it("is told to have no place in the entry of a server that is started here", async () => {
+    const { problems } = await load({ url: undefined, command: "run", oauth: { clientId: "x" } });
+    expect(problems.map(({ message }) => message)).toEqual([expect.stringContaining('unknown key "oauth"')]);
+  });
+
+  it("shows no secret", () => {
+    const oauth = { clientId: "me", clientSecret: "s3cret", privateKey: "-----BEGIN", assertion: "a.b.c", keyId: "k" };
+    expect(maskEntry({ oauth })).toEqual({
+      oauth: { clientId: "me", clientSecret: "********", privateKey: "********", assertion: "********", keyId: "k" },
+    });
+    expect(maskEntry({ oauth: { clientSecret: "${SECRET}" } })).toEqual({ oauth: { clientSecret: "${SECRET}" } });
+  });
+});
+
+describe("oauth in a project's entry", () => {
+  it("takes what can be seen when it is approved", () => {
+    const { servers } = project({ oauth: { clientId: "public", scopes: ["read"], clientSecret: "${TEAM_SECRET}" } });
+    expect(servers).toHaveLength(1);
+  });
+
+  it.each([
+    [{ clientSecret: "!cat ~/.ssh/id" }, /cannot run a command/u],
+    [{ privateKey: "keyring:key" }, /cannot read the user's keyring/u],
+    [{ assertion: "keyring:key" }, /cannot read the user's keyring/u],
+    [{ clientId: "{file:/etc/passwd}" }, /must be written out/u],
+  ])("does not reach into what is the user's: %s", (oauth, reason) => {
+    const { servers, problems } = project({ oauth });
+    expect(servers).toEqual([]);
+    expect(problems.map(({ message }) => message).join("\n")).toMatch(reason);
+  });
+});

@@ -1,0 +1,83 @@
+// One server more than fits is not started, and is told what takes the room; what runs is left alone.
+import { expect, test } from "vitest";
+import { type Guest, PoolBench, SPEC } from "../../../test/pool-bench.js";
+import { POOL_LIMITS } from "../../base/limits-pool.js";
+import { fakeWorld } from "../../testing/index.js";
+import { budgetLimits, ProcessBudget } from "./process-budget.js";
+
+const MB = 2 ** 20;
+
+function errorOf({ server }: Guest): { readonly message: string; readonly hint: string } | undefined {
+  const state = server.state.value;
+  return state.kind === "failed" ? state.cause : undefined;
+}
+
+const named = (name: string) => ({ spec: { ...SPEC, name } });
+
+test("the number of processes is bounded for all sessions together; shared ones count once", async () => {
+  await using bench = new PoolBench();
+  const limits = { maxProcesses: 2 };
+  const shared = await bench.guests(5, limits);
+  const second = bench.guest("g1", { ...named("own"), ...limits, mayShare: false });
+  const third = bench.guest("x", { ...named("third"), ...limits, mayShare: false });
+  await bench.world.advance(100);
+  expect(errorOf(third)).toMatchObject({
+    code: "mcp.over_budget",
+    message:
+      'the server "third" was not started: 2 server processes run, which is the limit (serverLimits.maxProcesses): 2 of other sessions',
+    hint: expect.stringContaining("/mcp disable"),
+  });
+  expect(bench.living).toBe(2);
+  for (const guest of shared) expect(guest.server.state.value.kind).toBe("ready");
+  await bench.after(10_000, second.server.close());
+  third.server.restart();
+  await bench.world.advance(100);
+  expect(third.server.state.value.kind).toBe("ready");
+  await bench.after(10_000, third.server.close());
+});
+
+test("so is their memory, with what each takes: a session's own by name, those of others as a sum", async () => {
+  await using bench = new PoolBench();
+  const limits = { maxMemoryBytes: 1_000 * MB, mayShare: false };
+  const running = [
+    bench.guest("me", { ...named("small"), ...limits }),
+    bench.guest("me", { ...named("large"), ...limits }),
+    bench.guest("somebody", { ...named("secret"), ...limits }),
+  ];
+  await bench.world.advance(POOL_LIMITS.young.forMs);
+  for (const [index, bytes] of [100, 700, 300].entries()) {
+    const child = bench.world.children[index];
+    if (child) child.memoryBytes = bytes * MB;
+  }
+  const refused = bench.guest("me", { ...named("more"), ...limits });
+  await bench.world.advance(100);
+  expect(errorOf(refused)?.message).toBe(
+    'the server "more" was not started: the server processes use 1100 MB of memory, and 1000 MB is the limit (serverLimits.maxMemoryMb): "large" (700 MB), "small" (100 MB), 1 of other sessions (300 MB)',
+  );
+  expect(errorOf(refused)?.message).not.toContain("secret");
+  for (const guest of running) expect(guest.server.state.value.kind).toBe("ready");
+  for (const guest of [...running, refused]) await bench.after(10_000, guest.server.close());
+});
+
+test("those that have just begun count for what they are about to take: a burst does not slip through", async () => {
+  const world = fakeWorld();
+  const budget = new ProcessBudget(world);
+  const limits = budgetLimits(world, { maxMemoryBytes: POOL_LIMITS.young.bytes * 3 });
+  const admit = () => budget.admit({ server: "s", session: "a", limits, isOf: (session) => session === "a" });
+  for (let count = 0; count < 3; count++) admit();
+  expect(admit).toThrow(/was not started/u);
+  await world.advance(POOL_LIMITS.young.forMs);
+  expect(() => admit().started(undefined)).not.toThrow(); // none of them came to anything
+});
+
+test("a session may have so many and no more, whatever the others have", () => {
+  const world = fakeWorld();
+  const budget = new ProcessBudget(world);
+  const limits = budgetLimits(world, { maxSessionProcesses: 2, maxMemoryBytes: Number.MAX_SAFE_INTEGER });
+  const admit = (session: string) => budget.admit({ server: "s", session, limits, isOf: (one) => one === session });
+  admit("a");
+  admit("a");
+  expect(() => admit("a")).toThrow(/this session has 2 server processes/u);
+  admit("b");
+  expect(budgetLimits(world).maxMemoryBytes).toBe(world.processes.memoryBytes / 2);
+});

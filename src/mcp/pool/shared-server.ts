@@ -1,0 +1,175 @@
+// One connection that several sessions use: counted, kept a while when the last one leaves, given up when the server asks.
+import { LIMITS } from "../../base/limits.js";
+import { POOL_LIMITS } from "../../base/limits-pool.js";
+import type { EndGrace } from "../../base/process.js";
+import type { Scope } from "../../base/scope.js";
+import type { Timer, World } from "../../base/world.js";
+import { McpConnection } from "../connection.js";
+import type { Link } from "../era/link.js";
+import type { ConnectionOptions } from "../options.js";
+import type { ServerSpec } from "../spec.js";
+import { type Landlord, Lease, type LeaseOptions, type Leaving } from "./lease.js";
+import type { Asker, LinkUsage, Lodger } from "./link-usage.js";
+import { SharedLink } from "./shared-link.js";
+import { type Asked, declaredBy, type Routes, SharedPeer } from "./shared-peer.js";
+import { sharedWay } from "./shared-way.js";
+
+export interface SharedServerOptions {
+  readonly world: World;
+  readonly spec: ServerSpec;
+  readonly idleMs: number;
+  /** Awaits what ends by itself. */
+  readonly scope: Scope;
+  /** It asked for something that only one session can answer. */
+  onAsks(): void;
+  /** Nobody else is to come: it asks, or it ends. */
+  onRetired(server: SharedServer): void;
+}
+
+export class SharedServer implements Landlord, Routes {
+  readonly connection: McpConnection;
+  readonly #options: SharedServerOptions;
+  readonly #world: World;
+  readonly #leases = new Map<Lodger, Lease>();
+  readonly #links = new WeakMap<Link, SharedLink>();
+  /** Those who share it have the same directories. */
+  readonly #hasSameRoots: boolean;
+  #idle: Timer | undefined;
+  #isRetired = false;
+
+  /**
+   * `first`: what the first session brings; in all that counts the others bring the same. Nothing that is only its own is
+   * kept: the server may outlive it for days.
+   */
+  constructor(options: SharedServerOptions, first: ConnectionOptions) {
+    const { spec, world } = options;
+    const { session: _session, channel: _channel, peer, oauth, ...rest } = first;
+    this.#options = options;
+    this.#world = world;
+    this.#hasSameRoots = spec.kind === "stdio";
+    const way = oauth?.way && sharedWay(oauth.way.kind, () => this.#ways());
+    this.connection = new McpConnection(spec, {
+      ...rest,
+      peer: new SharedPeer(declaredBy(peer, this.#hasSameRoots), this),
+      ...(oauth ? { oauth: { ...oauth, ...(way ? { way } : {}) } } : {}),
+    });
+  }
+
+  lease(options: LeaseOptions): Lease {
+    this.#idle?.clear();
+    this.#idle = undefined;
+    const lease = new Lease(this, options);
+    this.#leases.set(lease.lodger, lease);
+    this.connection.setLessees(this.#leases.size);
+    return lease;
+  }
+
+  async release(lease: Lease, { grace, mayRest }: Leaving): Promise<void> {
+    if (!this.#leases.delete(lease.lodger)) return;
+    this.connection.setLessees(Math.max(1, this.#leases.size));
+    if (this.#leases.size > 0) return;
+    const { kind } = this.connection.state.value;
+    if (!mayRest || this.#isRetired || (kind !== "ready" && kind !== "connecting")) return await this.end(grace);
+    this.#idle = this.#world.after(this.#options.idleMs, () => {
+      const { scope, spec } = this.#options;
+      this.#world.log.debug("mcp.idle_closed", { server: spec.name });
+      scope.run(`end ${spec.name}`, () => this.end(LIMITS.closeGrace));
+    });
+  }
+
+  /** For good, whoever uses it. */
+  async end(grace: EndGrace): Promise<void> {
+    this.#idle?.clear();
+    this.#retire();
+    await this.connection.close(grace);
+  }
+
+  hasOthersThan(lease: Lease): boolean {
+    return [...this.#leases.values()].some((one) => one !== lease);
+  }
+
+  isOf(session: string): boolean {
+    return [...this.#leases.values()].some((lease) => lease.session === session);
+  }
+
+  linkOf(link: Link): SharedLink {
+    const known = this.#links.get(link);
+    if (known) return known;
+    const shared = new SharedLink(link);
+    this.#links.set(link, shared);
+    return shared;
+  }
+
+  onAnswering(method: string): void {
+    if (method === "ping" || (method === "roots/list" && this.#hasSameRoots)) return;
+    this.onAsked();
+  }
+
+  /**
+   * Told apart from now on: no session joins any more, and those that are here get servers of their own; calls that run end
+   * here. Only a session that is alone with it keeps it, unless one that left may still have something under way.
+   */
+  onAsked(): void {
+    if (this.#isRetired) return;
+    this.#world.log.info("mcp.not_shared", { server: this.#options.spec.name, sessions: this.#leases.size });
+    this.#retire();
+    this.#options.onAsks();
+    const leases = [...this.#leases.values()];
+    const [only] = leases;
+    if (!only) this.#options.scope.run(`end ${this.#options.spec.name}`, () => this.end(LIMITS.closeGrace));
+    else if (leases.length === 1 && !this.#usage?.hasOthersThan(only.lodger)) return;
+    for (const lease of leases) lease.evict();
+  }
+
+  async asker(signal: AbortSignal): Promise<Asked | undefined> {
+    const usage = this.#usage;
+    if (usage?.asker.kind !== "several") return this.askerNow();
+    using deadline = this.#world.deadline(POOL_LIMITS.askerWaitMs, signal);
+    const asker = await usage.decided(deadline.signal).catch((): Asker => ({ kind: "several" }));
+    return this.#leaseOf(asker);
+  }
+
+  askerNow(): Asked | undefined {
+    return this.#leaseOf(this.#usage?.asker ?? { kind: "nobody" });
+  }
+
+  only(): Asked | undefined {
+    const usage = this.#usage;
+    const [first, second] = this.#leases.values();
+    if (!usage || usage.isUnused) return second ? undefined : first;
+    return usage.only && this.#leases.get(usage.only);
+  }
+
+  suspects(): readonly Asked[] {
+    return (this.#usage?.lodgers ?? []).flatMap((lodger) => this.#leases.get(lodger) ?? []);
+  }
+
+  everybody(): readonly Asked[] {
+    return [...this.#leases.values()];
+  }
+
+  /** Of the link there is now; before the first there was nothing anybody could have sent. */
+  get #usage(): LinkUsage | undefined {
+    const { link } = this.connection;
+    return link && this.linkOf(link).usage;
+  }
+
+  #leaseOf(asker: Asker): Asked | undefined {
+    if (asker.kind === "one") return this.#leases.get(asker.lodger);
+    return asker.kind === "nobody" ? this.only() : undefined;
+  }
+
+  /** Whoever can be told to be the cause, else whoever came first: a log-in is the person's, not a session's. */
+  #ways(): readonly NonNullable<Lease["way"]>[] {
+    const asker = this.#usage?.asker;
+    const cause = asker?.kind === "one" ? this.#leases.get(asker.lodger) : undefined;
+    const leases = [...(cause ? [cause] : []), ...this.#leases.values()];
+    return leases.flatMap(({ way }) => (way ? [way] : []));
+  }
+
+  #retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    this.#options.onRetired(this);
+  }
+}

@@ -1,0 +1,288 @@
+// The log-ins a session's servers need: put to the person at the start of a turn or by `/mcp login`, each refusal once.
+import { orAborted } from "../../base/deadline.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { uuidV7 } from "../../base/id.js";
+import { LOGIN_LIMITS } from "../../base/limits-login.js";
+import { Scope } from "../../base/scope.js";
+import type { World } from "../../base/world.js";
+import { type ElicitAnswer, type Grant, login, resourceOf, type ServerConnection } from "../../mcp/index.js";
+import type { ToolSource } from "../../tools/index.js";
+import type { NoticeLevel, ServerStatus } from "../event.js";
+import type { SessionPorts } from "../ports.js";
+import type { Switched } from "../server-switches.js";
+import { type LoginPage, loopbackWay } from "./loopback.js";
+import { pageMarkdown, pageMessage } from "./page-words.js";
+import { readPasted } from "./pasted.js";
+import { isLogInable, loginCommand, type ServerLogin } from "./server-login.js";
+
+/** A server of the session, as far as logging in goes. */
+export interface LoginTarget {
+  readonly connection: ServerConnection;
+  readonly source: Pick<ToolSource, "origin">;
+  /** Undefined when one cannot log in to it. */
+  readonly login?: ServerLogin | undefined;
+}
+
+export interface LoginServers {
+  /** Those of the session now. */
+  readonly open: readonly LoginTarget[];
+  /** Waits, within a bound, until none is connecting any more. */
+  settled(signal: AbortSignal): Promise<void>;
+}
+
+export interface SessionLoginsOptions {
+  readonly world: World;
+  readonly servers: LoginServers;
+  /** Who is attached now. */
+  ports(): SessionPorts | undefined;
+  onNotice(level: NoticeLevel, text: string): void;
+}
+
+/** How `/mcp login` reaches the person. */
+export interface LoginTalk {
+  /** Shows Markdown in the conversation, where the client cannot lead to pages itself; for now, not for the record. */
+  show(text: string): Promise<void>;
+  /** The browser is on another machine: the person is asked for the address it ended at. */
+  readonly isPasted: boolean;
+}
+
+interface Showing {
+  readonly talk: LoginTalk | undefined;
+  /** What does the same in a terminal. */
+  readonly command: string;
+}
+
+interface UnderWay {
+  readonly outcome: Promise<Outcome>;
+  stop(): void;
+}
+
+type Outcome = { readonly ok: true; readonly issuer: string } | { readonly ok: false; readonly reason: string };
+
+export class SessionLogins implements AsyncDisposable {
+  readonly #options: SessionLoginsOptions;
+  readonly #world: World;
+  readonly #scope: Scope;
+  /** Asked since they last worked: not to be asked again by itself. */
+  readonly #asked = new Set<string>();
+  /** Servers that refused us, with the log-in there was then. */
+  readonly #refused = new Map<string, Promise<Kept | undefined>>();
+  readonly #underWay = new Map<string, UnderWay>();
+
+  constructor(options: SessionLoginsOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.#scope = new Scope(options.world.log);
+  }
+
+  /** A server that worked in between and refuses again may be asked about again. */
+  heard({ name, state, needsLogin }: ServerStatus): void {
+    if (needsLogin) this.refused(name);
+    if (state !== "ready") return;
+    this.#asked.delete(name);
+    this.#refused.delete(name);
+  }
+
+  /** One of its calls was, or it could not be connected. */
+  refused(name: string): void {
+    const target = this.#options.servers.open.find(({ connection }) => connection.spec.name === name);
+    if (target) this.#refused.set(name, keptLogin(target));
+  }
+
+  /**
+   * Leads the person to the pages of servers that want a log-in, one after the other, where the client can do that; the
+   * others were told of, with the command. What takes long goes on while the turn begins. A server that somebody has logged
+   * in to meanwhile, in a terminal say, is waited for.
+   */
+  async ask(signal: AbortSignal): Promise<void> {
+    if (this.#refused.size === 0) return;
+    const refused = this.#options.servers.open.filter(({ connection, login: how }) => {
+      return how !== undefined && isForPeople(how) && this.#refused.has(connection.spec.name);
+    });
+    const lacking: LoginTarget[] = [];
+    for (const target of refused) if (!(await this.#isRevived(target))) lacking.push(target);
+    if (lacking.length < refused.length) await this.#options.servers.settled(signal);
+    const isAny = await this.#askFor(lacking, signal);
+    if (isAny) await this.#options.servers.settled(signal);
+  }
+
+  /** It has another log-in than the one it refused, or is being connected again: somebody has seen to it. */
+  async #isRevived(target: LoginTarget): Promise<boolean> {
+    const { connection } = target;
+    if (connection.state.value.kind === "connecting") return true;
+    const then = await this.#refused.get(connection.spec.name);
+    const now = await keptLogin(target);
+    if (!now || now.missingScope !== undefined || now.accessToken === then?.accessToken) return false;
+    this.#refused.delete(connection.spec.name);
+    connection.restart();
+    return true;
+  }
+
+  async #askFor(targets: readonly LoginTarget[], signal: AbortSignal): Promise<boolean> {
+    let isAny = false;
+    for (const target of targets) {
+      const { name } = target.connection.spec;
+      if (signal.aborted || this.#asked.has(name) || !this.#showsPages()) continue;
+      this.#asked.add(name);
+      using patience = this.#world.deadline(LOGIN_LIMITS.turnWaitMs, signal);
+      const outcome = await orAborted(this.#begin(target), patience.signal).catch(() => undefined);
+      isAny ||= outcome?.ok === true;
+      if (outcome && !outcome.ok) {
+        this.#options.onNotice(
+          "warning",
+          `not logged in to "${name}": ${outcome.reason}. /mcp login ${name} tries again.`,
+        );
+      }
+    }
+    return isAny;
+  }
+
+  /** `/mcp login`: whatever state the server is in, for one may want to log in as somebody else. */
+  async login(name: string, talk: LoginTalk, signal: AbortSignal): Promise<Switched> {
+    const target = this.#options.servers.open.find(({ connection }) => connection.spec.name === name);
+    if (!target) return { ok: false, reason: `this session has no connected server "${name}"` };
+    if (!target.login) return { ok: false, reason: whyNot(target, name) };
+    this.#asked.add(name);
+    const outcome = await orAborted(this.#begin(target, talk), signal).catch(() => undefined);
+    if (!outcome) return { ok: false, reason: "not logged in yet; who comes back from the page in time still is" };
+    if (!outcome.ok) return { ok: false, reason: outcome.reason };
+    return { ok: true, text: `Logged in to "${name}" at ${outcome.issuer}.` };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scope.close();
+  }
+
+  /**
+   * One log-in a server at a time, and the one a person asks for replaces one that was offered. It goes on when the turn
+   * that began it is cancelled, until its own end: the person may be at the page.
+   */
+  #begin(target: LoginTarget, talk?: LoginTalk): Promise<Outcome> {
+    const { name } = target.connection.spec;
+    const before = this.#underWay.get(name);
+    if (before && !talk) return before.outcome;
+    before?.stop();
+    const controller = new AbortController();
+    const outcome = new Promise<Outcome>((resolve) => {
+      this.#scope.run(`log in to ${name}`, async (signal) => {
+        resolve(await this.#perform(target, talk, AbortSignal.any([signal, controller.signal])));
+      });
+    });
+    const mine = { outcome, stop: () => controller.abort(new DOMException("begun anew", "AbortError")) };
+    this.#underWay.set(name, mine);
+    this.#scope.run(`after the log-in to ${name}`, async () => {
+      await outcome;
+      if (this.#underWay.get(name) === mine) this.#underWay.delete(name);
+    });
+    return outcome;
+  }
+
+  async #perform(
+    { connection, source, login: how }: LoginTarget,
+    talk: LoginTalk | undefined,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { spec } = connection;
+    if (!how || !isLogInable(spec)) return { ok: false, reason: "one cannot log in to it" };
+    const way = loopbackWay({
+      world: this.#world,
+      port: how.oauth.settings.callbackPort,
+      show: (page, until) => this.#show(page, { talk, command: loginCommand(spec, source.origin) }, until),
+    });
+    try {
+      const { key } = await login(spec, { ...how, world: this.#world, oauth: { ...how.oauth, way } }, signal);
+      this.#refused.delete(spec.name);
+      this.#asked.delete(spec.name);
+      connection.restart();
+      return { ok: true, issuer: key.issuer };
+    } catch (error) {
+      return { ok: false, reason: messageOf(error) };
+    }
+  }
+
+  async #show(page: LoginPage, { talk, command }: Showing, signal: AbortSignal): Promise<URLSearchParams | undefined> {
+    if (this.#showsPages()) await this.#elicitPage(page, signal);
+    else if (talk) await talk.show(pageMarkdown(page, command));
+    else throw new TenonError("cancelled", "nobody is there to log in");
+    return talk?.isPasted ? await this.#askForAddress(page, signal) : undefined;
+  }
+
+  async #elicitPage(page: LoginPage, signal: AbortSignal): Promise<void> {
+    const ports = this.#options.ports();
+    const id = uuidV7(this.#world.now(), (count) => this.#world.randomBytes(count));
+    const request = { mode: "url", message: pageMessage(page), url: page.url.href, elicitationId: id } as const;
+    // The person may be back before the client has said that they went.
+    const tell = () => ports?.elicitationCompleted?.(id);
+    signal.addEventListener("abort", tell, { once: true });
+    const answer = await this.#elicit({ id, server: page.server, request }, signal);
+    if (answer.action === "accept") return;
+    signal.removeEventListener("abort", tell);
+    throw new TenonError("cancelled", "it was declined");
+  }
+
+  async #askForAddress(page: LoginPage, signal: AbortSignal): Promise<URLSearchParams> {
+    if (!this.#shows("form")) throw new TenonError("cancelled", "this client has no way to ask for the address");
+    for (let again = ""; ; ) {
+      const id = uuidV7(this.#world.now(), (count) => this.#world.randomBytes(count));
+      const message = `${again}Paste the address your browser ended at; it begins with ${page.redirectUri}`;
+      const request = { mode: "form", message, requestedSchema: ADDRESS_FORM } as const;
+      const answer = await this.#elicit({ id, server: page.server, request }, signal);
+      const typed = answer.action === "accept" ? answer.content?.["address"] : undefined;
+      if (typeof typed !== "string") throw new TenonError("cancelled", "no address was given");
+      const pasted = readPasted(typed, { redirectUri: page.redirectUri, page: page.url });
+      if (pasted.ok) return pasted.query;
+      again = `That cannot be used: ${pasted.reason}. `;
+    }
+  }
+
+  async #elicit(
+    question: Parameters<NonNullable<SessionPorts["elicit"]>>[0],
+    signal: AbortSignal,
+  ): Promise<ElicitAnswer> {
+    const ports = this.#options.ports();
+    if (!ports?.elicit) return { action: "decline" };
+    return await orAborted(ports.elicit(question, signal), signal);
+  }
+
+  #showsPages(): boolean {
+    return this.#shows("url");
+  }
+
+  #shows(mode: "form" | "url"): boolean {
+    const ports = this.#options.ports();
+    return ports?.elicit !== undefined && (ports.elicitModes ?? ["form", "url"]).includes(mode);
+  }
+}
+
+const ADDRESS_FORM = {
+  type: "object",
+  properties: { address: { type: "string", title: "Address" } },
+  required: ["address"],
+} as const;
+
+/** Some servers are logged in to without anybody: then nobody is to be asked. */
+function isForPeople({ oauth }: ServerLogin): boolean {
+  return (oauth.settings.grant ?? "authorization_code") === "authorization_code";
+}
+
+type Kept = Pick<Grant, "accessToken" | "missingScope">;
+
+/** Never rejects: what cannot be read is looked at again when the server is. */
+async function keptLogin({ connection, login: how }: LoginTarget): Promise<Kept | undefined> {
+  const { spec } = connection;
+  if (!how || !isLogInable(spec)) return undefined;
+  const { store, account } = how.oauth;
+  try {
+    const [key] = await store.find(resourceOf(spec.url), account);
+    return key && (await store.read(key));
+  } catch {
+    return undefined;
+  }
+}
+
+function whyNot({ connection }: LoginTarget, name: string): string {
+  const { spec } = connection;
+  if (spec.kind !== "http" && spec.kind !== "sse") return `"${name}" is not reached over the network: it has no log-in`;
+  if (!isLogInable(spec)) return `"${name}" is given a token by its configuration: correct that one`;
+  return "this program keeps no log-ins";
+}

@@ -1,0 +1,109 @@
+// For the tests of logging in: a lab of servers, grants in memory, a person at the browser; closed after each test.
+import { afterEach, beforeEach } from "vitest";
+import type { World } from "../../src/base/world.js";
+import type { CallOptions } from "../../src/mcp/call/call.js";
+import { McpConnection } from "../../src/mcp/connection.js";
+import type { Heard } from "../../src/mcp/oauth/flow.js";
+import { logIn } from "../../src/mcp/oauth/flow.js";
+import type { LoggedIn } from "../../src/mcp/oauth/login.js";
+import type { LoginStart, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/oauth/port.js";
+import type { RemoteSpec } from "../../src/mcp/spec.js";
+import { ProtectedServer } from "../../src/testing/auth-server/protected-server.js";
+import { AuthServer } from "../../src/testing/auth-server/server.js";
+import { type AuthServerOptions, type ProtectedServerOptions, visit } from "../../src/testing/index.js";
+import { type LeakCheck, leakCheck } from "../../src/testing/leaks/leaks.js";
+import { MemoryGrants } from "../../src/testing/memory-grants.js";
+import { nodeWorld } from "../../src/world/index.js";
+
+export const never: AbortSignal = new AbortController().signal;
+export const anyhow: CallOptions = { signal: never, onProgress: (): void => {} };
+
+const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** A person who is at the page at once and comes back the way they are sent. */
+export class Visitor implements RedirectWay {
+  readonly kind = "redirect";
+  readonly starts: LoginStart[] = [];
+  readonly urls: URL[] = [];
+  redirectUri = "http://127.0.0.1:9/callback";
+  /** What becomes of the query that came back. */
+  change: (params: URLSearchParams) => void = () => {};
+
+  async start(start: LoginStart): ReturnType<RedirectWay["start"]> {
+    this.starts.push(start);
+    return {
+      redirectUri: this.redirectUri,
+      finish: async (url) => {
+        this.urls.push(url);
+        const params = new URL(await visit(url)).searchParams;
+        this.change(params);
+        return params;
+      },
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+}
+
+export interface Lab {
+  readonly world: World;
+  readonly grants: MemoryGrants;
+  readonly visitor: Visitor;
+  own<T extends AsyncDisposable>(owned: T): T;
+  authServer(options?: AuthServerOptions): Promise<AuthServer>;
+  protectedServer(options: ProtectedServerOptions): Promise<ProtectedServer>;
+  oauth(settings?: OAuthSettings, options?: Partial<OAuthOptions>): OAuthOptions;
+  login(spec: RemoteSpec, oauth: OAuthOptions, heard?: Heard): Promise<LoggedIn>;
+  connect(spec: RemoteSpec, oauth: OAuthOptions, world?: World): McpConnection;
+}
+
+export function specOf({ url }: { readonly url: string }, more: Partial<RemoteSpec> = {}): RemoteSpec {
+  return { kind: "http", name: "web", url, headers: {}, ...more };
+}
+
+/** Settled: ready, failed or waiting. */
+export async function settled(connection: McpConnection): Promise<string> {
+  const { kind } = await connection.state.until(({ kind }) => kind !== "idle" && kind !== "connecting", never);
+  return kind;
+}
+
+/** Registers the hooks of the test file that calls it. */
+export function lab(): Lab {
+  const open: AsyncDisposable[] = [];
+  let grants = new MemoryGrants();
+  let visitor = new Visitor();
+  let leaks: LeakCheck;
+  const world = nodeWorld({ env: {}, log: QUIET });
+  beforeEach(async () => {
+    grants = new MemoryGrants();
+    visitor = new Visitor();
+    leaks = await leakCheck();
+  });
+  afterEach(async () => {
+    for (const owned of open.splice(0).reverse()) await owned[Symbol.asyncDispose]();
+    await leaks.verify();
+  });
+  const own = <T extends AsyncDisposable>(owned: T): T => {
+    open.push(owned);
+    return owned;
+  };
+  return {
+    world,
+    get grants() {
+      return grants;
+    },
+    get visitor() {
+      return visitor;
+    },
+    own,
+    authServer: async (options) => own(await AuthServer.start(options)),
+    protectedServer: async (options) => own(await ProtectedServer.start(options)),
+    oauth: (settings = {}, options = {}) => ({ store: grants, account: "default", settings, ...options }),
+    login: async (spec, oauth, heard) => await logIn(spec, { world, oauth: { way: visitor, ...oauth } }, never, heard),
+    connect: (spec, oauth, other = world) => {
+      const options = { world: other, cwd: "/", client: { name: "test", version: "1" }, oauth };
+      const connection = own(new McpConnection(spec, options));
+      connection.start();
+      return connection;
+    },
+  };
+}
