@@ -19,7 +19,7 @@ function main() {
     console.log("FAIL  npm ci could not install the dependencies\n");
     return undefined;
   }
-  const status = run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/verify.ts")]);
+  const status = run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/verify.ts"), ...process.argv.slice(2)]);
   return status === 0 || status === 1 ? status : undefined;
 }
 

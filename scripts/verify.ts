@@ -1,9 +1,11 @@
 // Everything CI runs, summed up in one line. Started by verify.mjs once the dependencies are there.
+import { readdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { checkSteps } from "./lib/check-steps.js";
 import { Ledger } from "./lib/ledger.js";
 import { ensurePeers, node24Path } from "./lib/peers.js";
 import { ROOT, run, seconds } from "./lib/run.js";
+import { shareOf } from "./lib/share.js";
 import { ensureSystemPackages } from "./lib/system-packages.js";
 import { runVitest } from "./lib/vitest.js";
 
@@ -19,14 +21,33 @@ const IN_PROCESS = [
 /** They are about the scripts of this tree, which no other Node runs. */
 const OF_THIS_TREE = ["conformance", "walls"].map((name) => `test/scenarios/${name}.test.ts`);
 
-async function scenarios(name: string, node: string): Promise<void> {
+/** `npm run verify:all`: every scenario on both Nodes, which takes longer than CI has. */
+const isWhole = process.argv.includes("--all");
+
+async function scenarios(name: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
-  const env = { ...process.env, TENON_TEST_NODE: node };
-  const isOwn = node === process.execPath;
-  const left = isOwn ? [] : [...IN_PROCESS, ...OF_THIS_TREE].flatMap((file) => ["--exclude", file]);
-  await ledger.record(name, `the built product, run by ${isOwn ? process.version : node}`, () =>
-    runVitest(name, ["--project", "scenarios", ...left], { env }),
+  await ledger.record(name, `the built product, run by ${process.version}`, () =>
+    runVitest(name, ["--project", "scenarios"], { env: { ...process.env, TENON_TEST_NODE: process.execPath } }),
   );
+}
+
+async function scenariosOn(name: string, node: string): Promise<void> {
+  if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
+  const files = await filesFor();
+  await ledger.record(name, `the built product, run by ${node}: ${files.length} files`, () =>
+    runVitest(name, ["--project", "scenarios", ...files], { env: { ...process.env, TENON_TEST_NODE: node } }),
+  );
+}
+
+/** Of the files that are not run by that Node itself: all, or this commit's share. */
+async function filesFor(): Promise<readonly string[]> {
+  const folder = "test/scenarios";
+  const all = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => `${folder}/${file}`)
+    .filter((file) => ![...IN_PROCESS, ...OF_THIS_TREE].includes(file));
+  const { output } = await run("git", ["rev-parse", "HEAD"]);
+  return isWhole ? all : shareOf(all, output.trim());
 }
 
 async function inProcess(name: string, node: string): Promise<void> {
@@ -58,11 +79,11 @@ await ledger.record("conformance", "MCP's own suite for clients, without what is
   const wrong = output.match(/^(FAILED|STALE|GONE) /gm)?.length ?? 0;
   return { passed, failed: code === 0 ? 0 : Math.max(1, wrong), skipped: 0, output };
 });
-await scenarios("scenarios", process.execPath);
+await scenarios("scenarios");
 const other = node24Path();
 if (other === undefined) ledger.skip("scenarios-24", "no Node 24 for this platform; name one in TENON_NODE24");
 else {
-  await scenarios("scenarios-24", other);
+  await scenariosOn("scenarios-24", other);
   await inProcess("in-process-24", other);
 }
 

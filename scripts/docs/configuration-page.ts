@@ -70,5 +70,6 @@ function takes(schema: JsonObject): string {
 
 function range({ type, minimum, maximum }: JsonObject): string {
   const [from, to] = [minimum, maximum].map((bound) => (typeof bound === "number" ? String(bound) : ""));
-  return from === "" && to === "" ? String(type) : `${String(type)}, ${from} to ${to}`;
+  const kind = typeof type === "string" ? type : "number";
+  return from === "" && to === "" ? kind : `${kind}, ${from} to ${to}`;
 }

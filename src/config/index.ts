@@ -7,13 +7,12 @@ export {
   isEffectiveConfig,
   type ReadyServer,
   readyServers,
-  type ToolValues,
   whyNotReady,
 } from "./effective.js";
 export { IMPORT_NAMES, type ImportName, type ProviderName, SANDBOX_MODES, type SandboxMode } from "./entry.js";
 export { readImports } from "./foreign/imports.js";
 export { type ImportAction, type PlannedFile, type PlannedServer, planImport } from "./foreign/plan.js";
-export { type AccountOwner, grantAccount } from "./grants/account.js";
+export { grantAccount } from "./grants/account.js";
 export { DiskGrantStore } from "./grants/grant-store.js";
 export type { KeyKeeper, VaultStanding } from "./grants/vault.js";
 export { loadConfig } from "./load-config.js";

@@ -77,9 +77,11 @@ function doneOf(recorded: JsonValue): Done | undefined {
   return isOutcome(outcome) ? { outcome, shown: isPresentation(shown) ? shown : null } : undefined;
 }
 
+const OUTCOMES = ["done", "failed", "refused", "cancelled", "unknown"] as const;
+
 /** Our own words, which the trace may only have made shorter. */
 function isOutcome(value: JsonValue | undefined): value is JsonObject & ToolOutcome {
-  return isJsonObject(value) && ["done", "failed", "refused", "cancelled", "unknown"].includes(String(value["kind"]));
+  return isJsonObject(value) && OUTCOMES.some((kind) => value["kind"] === kind);
 }
 
 function isPresentation(value: JsonValue | undefined): value is JsonObject & BuiltinPresentation {
@@ -87,5 +89,5 @@ function isPresentation(value: JsonValue | undefined): value is JsonObject & Bui
 }
 
 function isTextFile(value: JsonValue): value is JsonObject & TextFile {
-  return isJsonObject(value) && ["text", "elsewhere", "failed"].includes(String(value["kind"]));
+  return isJsonObject(value) && ["text", "elsewhere", "failed"].some((kind) => value["kind"] === kind);
 }

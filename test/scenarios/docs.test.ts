@@ -22,7 +22,7 @@ const EXITS: readonly (readonly [RegExp, readonly number[], string])[] = [
   [/--secrets keyring/u, [0, 1, 3], "there need not be a keyring, nor such a server"],
   [/^tenon acp --setup$/u, [3], "nobody is there to be asked"],
   [/--no-browser/u, [4], "nobody opens the page"],
-  [/^tenon mcp lock/u, [0, 1], "one of the servers wants a log-in"],
+  [/^tenon mcp lock/u, [0, 1, 3], "one of the servers wants a log-in, and the project brings none"],
   [/^tenon mcp diff/u, [0, 1, 3], "there may be no lock, or a difference"],
   [/^tenon doctor$/u, [0, 1], "it may find something"],
   [/^tenon mcp list$/u, [0, 1], "one of the servers wants a log-in"],

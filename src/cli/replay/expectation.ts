@@ -24,7 +24,7 @@ export function isOthersDoing(method: JsonValue | undefined): boolean {
   return typeof method === "string" && OTHERS_DOING.test(method);
 }
 
-export function expectedOf(entry: Entry): Expected | undefined {
+function expectedOf(entry: Entry): Expected | undefined {
   const { channel, message, server = "?", connection = 0 } = entry;
   const made = (lane: string, said: JsonValue, name: string, isAwaited = true): Expected => ({
     entry,

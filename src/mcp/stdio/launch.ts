@@ -96,7 +96,7 @@ export function explainExit(exit: ChildExit | undefined, { request, world, stder
   const said = stderrTail === "" ? "" : `; its stderr ends: ${stderrTail}`;
   if (!request.isKeeper) return new TenonError("mcp.connect_failed", `${howItEnded(exit)}${said}`);
   // bubblewrap begins its own complaints so; the server inside never ran then.
-  const isRefused = exit?.code === 1 && /^bwrap: /u.test(stderrTail);
+  const isRefused = exit?.code === 1 && stderrTail.startsWith("bwrap: ");
   return isRefused
     ? new TenonError("mcp.sandbox_unavailable", `not started: its sandbox failed: ${stderrTail}`)
     : new TenonError("mcp.connect_failed", `${howItEnded(exit)}${said}`, { hint: SANDBOXED_HINT });
