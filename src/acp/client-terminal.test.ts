@@ -1,7 +1,8 @@
 // A terminal of the client: opened, read, ended and released each once, whatever the client does.
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { acpSchemaValidator, gate } from "../testing/index.js";
+import { LIMITS } from "../base/limits.js";
+import { acpSchemaValidator, fakeWorld, gate } from "../testing/index.js";
 import { clientTerminal } from "./client-terminal.js";
 
 const NEVER = new AbortController().signal;
@@ -20,7 +21,9 @@ function terminal(answers: Answers = {}) {
       return (answers[method] ?? (() => ({})))();
     },
   };
-  return { terminal: clientTerminal(asClient(client), "s-1"), sent, methods: () => sent.map(({ method }) => method) };
+  const world = fakeWorld();
+  const own = clientTerminal(asClient(client), "s-1", world);
+  return { terminal: own, world, sent, methods: () => sent.map(({ method }) => method) };
 }
 
 /** Terminals need one method of it. */
@@ -126,4 +129,34 @@ test("a client that cannot open a terminal rejects", async () => {
     },
   });
   await expect(own.run(REQUEST, () => {}, NEVER)).rejects.toThrow("no more windows");
+});
+
+test("a client that never says that a command ended is not waited for for ever", async () => {
+  const never = () => new Promise(() => {});
+  const silent = {
+    "terminal/wait_for_exit": never,
+    "terminal/kill": never,
+    "terminal/output": never,
+    "terminal/release": never,
+  };
+  const { terminal: own, world } = terminal(silent);
+  const running = await own.run(REQUEST, () => {}, NEVER);
+  const ended = running.end();
+  await world.advance(LIMITS.clientTerminalEndMs);
+  await ended;
+  expect(await running.exited).toMatchObject({ kind: "cut_off" });
+  expect((await running.output(0)).text).toContain("does not say");
+  await running.release();
+  expect(world.clock.pendingTimers).toBe(0);
+});
+
+test("one that does leaves no timer behind", async () => {
+  const { opened, open } = gate();
+  const { terminal: own, world } = terminal({ "terminal/wait_for_exit": () => opened.then(() => ({ exitCode: 1 })) });
+  const running = await own.run(REQUEST, () => {}, NEVER);
+  await running.end();
+  open();
+  expect(await running.exited).toMatchObject({ kind: "exited", code: 1 });
+  await world.settle();
+  expect(world.clock.pendingTimers).toBe(0);
 });

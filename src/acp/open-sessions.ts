@@ -221,7 +221,7 @@ export class OpenSessions {
   }
 
   #portsOf(sessionId: string, { client }: AgentConnection, abilities: ClientAbilities): SessionPorts {
-    return sessionPorts(client, { sessionId, abilities, messages: this.#messages });
+    return sessionPorts(client, { sessionId, abilities, messages: this.#messages, world: this.#host.world });
   }
 
   #send(sessionId: string, update: SessionUpdate): Promise<void> | undefined {

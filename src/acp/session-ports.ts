@@ -1,5 +1,6 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
 import type { AgentContext } from "@agentclientprotocol/sdk";
+import type { World } from "../base/world.js";
 import type { SessionPorts } from "../session/index.js";
 import { askPerson } from "./ask-person.js";
 import { clientFiles } from "./client-files.js";
@@ -13,15 +14,16 @@ export interface PortsOf {
   readonly sessionId: string;
   readonly abilities: ClientAbilities;
   readonly messages: McpMessages;
+  readonly world: Pick<World, "after">;
 }
 
-export function sessionPorts(client: AgentContext, { sessionId, abilities, messages }: PortsOf): SessionPorts {
+export function sessionPorts(client: AgentContext, { sessionId, abilities, messages, world }: PortsOf): SessionPorts {
   return {
     ...permissionPorts(client, sessionId),
     ...elicitationPorts(client, sessionId, abilities),
     mcpChannel: messages.channel(client),
     askPerson: askPerson(client, sessionId, abilities),
     fs: clientFiles(client, sessionId, abilities),
-    ...(abilities.terminal ? { terminal: clientTerminal(client, sessionId) } : {}),
+    ...(abilities.terminal ? { terminal: clientTerminal(client, sessionId, world) } : {}),
   };
 }

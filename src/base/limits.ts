@@ -381,6 +381,8 @@ export const LIMITS = {
   dialect: { fuel: 10_000, readDepth: 64, maxInlined: 2_000 },
   /** The wire trace: what a line holds before it is cut (text in all and at a time, values, nesting), and lines that wait for the disk. */
   trace: { lineChars: 4_194_304, textChars: 2_097_152, nodes: 200_000, depth: 200, backlogBytes: 67_108_864 },
+  /** A client that was asked to end a command in its terminal says so within this, or is not waited for. */
+  clientTerminalEndMs: 5_000,
   /** `tenon replay` waits so long for what was sent in the recording; the longest pause of a run is that for servers at the first prompt. */
   replayStallMs: 20_000,
   /** `tenon acp-check` holds agents to this: any answer, `session/new`, telling of a failure, cancelling, their own end, their servers' end. */
