@@ -118,6 +118,16 @@ export function readyServers(config: EffectiveConfig): readonly ReadyServer[] {
   return config.servers.filter((server) => server.status === "ready");
 }
 
+/** Whatever must not be shown or written: what was fetched for it, and what stands in it where only secrets do. */
+export function secretsIn(config: EffectiveConfig): readonly string[] {
+  const ofServers = readyServers(config).flatMap(({ settings: { secrets, oauth = {} } }) => [
+    ...secrets,
+    ...[oauth.clientSecret, oauth.privateKey, oauth.assertion],
+  ]);
+  const ofProviders = Object.values(config.providers).map(({ apiKey }) => apiKey?.value);
+  return [...ofServers, ...ofProviders].filter((secret) => secret !== undefined);
+}
+
 /** Why a server is not used, in one sentence; undefined when it is. */
 export function whyNotReady(server: EffectiveServer): string | undefined {
   switch (server.status) {

@@ -9,6 +9,7 @@ import {
   type EffectiveServer,
   isEffectiveConfig,
   type Notice,
+  secretsIn,
   type ToolValues,
 } from "./effective.js";
 import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./entry.js";
@@ -48,7 +49,11 @@ export async function loadWith(
   return await witnessed(request.world, {
     ask: "configuration",
     about: { cwd: request.cwd, client: (request.clientServers ?? []).map(({ name }) => name) },
-    work: () => loadNow(request, secrets, patience),
+    work: async () => {
+      const config = await loadNow(request, secrets, patience);
+      request.world.trace?.hide(secretsIn(config)); // before it is recorded with them in it
+      return config;
+    },
     read: (recorded) => (isEffectiveConfig(recorded) ? recorded : undefined),
   });
 }

@@ -94,5 +94,6 @@ export async function providerEnvironment(
       masked.push(...(field === "apiKey" ? [filled.text] : filled.secrets));
     }
   }
+  world.trace?.hide(masked);
   return { env: { ...env, ...added }, secrets: masked, problems };
 }

@@ -1,14 +1,10 @@
 // Starts a child that leads a group of its own, carries our marker, and is watched over by the guardian.
-import {
-  type ChildProcess,
-  type ChildProcessWithoutNullStreams,
-  execFile,
-  spawn as spawnChild,
-} from "node:child_process";
+import { type ChildProcess, execFile, spawn as spawnChild } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { PassThrough, Readable } from "node:stream";
 import type { Child, ChildExit, SpawnRequest } from "../base/world.js";
 import { guardian, MARKER } from "./guardian.js";
+import { childStdio } from "./inherited-handles.js";
 import { markedProcesses } from "./strays.js";
 
 const isWindows = process.platform === "win32";
@@ -18,13 +14,14 @@ export function spawn(request: SpawnRequest): Child {
   const marker = `${guardian.id}.${++count}`;
   const child = start(request, marker);
   if (child instanceof Error) return notStarted(child);
-  const { pid } = child;
+  const { pid, stdin, stdout, stderr } = child;
+  if (!stdin || !stdout || !stderr) return notStarted(new Error("it was started without its pipes"));
   if (pid !== undefined) guardian.watchGroup(pid);
   return {
     pid,
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
+    stdin,
+    stdout,
+    stderr,
     exited: exitOf(child),
     signalGroup: (signal) => {
       if (isWindows) endWindowsTree(pid);
@@ -44,12 +41,12 @@ export function spawn(request: SpawnRequest): Child {
 }
 
 /** Most failures come as an event; arguments that no system call takes, and a full process table, are thrown. */
-function start(request: SpawnRequest, marker: string): ChildProcessWithoutNullStreams | Error {
+function start(request: SpawnRequest, marker: string): ChildProcess | Error {
   try {
     return spawnChild(request.command, [...request.args], {
       cwd: request.cwd,
       env: { ...request.env, [MARKER]: marker },
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: [...childStdio()],
       detached: !isWindows, // leads its own group; on Windows that would open a console
       windowsHide: true,
       windowsVerbatimArguments: request.isVerbatim === true,

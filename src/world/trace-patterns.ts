@@ -9,7 +9,7 @@ const SECRET_KEYS: ReadonlySet<string> = new Set(
     ["apikey", "xapikey", "xgoogapikey", "apitoken", "xapitoken", "xauthtoken", "token", "accesstoken", "idtoken"],
     ["refreshtoken", "bearertoken", "authtoken", "sessiontoken", "securitytoken", "secret", "clientsecret"],
     ["secretkey", "secretaccesskey", "awssecretaccesskey", "privatekey", "password", "passwd", "passphrase", "pwd"],
-    ["codeverifier", "clientassertion", "connectionstring"],
+    ["codeverifier", "assertion", "clientassertion", "connectionstring", "secrets"],
   ].flat(),
 );
 

@@ -19,6 +19,8 @@ describe("by the names values are kept under", () => {
       access_token: "x",
       clientSecret: "y",
       password: 12_345,
+      secrets: ["pin4", "word"],
+      assertion: "word",
     };
     expect(clean(params)).toEqual({
       mcpServers: [
@@ -30,6 +32,8 @@ describe("by the names values are kept under", () => {
       access_token: REDACTED,
       clientSecret: REDACTED,
       password: REDACTED,
+      secrets: REDACTED,
+      assertion: REDACTED,
     });
   });
 

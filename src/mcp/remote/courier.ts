@@ -121,6 +121,9 @@ export class Courier {
       ...(id === undefined ? {} : { id }),
       hadSession: this.sessionId !== undefined || this.hasSessionInPlace,
       hadCredentials: this.#parts.user.hasAuthorization || this.#parts.access !== undefined,
+      given: Object.entries(this.#parts.user.headers).flatMap(([name, value]) =>
+        name === "user-agent" ? [] : [value],
+      ),
       nowMs: this.world.now(),
     };
     readRefusal(response, context, (refused) => {

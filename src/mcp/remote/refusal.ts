@@ -18,6 +18,8 @@ export interface RefusalContext {
   readonly id?: RpcId;
   readonly hadSession: boolean;
   readonly hadCredentials: boolean;
+  /** The values of the headers its entry gives. */
+  readonly given?: readonly string[];
   readonly nowMs: number;
 }
 
@@ -47,9 +49,9 @@ function judge(
   // Those say more as a status: who may call, when to come back, that nobody takes a POST here.
   const isAboutHttp = [401, 403, 405, 429].includes(status) || response.headers["retry-after"] !== undefined;
   if (message && context.id !== undefined && !isAboutHttp) return { kind: "answer", message };
-  const { nowMs, hadCredentials } = context;
+  const { nowMs, hadCredentials, given = [] } = context;
   const said = error === undefined ? {} : { said: error.message };
-  return { kind: "loss", loss: lossOf({ response, text, ...said, nowMs, hadCredentials }) };
+  return { kind: "loss", loss: lossOf({ response, text, ...said, nowMs, hadCredentials, given }) };
 }
 
 /** 404 by the protocol; SDK servers also answer 400 with words of their own. An unknown method is neither. */

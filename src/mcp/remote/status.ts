@@ -39,6 +39,8 @@ export interface Refusal {
   readonly said?: string;
   readonly nowMs: number;
   readonly hadCredentials: boolean;
+  /** The values of the headers its entry gives: some servers say them back. */
+  readonly given?: readonly string[];
 }
 
 /** For every status but success. */
@@ -101,8 +103,9 @@ function named(challenge: string, parameter: string, label: string): string | un
   return value === undefined || value === "" ? undefined : `${label} ${visible(value)}`;
 }
 
-function words({ response, text, said }: Refusal): string {
-  if (said !== undefined) return `: ${visible(said)}`;
+function words({ response, text: whole, said, given = [] }: Refusal): string {
+  const text = withoutCredentials(whole, given);
+  if (said !== undefined) return `: ${visible(withoutCredentials(said, given))}`;
   if (mediaType(response) === "text/html" || /^\s*</u.test(text)) return " (a web page)";
   const excerpt = visible(text);
   return excerpt === "" ? "" : `: ${excerpt}`;
@@ -115,6 +118,18 @@ function visible(text: string): string {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
   return plain.length <= EXCERPT_LENGTH ? plain : `${plain.slice(0, EXCERPT_LENGTH)}…`;
+}
+
+/** Shorter values stand in too many other words. */
+const SECRET_MIN_CHARS = 6;
+
+/** What is said here is shown to people and kept: a token the server says back must not be. */
+function withoutCredentials(text: string, given: readonly string[]): string {
+  return given
+    .flatMap((value) => [value, value.replace(/^\S+\s+/u, "")])
+    .filter((value) => value.length >= SECRET_MIN_CHARS)
+    .reduce((said, value) => said.replaceAll(value, "[redacted]"), text)
+    .replaceAll(/\b(Bearer|Basic)\s+(?=\S{0,500}\d)[\w.~+/=-]{8,}/giu, "$1 [redacted]");
 }
 
 /** Seconds or a date; undefined when the server said nothing we could use. */

@@ -8,6 +8,7 @@ import type { Child, ChildExit, SpawnRequest, World } from "../../base/world.js"
 import { SpillShelf } from "../large/spill-shelf.js";
 import { type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
 import type { Wire, WireListener } from "../rpc/wire.js";
+import { lastWords } from "./last-words.js";
 import { explainExit } from "./launch.js";
 import { MessageLines } from "./stdio-lines.js";
 import { StdioOutput } from "./stdio-output.js";
@@ -67,7 +68,7 @@ export class StdioWire implements Wire {
   }
 
   get stderrTail(): string {
-    return this.#stderr.text;
+    return lastWords(this.#stderr.text, this.#request);
   }
 
   start(listener: WireListener): void {

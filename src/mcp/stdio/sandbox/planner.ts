@@ -133,17 +133,21 @@ export class Planner {
 
   /**
    * Hooks and settings of git run programs of the person's, outside. The folder is put in its own place as a mount of
-   * its own: so it cannot be renamed and replaced by another.
+   * its own: so it cannot be renamed and replaced by another. So is a file that says where the folder is. Hooks that are
+   * written where there are none lie in a folder that is gone with the server.
    */
   async #guardGit(directory: string): Promise<void> {
     const { files } = this.#launch.world;
     const git = posix.join(directory, ".git");
-    if ((await files.kindOf(git)) !== "folder") return;
+    const what = await files.kindOf(git);
+    if (what === "file") this.#mounts.push({ kind: "guard", path: git });
+    if (what !== "folder") return;
     this.#mounts.push({ kind: "write", path: git });
     for (const name of ["hooks", "config"]) {
       const path = posix.join(git, name);
       const kind = await files.kindOf(path);
       if (kind === "folder" || kind === "file") this.#mounts.push({ kind: "guard", path });
+      else if (kind === undefined && name === "hooks") this.#mounts.push({ kind: "empty", path });
     }
   }
 

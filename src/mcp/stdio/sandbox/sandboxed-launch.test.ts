@@ -126,6 +126,16 @@ describe("a sandboxed launch", () => {
     expect(mounts((await launched({ mode: "read-only" }, {}, world)).args)[git]).toBeUndefined();
   });
 
+  it("lets nobody add hooks where git has none, or lead git to another folder", async () => {
+    const git = `${PROJECT}/.git`;
+    const bare = machine();
+    bare.files.write(`${git}/config`, "");
+    expect(mounts((await launched({}, {}, bare)).args)[`${git}/hooks`]).toBe("empty");
+    const worktree = machine();
+    worktree.files.write(git, "gitdir: /elsewhere/.git/worktrees/one");
+    expect(mounts((await launched({}, {}, worktree)).args)[git]).toBe(`read ${git}`);
+  });
+
   it.each([HOME, "/home", "/", "/tmp", "/tenon"])("is refused where the session's directory is %s", async (cwd) => {
     const world = machine();
     world.files.write("/tenon/config.json", "");

@@ -1,0 +1,22 @@
+// What a server says with a refusal is passed on without the credentials it was given.
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import { expect, test } from "vitest";
+import { lossOf } from "./status.js";
+
+function said(status: number, text: string): string {
+  const response = new IncomingMessage(new Socket());
+  response.statusCode = status;
+  const given = ["Bearer remote-secret", "key-in-a-header", "blue"];
+  return lossOf({ response, text, nowMs: 0, hadCredentials: true, given }).error.message;
+}
+
+test.each([400, 403, 500, 503])("credentials that are said back are taken out: %i", (status) => {
+  const message = said(status, "bad token Bearer remote-secret (remote-secret, key-in-a-header) for blue");
+  expect(message).toContain("bad token [redacted] ([redacted], [redacted]) for blue");
+});
+
+test("so is a token nobody wrote into the entry, and words about one stay", () => {
+  expect(said(400, "Bearer abc.def123456 has expired")).toContain("Bearer [redacted] has expired");
+  expect(said(400, "Bearer authentication required")).toContain("Bearer authentication required");
+});
