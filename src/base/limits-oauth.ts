@@ -17,8 +17,8 @@ export const OAUTH_LIMITS = {
   scopeChars: 4_000,
   /** A token is renewed this long before it expires, or in the last part of a short life: calls must not race the clock. */
   renewAhead: { ms: 60_000, share: 0.2 },
-  /** The device flow: how often one asks where the server does not say, and by how much slower when told to. */
-  device: { everyMs: 5_000, slowerMs: 5_000 },
+  /** The device flow: how often one asks where the server does not say, at most, and by how much slower when told to. */
+  device: { everyMs: 5_000, leastMs: 1_000, slowerMs: 5_000 },
   /** How long a signed assertion of ours is good for. */
   assertionSeconds: 120,
   /** A server's own words in our messages. */

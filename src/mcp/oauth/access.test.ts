@@ -300,7 +300,23 @@ test("a connection that was refused comes up by itself when somebody logs in", a
   expect(bench.grants.watchCount).toBe(1);
   await bench.login(specOf(mcp), bench.oauth());
   await connection.state.until(({ kind }) => kind === "ready", never);
+  expect(bench.grants.watchCount).toBe(1); // for the day it is logged out
+  await connection.close();
   expect(bench.grants.watchCount).toBe(0);
+});
+
+test("who logs out elsewhere has logged out of an open connection too, though the token would still be taken", async () => {
+  const auth = await bench.authServer();
+  const { mcp, key, connection } = await open({ authServers: [auth] });
+  const seen = mcp.turned.length;
+  await bench.grants.update(key, async () => undefined, never);
+  expect(await connection.call("whoami", {}, anyhow)).toMatchObject({
+    kind: "failed",
+    error: { code: "mcp.unauthorized" },
+  });
+  expect(mcp.turned.slice(seen).map(({ why }) => why)).toEqual(["no token"]);
+  await bench.login(specOf(mcp), bench.oauth());
+  expect(textOf(await connection.call("whoami", {}, anyhow))).toBe("you are alice");
 });
 
 test("and with a store that tells nobody, at the next call", async () => {

@@ -5,7 +5,7 @@ import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import type { World } from "../../base/world.js";
 import type { RemoteSpec } from "../spec.js";
 import type { Challenge } from "./challenge.js";
-import { deniedLogin, deniedScope, type Ended, unfinished } from "./denial.js";
+import { type Denied, deniedLogin, deniedScope, type Ended, unfinished } from "./denial.js";
 import { dpopProof } from "./dpop.js";
 import type { Grant, GrantKey, OAuthOptions } from "./port.js";
 import { resourceOf } from "./resource.js";
@@ -47,6 +47,9 @@ export class Access {
   readonly #renewals = new Set<Promise<unknown>>();
   /** What is known to be kept; undefined before anybody has looked, null when there was nothing. */
   #held: Held | null | undefined;
+  /** Tells when what is kept has changed; only while there is something. */
+  #watch: { close(): void } | undefined;
+  #mayBeGone = false;
   #renewing: Promise<string | undefined> | undefined;
   /** Requests refused with the same token wait for the same cure. */
   readonly #curing = new Map<string, Promise<"again" | TenonError>>();
@@ -67,7 +70,8 @@ export class Access {
   /** At once where nothing has to be read or renewed first; none where nobody has logged in. */
   token(): string | undefined | Promise<string | undefined> {
     if (this.#held === undefined) return this.#firstToken();
-    return this.#held === null ? undefined : this.#usable(this.#held);
+    if (this.#held === null) return undefined;
+    return this.#mayBeGone ? this.#tokenIfKept(this.#held) : this.#usable(this.#held);
   }
 
   /** What a request with the token carries; proofs are made for it alone. */
@@ -108,6 +112,7 @@ export class Access {
   /** Ends a log-in at once. A renewal is waited for, for a moment, and goes on by itself if it takes longer. */
   async close(): Promise<void> {
     this.#life.abort(new TenonError("cancelled", "the connection has been closed"));
+    this.#watch?.close();
     if (this.#renewals.size === 0) return;
     using patience = this.#options.world.deadline(OAUTH_LIMITS.closeMs);
     await orAborted(Promise.allSettled(this.#renewals), patience.signal).catch(() => undefined);
@@ -122,6 +127,15 @@ export class Access {
       this.#options.world.log.warn("oauth.unread", { server: this.#spec.name, error: messageOf(thrown) });
       return undefined;
     }
+  }
+
+  /** Who has logged out has logged out of open connections too, also where the server still takes the token. */
+  async #tokenIfKept(held: Held): Promise<string | undefined> {
+    this.#mayBeGone = false;
+    const { store, account } = this.#options.oauth;
+    const keys = await store.find(resourceOf(this.#spec.url), account).catch(() => [held.key]); // cannot be told now
+    if (keys.length === 0 && this.#held === held) this.#take(undefined);
+    return this.#held ? await this.#usable(this.#held) : undefined;
   }
 
   #usable({ key, grant }: Held): string | Promise<string | undefined> {
@@ -197,27 +211,36 @@ export class Access {
     this.#held = held ?? null;
     if (!held) return;
     this.#ended = undefined;
+    this.#follow();
     const { accessToken, refreshToken, client, dpopKey } = held.grant;
     const secrets = [accessToken, refreshToken, client.clientSecret, dpopKey].filter((secret) => secret !== undefined);
     this.#options.world.trace?.hide(secrets);
+  }
+
+  #follow(): void {
+    const { store, account } = this.#options.oauth;
+    if (this.#watch || this.#life.signal.aborted) return;
+    this.#watch = store.watch?.(resourceOf(this.#spec.url), account, () => {
+      this.#mayBeGone = true;
+    });
   }
 
   async #cure(refusal: Refusal): Promise<"again" | TenonError> {
     const held = await this.#look();
     if (held && held.grant.accessToken !== refusal.token) return "again"; // somebody else has been given a new one
     if (refusal.status === 403 && held) return await this.#stepUp(held, refusal);
-    if (!held) return await this.#logIn(refusal, deniedLogin(this.#spec, refusal, this.#ended));
+    if (!held) return await this.#logIn(refusal, deniedLogin(this.#denied, refusal, this.#ended));
     const isUnproven = this.#unproven?.token === held.grant.accessToken;
     const renewed: Outcome = isUnproven ? { isNew: false, isFresh: false } : await this.#renew(held, true);
     if (renewed.isNew) return "again";
     const { why } = renewed;
-    return await this.#logIn(refusal, deniedLogin(this.#spec, refusal, { issuer: held.key.issuer, why }));
+    return await this.#logIn(refusal, deniedLogin(this.#denied, refusal, { issuer: held.key.issuer, why }));
   }
 
   /** The scope that is missing is asked for once; where nobody can be asked now, the next log-in asks for it. */
   async #stepUp({ key, grant }: Held, refusal: Refusal): Promise<"again" | TenonError> {
     const wanted = refusal.challenge?.scope;
-    const denial = deniedScope(this.#spec, wanted);
+    const denial = deniedScope(this.#denied, wanted);
     if (wanted === undefined || wanted.length > OAUTH_LIMITS.scopeChars || covers(grant.scope, wanted)) return denial;
     if (this.#mayLogIn) {
       if (this.#triedScopes.has(wanted) || this.#triedScopes.size >= OAUTH_LIMITS.stepUps) return denial;
@@ -233,6 +256,10 @@ export class Access {
     return denial;
   }
 
+  get #denied(): Denied {
+    return { name: this.#spec.name, command: this.#options.oauth.command };
+  }
+
   get #mayLogIn(): boolean {
     return this.#options.oauth.way !== undefined || this.#needsNobody;
   }
@@ -246,7 +273,7 @@ export class Access {
     try {
       await logIn(this.#spec, this.#options, this.#life.signal, refusal);
     } catch (thrown) {
-      const failure = unfinished(this.#spec, thrown);
+      const failure = unfinished(this.#denied, thrown);
       if (failure.code === "mcp.unauthorized") this.#failure = failure;
       return failure;
     }

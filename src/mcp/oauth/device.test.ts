@@ -42,6 +42,14 @@ test("a server that fails in between is asked again, slower", async () => {
   expect(waits).toEqual([2_000, 7_000]);
 });
 
+test("a server that wants to be asked all the time is asked once a second", async () => {
+  const auth = await bench.authServer({ device: { approvedAtPoll: 2, intervalSeconds: 0.001 } });
+  const mcp = await bench.protectedServer({ authServers: [auth] });
+  const { world, waits } = hurried();
+  await login(specOf(mcp), { world, oauth: bench.oauth({}, { way }) }, never);
+  expect(waits).toEqual([1_000, 1_000]);
+});
+
 test("a code nobody types ends with its time", async () => {
   const auth = await bench.authServer({ device: { approvedAtPoll: 1_000_000, intervalSeconds: 60 } });
   const mcp = await bench.protectedServer({ authServers: [auth] });

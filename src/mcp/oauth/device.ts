@@ -74,12 +74,13 @@ function readCode(http: OAuthHttp, { server }: DeviceQuery, json: JsonValue | un
   const { device_code: deviceCode, user_code: userCode, verification_uri_complete: complete, interval } = json;
   const uri = json["verification_uri"] ?? json["verification_url"]; // the draft's name, which some still use
   if (typeof deviceCode !== "string" || typeof userCode !== "string" || typeof uri !== "string") return undefined;
+  const { everyMs, leastMs } = OAUTH_LIMITS.device;
   const seconds = Number(json["expires_in"] ?? Number.NaN);
   const lifeMs = Math.min(Number.isFinite(seconds) ? seconds * 1000 : Number.POSITIVE_INFINITY, OAUTH_LIMITS.loginMs);
   const page = "the page for the device code";
   return {
     deviceCode,
-    everyMs: typeof interval === "number" && interval > 0 ? interval * 1000 : OAUTH_LIMITS.device.everyMs,
+    everyMs: typeof interval === "number" && interval > 0 ? Math.max(interval * 1000, leastMs) : everyMs,
     prompt: {
       server,
       userCode: visible(userCode),

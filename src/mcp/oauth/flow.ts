@@ -12,7 +12,7 @@ import { DPOP_ALGORITHM, newDpopKey } from "./dpop.js";
 import { OAuthHttp } from "./http.js";
 import type { LoggedIn, LoginOptions } from "./login.js";
 import { isMachine, machineTokens } from "./machine.js";
-import type { DeviceWay, GrantKey, OAuthClient, RedirectWay } from "./port.js";
+import type { DeviceWay, GrantKey, OAuthClient, OAuthSettings, RedirectWay } from "./port.js";
 import { probe } from "./probe.js";
 import { keptClient, knownClient, registerClient } from "./registration.js";
 import { resourceOf } from "./resource.js";
@@ -76,7 +76,7 @@ async function run(
   const { status, challenge } = heard ?? (await probe(spec, options, signal));
   const wantedIssuer = oauth.settings.issuer;
   const found = await discover(http, { url: spec.url, challenge, wantedIssuer }, signal);
-  checkIssuer(found, wantedIssuer);
+  checkIssuer(found, spec.url, oauth.settings);
   if (found.isGuess && status !== 401) {
     throw new TenonError("mcp.unauthorized", `the server "${spec.name}" asks for no log-in`, {
       hint: "Use it as it is.",
@@ -115,10 +115,10 @@ async function scopeFor(
 }
 
 async function obtain(flow: Flow): Promise<Obtained> {
-  const { settings, way } = flow.options.oauth;
+  const { settings, way, command = loginCommand(flow.spec.name) } = flow.options.oauth;
   if (isMachine(settings)) return await asMachine(flow);
   if (!way) {
-    const hint = `Log in with \`${loginCommand(flow.spec.name)}\`.`;
+    const hint = `Log in with \`${command}\`.`;
     throw new TenonError("mcp.unauthorized", "a person has to log in", { hint });
   }
   return way.kind === "device" ? await onDevice(flow, way) : await throughBrowser(flow, way);
@@ -219,8 +219,21 @@ function aimOf({ scope, found }: Flow): {
   return { scope, resourceIndicator: found.resourceIndicator };
 }
 
-function checkIssuer({ issuer }: Discovered, wanted: string | undefined): void {
-  if (wanted === undefined || isSameIssuer(issuer, wanted)) return;
+/**
+ * A secret is for one authorization server. Which one, the user says; the server's own word is enough only for its own host,
+ * or a server could have any secret of its entry sent wherever it likes.
+ */
+function checkIssuer({ issuer }: Discovered, url: string, settings: OAuthSettings): void {
+  const { issuer: wanted, clientSecret, assertion } = settings;
+  if (wanted === undefined) {
+    const isSecret = clientSecret !== undefined || assertion !== undefined;
+    if (!isSecret || new URL(issuer).hostname === new URL(url).hostname) return;
+    const text = `the server names the authorization server ${visible(issuer)}, and nobody has said that the secret of its entry is for that one`;
+    throw new TenonError("mcp.unauthorized", text, {
+      hint: `If it is, set oauth.issuer of the server to ${visible(issuer)}.`,
+    });
+  }
+  if (isSameIssuer(issuer, wanted)) return;
   const text = `the server names the authorization server ${visible(issuer)}, not ${visible(wanted)} as configured`;
   throw new TenonError("mcp.unauthorized", text, {
     hint: "If it has really moved, change oauth.issuer of the server.",

@@ -105,6 +105,22 @@ test("credentials meant for one authorization server are never shown to another"
   await bench.login(specOf(mcp), bench.oauth({ ...settings, issuer: `${auth.issuer}/` }));
 });
 
+test("a secret goes to another host than the server's own only where the user has named it", async () => {
+  const auth = await bench.authServer({ clients: [{ clientId: "robot", clientSecret: "beep" }] });
+  const mcp = await bench.protectedServer({ authServers: [auth] });
+  const elsewhere = { ...specOf(mcp), url: mcp.url.replace("127.0.0.1", "localhost") };
+  mcp.script({ metadata: { resource: elsewhere.url } });
+  const settings = { clientId: "robot", clientSecret: "beep", grant: "client_credentials" } as const;
+  await expect(bench.login(elsewhere, bench.oauth(settings))).rejects.toMatchObject({
+    code: "mcp.unauthorized",
+    hint: expect.stringContaining(`set oauth.issuer of the server to ${auth.issuer}`),
+  });
+  expect(auth.recordsOf("token")).toEqual([]);
+  await expect(bench.login(elsewhere, bench.oauth({ ...settings, issuer: auth.issuer }))).resolves.toMatchObject({
+    key: { issuer: auth.issuer },
+  });
+});
+
 test("of several authorization servers the configured one is taken", async () => {
   const [first, second] = [await bench.authServer(), await bench.authServer()];
   const mcp = await bench.protectedServer({ authServers: [first, second] });

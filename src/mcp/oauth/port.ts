@@ -138,6 +138,8 @@ export interface OAuthOptions {
   readonly store: GrantStore;
   readonly account: string;
   readonly settings: OAuthSettings;
+  /** What logs in to it on the command line; by its name unless given, which only servers of the configuration have there. */
+  readonly command?: string | undefined;
   /** Given one, a connection begins a log-in by itself when the server asks for it; without, it says which command does. */
   readonly way?: LoginWay;
 }

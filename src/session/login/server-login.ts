@@ -25,16 +25,19 @@ export function serverLogin(subject: LoginSubject, store: GrantStore | undefined
   const mine = origin === "user" || origin === "project" ? origin : "client";
   const { account, settings } = login ?? { account: grantAccount({ origin: mine }), settings: {} };
   return {
-    oauth: { store, account, settings },
+    oauth: { store, account, settings, command: loginCommand(spec, origin) },
     ...(allowHosts ? { allowHosts } : {}),
     ...(urlSource ? { urlSource } : {}),
   };
 }
 
-/** What logs in on the command line. An editor's servers stand in no file of ours: they go by their address. */
+/**
+ * What logs in on the command line. An editor's servers stand in no file of ours: they go by their address, but for its
+ * query: that may hold a key, and the words go to the model and the journal.
+ */
 export function loginCommand(spec: ServerSpec, origin: ToolOrigin): string {
   const isConfigured = origin === "user" || origin === "project";
-  const subject = !isConfigured && "url" in spec ? spec.url : spec.name;
+  const subject = !isConfigured && "url" in spec ? spec.url.replace(/[?#].*$/su, "?…") : spec.name;
   return `tenon mcp login ${/^[\w.:/-]+$/u.test(subject) ? subject : JSON.stringify(subject)}`;
 }
 

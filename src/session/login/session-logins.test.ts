@@ -214,6 +214,7 @@ describe("/mcp login", () => {
   it("says the page in the conversation where the client cannot lead there", async () => {
     await using stage = await Stage.open();
     stage.modes = [];
+    expect(stage.target.connection.lastError?.message).toContain(`log in with \`tenon mcp login ${stage.mcp.url}\``);
     const said: string[] = [];
     const show = async (text: string) => {
       said.push(text);
