@@ -252,6 +252,17 @@ describe("removeServer", () => {
   });
 });
 
+describe("a place where nothing can be written", () => {
+  it("is told as that, and not as a fault of Tenon", async () => {
+    const given = file();
+    given.world.files.createNew = () => Promise.reject(new Error("EPERM: mkdir"));
+    await expect(addServer(given, "a", ENTRY)).rejects.toMatchObject({
+      code: "config.unreadable",
+      message: expect.stringContaining("EPERM"),
+    });
+  });
+});
+
 describe("setServerEnabled", () => {
   it("switches an entry off, and on again to exactly what it was", async () => {
     const text = '{\n  "mcpServers": {\n    "a": {\n      "command": "x" // it\n    }\n  }\n}\n';
@@ -301,6 +312,9 @@ describe("any file", () => {
         expect(parseDocument(removed).problems).toEqual([]);
         const { [name]: _gone, ...rest } = expected;
         expect(parseDocument(removed).value).toEqual({ mcpServers: rest });
+        // A byte order mark stays in front and moves nothing.
+        expect(setValue(`\ufeff${text}`, ["mcpServers", name], { command: "new", args: ["x"] })).toBe(`\ufeff${added}`);
+        expect(removeValue(`\ufeff${added}`, ["mcpServers", name])).toBe(`\ufeff${removed}`);
         // Removing what was added leaves strict JSON strict: no comma too many.
         const hadTrailing = /,[^"{}]*\}/u.test(text);
         if (!hadTrailing && commentsIn(text) === 0) expect(() => JSON.parse(removed)).not.toThrow();

@@ -1,6 +1,6 @@
 // One editor of a file at a time, across processes: a lock file beside it, which a dead owner does not keep for ever.
 import { sleep } from "../base/deadline.js";
-import { TenonError } from "../base/errors.js";
+import { messageOf, TenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
 
@@ -19,7 +19,7 @@ export async function withLock<T>(world: World, path: string, work: () => Promis
 async function take(world: World, lock: string, owner: string): Promise<void> {
   const { everyMs, waitMs, staleMs } = LIMITS.configLock;
   using deadline = world.deadline(waitMs);
-  while (!(await world.files.createNew(lock, `${owner} ${world.now()}\n`))) {
+  while (!(await create(world, lock, `${owner} ${world.now()}\n`))) {
     const held = await contentOf(world, lock);
     if (held && Math.abs(world.now() - held.sinceMs) > staleMs) await world.files.remove(lock);
     else {
@@ -29,6 +29,14 @@ async function take(world: World, lock: string, owner: string): Promise<void> {
         });
       });
     }
+  }
+}
+
+async function create(world: World, lock: string, text: string): Promise<boolean> {
+  try {
+    return await world.files.createNew(lock, text);
+  } catch (error) {
+    throw new TenonError("config.unreadable", `${lock} cannot be made: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -10,8 +10,18 @@ interface Edit {
   readonly text: string;
 }
 
+/** A byte order mark stays in front: a document's offsets are counted behind it. */
+function behindMark(given: string, change: (text: string) => string): string {
+  const mark = given.startsWith("\ufeff") ? "\ufeff" : "";
+  return mark + change(given.slice(mark.length));
+}
+
 /** The text with the value at a path set; objects on the way are made. The text must be faultless, a list never on the way. */
-export function setValue(text: string, path: KeyPath, value: JsonValue): string {
+export function setValue(given: string, path: KeyPath, value: JsonValue): string {
+  return behindMark(given, (text) => textWith(text, path, value));
+}
+
+function textWith(text: string, path: KeyPath, value: JsonValue): string {
   const { node } = parseDocument(text);
   const style = styleOf(text);
   for (let length = path.length; length >= 0; length--) {
@@ -30,7 +40,11 @@ export function setValue(text: string, path: KeyPath, value: JsonValue): string 
 }
 
 /** The text without the property at a path; as it was when there is none. */
-export function removeValue(text: string, path: KeyPath): string {
+export function removeValue(given: string, path: KeyPath): string {
+  return behindMark(given, (text) => textWithout(text, path));
+}
+
+function textWithout(text: string, path: KeyPath): string {
   const { node } = parseDocument(text);
   const parent = node(path.slice(0, -1));
   const child = parent?.children.get(path.at(-1) ?? "");

@@ -8,6 +8,7 @@ import type { World } from "../base/world.js";
 import { ServerPool, type ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
 import type { SessionEvent } from "./event.js";
+import type { Restored, RestoredTask } from "./history/history.js";
 import { type ListRequest, listSessions, type SessionPage } from "./history/listing.js";
 import { type StoredSession, StoredSessions, unknownSession } from "./history/stored-sessions.js";
 import { givenTitle } from "./history/titles.js";
@@ -200,7 +201,7 @@ export class SessionHost implements AsyncDisposable {
       includes,
       notices: [...notices, ...(stored?.problems ?? [])],
       isTitled: stored !== undefined && this.#stored.hasTitle(request.id),
-      ...(stored ? { history: { restored: stored.history.restored, tail: stored.tail } } : {}),
+      ...(stored ? { history: { restored: restoredFrom(stored), tail: stored.tail } } : {}),
       onClosed: async () => {
         this.#sessions.delete(request.id);
         await (await lock)?.release();
@@ -209,6 +210,13 @@ export class SessionHost implements AsyncDisposable {
     this.#sessions.set(request.id, session);
     return session;
   }
+}
+
+/** With what a copy shares with its original told apart from what is its own. */
+function restoredFrom({ header, history: { restored } }: StoredSession): Restored {
+  if (header?.forkedFrom === undefined) return restored;
+  const isBorrowed = ({ lasting }: RestoredTask) => lasting.startedMs <= header.t;
+  return { ...restored, tasks: restored.tasks.map((task) => ({ ...task, isBorrowed: isBorrowed(task) })) };
 }
 
 function checkPlace({ cwd }: NewSession): void {

@@ -24,6 +24,14 @@ test("who gave the server decides what to do about its log-in", () => {
   for (const { hint } of [ofClient, ofUser]) expect(hint).toContain("/mcp login web");
 });
 
+test("the query of an editor's address, which may hold a key, is in no words of ours", () => {
+  const source = failed("mcp.unauthorized");
+  const spec = { kind: "http", name: "web", url: "https://x.test/mcp?key=s3cret", headers: {} } as const;
+  const { hint } = statusOf({ ...source, spec }, "client");
+  expect(hint).toContain('tenon mcp login "https://x.test/mcp?…" in a terminal');
+  expect(hint).not.toContain("s3cret");
+});
+
 test("a token that is given and refused is what has to be corrected", () => {
   const refused = failed("mcp.unauthorized", { AUTHORIZATION: "Bearer old" });
   expect(statusOf(refused, "client").hint).toContain("your editor's settings");

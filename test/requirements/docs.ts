@@ -2,10 +2,10 @@
 
 export const DOCS_REQUIREMENTS = [
   {
-    id: "Z1",
+    id: "W1",
     text: "a newcomer who follows the README word by word gets a server, a tool called, an editor connected, and told why a broken server is broken",
   },
-  { id: "Z2", text: "every command in the documents runs and ends as they say" },
-  { id: "Z3", text: "every program in the documents compiles against what is published, and runs" },
-  { id: "Z4", text: "the picture in the README shows what a real run prints" },
+  { id: "W2", text: "every command in the documents runs and ends as they say" },
+  { id: "W3", text: "every program in the documents compiles against what is published, and runs" },
+  { id: "W4", text: "the picture in the README shows what a real run prints" },
 ] as const;

@@ -27,6 +27,8 @@ scenario(["Q8"], "sessions are listed, shown, exported and deleted, and nothing 
   expect(html).not.toMatch(/<(?:script|img|iframe|link|a)\b/iu);
   expect(html).toContain("default-src 'none'");
   expect((await bench.tenon(["sessions", "export", first, "-o", page])).code).toBe(3);
+  const nowhere = await bench.tenon(["sessions", "export", first, "-o", join(page, "in-a-file.md")]);
+  expect(nowhere).toMatchObject({ code: 3, stderr: expect.stringContaining("in-a-file.md cannot be written") });
   const markdown = (await bench.tenon(["sessions", "export", first])).stdout;
   expect(markdown).toContain(`\`\`\`\`text\n${HOSTILE}\n\`\`\`\``);
   expect(markdown.replaceAll(/````text[\s\S]*?````/gu, "")).not.toMatch(/<(?:script|img)\b/iu);

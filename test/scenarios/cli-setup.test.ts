@@ -1,5 +1,5 @@
 // `tenon setup`: what is written is what the editor's own schema accepts, and what was there stays.
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { parseDocument } from "../../src/config/index.js";
@@ -68,6 +68,29 @@ scenario(
     }
   },
 );
+
+scenario(["Q9"], "a byte order mark moves nothing; a read-only file and a link to nowhere are left alone", async () => {
+  await using bench = await ConfigBench.open();
+  const file = join(bench.home, FILES.zed);
+  const before = '\ufeff{\r\n\t"a": 1\r\n}\r\n';
+  bench.put(`home/${FILES.zed}`, before);
+  expect((await bench.tenon(["setup", "zed", "--write"])).code).toBe(0);
+  const after = readFileSync(file, "utf8");
+  expect(after.startsWith('\ufeff{\r\n\t"a": 1,\r\n\t"agent_servers": {')).toBe(true);
+  expect(parseDocument(after).problems).toEqual([]);
+
+  bench.put(`home/${FILES.zed}`, before);
+  chmodSync(file, 0o444);
+  const refused = await bench.tenon(["setup", "zed", "--write"]);
+  expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining("is read-only") });
+  expect(readFileSync(file, "utf8")).toBe(before);
+
+  rmSync(file);
+  symlinkSync("nowhere.json", file);
+  const lost = await bench.tenon(["setup", "zed", "--write"]);
+  expect(lost).toMatchObject({ code: 3, stderr: expect.stringContaining("is a link that leads nowhere") });
+  expect(readlinkSync(file)).toBe("nowhere.json");
+});
 
 scenario(["Q9"], "for editors that are configured by code it prints code, and writes nothing", async () => {
   await using bench = await ConfigBench.open();

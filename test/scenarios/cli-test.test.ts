@@ -65,31 +65,46 @@ scenario(["Q1"], "servers that are broken: the server, the step, the cause and t
     code: 1,
     words: ["--timeout", "2"],
   });
+  await golden(bench, {
+    name: "wrong-place",
+    entry: speak("console.log('Server listening on port 3000');setInterval(()=>{},1e3)"),
+    code: 1,
+    words: ["--timeout", "2"],
+  });
   await golden(bench, { name: "wrong-url", entry: { type: "http", url: "http://127.0.0.1:9/mcp" }, code: 1 });
   const odd = scriptedServer({ tools: [echoTool()], rawTools: [BAD_TOOLS.wrongSchemaType, BAD_TOOLS.missingSchema] });
   await golden(bench, { name: "bad-schema", entry: { command: odd.command, args: odd.args }, code: 0 });
 });
 
-scenario(["Q1"], "a server that wants a log-in: exit code 4, and how to log in", async () => {
-  await using bench = await ConfigBench.open();
-  const server = createServer((request, response) => {
-    const isMcp = request.url === "/mcp";
-    response.writeHead(isMcp ? 401 : 404, isMcp ? { "WWW-Authenticate": "Bearer" } : {}).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  try {
-    const address = server.address();
-    const port = typeof address === "object" && address ? address.port : 0;
-    await golden(bench, {
-      name: "needs-login",
-      entry: { type: "http", url: `http://127.0.0.1:${port}/mcp` },
-      code: 4,
+scenario(
+  ["Q1"],
+  "a server that wants a log-in: exit code 4, and how to log in; an address that is another's",
+  async () => {
+    await using bench = await ConfigBench.open();
+    const server = createServer((request, response) => {
+      const isMcp = request.url === "/mcp";
+      response.writeHead(isMcp ? 401 : 404, isMcp ? { "WWW-Authenticate": "Bearer" } : {}).end();
     });
-  } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const address = server.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      await golden(bench, {
+        name: "needs-login",
+        entry: { type: "http", url: `http://127.0.0.1:${port}/mcp` },
+        code: 4,
+      });
+      await golden(bench, {
+        name: "wrong-path",
+        entry: { type: "http", url: `http://127.0.0.1:${port}/elsewhere` },
+        code: 1,
+      });
+    } finally {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  },
+);
 
 scenario(["Q1"], "what is not even tried says why, and programs get it all as JSON", async () => {
   await using bench = await ConfigBench.open();
@@ -126,4 +141,28 @@ scenario(["Q1"], "what is not even tried says why, and programs get it all as JS
   });
   const missing = await bench.tenon(["mcp", "test", "greter"]);
   expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('did you mean "greeter"?') });
+});
+
+scenario(["Q1"], "what a server says of the secrets it was given is shown nowhere", async () => {
+  await using bench = await ConfigBench.open();
+  const code = "console.log(process.argv.join(' '));console.error('refused: ' + process.env.API_TOKEN);process.exit(1)";
+  const entry = {
+    command: process.execPath,
+    args: ["-e", code, "--", "--api-key", "argument-secret"],
+    env: { API_TOKEN: "hunter2-and-more" },
+  };
+  bench.put("home/config.json", bench.servers({ talkative: entry }));
+  for (const words of [
+    ["mcp", "test", "talkative"],
+    ["mcp", "list"],
+    ["mcp", "logs", "talkative"],
+    ["doctor"],
+    ["chat", "-p", "hello", "--json"],
+    ["chat", "-p", "hello"],
+  ]) {
+    const { stdout, stderr } = await bench.tenon(words);
+    const said = stdout + stderr;
+    expect(said, words.join(" ")).toContain("refused: [redacted]");
+    expect(said, words.join(" ")).not.toMatch(/hunter2|argument-secret/u);
+  }
 });

@@ -173,6 +173,7 @@ scenario(["I9", "I8"], "where nobody can be asked it stays held back, also with 
   expect((await bench.tenon(["chat", "-p", "use mcp__s__other", "--yes"])).stdout).toContain("other");
   const why = await bench.tenon(["mcp", "why", "s/greet"]);
   expect(why.stdout).toContain("differs from .tenon/tools.lock");
+  expect(why.stdout).toContain("next: tenon mcp diff s\n      tenon mcp lock s\n");
 });
 
 scenario(["I10"], "a lock that cannot be read holds back and says so; it never loosens anything", async () => {

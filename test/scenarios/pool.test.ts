@@ -118,7 +118,7 @@ scenario(["N6"], "off, on and anew in one session leave the others alone", async
   expect(await pidOf(client, second, "one")).toBe(pid);
   expect(home.living).toHaveLength(2);
   await say(client, first, "/mcp disable one");
-  expect(home.living.map((one) => String(one.pid))).toEqual([pid]);
+  await expect.poll(() => home.living.map((one) => String(one.pid)), { timeout: 10_000 }).toEqual([pid]); // it has its time to end
   // Alone with it, a new start is a new process, and the old one is gone before.
   expect(await say(client, second, "/mcp restart one")).toContain("ready");
   expect(await pidOf(client, second, "one")).not.toBe(pid);

@@ -32,6 +32,9 @@ export function readEntry({ values, words, after }: Pick<Given<AddValues>, "valu
   const given = [...own, ...(after ?? [])];
   const [target] = given;
   if (target === undefined) throw misused("say how it is reached: -- command args…, or a url");
+  if (after === undefined && /^(?!https?:)[a-z][a-z\d+.-]*:\/\//iu.test(target)) {
+    throw misused("a url begins with http:// or https://; a command stands behind --");
+  }
   const isUrl = after === undefined && (values.type !== undefined || /^https?:\/\//iu.test(target));
   return { name, entry: isUrl ? remoteEntry(given, values) : stdioEntry(given, values) };
 }

@@ -57,6 +57,7 @@ describe("tenon mcp add", () => {
     [["x", "--type", "carrier", "https://a.example"], '--type must be "http" or "sse"'],
     [["x", "--type", "http", "--", "true"], "--type is for servers with a url"],
     [["x", "https://a.example", "more"], "one word too many"],
+    [["x", "htps://a.example/mcp"], "a url begins with http:// or https://"],
   ])("refuses %j", async (words, reason) => {
     expect(await refusal("mcp", "add", ...words)).toContain(reason);
   });

@@ -37,6 +37,16 @@ function keyringOf(kept: Map<string, string>): Keyring {
 }
 
 describe("tenon mcp import", () => {
+  it("fails when a file it is to copy from cannot be read at all, and only then", async () => {
+    const files = { ...FILES, "/home/me/.codex/config.toml": "[mcp_servers\n" };
+    expect(await new Terminal(files).run("mcp", "import", "--from", "codex")).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("config.toml:1:"),
+    });
+    expect((await new Terminal(files).run("mcp", "import", "--from", "codex", "--dry-run")).code).toBe(0);
+    expect((await new Terminal(files).run("mcp", "import", "--from", "cursor")).code).toBe(0);
+  });
+
   it("shows whose servers there are and what would become of each, and writes nothing", async () => {
     const terminal = new Terminal({ ...FILES, [ZED]: fixture("zed-settings.json") });
     const { code, out, err } = await terminal.run("mcp", "import");

@@ -64,7 +64,13 @@ export async function runImport({ values, words }: Given<Values>, context: Comma
   } else {
     print(context, [...plan.flatMap((file) => fileLines(file, facts, context)), ...summaryLines(plan, facts, context)]);
   }
-  return [...done.values()].some(({ error }) => error !== undefined) ? EXIT.failed : EXIT.done;
+  const isFailed = [...done.values()].some(({ error }) => error !== undefined) || (!isDry && plan.some(isUnread));
+  return isFailed ? EXIT.failed : EXIT.done;
+}
+
+/** Nothing could be made of it: whoever asked for its servers did not get them. */
+function isUnread({ problems, servers }: PlannedFile): boolean {
+  return servers.length === 0 && problems.some(({ severity }) => severity === "error");
 }
 
 /** Undefined when nothing is to be copied. */

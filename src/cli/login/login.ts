@@ -95,7 +95,7 @@ async function tell({ spec }: Subject, loggedIn: LoggedIn, isJson: boolean, cont
     `${palette.green("✓")} Logged in to ${palette.bold(visibleLine(spec.name))} at ${visibleLine(key.issuer)}${scopes}`,
     palette.dim(
       isRenewable
-        ? "It renews itself. Sessions that are open use it from their next call on."
+        ? "It renews itself. Open sessions that were refused use it from their next call on."
         : `It is good${until}; then log in again.`,
     ),
     ...(standing ? [palette.dim(standingText(standing))] : []),

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import type { WireEntry } from "../../base/trace.js";
 
 export interface Entry {
+  /** Its line in the file, counted from 1: the numbers in the lines begin anew with each run. */
   readonly seq: number;
   /** Milliseconds since the epoch. */
   readonly t: number;
@@ -20,6 +21,8 @@ export interface Recording {
   /** The version that made it. */
   readonly version: string;
   readonly entries: readonly Entry[];
+  /** The process was killed while it wrote the last line of the file. */
+  readonly isTorn?: true;
 }
 
 /** Later forms of a trace count up; this one is what we can read. */
@@ -30,12 +33,14 @@ const CHANNELS: readonly WireEntry["channel"][] = ["acp", "mcp", "model", "host"
 /** The last run in the file unless another is named, counted from 1. Throws `usage.invalid` for what is no trace. */
 export function readRecording(text: string, run?: number): Recording {
   const runs: { version: string; format: unknown; entries: Entry[]; lost: number }[] = [];
-  for (const [index, line] of text.split("\n").entries()) {
+  const lines = text.split("\n");
+  let isTorn = false;
+  for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
     const parsed = parseJson(line);
-    const isLast = index >= text.split("\n").length - 2;
     if (!parsed.ok || !isJsonObject(parsed.value)) {
-      if (isLast) continue; // the process was killed while it wrote it
+      isTorn = index >= lines.length - 2;
+      if (isTorn) continue;
       throw invalid(`line ${index + 1} is no line of a trace`);
     }
     const { channel, message } = parsed.value;
@@ -51,7 +56,7 @@ export function readRecording(text: string, run?: number): Recording {
     }
     const current = runs.at(-1);
     if (!current) throw invalid("its first line is not that of a trace");
-    const entry = entryOf(parsed.value, message);
+    const entry = entryOf(parsed.value, message, index + 1);
     if (entry) current.entries.push(entry);
     else if (channel === "trace") current.lost += 1;
   }
@@ -61,13 +66,14 @@ export function readRecording(text: string, run?: number): Recording {
   if (chosen.format !== FORMAT)
     throw invalid(`it is of format ${String(chosen.format)}, and only ${FORMAT} can be read`);
   if (chosen.lost > 0) throw invalid("lines of it are missing: the disk could not keep up when it was written");
-  return chosen;
+  return isTorn && chosen === runs.at(-1) ? { ...chosen, isTorn } : chosen;
 }
 
-function entryOf(line: JsonObject, message: JsonObject): Entry | undefined {
-  const { seq, t, dir, server, connection, cut } = line;
+function entryOf(line: JsonObject, message: JsonObject, seq: number): Entry | undefined {
+  const { t, dir, server, connection, cut } = line;
   const channel = CHANNELS.find((known) => known === line["channel"]);
-  if (!channel || typeof seq !== "number" || typeof t !== "number" || (dir !== "in" && dir !== "out")) return undefined;
+  if (!channel || typeof line["seq"] !== "number" || typeof t !== "number" || (dir !== "in" && dir !== "out"))
+    return undefined;
   return {
     seq,
     t,

@@ -35,6 +35,8 @@ export async function runReplay({ values, words }: Given<ReplayValues>, context:
       context,
       `it was recorded by Tenon ${recording.version}, and this is ${VERSION}: some differences may come from that`,
     );
+  if (recording.isTorn && !values.json)
+    warn(context, "its last line is torn: the process was killed while it wrote it, and what followed is not there");
   const replayed = await replayRecording(recording, context);
   if (values.json) printJson(context, replayed);
   else print(context, report(replayed));

@@ -126,8 +126,12 @@ test("the last run of a file is read, a torn last line left out, and whatever is
     JSON.stringify({ t: 1, seq: 1, channel: "trace", message: { kind: "start", format: 1, tenon } });
   const line = JSON.stringify({ t: 1, seq: 2, channel: "acp", dir: "in", message: { jsonrpc: "2.0" } });
   const text = `${start("1")}\n${start("2")}\n${line}\n{"t":3,"se`;
-  expect(readRecording(text)).toMatchObject({ version: "2", entries: [{ seq: 2, channel: "acp" }] });
-  expect(readRecording(text, 1)).toMatchObject({ version: "1", entries: [] });
+  expect(readRecording(text)).toMatchObject({
+    version: "2",
+    entries: [{ seq: 3, channel: "acp" }],
+    isTorn: true,
+  });
+  expect(readRecording(text, 1)).toEqual({ version: "1", entries: [], format: 1, lost: 0 });
   expect(() => readRecording("x\ny\nz\n")).toThrow("line 1");
   expect(() => readRecording("")).toThrow("empty");
   fc.assert(

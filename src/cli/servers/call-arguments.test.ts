@@ -49,6 +49,8 @@ describe("arguments of a tool", () => {
     [["hunter2"], "key=value"],
     [["=x"], "key=value"],
     [["__proto__.x=1"], "__proto__"],
+    [["count=9007199254740993"], "count is too large a number"],
+    [["count=1", "count=2"], "count is given twice"],
   ])("are refused: %j", (words, reason) => {
     expect(() => readArguments(words, SCHEMA)).toThrow(reason);
     if (words[0] === "count=hunter2") expect(() => readArguments(words, SCHEMA)).not.toThrow("hunter2");

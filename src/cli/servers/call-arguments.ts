@@ -22,7 +22,9 @@ function put(target: Record<string, JsonValue>, path: readonly string[], text: s
   if (inside.length === 0) {
     const value = readValue(text, field, key);
     const before = Object.hasOwn(target, key) ? target[key] : undefined;
-    // The same key again is the next item of a list.
+    // The same key again is the next item of a list, and of nothing else.
+    if (before !== undefined && !(Array.isArray(before) && Array.isArray(value)))
+      throw misused(`${key} is given twice`);
     target[key] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
     return;
   }
@@ -59,7 +61,11 @@ function readValue(text: string, field: JsonObject, key: string): JsonValue {
   if (types.length === 0) return parsed.ok ? parsed.value : text;
   if (wants("array")) return listOf(text, field, key);
   if (wants("boolean") && (text === "true" || text === "false")) return text === "true";
-  if ((wants("number") || wants("integer")) && parsed.ok && typeof parsed.value === "number") return parsed.value;
+  if ((wants("number") || wants("integer")) && parsed.ok && typeof parsed.value === "number") {
+    // A whole number beyond this is another one by the time it is sent.
+    if (/^-?\d+$/u.test(text) && !Number.isSafeInteger(parsed.value)) throw misused(`${key} is too large a number`);
+    return parsed.value;
+  }
   if (wants("null") && text === "null") return null;
   if (wants("object") && parsed.ok && isJsonObject(parsed.value)) return parsed.value;
   if (wants("string")) return text;

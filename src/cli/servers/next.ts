@@ -1,7 +1,7 @@
 // What to do about a server that does not work: commands that can be typed as they stand.
 import { unreachable } from "../../base/brand.js";
-import type { ErrorCode } from "../../base/errors.js";
-import type { EffectiveServer } from "../../config/index.js";
+import { ERROR_CODES, type ErrorCode } from "../../base/errors.js";
+import type { EffectiveServer, ReadyServer } from "../../config/index.js";
 import { placeText } from "../../config/index.js";
 import { visibleLine } from "../terminal/visible.js";
 
@@ -15,6 +15,25 @@ export interface Failure {
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:@%+=-]+$/u.test(text) ? text : `'${visibleLine(text).replaceAll("'", "'\\''")}'`;
 }
+
+/** What a code says to do is said of any server and any time; here it is known where the server is, and that nothing ran. */
+export function cured({ spec }: Pick<ReadyServer, "spec">, failure: Failure): Failure {
+  const { code, hint } = failure;
+  if (hint !== ERROR_CODES[code].cure) return failure;
+  const cure = spec.kind === "http" || spec.kind === "sse" ? REMOTE_CURES[code] : LOCAL_CURES[code];
+  return cure === undefined ? failure : { ...failure, hint: cure };
+}
+
+const REMOTE_CURES: Partial<Record<ErrorCode, string>> = {
+  "mcp.connect_failed": "Check the URL, or ask whoever runs the server.",
+  "mcp.connect_timeout": ERROR_CODES["mcp.unavailable"].cure,
+  "mcp.connection_lost": ERROR_CODES["mcp.unavailable"].cure,
+  "mcp.protocol": "Check the URL: what answers there does not speak MCP.",
+};
+
+const LOCAL_CURES: Partial<Record<ErrorCode, string>> = {
+  "mcp.connection_lost": ERROR_CODES["mcp.connect_failed"].cure,
+};
 
 /** The most likely cure first. */
 export function nextFor({ name, status, ...rest }: EffectiveServer, { code }: Failure): readonly string[] {
@@ -30,6 +49,9 @@ export function nextFor({ name, status, ...rest }: EffectiveServer, { code }: Fa
     case "mcp.url_refused":
     case "mcp.invalid_spec":
       return [`tenon mcp get ${word}`, `tenon mcp add ${word} --replace URL`];
+    case "mcp.connect_failed":
+    case "mcp.protocol":
+      return isRemote ? [`tenon mcp get ${word}`, `tenon mcp add ${word} --replace URL`] : [`tenon mcp logs ${word}`];
     case "mcp.connect_timeout":
       return isRemote
         ? [`tenon mcp get ${word}`, `tenon mcp test ${word} --timeout 120`]

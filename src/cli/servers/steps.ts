@@ -16,18 +16,27 @@ export interface StepTimes {
 export interface TimedWorld {
   readonly world: World;
   times(): StepTimes;
-  /** Whether anything came from the server. */
   nowMs(): number;
+  /** The first lines that came where only messages may; empty where there were none. */
+  noise(): string;
 }
+
+/** More of it says no more. */
+const NOISE_LINES = 3;
 
 export function timedWorld(world: World): TimedWorld {
   const beganMs = world.monotonicMs();
   let openedMs: number | undefined;
   let heardMs: number | undefined;
   let listedMs: number | undefined;
+  const noise: string[] = [];
   const now = () => world.monotonicMs();
   const see = ({ channel, dir, message }: WireEntry) => {
     if (channel !== "mcp") return;
+    const what = "noise" in message ? message.noise : undefined;
+    const line = typeof what === "string" ? what.replace(/^no JSON: /u, "") : undefined;
+    // A server that ends is started once more, and says the same again.
+    if (line !== undefined && noise.length < NOISE_LINES && !noise.includes(line)) noise.push(line);
     if ("open" in message) openedMs ??= now();
     else if (dir === "in" && "jsonrpc" in message) heardMs ??= now();
     else if (isJsonObject(message) && message["method"] === "tools/list") listedMs ??= now();
@@ -35,6 +44,7 @@ export function timedWorld(world: World): TimedWorld {
   return {
     world: { ...world, trace: watching(world.trace, see) },
     nowMs: now,
+    noise: () => noise.join("\n"),
     times: () => ({
       beganMs,
       ...(openedMs === undefined ? {} : { openedMs }),

@@ -11,7 +11,7 @@ import { exitCodeOf } from "../table/run.js";
 import { progress } from "../terminal/progress.js";
 import { liveConfig, secondsToMs, serverNamed, visit } from "./connect.js";
 import { lookAt } from "./look.js";
-import { type Failure, nextFor, nextForStanding } from "./next.js";
+import { cured, type Failure, nextFor, nextForStanding } from "./next.js";
 import { heardOutput } from "./output-files.js";
 import { type StepTimes, timedWorld } from "./steps.js";
 import { type ConnectStep, resultJson, resultLines, type TestResult } from "./test-report.js";
@@ -29,10 +29,18 @@ export async function runTest({ values, words }: Given<Values>, context: Command
   return result.exitCode;
 }
 
-/** Silence has no cause of its own; what the server said on its stderr may be one. */
-function withLastWords({ code, message, hint }: TenonError, said: string): Failure {
-  const words = said === "" ? "" : `; its stderr ends: ${said}`;
-  return { code, message: `${message}${words}`, hint };
+interface Said {
+  /** The end of its stderr, where the error does not quote it. */
+  readonly stderr: string;
+  /** What it wrote to its stdout that is no message. */
+  readonly noise: string;
+}
+
+/** Silence has no cause of its own; what the server said on its stderr, or in the wrong place, may be one. */
+function withLastWords({ code, message, hint }: TenonError, { stderr, noise }: Said): Failure {
+  const words = stderr === "" ? "" : `; its stderr ends: ${stderr}`;
+  const strange = noise === "" ? "" : `; its stdout, which is for messages only, has: ${noise}`;
+  return { code, message: `${message}${words}${strange}`, hint };
 }
 
 /** Rejects when there is no such server. */
@@ -51,7 +59,9 @@ export async function testServer(
   const options = { timeoutMs, signal, world: timed.world, output: heard.output };
   return await visit(server, { config, context }, options, async (visited) => {
     const look = lookAt(visited, timeoutMs);
-    const error = look.error && withLastWords(look.error, visited.isLate ? heard.tail() : "");
+    const noise = server.spec.kind === "stdio" ? visited.redact(timed.noise()) : "";
+    const said = { stderr: visited.isLate ? heard.tail() : "", noise };
+    const error = look.error && cured(server, withLastWords(look.error, said));
     const steps = stepsOf(server, { times: timed.times(), endMs: timed.nowMs() }, error);
     const { lastError } = visited.lone.connection ?? {};
     return {

@@ -1,10 +1,11 @@
 // What to do about a tool that is not where it should be: commands and settings, the most likely first.
 import { unreachable } from "../../base/brand.js";
+import { LOCK_NAME } from "../../config/index.js";
 import type { WhyAnswer } from "../../index.js";
 import { shellWord } from "./next.js";
 
 /** `server` is whose tool it is, as far as that is known. */
-export function nextForWhy({ kind }: WhyAnswer, tool: string, server: string | undefined): readonly string[] {
+export function nextForWhy({ kind, text }: WhyAnswer, tool: string, server: string | undefined): readonly string[] {
   const whose = server === undefined ? "SERVER" : shellWord(server);
   switch (kind) {
     case "offered":
@@ -28,7 +29,8 @@ export function nextForWhy({ kind }: WhyAnswer, tool: string, server: string | u
     case "server_connecting":
       return [`tenon mcp test ${whose}`];
     case "not_approved":
-      return ["tenon trust approvals", `tenon trust forget ${whose}`, "tenon mcp diff"];
+      if (text.includes(LOCK_NAME)) return [`tenon mcp diff ${whose}`, `tenon mcp lock ${whose}`];
+      return ["tenon trust approvals", `tenon trust forget ${whose}`];
     case "not_trusted":
       return ["tenon trust", `tenon trust approve ${whose}`];
     case "disabled":

@@ -39,8 +39,8 @@ async function answerTo(tool: string, prompt: string | undefined, context: Comma
 }
 
 /** By the tool where it is known, else by the name that was asked for. */
-function serverOf({ tool }: WhyAnswer, asked: string, { servers }: EffectiveConfig): string | undefined {
-  if (tool) return tool.source;
+function serverOf({ tool, server }: WhyAnswer, asked: string, { servers }: EffectiveConfig): string | undefined {
+  if (tool || server !== undefined) return tool?.source ?? server;
   return servers.find(
     ({ name }) => asked === name || asked.startsWith(`${name}/`) || asked.startsWith(`mcp__${name}__`),
   )?.name;

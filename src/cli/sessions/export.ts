@@ -1,7 +1,7 @@
 // `tenon sessions export`: one conversation as Markdown, HTML or JSON, to the output or into a file.
 import { extname, resolve } from "node:path";
 import { unreachable } from "../../base/brand.js";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";
@@ -43,7 +43,9 @@ export async function runSessionExport({ values, words }: Given<Values>, context
   if (force !== true && (await files.kindOf(path)) !== undefined) {
     throw new TenonError("config.invalid", `${path} is there already`, { hint: "Add --force to replace it." });
   }
-  await files.saveText(path, text);
+  await files.saveText(path, text).catch((error: unknown) => {
+    throw new TenonError("config.unreadable", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
+  });
   if (values.json === true) printJson(context, { file: path, format, session: talk.session.id });
   else print(context, [`${visibleLine(talk.session.title)} written to ${visibleLine(path)}`]);
   return EXIT.done;

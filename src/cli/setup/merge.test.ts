@@ -52,3 +52,14 @@ test("an entry of before keeps what the person gave it", () => {
     agent_servers: { Tenon: { command: "tenon", args: ["acp"], env: { A: "1" }, mine: true } },
   });
 });
+
+test("options behind the words that start it stay", () => {
+  const before = '{"agent_servers":{"Tenon":{"command":"tenon","args":["acp","--model","x/y"]}}}';
+  expect(mergedText(before, RECIPE, "f")).toEqual({ change: "unchanged", text: before });
+});
+
+test("a byte order mark moves nothing", () => {
+  const before = '{\r\n\t"a": 1\r\n}\r\n';
+  const { text } = mergedText(`\ufeff${before}`, RECIPE, "f");
+  expect(text).toBe(`\ufeff${mergedText(before, RECIPE, "f").text}`);
+});

@@ -34,11 +34,16 @@ export function mergedText(
   for (const [key, value] of Object.entries(entry)) {
     const now = present[key];
     // What the person gave it in the environment is theirs.
-    if (value === undefined || (key === "env" && now !== undefined)) continue;
-    if (now === undefined && key === "env") continue;
+    if (value === undefined || key === "env") continue;
+    // So are the options behind the words that start it.
+    if (key === "args" && beginsWith(now, value)) continue;
     if (now === undefined || canonicalJson(now) !== canonicalJson(value)) text = setValue(text, [...path, key], value);
   }
   return { change: text === before ? "unchanged" : "updated", text };
+}
+
+function beginsWith(now: JsonValue | undefined, value: JsonValue): boolean {
+  return Array.isArray(now) && Array.isArray(value) && value.every((word, index) => now[index] === word);
 }
 
 function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {

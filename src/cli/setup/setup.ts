@@ -1,6 +1,6 @@
 // `tenon setup`: prints what an editor needs to use Tenon, or merges it into the editor's own file.
 import { resolve } from "node:path";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";
@@ -80,10 +80,29 @@ interface Merged {
 
 async function merge(file: string, recipe: FileRecipe, { world }: CommandContext): Promise<Merged> {
   const found = await world.files.find(file);
-  if (found && found.kind !== "file") throw new TenonError("config.invalid", `${file} is no file`);
+  if (found && found.kind !== "file") throw unwritable(`${file} is no file`);
+  // It would be replaced by a file, and what it is to lead to stays without.
+  if (!found && (await world.files.kindOf(file)) === "link") throw unwritable(`${file} is a link that leads nowhere`);
   const path = found?.realPath ?? file;
-  const before = found ? await world.files.readText(path) : "";
+  const before = found ? await tried(`${path} cannot be read`, world.files.readText(path)) : "";
   const { change, text } = mergedText(before, recipe, path);
-  if (text !== before) await world.files.saveText(path, text);
+  if (change === "unchanged") return { change, path };
+  // A file can be replaced where it cannot be written to; whoever took its write permission meant both.
+  if (found && (found.mode & 0o222) === 0) throw unwritable(`${path} is read-only`);
+  await tried(`${path} cannot be written`, world.files.saveText(path, text));
   return { change, path };
+}
+
+async function tried<T>(failure: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw unwritable(`${failure}: ${messageOf(error)}`);
+  }
+}
+
+function unwritable(message: string): TenonError {
+  return new TenonError("config.unreadable", message, {
+    hint: "Nothing was written. Name another file with --file, or put in by hand what is printed without --write.",
+  });
 }

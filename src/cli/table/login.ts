@@ -16,7 +16,7 @@ export const LOGIN: Command = command({
   name: "login",
   summary: "log in to a remote server",
   details: [
-    "Shows the address of the log-in page in full, opens it in your browser, and waits for the browser to come back. If your browser is on another machine, paste the address it ends at. Sessions that are open use the log-in from their next call on. Exit code 4 when it came to nothing.",
+    "Shows the address of the log-in page in full, opens it in your browser, and waits for the browser to come back. If your browser is on another machine, paste the address it ends at. Open sessions that were refused use the log-in from their next call on. Exit code 4 when it came to nothing.",
   ],
   arguments: [SUBJECT],
   options: {

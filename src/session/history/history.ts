@@ -11,6 +11,8 @@ import { TranscriptSoFar } from "./transcript-so-far.js";
 /** A call that goes on at its server, and what people know it by. */
 export interface RestoredTask extends OpenTask {
   readonly subject: CallSubject;
+  /** Begun by the session this one was copied from, which waits for it too: it is not this one's to take back. */
+  readonly isBorrowed?: boolean;
 }
 
 /** What a session goes on from. */

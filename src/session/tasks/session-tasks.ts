@@ -1,5 +1,6 @@
 // The calls of a session that went on at their servers while nobody waited: picked up again, each to its one outcome.
 import { sleep } from "../../base/deadline.js";
+import { TenonError } from "../../base/errors.js";
 import { hashJson } from "../../base/hash.js";
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/marking.js";
@@ -68,10 +69,11 @@ export class SessionTasks {
     this.#hasTold = true;
   }
 
-  /** The person wants none of them any more. */
+  /** The person wants none of them any more. What another session waits for too goes on at its server. */
   cancel(): void {
-    for (const controller of this.#running.values()) {
-      controller.abort(new DOMException("cancelled by the person", "AbortError"));
+    for (const [{ isBorrowed = false }, controller] of this.#running) {
+      const text = "cancelled by the person";
+      controller.abort(isBorrowed ? new TenonError("session.closed", text) : new DOMException(text, "AbortError"));
     }
   }
 
