@@ -61,7 +61,7 @@ export const ERROR_CODES = {
     cause: "The arguments do not fit the tool's schema.",
     cure: "Correct them and call again.",
   },
-  "model.unknown": { cause: "No such provider or model.", cure: "Use provider/name; see the README." },
+  "model.unknown": { cause: "No such provider or model.", cure: "Use provider/name; tenon models lists them." },
   "model.unauthorized": { cause: "The provider has no key, or refused it.", cure: "Set the provider's API key." },
   "model.quota": {
     cause: "The provider's account has no credit left, or has reached a limit that waiting does not soon lift.",

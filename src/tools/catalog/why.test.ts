@@ -36,6 +36,7 @@ test("filtered: which glob it was", () => {
   catalog.add(testSource("s", ["wipe_all", "b", "c", "d"]), { deny: ["wipe_*"], allow: ["wipe_*", "b", "c"] });
   expect(catalog.why("s/wipe_all")).toEqual({
     kind: "filtered",
+    server: "s",
     text: 'The tool "wipe_all" of "s" is left out: "deny" of its server has "wipe_*", or "enabled" of it is false.',
   });
   expect(catalog.why("mcp__s__d")).toMatchObject({ kind: "filtered", text: expect.stringContaining('"allow"') });
@@ -72,7 +73,8 @@ test("quarantined: by a provider, by its server's list, by a transformer that fa
     text: expect.stringContaining("it is too deep"),
   });
   for (const name of ["broken", "s/broken", "mcp__s__broken"]) {
-    expect(catalog.why(name)).toMatchObject({ kind: "quarantined", text: expect.stringContaining("not an object") });
+    const text = expect.stringContaining("not an object");
+    expect(catalog.why(name)).toMatchObject({ kind: "quarantined", text, server: "s" });
   }
   expect(catalog.why("odd")).toMatchObject({ kind: "quarantined", text: expect.stringContaining("no such field") });
   expect(catalog.offer().tools.map(({ id }) => id)).toEqual(["mcp__s__fine"]);

@@ -38,6 +38,8 @@ export interface WhyAnswer {
   /** For people, in whole sentences. */
   readonly text: string;
   readonly tool?: CatalogTool;
+  /** Whose tool it is, where that is known though the tool is not. */
+  readonly server?: string;
   /** Where it stood when the first prompt chose. `rank` counts from 1 and is missing when nothing of it matched. */
   readonly search?: {
     readonly query: string;
@@ -219,12 +221,13 @@ function whyLeftOut(name: string, known: KnownTools): WhyAnswer | undefined {
   const left = known.leftOut.find(({ ownName }) => namesOf(source.name, ownName).includes(name));
   if (left) {
     const kind = left.kind === "broken" ? "quarantined" : left.kind;
-    return { kind, text: `The tool "${left.ownName}" of "${source.name}" is left out: ${left.reason}.` };
+    const text = `The tool "${left.ownName}" of "${source.name}" is left out: ${left.reason}.`;
+    return { kind, text, server: source.name };
   }
   const sentence = source.problems?.().find((problem) => mentions(problem, name, source.name));
   return sentence === undefined
     ? undefined
-    : { kind: "quarantined", text: `Of the list of "${source.name}": ${sentence}.` };
+    : { kind: "quarantined", text: `Of the list of "${source.name}": ${sentence}.`, server: source.name };
 }
 
 /** A list's problems name their tools in quotes. */
