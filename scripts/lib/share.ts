@@ -1,28 +1,24 @@
-// Which scenario files a second Node runs in CI: some always, of the others a third that changes with every commit.
+// What CI runs of a long list: some always, of the others a part that changes with every commit.
 import { createHash } from "node:crypto";
+import { run } from "./run.js";
 
-/** What depends on Node itself: how it starts, spawns, ends and speaks to the network. */
-const ALWAYS = [
-  "start",
-  "thin-path",
-  "shutdown",
-  "process-cycles",
-  "sessions",
-  "connections",
-  "remote",
-  "package",
-  "demo",
-];
+/** Anything that changes with every commit. */
+export async function turnOfCommit(): Promise<string> {
+  const { output } = await run("git", ["rev-parse", "HEAD"]);
+  return output.trim();
+}
 
-const SHARES = 3;
+export interface Share {
+  readonly always: readonly string[];
+  /** One of so many parts. */
+  readonly parts: number;
+  readonly turn: string;
+}
 
-/** `turn` is anything that changes with time. Three turns that follow each other need not run everything; many do. */
-export function shareOf(files: readonly string[], turn: string): readonly string[] {
-  const chosen = numberOf(turn) % SHARES;
-  return files.filter((file) => {
-    const name = file.replace(/^.*\//u, "").replace(/\.test\.ts$/u, "");
-    return ALWAYS.includes(name) || numberOf(name) % SHARES === chosen;
-  });
+/** Turns that follow each other need not run everything; many do. */
+export function shareOf(names: readonly string[], { always, parts, turn }: Share): readonly string[] {
+  const chosen = numberOf(turn) % parts;
+  return names.filter((name) => always.includes(name) || numberOf(name) % parts === chosen);
 }
 
 function numberOf(text: string): number {
