@@ -101,7 +101,7 @@ describe("any schema", () => {
       return new Response("{}", { status: 400 });
     };
     const model = await loadModel("google/gemini-pro-latest", { env: { GEMINI_API_KEY: "k" }, fetch });
-    const raw = fc.sample(arbitrarySchema, 400);
+    const raw = fc.sample(arbitrarySchema, 1_500);
     const { tools } = compileTools(
       raw.map((inputSchema, index) => ({ name: `t${index}`, description: "", inputSchema })),
       model,

@@ -116,9 +116,13 @@ class Writer {
     }
     // Nothing may stand beside `anyOf`, so its words go to the first form, and `null` with it.
     const told = this.#write(underWords(words, first), depth);
-    const lead: JsonObject = mayBeNull && !isNullable(told) ? { anyOf: [told, { type: "null" }] } : told;
-    if (others.length === 0) return lead;
-    return { anyOf: [lead, ...others.map((form) => this.#write(form, depth))] };
+    const written = [told, ...others.map((form) => this.#write(form, depth))];
+    // What came down to `null` only when it was written is no form of its own: an adapter would be left with none.
+    const [lead, ...rest] = written.filter((node) => node["type"] !== "null");
+    if (lead === undefined) return told;
+    const hasNull = (mayBeNull || 1 + rest.length < written.length) && !isNullable(lead);
+    const head = hasNull ? withNullForm(lead) : lead;
+    return rest.length === 0 ? head : { anyOf: [head, ...rest] };
   }
 
   /** What tells objects apart comes first: strict decoders pick the form by its first key. */
@@ -315,7 +319,15 @@ function underWords(words: Shape, shape: Shape): Shape {
 
 function isNullable(node: JsonObject): boolean {
   const { anyOf } = node;
-  return Array.isArray(anyOf) && anyOf.some((branch) => isJsonObject(branch) && branch["type"] === "null");
+  const isNull = (branch: JsonValue) => isJsonObject(branch) && (branch["type"] === "null" || isNullable(branch));
+  return Array.isArray(anyOf) && anyOf.some(isNull);
+}
+
+/** Beside a single form: of several the first takes it, since adapters make a mark of `null`, and nothing may stand beside forms. */
+function withNullForm(node: JsonObject): JsonObject {
+  const { anyOf } = node;
+  const [first, ...rest] = Array.isArray(anyOf) ? anyOf : [];
+  return isJsonObject(first) ? { ...node, anyOf: [withNullForm(first), ...rest] } : { anyOf: [node, { type: "null" }] };
 }
 
 /** One that is no regular expression here is one nowhere. Decoders take no look-around and no references back. */
