@@ -20,9 +20,14 @@ test("every limit is in the reference, with its reason", () => {
   expect(described.filter(({ reason }) => reason.trim() === "")).toEqual([]);
 });
 
-test("every command has a summary, an example, and --json where it prints something", () => {
+/** What it prints is for another program already. */
+const FOR_PROGRAMS = ["acp", "completion"];
+
+test("every command has a summary, an example and --json", () => {
   const commands = TABLE.flatMap((entry) => (entry.kind === "command" ? [entry] : entry.commands));
   expect(commands.filter(({ summary, examples }) => summary === "" || examples.length === 0)).toEqual([]);
+  const mute = commands.filter(({ name, options }) => !("json" in options) && !FOR_PROGRAMS.includes(name));
+  expect(mute.map(({ name }) => name)).toEqual([]);
   const lines = commands.flatMap(({ examples }) => examples.map(({ line }) => line));
   expect(lines.filter((line) => !/(?:^|\$\()tenon /u.test(line))).toEqual([]);
 });

@@ -42,7 +42,6 @@ const HERE = [
   {
     id: "A7",
     text: "no connection, credential, tool or notice of one session is visible to another",
-    deferred: { issue: 7, why: "notices and the three-session test come with the complete agent" },
   },
   {
     id: "A8",
@@ -159,12 +158,10 @@ const HERE = [
   {
     id: "E10",
     text: "OAuth is done by Tenon; expired credentials mid-session become a tool error that says so",
-    deferred: { issue: 8, why: "log-in" },
   },
   {
     id: "E11",
     text: "resources and prompts of servers are usable",
-    deferred: { issue: 7, why: "prompts become commands of the complete agent" },
   },
   {
     id: "E12",

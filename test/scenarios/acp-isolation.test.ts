@@ -88,7 +88,7 @@ function heardIn(client: AcpClient, sessionId: string): string[] {
 }
 
 scenario(
-  ["P60"],
+  ["P60", "A7"],
   "three sessions with hung, failed, slow, crashing and flooding servers of the same names: nothing of one shows in another",
   async () => {
     using home = new TemporaryFolder();

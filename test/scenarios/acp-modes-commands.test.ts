@@ -64,7 +64,7 @@ scenario(["P22"], "commands are announced at once, and /mcp changes the servers 
   expect(await said(client, sessionId, "/model")).toContain("offline/operator");
 });
 
-scenario(["P23"], "prompts of server-everything are commands: listed, filled in, and helped along", async () => {
+scenario(["P23", "E11"], "prompts of server-everything are commands: listed, filled in, and helped along", async () => {
   using home = new TemporaryFolder();
   await using provider = await fakeProvider();
   const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: provider.origin };
@@ -95,27 +95,31 @@ scenario(["P23"], "prompts of server-everything are commands: listed, filled in,
   expect(commandsNow(client, sessionId).some((name) => name.startsWith("everything:"))).toBe(false);
 });
 
-scenario(["P24"], "resources of a server are attached by link and by @server:uri; a failure is told", async () => {
-  using home = new TemporaryFolder();
-  await using provider = await fakeProvider();
-  const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: provider.origin };
-  await using client = await startTenon(home, { env });
-  await client.initialize();
-  const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [EVERYTHING_SERVER] });
-  provider.reply(answerText("I see."), answerText("Again."));
-  const uri = "demo://resource/static/document/architecture.md";
-  await client.prompt(sessionId, `Look at @everything:${uri}, and at @everything:demo://nothing/there.`);
-  const first = JSON.stringify(conversationIn(await provider.awaitRequest(0)));
-  expect(first).toContain(`<resource uri=\\"${uri}`);
-  expect(first).toContain("Everything Server");
-  const notices = client.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === "notice");
-  expect(JSON.stringify(notices)).toContain("demo://nothing/there was mentioned and is not attached");
-  await client.prompt(sessionId, [
-    { type: "text", text: "and these" },
-    { type: "resource_link", uri: "demo://resource/dynamic/text/7", name: "seven" },
-    { type: "resource_link", uri: "https://example.org/page", name: "page" },
-  ]);
-  const second = JSON.stringify(conversationIn(await provider.awaitRequest(1)));
-  expect(second).toContain("the resource demo://resource/dynamic/text/7 of the server");
-  expect(second).not.toContain("the resource https://example.org/page");
-});
+scenario(
+  ["P24", "E11"],
+  "resources of a server are attached by link and by @server:uri; a failure is told",
+  async () => {
+    using home = new TemporaryFolder();
+    await using provider = await fakeProvider();
+    const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: provider.origin };
+    await using client = await startTenon(home, { env });
+    await client.initialize();
+    const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [EVERYTHING_SERVER] });
+    provider.reply(answerText("I see."), answerText("Again."));
+    const uri = "demo://resource/static/document/architecture.md";
+    await client.prompt(sessionId, `Look at @everything:${uri}, and at @everything:demo://nothing/there.`);
+    const first = JSON.stringify(conversationIn(await provider.awaitRequest(0)));
+    expect(first).toContain(`<resource uri=\\"${uri}`);
+    expect(first).toContain("Everything Server");
+    const notices = client.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === "notice");
+    expect(JSON.stringify(notices)).toContain("demo://nothing/there was mentioned and is not attached");
+    await client.prompt(sessionId, [
+      { type: "text", text: "and these" },
+      { type: "resource_link", uri: "demo://resource/dynamic/text/7", name: "seven" },
+      { type: "resource_link", uri: "https://example.org/page", name: "page" },
+    ]);
+    const second = JSON.stringify(conversationIn(await provider.awaitRequest(1)));
+    expect(second).toContain("the resource demo://resource/dynamic/text/7 of the server");
+    expect(second).not.toContain("the resource https://example.org/page");
+  },
+);

@@ -164,7 +164,7 @@ scenario(
 );
 
 scenario(
-  ["U11", "U15"],
+  ["U11", "U15", "E10"],
   "a token revoked mid-session is a tool error that says so; after the log-in the next call works",
   async () => {
     await using stage = await OAuthStage.open();

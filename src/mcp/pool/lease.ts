@@ -10,7 +10,6 @@ import type { McpConnection } from "../connection.js";
 import { PeerAnswers } from "../era/answer-peer.js";
 import type { Link } from "../era/link.js";
 import type { McpTool } from "../lists/tolerate.js";
-import type { LoginWay } from "../oauth/port.js";
 import type { Peer } from "../peer.js";
 import type { ConnectionState } from "../state.js";
 import type { TaskHandle } from "../tasks/task.js";
@@ -24,7 +23,6 @@ export interface LeaseOptions {
   readonly peer: Peer;
   /** Whose it is, for those who ask what a session uses. */
   readonly session?: string;
-  readonly way?: LoginWay;
   /** The server turned out to ask: the session must have one of its own. */
   onEvicted(lease: Lease): void;
 }
@@ -49,7 +47,6 @@ export class Lease implements LinkHolder, Asked {
   readonly lodger: Lodger = {};
   readonly peer: Peer;
   readonly session: string | undefined;
-  readonly way: LoginWay | undefined;
   readonly #options: LeaseOptions;
   readonly #landlord: Landlord;
   readonly #answers: PeerAnswers;
@@ -64,7 +61,6 @@ export class Lease implements LinkHolder, Asked {
     this.#options = options;
     this.peer = options.peer;
     this.session = options.session;
-    this.way = options.way;
     this.#answers = new PeerAnswers(options.peer, options.world.log);
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ASKING, type GuestOptions, PoolBench, SPEC, textOf } from "../../../test/pool-bench.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
-import { echoTool, fakeWorld, spawnsServer, type ToolScript } from "../../testing/index.js";
+import { echoTool, fakeWorld, MemoryGrants, spawnsServer, type ToolScript } from "../../testing/index.js";
 import { diskCache } from "../lists/cache.js";
 
 test("ten sessions with the same two servers run two processes, and all can call both", async () => {
@@ -48,6 +48,18 @@ test("what a session can answer must be the same too: it is declared to the serv
   plain.start();
   await bench.world.advance(100);
   expect(bench.world.children).toHaveLength(2);
+});
+
+test("one that can lead its own person to a log-in is nobody else's", async () => {
+  await using bench = new PoolBench();
+  const way = { kind: "device", show: async () => undefined } as const;
+  const oauth = { store: new MemoryGrants(), account: "default", settings: {}, way };
+  const options = { cwd: "/project", client: { name: "t", version: "1" }, world: bench.world, oauth };
+  const both = [1, 2].map(() => bench.pool.open({ spec: SPEC, options, mayShare: true }));
+  for (const server of both) server.start();
+  await bench.world.advance(100);
+  expect(bench.world.children).toHaveLength(2);
+  await bench.after(10_000, Promise.all(both.map((server) => server.close())));
 });
 
 test("a session that closes takes its own calls with it and nobody else's", async () => {

@@ -53,7 +53,8 @@ export class ServerPool implements AsyncDisposable {
   /** Nothing is started before `start` or `startWhenUsed`. Whoever opens it closes it. */
   open(request: PoolRequest): PooledServer {
     const { spec, options, mayShare = false } = request;
-    const isShareable = mayShare && spec.kind !== "acp";
+    // A way to a log-in leads to the person of one session.
+    const isShareable = mayShare && spec.kind !== "acp" && options.oauth?.way === undefined;
     // Looked up while the session is still being opened: then the start need not wait for the disk.
     if (isShareable) this.#scope.run(`recall ${spec.name}`, () => this.#isQuiet(spec).then(() => undefined));
     return new PooledServer({
@@ -87,12 +88,11 @@ export class ServerPool implements AsyncDisposable {
     const { spec, options } = request;
     const key = sharingKey(spec, options);
     const shared = this.#shared.get(key) ?? this.#share(key, request);
-    const { peer = {}, session, oauth } = options;
+    const { peer = {}, session } = options;
     return shared.lease({
       world: this.#world,
       peer,
       ...(session === undefined ? {} : { session }),
-      ...(oauth?.way ? { way: oauth.way } : {}),
       onEvicted,
     });
   }

@@ -12,7 +12,6 @@ import { type Landlord, Lease, type LeaseOptions, type Leaving } from "./lease.j
 import type { Asker, LinkUsage, Lodger } from "./link-usage.js";
 import { SharedLink } from "./shared-link.js";
 import { type Asked, declaredBy, type Routes, SharedPeer } from "./shared-peer.js";
-import { sharedWay } from "./shared-way.js";
 
 export interface SharedServerOptions {
   readonly world: World;
@@ -43,15 +42,13 @@ export class SharedServer implements Landlord, Routes {
    */
   constructor(options: SharedServerOptions, first: ConnectionOptions) {
     const { spec, world } = options;
-    const { session: _session, channel: _channel, peer, oauth, ...rest } = first;
+    const { session: _session, channel: _channel, peer, ...rest } = first;
     this.#options = options;
     this.#world = world;
     this.#hasSameRoots = spec.kind === "stdio";
-    const way = oauth?.way && sharedWay(oauth.way.kind, () => this.#ways());
     this.connection = new McpConnection(spec, {
       ...rest,
       peer: new SharedPeer(declaredBy(peer, this.#hasSameRoots), this),
-      ...(oauth ? { oauth: { ...oauth, ...(way ? { way } : {}) } } : {}),
     });
   }
 
@@ -157,14 +154,6 @@ export class SharedServer implements Landlord, Routes {
   #leaseOf(asker: Asker): Asked | undefined {
     if (asker.kind === "one") return this.#leases.get(asker.lodger);
     return asker.kind === "nobody" ? this.only() : undefined;
-  }
-
-  /** Whoever can be told to be the cause, else whoever came first: a log-in is the person's, not a session's. */
-  #ways(): readonly NonNullable<Lease["way"]>[] {
-    const asker = this.#usage?.asker;
-    const cause = asker?.kind === "one" ? this.#leases.get(asker.lodger) : undefined;
-    const leases = [...(cause ? [cause] : []), ...this.#leases.values()];
-    return leases.flatMap(({ way }) => (way ? [way] : []));
   }
 
   #retire(): void {

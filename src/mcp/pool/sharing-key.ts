@@ -28,18 +28,8 @@ export function sharingKey(spec: ServerSpec, options: ConnectionOptions): string
     spec: plain(spec),
     declared: clientCapabilities(peer),
     places: spec.kind === "stdio" ? plain({ cwd, roots: peer?.roots?.() ?? [] }) : null,
-    settings: Object.fromEntries(
-      settings.map(([name, value]) => [name, plain(name === "oauth" ? logIn(value) : value)]),
-    ),
+    settings: Object.fromEntries(settings.map(([name, value]) => [name, plain(value)])),
   });
-}
-
-/** How a person is brought to a log-in is each session's own; which log-in it is counts. */
-function logIn(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || !("way" in value)) return value;
-  const { way, ...rest } = value;
-  const kind = typeof way === "object" && way !== null && "kind" in way ? way.kind : undefined;
-  return { ...rest, way: kind };
 }
 
 const identities = new WeakMap<object, number>();
