@@ -28,22 +28,26 @@ export interface PlaceOptions {
   readonly isEmpty?: boolean;
   /** The project has a server of its own that nobody has approved. */
   readonly isUntrusted?: boolean;
+  /** Where `tenon` is found; the one that is tested unless given. */
+  readonly programs?: string;
 }
 
-export async function docsPlace({ isEmpty = false, isUntrusted = false }: PlaceOptions = {}): Promise<DocsPlace> {
+export async function docsPlace(options: PlaceOptions = {}): Promise<DocsPlace> {
+  const { isEmpty = false, isUntrusted = false, programs } = options;
   const folder = new TemporaryFolder();
   const [home, project, bin] = ["home", "project", "bin"].map((name) => join(folder.path, name));
   if (home === undefined || project === undefined || bin === undefined) throw new Error("there is no place");
   for (const path of [home, project, bin, join(home, ".config/fish/completions")]) mkdirSync(path, { recursive: true });
   writeFileSync(join(project, "README.md"), "# A project\n\nof somebody's.\n");
-  program(bin, "tenon", `exec "${agentNode()}" "${TENON}" "$@"`);
+  if (programs === undefined) program(bin, "tenon", `exec "${agentNode()}" "${TENON}" "$@"`);
   linkPackages(project);
   const lab = isEmpty ? undefined : await configure(home);
   const build = scriptedServer({ tools: [{ name: "make", reply: { kind: "text", text: "made" } }] });
   if (isUntrusted) writeFileSync(join(project, ".mcp.json"), JSON.stringify({ mcpServers: { build } }));
   // A browser for whom every log-in page is one click.
   program(bin, "xdg-open", `exec "${process.execPath}" -e 'fetch(process.argv[1])' "$1"`);
-  const path = [bin, dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
+  const nodes = [agentNode(), process.execPath].map((node) => dirname(node));
+  const path = [programs ?? bin, bin, ...nodes, "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
   const env = { ...cleanEnv(join(home, "tenon")), HOME: home, PATH: path, TENON_KEYRING: "off" };
   return {
     project,
