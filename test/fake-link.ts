@@ -5,7 +5,7 @@ import type { World } from "../src/base/world.js";
 import type { Link } from "../src/mcp/era/link.js";
 import type { OutgoingMessage, RpcId } from "../src/mcp/rpc/json-rpc.js";
 import { Rpc, RpcRefusal } from "../src/mcp/rpc/rpc.js";
-import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../src/mcp/rpc/wire.js";
+import type { Agreement, MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "../src/mcp/rpc/wire.js";
 
 type Sent = Extract<OutgoingMessage, { readonly method: string }>;
 
@@ -28,6 +28,8 @@ export interface FakeLinkOptions {
   readonly answer: (ask: Ask) => Answer | Promise<Answer>;
   readonly capabilities?: JsonObject;
   readonly agreement?: Agreement;
+  /** The ends of an answer as its receiver sees them before the answer itself; as it would stand on the wire, unless given. */
+  readonly glimpse?: true | ((result: JsonObject, id: RpcId) => MessageEnds);
 }
 
 export class FakeLink implements Link {
@@ -93,7 +95,7 @@ export class FakeLink implements Link {
     this.#listener?.onClosed(error);
   }
 
-  #serve(message: Sent, hint: SendHint | undefined, { answer }: FakeLinkOptions): void {
+  #serve(message: Sent, hint: SendHint | undefined, { answer, glimpse }: FakeLinkOptions): void {
     if (!("id" in message)) return;
     const { id, method, params = {} } = message;
     const progress = (value: number, text?: string) =>
@@ -105,7 +107,12 @@ export class FakeLink implements Link {
     const ask: Ask = { method, params, hint, progress };
     this.asked.push(ask);
     Promise.resolve(answer(ask)).then(
-      (given) => this.#reply(id, given),
+      (given) => {
+        if (glimpse && given && "result" in given) {
+          this.#listener?.onGlimpse?.(id, (glimpse === true ? endsOfResult : glimpse)(given.result, id));
+        }
+        this.#reply(id, given);
+      },
       (thrown: unknown) => this.#reply(id, { error: { code: -32603, message: String(thrown) } }),
     );
   }
@@ -116,4 +123,10 @@ export class FakeLink implements Link {
     else if ("error" in given) this.#listener?.onMessage({ kind: "error", id, error: given.error });
     else this.#listener?.onRequestLost(id, given.lost);
   }
+}
+
+/** As a server of the TypeScript SDK writes it. */
+function endsOfResult(result: JsonObject, id: RpcId): MessageEnds {
+  const text = JSON.stringify({ result, jsonrpc: "2.0", id });
+  return { head: text.slice(0, 1_024), tail: text.slice(-1_024) };
 }

@@ -42,6 +42,69 @@ describe("listTools", () => {
     expect(link.asked.map(({ params }) => params)).toEqual([{}, { cursor: "2" }, { cursor: "3" }]);
   });
 
+  describe("asks for the next page before it has read this one", () => {
+    /** Three pages, and in what order requests went out and pages were read. */
+    function glimpsed(glimpse: NonNullable<FakeLinkOptions["glimpse"]>) {
+      const events: string[] = [];
+      const next: Record<string, JsonObject> = { first: { nextCursor: "2" }, "2": { nextCursor: "3" }, "3": {} };
+      const answer: FakeLinkOptions["answer"] = ({ params }) => {
+        const name = String(params["cursor"] ?? "first");
+        events.push(`asked ${name}`);
+        // Only what is read touches a tool's name.
+        const one = Object.defineProperty(tool(name), "name", {
+          enumerable: true,
+          get: () => {
+            if (!events.includes(`read ${name}`)) events.push(`read ${name}`);
+            return name;
+          },
+        });
+        return { result: { tools: [one], ...next[name] } };
+      };
+      return { events, ...list(answer, { glimpse }) };
+    }
+    const plainEnds = (cursor: string) => () => ({ head: "{", tail: `"x":[],"nextCursor":"${cursor}"}}` });
+
+    it("when it sees the cursor in its end", async () => {
+      const { events, link, listed } = glimpsed(({ nextCursor = "" }) => ({
+        head: "{",
+        tail: `"tools":[],"nextCursor":"${String(nextCursor)}"}}`,
+      }));
+      expect(names(await listed)).toEqual(["first", "2", "3"]);
+      expect(events).toEqual(["asked first", "asked 2", "read first", "asked 3", "read 2", "read 3"]);
+      expect(link.cancelled).toEqual([]);
+    });
+
+    it("not any more when it saw a cursor that is none of the list's, which is called off in the end", async () => {
+      const { link, listed } = glimpsed(plainEnds("other"));
+      expect(names(await listed)).toEqual(["first", "2", "3"]);
+      const cursors = link.asked.map(({ params }) => params["cursor"] ?? "");
+      expect(cursors.filter((cursor) => cursor !== "other")).toEqual(["", "2", "3"]);
+      expect(cursors.filter((cursor) => cursor === "other")).toHaveLength(1);
+    });
+
+    it("and calls off what it asked for when the list is at its end", async () => {
+      const isOpen = new Promise<Answer>(() => {});
+      const { link, listed } = list(
+        ({ params }) => (params["cursor"] === undefined ? { result: { tools: [tool("a")] } } : isOpen),
+        { glimpse: plainEnds("more") },
+      );
+      expect(names(await listed)).toEqual(["a"]);
+      expect(link.asked).toHaveLength(2);
+      expect(link.cancelled).toEqual([2]);
+    });
+
+    it("but never for ever", async () => {
+      const { link, listed } = list(() => ({ result: { tools: [tool("a")], nextCursor: `c${link.asked.length}` } }), {
+        glimpse: true,
+      });
+      expect((await listed).problems).toContainEqual(expect.stringContaining("does not end: cut after 12 pages"));
+      expect(link.asked).toHaveLength(12);
+      const same = list(() => ({ result: { tools: [tool("a")], nextCursor: "same" } }), { glimpse: true });
+      await same.listed;
+      expect(same.link.asked).toHaveLength(2);
+    });
+  });
+
   it("does not ask a server that declares no tools", async () => {
     const { link, listed } = list(page(tool("a")), { capabilities: {} });
     expect(await listed).toEqual({ tools: [], problems: [] });

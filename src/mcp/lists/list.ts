@@ -7,6 +7,7 @@ import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
 import { measure } from "./measure.js";
 import { Pace } from "./pace.js";
+import { Pages } from "./pages.js";
 import { shortName } from "./tolerate.js";
 
 const METHOD_NOT_FOUND = -32_601;
@@ -45,8 +46,13 @@ export async function listAll<T>(
   if (!isJsonObject(link.capabilities[kind.capability])) return { items: [], problems: [] };
   const collected = new Collection(kind);
   const pace = Pace.of(world);
-  const options = { signal, timeoutMs: LIMITS.listPageTimeoutMs };
-  let asked = link.request(kind.method, {}, options);
+  using pages = new Pages({
+    link,
+    method: kind.method,
+    signal,
+    mayAskFor: (cursor, count) => collected.mayAskFor(cursor, count),
+  });
+  let asked = pages.ask();
   for (let page = 1; ; page++) {
     const outcome = await asked;
     signal.throwIfAborted();
@@ -61,9 +67,10 @@ export async function listAll<T>(
     const cursor = outcome.result["nextCursor"];
     const hasMore = typeof cursor === "string" && cursor !== "";
     const mayAsk = hasMore && collected.mayAskFor(cursor, page);
+    if (hasMore) collected.remember(cursor);
     if (mayAsk) {
-      // The server works on the next page while we read this one: its request goes out with the end of this microtask.
-      asked = link.request(kind.method, { cursor }, options);
+      // Not asked for ahead, it goes out with the end of this microtask: the server works on it while we add these.
+      asked = pages.ask(cursor);
       await Promise.resolve();
     }
     await collected.addPage(outcome.result, pace, signal);
@@ -126,9 +133,12 @@ class Collection<T> {
       page >= LIMITS.listMaxPages ||
       this.#barrenPages >= LIMITS.listMaxBarrenPages ||
       this.#isFull();
+    return !isEndless;
+  }
+
+  remember(cursor: string): void {
     this.#cursors.add(cursor);
     this.#heapBytes += cursor.length;
-    return !isEndless;
   }
 
   cutAfter(pages: number): string {

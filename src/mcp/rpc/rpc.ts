@@ -4,7 +4,7 @@ import type { TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import type { Timer, World } from "../../base/world.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
-import type { RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+import type { MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
 
 export interface ProgressNote {
   readonly progress: number;
@@ -24,6 +24,8 @@ export interface RequestOptions {
   readonly answer?: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
   /** Told the id under which the request goes out; again, when it is sent in rounds. */
   readonly onSent?: (id: RpcId) => void;
+  /** Shown the ends of a long answer before it is read, where the transport can: what is sent now goes out first. */
+  readonly onGlimpse?: (ends: MessageEnds) => void;
 }
 
 /** How a request ended. `lost` and `timed_out` leave open whether the server acted, unless it never left. */
@@ -135,6 +137,10 @@ export class Rpc implements WireListener {
         this.#serve(message.id, message.method, message.params);
         break;
     }
+  }
+
+  onGlimpse(id: RpcId, ends: MessageEnds): void {
+    this.#pending.get(id)?.options.onGlimpse?.(ends);
   }
 
   onRequestLost(id: RpcId, loss: RequestLoss): void {

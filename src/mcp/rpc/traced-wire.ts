@@ -69,6 +69,7 @@ class TracedWire implements Wire {
   }
 }
 
+/** Without glimpses: who acts on one sends before the answer is told, and a trace must read as cause and effect. */
 class TracedListener implements WireListener {
   readonly #listener: WireListener;
   readonly #tell: Tell;

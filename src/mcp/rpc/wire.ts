@@ -11,9 +11,17 @@ export interface RequestLoss {
   readonly httpStatus?: number;
 }
 
+/** The first and the last of a message's text: enough to see whose answer it is, and often more. */
+export interface MessageEnds {
+  readonly head: string;
+  readonly tail: string;
+}
+
 /** What a wire tells whoever started it. Never called before `start`, never after `close` has resolved. */
 export interface WireListener {
   onMessage(message: IncomingMessage): void;
+  /** A long answer has come and is about to be read. A glimpse and no promise: it may turn out to be no message at all. */
+  onGlimpse?(id: RpcId, ends: MessageEnds): void;
   /** This one request is lost; the wire itself goes on. */
   onRequestLost(id: RpcId, loss: RequestLoss): void;
   /** The wire is gone, with its cause. At most once, and not because of `close`. */

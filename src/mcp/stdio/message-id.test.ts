@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { answeredId } from "./message-id.js";
 
-const id = (head: string, tail: string) => answeredId(head, tail);
+const id = (head: string, tail: string) => answeredId({ head, tail });
 
 describe("the id of an answer", () => {
   test.each([

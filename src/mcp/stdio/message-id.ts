@@ -1,5 +1,7 @@
 // Finds whose answer a message was that is too long to be read: the id stands at one of its two ends.
+import type { Buffer } from "node:buffer";
 import type { RpcId } from "../rpc/json-rpc.js";
+import type { MessageEnds } from "../rpc/wire.js";
 
 /** `{"jsonrpc":"2.0","id":7,…`: as most write it. */
 const AT_START = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*,/;
@@ -11,7 +13,14 @@ const IS_METHOD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*[^,]
 /** How much of each end is enough to find it. */
 export const END_BYTES = 1_024;
 
-export function answeredId(head: string, tail: string): RpcId | undefined {
+export function endsOf(line: Buffer): MessageEnds {
+  return {
+    head: line.toString("utf8", 0, END_BYTES),
+    tail: line.toString("utf8", Math.max(0, line.length - END_BYTES)),
+  };
+}
+
+export function answeredId({ head, tail }: MessageEnds): RpcId | undefined {
   if (IS_METHOD.test(head)) return undefined;
   const [, found] = AT_END.exec(tail) ?? AT_START.exec(head) ?? [];
   if (found === undefined) return undefined;

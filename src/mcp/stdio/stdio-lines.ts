@@ -6,7 +6,8 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
 import { LargeMessage } from "../large/large.js";
 import type { RpcId } from "../rpc/json-rpc.js";
-import { answeredId, END_BYTES } from "./message-id.js";
+import type { MessageEnds } from "../rpc/wire.js";
+import { answeredId, END_BYTES, endsOf } from "./message-id.js";
 import { isQuicklyParsed } from "./parse-cost.js";
 
 const NEWLINE = 0x0a;
@@ -18,6 +19,8 @@ const SHORT_BYTES = 4_096;
 
 export interface LineListener {
   onValue(value: JsonValue): void;
+  /** A long message is whole and is read next. */
+  onWhole?(ends: MessageEnds): void;
   /** An answer that came and could not be read. */
   onLost(id: RpcId, error: TenonError): void;
   onNoise(what: string): void;
@@ -91,14 +94,15 @@ export class MessageLines {
 
   #read(bytes: Buffer, start: number, end: number): void {
     const size = end - start;
-    if (size > LIMITS.messagePlainBytes) this.#readLong(bytes.subarray(start, end));
-    else if (size > SHORT_BYTES) this.#parse(textOf(bytes.subarray(start, end)));
+    if (size > SHORT_BYTES) this.#readLong(bytes.subarray(start, end));
     else if (size > 0) this.#parse(bytes.toString("utf8", start, end));
   }
 
   #readLong(line: Buffer): void {
-    if (!isQuicklyParsed(line, LIMITS.messageParseMs)) this.#readInThread(line);
-    else this.#parse(textOf(line));
+    this.#listener.onWhole?.(endsOf(line));
+    const isQuick = line.length <= LIMITS.messagePlainBytes || isQuicklyParsed(line, LIMITS.messageParseMs);
+    if (isQuick) this.#parse(textOf(line));
+    else this.#readInThread(line);
   }
 
   #parse(text: string): void {
@@ -193,8 +197,7 @@ export class MessageLines {
   #readInThread(line: Buffer): void {
     const message = this.#startMessage();
     if (!message.push(line)) this.#tellRoom(true);
-    const ends = { head: line.toString("utf8", 0, END_BYTES), tail: line.subarray(-END_BYTES).toString("utf8") };
-    this.#finish(message, ends, line.length);
+    this.#finish(message, endsOf(line), line.length);
   }
 
   #endLong(long: LongLine, bytes: number): void {
@@ -204,7 +207,7 @@ export class MessageLines {
     else this.#lose(ends, `a message of ${bytes} bytes is over the limit of ${LIMITS.mcpMaxLineBytes} and was dropped`);
   }
 
-  #finish(message: LargeMessage, ends: { head: string; tail: string }, bytes: number): void {
+  #finish(message: LargeMessage, ends: MessageEnds, bytes: number): void {
     this.#finishing.add(message);
     this.#tellRoom(this.#isBehind);
     message.end().then(
@@ -231,8 +234,8 @@ export class MessageLines {
     if (!this.#isClosed) this.#listener.onFull(isBehind || this.#finishing.size >= MAX_FINISHING);
   }
 
-  #lose({ head, tail }: { head: string; tail: string }, what: string): void {
-    const id = answeredId(head, tail);
+  #lose(ends: MessageEnds, what: string): void {
+    const id = answeredId(ends);
     if (id === undefined) this.#listener.onNoise(what);
     else this.#listener.onLost(id, new TenonError("mcp.too_large", what));
   }

@@ -26,7 +26,7 @@ export class StdioOutput {
   #isOver = false;
   #onFlushed: () => void = () => {};
   /** One for all turns: this is the path of every call. */
-  readonly #flushNow: () => void = () => this.#flush();
+  readonly #flushNow: () => void = () => this.flush();
 
   constructor(stdin: Writable, listener: OutputListener) {
     this.#stdin = stdin;
@@ -35,7 +35,7 @@ export class StdioOutput {
     stdin.on("close", () => this.#break());
     stdin.on("drain", () => {
       this.#mustDrain = false;
-      this.#flush();
+      this.flush();
     });
   }
 
@@ -52,7 +52,7 @@ export class StdioOutput {
     }
     this.#text += `${JSON.stringify(message)}\n`;
     if (this.#text.length >= PART_CHARS) {
-      this.#flush();
+      this.flush();
       return;
     }
     if (this.#isScheduled) return;
@@ -63,7 +63,7 @@ export class StdioOutput {
   /** Lets what is under way go out first, within a bound. Nothing is written after that. */
   async end(withinMs: number, world: World): Promise<void> {
     if (this.#isOver) return;
-    this.#flush();
+    this.flush();
     if (this.#text !== "") {
       using deadline = world.deadline(withinMs);
       const flushed = new Promise<void>((resolve) => {
@@ -74,7 +74,8 @@ export class StdioOutput {
     this.#isOver = true;
   }
 
-  #flush(): void {
+  /** What was written goes out now, as far as the child takes it, and not with the end of the turn. */
+  flush(): void {
     this.#isScheduled = false;
     if (this.#isOver || this.#mustDrain) return;
     const text = this.#text;

@@ -1,5 +1,5 @@
 // The stdio wire against real children and scripted ones: what it sends, what it survives, and how it ends.
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
@@ -17,6 +17,7 @@ class Ear implements WireListener {
   readonly lost: { id: RpcId; loss: RequestLoss }[] = [];
   readonly noise: string[] = [];
   readonly closed: TenonError[] = [];
+  onGlimpse?: NonNullable<WireListener["onGlimpse"]>;
   #wake: () => void = () => {};
 
   onMessage(message: IncomingMessage): void {
@@ -101,6 +102,28 @@ describe("sending", () => {
         .split("\n")
         .map((line) => JSON.parse(line).id),
     ).toEqual([1, 2, 3]);
+  });
+
+  test("what is sent at the sight of a long answer goes out before that is read", async () => {
+    const { wire, ear, child } = fake();
+    const events: string[] = [];
+    vi.spyOn(child.stdin, "write").mockImplementation((line) => {
+      events.push(`sent ${JSON.parse(String(line)).id}`);
+      return true;
+    });
+    ear.onMessage = () => events.push("read");
+    ear.onGlimpse = (id, { head, tail }) => {
+      events.push(`glimpsed ${id} ${head.slice(0, 9)} ${tail.slice(-9)}`);
+      wire.send(request(2));
+    };
+    const answer = (id: RpcId, text: string) =>
+      child.stdout.write(`{"id":${id},"jsonrpc":"2.0","result":{"text":"${text}","b":1}}\n`);
+    answer(1, "x".repeat(10_000));
+    await settle();
+    expect(events).toEqual(['glimpsed 1 {"id":1," ","b":1}}', "sent 2", "read"]);
+    answer(2, "short");
+    await settle();
+    expect(events.slice(3)).toEqual(["read"]);
   });
 
   test("a cancelled request is told to the server, initialize never", async () => {

@@ -7,9 +7,10 @@ import { type EndGrace, endTree } from "../../base/process.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../base/world.js";
 import { SpillShelf } from "../large/spill-shelf.js";
 import { type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
-import type { Wire, WireListener } from "../rpc/wire.js";
+import type { MessageEnds, Wire, WireListener } from "../rpc/wire.js";
 import { lastWords } from "./last-words.js";
 import { explainExit } from "./launch.js";
+import { answeredId } from "./message-id.js";
 import { MessageLines } from "./stdio-lines.js";
 import { StdioOutput } from "./stdio-output.js";
 import { Tail } from "./tail.js";
@@ -77,6 +78,7 @@ export class StdioWire implements Wire {
       { world: this.#world, folder: () => this.#shelf.folder },
       {
         onValue: (value) => this.#receive(value),
+        onWhole: (ends) => this.#glimpse(ends),
         onLost: (id, error) => this.#listener?.onRequestLost(id, { error, wasSent: true }),
         onNoise: (what) => this.#listener?.onNoise(what),
         onFull: (isFull) => this.#waitForRoom(isFull),
@@ -169,6 +171,14 @@ export class StdioWire implements Wire {
     this.#isFull = isFull;
     if (isFull) this.#child.stdout.pause();
     else this.#child.stdout.resume();
+  }
+
+  /** Reading a long answer takes a while, in which the server could already work on what its receiver asks next. */
+  #glimpse(ends: MessageEnds): void {
+    const id = answeredId(ends);
+    if (id === undefined || !this.#listener?.onGlimpse) return;
+    this.#listener.onGlimpse(id, ends);
+    this.#output.flush();
   }
 
   /** 2025-03-26 allows several messages in one array. */
