@@ -18,9 +18,10 @@ import { configuredModels } from "../model.js";
 import type { Given } from "../table/command.js";
 import { progress } from "../terminal/progress.js";
 import { visible } from "../terminal/visible.js";
+import type { Difference } from "./comparison.js";
 import { type Recording, readRecording } from "./recording.js";
 import { KEY, NOWHERE, replayWorld } from "./replay-world.js";
-import { type Difference, type Replayed, Replayer } from "./replayer.js";
+import { type Replayed, Replayer } from "./replayer.js";
 
 export interface ReplayValues {
   readonly run?: string | undefined;

@@ -8,11 +8,11 @@ import type { CompiledSchema, DialectName, DialectOptions } from "./dialect.js";
 import { Fuel, OutOfFuel } from "./fuel.js";
 import { readSchema } from "./read.js";
 import { restorer } from "./restore.js";
-import { type Rules, rulesOf } from "./rules.js";
+import { NoForm, type Rules, rulesOf } from "./rules.js";
 import { ANY, mayBe, type Shape, saying, wordsAlone } from "./shape.js";
 import { extentOf, overAnthropic, overOpenAi } from "./strict-limits.js";
 import { optionsWords, shapeWords } from "./words.js";
-import { NoForm, type Written, writeSchema } from "./write.js";
+import { type Written, writeSchema } from "./write.js";
 
 /** Definitions do not change, so each is compiled once per form. */
 const compiled = new WeakMap<JsonSchema, Map<string, CompiledSchema>>();

@@ -28,6 +28,9 @@ export interface Rules {
   readonly maxDepth: number;
 }
 
+/** Thrown when a shape has no form under the rules: a bug of nobody, a reason for the person. */
+export class NoForm extends Error {}
+
 /** Assigning to the first would change an object's prototype wherever a library copies properties one by one. */
 const ANY_NAME = /^(?!__proto__$)./s;
 

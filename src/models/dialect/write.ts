@@ -2,26 +2,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { discriminator, orNull } from "./alternatives.js";
 import type { Fuel } from "./fuel.js";
+import { type Node, writeKeywords } from "./keywords.js";
 import { Names } from "./names.js";
-import type { Rules } from "./rules.js";
-import {
-  ANY,
-  BOUND_NAMES,
-  BOUNDS,
-  type Bound,
-  isOfKinds,
-  isOnly,
-  type Kind,
-  mayBe,
-  ofKind,
-  type Shape,
-  saying,
-  wordsAlone,
-} from "./shape.js";
-import { boundSentence, namesWords, optionsWords, patternSentence, shapeWords, valueWords } from "./words.js";
-
-/** Thrown when a shape has no form under the rules: a bug of nobody, a reason for the person. */
-export class NoForm extends Error {}
+import { apart, isEcho, underWords, untitled } from "./reshape.js";
+import { NoForm, type Rules } from "./rules.js";
+import { ANY, isOnly, type Kind, mayBe, ofKind, type Shape, saying, wordsAlone } from "./shape.js";
+import { namesWords, shapeWords, valueWords } from "./words.js";
 
 export interface Written {
   readonly schema: JsonObject;
@@ -33,10 +19,6 @@ export interface Written {
 
 export function writeSchema(shape: Shape, rules: Rules, fuel: Fuel): Written {
   return new Writer(rules, fuel).root(shape);
-}
-
-interface Node {
-  [keyword: string]: JsonValue;
 }
 
 class Writer {
@@ -143,17 +125,8 @@ class Writer {
   /** One kind, or several in one list of types. */
   #one(shape: Shape, kinds: Kind | readonly Kind[], depth: number): JsonObject {
     const list = typeof kinds === "string" ? [kinds] : kinds;
-    const says: string[] = [];
     const node: Node = { type: list.length === 1 && list[0] !== undefined ? list[0] : list };
-    const hasOptions = this.#options(node, shape, list, says);
-    for (const bound of BOUND_NAMES) this.#bound(node, shape, bound, list, says);
-    if (list.includes("string") && shape.pattern !== undefined && !hasOptions) {
-      const { keywords, objects } = this.#rules;
-      const isWritten = keywords.has("pattern") && isPattern(shape.pattern, objects === "closed");
-      if (isWritten) node["pattern"] = shape.pattern;
-      else says.push(patternSentence(shape.pattern));
-    }
-    if (shape.format !== undefined && !hasOptions) this.#format(node, shape.format, list, says);
+    const says = writeKeywords(node, shape, { kinds: list, rules: this.#rules, fuel: this.#fuel });
     if (list.includes("array")) {
       node["items"] = this.#write(shape.items ?? ANY, depth + 1);
       if (shape.isUnique === true) {
@@ -165,46 +138,6 @@ class Writer {
     const written = this.#words(saying(shape, ...says), node);
     if (names !== undefined && names.size > 0) this.#nullables.set(written, names);
     return written;
-  }
-
-  #options(node: Node, shape: Shape, kinds: readonly Kind[], says: string[]): boolean {
-    const { options } = shape;
-    if (options === undefined) return false;
-    this.#fuel.spend(options.length / 4);
-    const allowed = this.#rules.options;
-    const isTaken = options.every((option) => {
-      if (!isOfKinds(option, kinds)) return false;
-      if (allowed === "texts") return typeof option === "string" && option !== "";
-      return allowed === "all" || typeof option !== "object" || option === null;
-    });
-    if (isTaken) node["enum"] = options;
-    else says.push(options.length === 1 ? `Must be ${optionsWords(options)}.` : `One of ${optionsWords(options)}.`);
-    if (!isTaken && this.#rules.objects === "closed") {
-      throw new NoForm("some of its allowed values are objects or lists, or of another type than it says");
-    }
-    return isTaken;
-  }
-
-  #bound(node: Node, shape: Shape, bound: Bound, kinds: readonly Kind[], says: string[]): void {
-    const value = shape.bounds[bound];
-    const of = BOUNDS[bound];
-    if (value === undefined || !(kinds.includes(of) || (of === "number" && kinds.includes("integer")))) return;
-    const { keywords, maxRepeat, objects, optional } = this.#rules;
-    const isLong = maxRepeat !== undefined && of !== "number" && value > maxRepeat;
-    // The strict form of Anthropic's knows this one bound, and only with this value.
-    const isLeastOne = bound === "minItems" && value === 1 && objects === "closed" && optional === "omitted";
-    if ((keywords.has(bound) && !isLong) || isLeastOne) node[bound] = value;
-    else says.push(boundSentence(bound, value));
-  }
-
-  #format(node: Node, format: string, kinds: readonly Kind[], says: string[]): void {
-    const { formats } = this.#rules;
-    const isNumeric = /^(?:int|uint|float|double)/.test(format);
-    const isPlace = isNumeric
-      ? kinds.includes(format.startsWith("int") ? "integer" : "number")
-      : kinds.includes("string");
-    if (formats === undefined || (formats.has(format) && isPlace)) node["format"] = format;
-    else says.push(`Format: ${format.slice(0, 80)}.`);
   }
 
   /** Returns the properties that may be null in this form only. */
@@ -279,44 +212,6 @@ class Writer {
   }
 }
 
-/** One shape per kind, each with what concerns it. */
-function apart(shape: Shape): readonly Shape[] {
-  const { title: _title, description: _description, default: _default, options, ...rest } = shape;
-  return (shape.kinds ?? []).map((kind): Shape => {
-    const own = options?.filter((option) => mayHold(kind, option));
-    const fitting = own === undefined || own.length === 0 ? {} : { options: own };
-    return { ...rest, ...fitting, kinds: [kind], says: [] };
-  });
-}
-
-function mayHold(kind: Kind, value: JsonValue): boolean {
-  if (value === null) return kind === "null";
-  if (Array.isArray(value)) return kind === "array";
-  if (typeof value === "number") return kind === "number" || (kind === "integer" && Number.isInteger(value));
-  return typeof value === kind;
-}
-
-/** Generators give every property its own name as a title: tokens that say nothing. */
-function isEcho(title: string | undefined, name: string): boolean {
-  const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
-  return title !== undefined && title.length <= 100 && plain(title) === plain(name);
-}
-
-function untitled(shape: Shape): Shape {
-  const { title: _title, ...rest } = shape;
-  return rest;
-}
-
-function underWords(words: Shape, shape: Shape): Shape {
-  const description = [words.description ?? words.title, shape.description].filter((text) => text !== undefined);
-  const preset = words.default === undefined ? shape.default : words.default;
-  return {
-    ...saying(shape, ...words.says),
-    ...(description.length === 0 ? {} : { description: description.join(" ") }),
-    ...(preset === undefined ? {} : { default: preset }),
-  };
-}
-
 function isNullable(node: JsonObject): boolean {
   const { anyOf } = node;
   const isNull = (branch: JsonValue) => isJsonObject(branch) && (branch["type"] === "null" || isNullable(branch));
@@ -328,14 +223,4 @@ function withNullForm(node: JsonObject): JsonObject {
   const { anyOf } = node;
   const [first, ...rest] = Array.isArray(anyOf) ? anyOf : [];
   return isJsonObject(first) ? { ...node, anyOf: [withNullForm(first), ...rest] } : { anyOf: [node, { type: "null" }] };
-}
-
-/** One that is no regular expression here is one nowhere. Decoders take no look-around and no references back. */
-function isPattern(pattern: string, isDecoded: boolean): boolean {
-  if (pattern.length > 1_000 || (isDecoded && /\(\?|\\[bBkpP1-9]/.test(pattern))) return false;
-  try {
-    return new RegExp(pattern, "u") instanceof RegExp;
-  } catch {
-    return false;
-  }
 }
