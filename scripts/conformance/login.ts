@@ -1,6 +1,6 @@
 // How the conformance client logs in: its settings by scenario, a person who follows redirects, and grants kept in memory.
 import { isJsonObject, type JsonObject, parseJson } from "../../src/base/json.js";
-import type { OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/index.js";
+import type { IdentityProvider, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/index.js";
 import { MemoryGrants } from "../../src/testing/memory-grants.js";
 
 /** The one the suite expects of clients that have such a document. */
@@ -35,9 +35,21 @@ function settingsFor(context: JsonObject): OAuthSettings {
       return { ...client, grant: "client_credentials", ...keyOf(context) };
     case "auth/wif-jwt-bearer":
       return { ...client, grant: "jwt_bearer", assertion: text(context, "valid_jwt") ?? "" };
+    case "auth/enterprise-managed-authorization":
+      return { ...client, grant: "enterprise", idp: providerOf(context) };
     default:
       return client;
   }
+}
+
+function providerOf(context: JsonObject): IdentityProvider {
+  const issuer = text(context, "idp_issuer");
+  const idToken = text(context, "idp_id_token");
+  return {
+    clientId: text(context, "idp_client_id") ?? "",
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(idToken === undefined ? {} : { idToken }),
+  };
 }
 
 function secretOf(context: JsonObject): Pick<OAuthSettings, "clientSecret"> {

@@ -15,8 +15,11 @@ export const OAUTH_LIMITS = {
   stepUps: 3,
   /** A scope that is asked for or remembered: the longest lists seen have 1,500 characters. */
   scopeChars: 4_000,
-  /** A token is renewed this long before it expires, or in the last part of a short life: calls must not race the clock. */
-  renewAhead: { ms: 60_000, share: 0.2 },
+  /**
+   * A token is renewed this long before it expires, or in the last part of a short life: calls must not race the clock.
+   * Meanwhile they go with the token there is; only in the last part of that time they wait for the new one.
+   */
+  renewAhead: { ms: 60_000, share: 0.2, waitShare: 0.2 },
   /** The device flow: how often one asks where the server does not say, at most, and by how much slower when told to. */
   device: { everyMs: 5_000, leastMs: 1_000, slowerMs: 5_000 },
   /** How long a signed assertion of ours is good for. */

@@ -9,6 +9,8 @@ export interface UrlPolicy {
   readonly allowHosts?: readonly string[];
   /** The URL whose answer named this one. A relative text is read against it, and leading back to it is always fine. */
   readonly from?: URL;
+  /** Whether that one might resolve to a private address; it might unless said otherwise. What leads back to it may no more. */
+  readonly isFromPrivate?: boolean;
 }
 
 export type UrlVerdict =
@@ -34,7 +36,8 @@ export function checkUrl(text: string, policy: UrlPolicy): UrlVerdict {
   if (url.protocol === "http:" && !isAllowed && !isLoopbackHost(url.hostname)) {
     return { ok: false, reason: `http is used for loopback and allowed hosts only; use https for "${url.host}"` };
   }
-  const mayBePrivate = isAllowed || policy.source === "typed" || leadsBack(url, policy.from);
+  const mayBePrivate =
+    isAllowed || policy.source === "typed" || (policy.isFromPrivate !== false && leadsBack(url, policy.from));
   if (!mayBePrivate && isPrivateHost(url.hostname)) {
     return {
       ok: false,

@@ -122,7 +122,7 @@ export function readyServers(config: EffectiveConfig): readonly ReadyServer[] {
 export function secretsIn(config: EffectiveConfig): readonly string[] {
   const ofServers = readyServers(config).flatMap(({ settings: { secrets, oauth = {} } }) => [
     ...secrets,
-    ...[oauth.clientSecret, oauth.privateKey, oauth.assertion],
+    ...[oauth.clientSecret, oauth.privateKey, oauth.assertion, oauth.idp?.clientSecret, oauth.idp?.idToken],
   ]);
   const ofProviders = Object.values(config.providers).map(({ apiKey }) => apiKey?.value);
   return [...ofServers, ...ofProviders].filter((secret) => secret !== undefined);

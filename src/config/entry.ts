@@ -94,7 +94,17 @@ export interface ServerExtras {
 
 type Texts = Readonly<Record<string, string>>;
 
-export const OAUTH_GRANTS = ["authorization_code", "client_credentials", "jwt_bearer"] as const;
+export const OAUTH_GRANTS = ["authorization_code", "client_credentials", "jwt_bearer", "enterprise"] as const;
+
+/** The identity provider of `"grant": "enterprise"`. */
+export interface IdentityProviderEntry {
+  readonly issuer?: string | undefined;
+  readonly tokenEndpoint?: string | undefined;
+  readonly clientId: string;
+  readonly clientSecret?: string | undefined;
+  readonly authMethod?: string | undefined;
+  readonly idToken?: string | undefined;
+}
 
 /** What an entry says about logging in. */
 export interface OAuthEntry {
@@ -105,6 +115,7 @@ export interface OAuthEntry {
   readonly scopes?: readonly string[] | undefined;
   readonly grant?: (typeof OAUTH_GRANTS)[number] | undefined;
   readonly assertion?: string | undefined;
+  readonly idp?: IdentityProviderEntry | undefined;
   readonly privateKey?: string | undefined;
   readonly signingAlgorithm?: string | undefined;
   readonly keyId?: string | undefined;

@@ -16,7 +16,7 @@ import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./entry.js";
 import type { InterpolationSource } from "./interpolate.js";
 import { identityOf, isDisabled, isWritten, type LayerServer } from "./layer.js";
 import { type Merged, mergeLayers, type ServerStack, type Sourced, shadowedBy, valueOf, winnerOf } from "./merge.js";
-import { type Paths, tenonPaths } from "./paths.js";
+import { type PossiblePaths, possiblePaths } from "./paths.js";
 import { LAYER_NAMES, type Place, type Problem, placeText } from "./place.js";
 import { type JudgedProject, judgeProject } from "./project-trust.js";
 import { modelValues, providerValues } from "./providers.js";
@@ -62,10 +62,10 @@ async function loadNow(request: ConfigRequest, secrets: Secrets, patience: Abort
   const { world, cwd } = request;
   const env = request.env ?? world.env;
   const layers = await readLayers(request);
-  const store = new TrustStore(world, tenonPaths(env).trustDir);
+  const store = new TrustStore(world, possiblePaths(env).trustDir);
   const judged = await judgeProject(layers, { world, env, cwd, store });
   const merged = mergeLayers([...layers.foreign, layers.user, judged.approved, ...layers.above]);
-  const rules = rulesOf(merged, tenonPaths(env));
+  const rules = rulesOf(merged, possiblePaths(env));
   const makers = { request, layers, judged, rules, secrets, patience };
   const stacks = [...merged.servers.values()];
   const standing = await Promise.all(stacks.map((stack) => standings(stack, makers)));
@@ -160,7 +160,7 @@ function rulesInOrder({ commandLine }: ConfigRequest, { user, project }: LayerSe
   return [...(commandLine?.rules ?? []), ...(user.rules ?? []), ...ofProject];
 }
 
-function rulesOf(merged: Merged, paths: Paths): LayerRules {
+function rulesOf(merged: Merged, paths: PossiblePaths): LayerRules {
   const allowed = valueOf(merged, ["allowHosts"])?.value;
   return {
     allowHosts: Array.isArray(allowed) ? allowed.filter((host) => typeof host === "string") : [],

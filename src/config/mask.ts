@@ -34,7 +34,7 @@ function maskField(key: string, value: JsonValue | undefined): JsonValue {
     case "headers":
       return isJsonObject(value) ? maskNamed(value) : value;
     case "oauth":
-      return maskKeys(value, ["clientSecret", "assertion", "privateKey"]);
+      return maskLogin(value);
     case "auth":
       return maskKeys(value, ["token"]);
     case "args":
@@ -44,6 +44,12 @@ function maskField(key: string, value: JsonValue | undefined): JsonValue {
     default:
       return value;
   }
+}
+
+function maskLogin(value: JsonValue): JsonValue {
+  const masked = maskKeys(value, ["clientSecret", "assertion", "privateKey"]);
+  if (!isJsonObject(masked) || masked["idp"] === undefined) return masked;
+  return { ...masked, idp: maskKeys(masked["idp"], ["clientSecret", "idToken"]) };
 }
 
 function maskKeys(value: JsonValue, keys: readonly string[]): JsonValue {

@@ -1,12 +1,14 @@
 // What an entry may say about logging in, who may say it, and what of it is shown.
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../testing/index.js";
+import { secretsIn } from "./effective.js";
 import { loadConfig } from "./load-config.js";
 import { maskEntry } from "./mask.js";
 import { layerOf } from "./read-layer.js";
 import * as schemas from "./schema.js";
 
 const URL_OF_IT = "https://mcp.example/mcp";
+const IDP = { issuer: "https://idp.example", clientId: "x" };
 
 async function load(entry: object) {
   const world = fakeWorld({
@@ -48,6 +50,44 @@ describe("oauth in an entry", () => {
     expect(JSON.stringify(server.spec)).not.toContain("s3cret");
   });
 
+  it("names the identity provider of an enterprise, whose secrets are secrets too", async () => {
+    const idp = {
+      issuer: "https://idp.example",
+      tokenEndpoint: "https://idp.example/token",
+      clientId: "${ID:-at-idp}",
+      clientSecret: "keyring:idp",
+      authMethod: "client_secret_post",
+      idToken: "${SECRET}",
+    };
+    const config = await load({ oauth: { grant: "enterprise", clientId: "there", idp } });
+    expect(config.problems).toEqual([]);
+    const [server] = config.servers;
+    if (server?.status !== "ready") throw new Error("it is ready");
+    expect(server.settings.oauth).toEqual({
+      grant: "enterprise",
+      clientId: "there",
+      idp: { ...idp, clientId: "at-idp", clientSecret: "from the keyring", idToken: "s3cret" },
+    });
+    const literal = await load({ oauth: { grant: "enterprise", idp: { ...idp, idToken: "literal token" } } });
+    expect(secretsIn(config)).toEqual(expect.arrayContaining(["s3cret", "from the keyring"]));
+    expect(secretsIn(literal)).toContain("literal token");
+  });
+
+  it.each([
+    [{ grant: "enterprise" }, 'oauth must have both "grant": "enterprise" and idp, or neither'],
+    [{ idp: { issuer: "https://idp.example", clientId: "x" } }, 'must have both "grant": "enterprise" and idp'],
+    [{ grant: "enterprise", idp: { clientId: "x" } }, "oauth.idp must have an issuer, or a tokenEndpoint"],
+    [
+      { grant: "enterprise", idp: { clientId: "x", tokenEndpoint: "https://idp.example/token" } },
+      "oauth.idp must have an issuer to log in at, or an idToken",
+    ],
+    [{ grant: "enterprise", idp: { issuer: "https://idp.example" } }, "oauth.idp.clientId"],
+  ])("says what is missing: %j", async (oauth, message) => {
+    const { servers, problems } = await load({ oauth });
+    expect(servers).toMatchObject([{ status: "invalid" }]);
+    expect(problems.map((problem) => problem.message).join("\n")).toContain(message);
+  });
+
   it.each([
     ["an unknown key", { clientID: "x" }],
     ["a port that is none", { callbackPort: 70_000 }],
@@ -68,6 +108,10 @@ describe("oauth in an entry", () => {
     expect(maskEntry({ oauth })).toEqual({
       oauth: { clientId: "me", clientSecret: "********", privateKey: "********", assertion: "********", keyId: "k" },
     });
+    const idp = { issuer: "https://idp.example", clientId: "me", clientSecret: "s3cret", idToken: "a.b.c" };
+    expect(maskEntry({ oauth: { idp } })).toEqual({
+      oauth: { idp: { ...idp, clientSecret: "********", idToken: "********" } },
+    });
     expect(maskEntry({ oauth: { clientSecret: "${SECRET}" } })).toEqual({ oauth: { clientSecret: "${SECRET}" } });
   });
 });
@@ -83,6 +127,9 @@ describe("oauth in a project's entry", () => {
     [{ privateKey: "keyring:key" }, /cannot read the user's keyring/u],
     [{ assertion: "keyring:key" }, /cannot read the user's keyring/u],
     [{ clientId: "{file:/etc/passwd}" }, /must be written out/u],
+    [{ grant: "enterprise", idp: { ...IDP, idToken: "keyring:id" } }, /cannot read the user's keyring/u],
+    [{ grant: "enterprise", idp: { ...IDP, clientSecret: "!cat ~/.ssh/id" } }, /cannot run a command/u],
+    [{ grant: "enterprise", idp: { ...IDP, clientId: "{file:/etc/passwd}" } }, /must be written out/u],
   ])("does not reach into what is the user's: %s", (oauth, reason) => {
     const { servers, problems } = project({ oauth });
     expect(servers).toEqual([]);

@@ -1,32 +1,38 @@
-// Where Tenon keeps things: TENON_HOME moves all of it, else the XDG places.
+// Where Tenon would keep things: TENON_HOME moves all of it, else the XDG places. Light: the start of `tenon acp` has it too.
 import { isAbsolute, join } from "node:path";
 
-export interface Paths {
-  /** The user's own configuration; undefined when no home is known. */
+/** Each undefined when no home is known. */
+export interface PossiblePaths {
+  /** The user's own configuration. */
   readonly configFile: string | undefined;
   /** Journals. */
-  readonly stateDir: string;
+  readonly stateDir: string | undefined;
   /** What may be deleted at any time: which era servers speak, which tools they had. */
-  readonly cacheDir: string;
-  /** What the person decided about projects' servers; undefined when no home is known. */
+  readonly cacheDir: string | undefined;
+  /** What the person decided about projects' servers. */
   readonly trustDir: string | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * A relative path in these variables counts as not set, as the XDG rules say: it would mean a place in whatever project
  * is open, and the project would then write the user's configuration and approvals.
  */
-export function tenonPaths(env: Environment): Paths {
+export function possiblePaths(env: Environment): PossiblePaths {
   const moved = absolute(env["TENON_HOME"]);
   if (moved !== undefined) return pathsOf(moved, join(moved, "state"), join(moved, "cache"));
-  const home = absolute(env["HOME"]) ?? absolute(env["USERPROFILE"]) ?? ".";
+  const home = absolute(env["HOME"]) ?? absolute(env["USERPROFILE"]);
+  const inHome = (...names: readonly string[]) => (home === undefined ? undefined : join(home, ...names));
   return pathsOf(
-    join(absolute(env["XDG_CONFIG_HOME"]) ?? join(home, ".config"), "tenon"),
-    join(absolute(env["XDG_STATE_HOME"]) ?? join(home, ".local", "state"), "tenon"),
-    join(absolute(env["XDG_CACHE_HOME"]) ?? join(home, ".cache"), "tenon"),
+    ours(absolute(env["XDG_CONFIG_HOME"]) ?? inHome(".config")),
+    ours(absolute(env["XDG_STATE_HOME"]) ?? inHome(".local", "state")),
+    ours(absolute(env["XDG_CACHE_HOME"]) ?? inHome(".cache")),
   );
+}
+
+function ours(folder: string | undefined): string | undefined {
+  return folder === undefined ? undefined : join(folder, "tenon");
 }
 
 /** Variables that are set and do not count. */
@@ -36,12 +42,16 @@ export function ignoredPathVariables(env: Environment): readonly string[] {
   );
 }
 
-function pathsOf(configDir: string, stateDir: string, cacheDir: string): Paths {
+function pathsOf(
+  configDir: string | undefined,
+  stateDir: string | undefined,
+  cacheDir: string | undefined,
+): PossiblePaths {
   return {
-    configFile: absolute(join(configDir, "config.json")),
+    configFile: configDir === undefined ? undefined : join(configDir, "config.json"),
+    trustDir: stateDir === undefined ? undefined : join(stateDir, "trust"),
     stateDir,
     cacheDir,
-    trustDir: absolute(join(stateDir, "trust")),
   };
 }
 

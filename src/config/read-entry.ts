@@ -128,6 +128,7 @@ function projectFaults(entry: ServerEntry): readonly Finding[] {
     ? [
         { path: ["url"], text: entry.url },
         ...(entry.oauth?.clientId === undefined ? [] : [{ path: ["oauth", "clientId"], text: entry.oauth.clientId }]),
+        ...(entry.oauth?.idp ? [{ path: ["oauth", "idp", "clientId"], text: entry.oauth.idp.clientId }] : []),
       ]
     : [
         { path: ["command"], text: entry.command },
@@ -147,6 +148,10 @@ function projectFaults(entry: ServerEntry): readonly Finding[] {
         ...(["clientSecret", "assertion", "privateKey"] as const).flatMap((key) => {
           const text = entry.oauth?.[key];
           return text === undefined ? [] : [{ path: ["oauth", key], text }];
+        }),
+        ...(["clientSecret", "idToken"] as const).flatMap((key) => {
+          const text = entry.oauth?.idp?.[key];
+          return text === undefined ? [] : [{ path: ["oauth", "idp", key], text }];
         }),
       ]
     : Object.entries(entry.env ?? {}).map(([name, text]) => ({ path: ["env", name], text }));

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../testing/index.js";
 import { SANDBOX_MODES, type SandboxEntry } from "./entry.js";
 import { loadConfig } from "./load-config.js";
-import { tenonPaths } from "./paths.js";
 import { leastOfAll, type SandboxOrigin, sandboxOf, stricterMode } from "./sandbox.js";
+import { tenonPaths } from "./tenon-paths.js";
 
 const paths = tenonPaths({ TENON_HOME: "/tenon" });
 const mode = fc.constantFrom(...SANDBOX_MODES);

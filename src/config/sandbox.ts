@@ -2,13 +2,13 @@
 import { dirname, join } from "node:path";
 import { SANDBOX_MODES, type SandboxEntry, type SandboxMode, type SandboxWritten } from "./entry.js";
 import { type Merged, valueOf } from "./merge.js";
-import type { Paths } from "./paths.js";
+import type { PossiblePaths } from "./paths.js";
 
 export type SandboxOrigin = "user" | "project" | "client";
 
 /** The least sandbox of each origin, and where Tenon keeps its own things. */
 export interface LeastSandboxes extends Readonly<Partial<Record<SandboxOrigin, SandboxEntry>>> {
-  readonly paths: Paths;
+  readonly paths: PossiblePaths;
 }
 
 /** What a server may touch. The grants hold in whichever sandbox it runs in the end, so they are there with `off` too. */
@@ -23,8 +23,8 @@ export interface ServerSandbox {
   readonly isImposed: boolean;
   /** Tenon's own folders: whoever writes there approves what it likes. */
   readonly hidden: readonly string[];
-  /** Where servers that are downloaded at their start keep that. */
-  readonly cacheDir: string;
+  /** Where servers that are downloaded at their start keep that; undefined when no home is known. */
+  readonly cacheDir?: string;
   /** Grants of a project that would loosen the user's least: they do not count. */
   readonly refused: readonly ("network" | "read" | "write")[];
 }
@@ -43,6 +43,7 @@ export function sandboxOf(
   leasts: LeastSandboxes,
 ): ServerSandbox {
   const { paths } = leasts;
+  const configDir = paths.configFile === undefined ? undefined : dirname(paths.configFile);
   const least: SandboxEntry = leasts[origin] ?? { mode: "off" };
   const entry: SandboxEntry = typeof written === "object" ? written : { mode: written ?? "off" };
   const mayGrant = origin !== "project" || least.mode === "off";
@@ -54,8 +55,8 @@ export function sandboxOf(
     network: isNetworkGranted && !isNetworkDenied,
     read: [...(least.read ?? []), ...(granted.read ?? [])],
     write: [...(least.write ?? []), ...(granted.write ?? [])],
-    hidden: [...(paths.configFile === undefined ? [] : [dirname(paths.configFile)]), paths.stateDir, paths.cacheDir],
-    cacheDir: join(paths.cacheDir, "sandbox"),
+    hidden: [configDir, paths.stateDir, paths.cacheDir].filter((folder) => folder !== undefined),
+    ...(paths.cacheDir === undefined ? {} : { cacheDir: join(paths.cacheDir, "sandbox") }),
     isProject: origin === "project",
     isImposed: least.mode !== "off",
     refused: mayGrant ? [] : grantsOf(entry, least),
@@ -71,7 +72,7 @@ function grantsOf({ network, read, write }: SandboxEntry, least: SandboxEntry): 
 }
 
 /** From the merged values: `sandbox.<origin>` is a word, or an object of which each key is a value of its own. */
-export function leastSandboxes(merged: Merged, paths: Paths): LeastSandboxes {
+export function leastSandboxes(merged: Merged, paths: PossiblePaths): LeastSandboxes {
   return {
     paths,
     user: leastOf(merged, "user"),

@@ -5,8 +5,6 @@ import {
   IMPORT_NAMES,
   INCLUDE_MODES,
   type ModelEntry,
-  OAUTH_GRANTS,
-  type OAuthEntry,
   PERMISSION_MODES,
   POLICY_EFFECTS,
   type ProviderEntry,
@@ -17,15 +15,14 @@ import {
   THINKING_LEVELS,
   TOOL_ORIGINS,
 } from "./entry.js";
+import { oauthSchema } from "./oauth-schema.js";
 import { sandboxSchema } from "./sandbox-schema.js";
+import { references, secretReferences, text } from "./schema-words.js";
 
-const text: z.ZodString = z.string().min(1);
 /** Arguments and values may be empty. */
 const anyText: z.ZodString = z.string();
 const milliseconds: z.ZodNumber = z.int().min(1).max(86_400_000);
 const count: z.ZodNumber = z.int().min(0).max(10_000);
-const references = "Takes ${VAR}, ${VAR:-default}, {env:VAR} and {file:path}; write $${ for a literal ${.";
-const secretReferences = `${references} In the user's own configuration also "!command" and "keyring:name".`;
 
 const anyObject = z.record(z.string(), z.json());
 const include = z.enum(INCLUDE_MODES);
@@ -116,41 +113,6 @@ export const stdioEntry: z.ZodType<StdioEntry> = z
   })
   .meta({ title: "A server that Tenon starts" });
 
-const oauth: z.ZodType<OAuthEntry> = z.strictObject({
-  issuer: z
-    .url({ protocol: /^https?$/u, error: "must be an http or https address" })
-    .optional()
-    .describe("The only authorization server these credentials are for; another one the server names never sees them."),
-  clientId: text.optional().describe(`The client you registered at the authorization server. ${references}`),
-  clientSecret: text.optional().describe(`Its secret. ${secretReferences}`),
-  clientMetadataUrl: z
-    .url({ protocol: /^https$/u, error: "must be an https address" })
-    .optional()
-    .describe("A client id metadata document to be known by instead."),
-  scopes: z.array(text).optional().describe("What to ask for, instead of what the server says."),
-  grant: z
-    .enum(OAUTH_GRANTS)
-    .optional()
-    .describe(
-      '"client_credentials" logs in as the client itself and "jwt_bearer" with an assertion, both without a person.',
-    ),
-  assertion: text.optional().describe(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
-  privateKey: text.optional().describe(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
-  signingAlgorithm: text.optional().describe("Of that key: ES256 unless given."),
-  keyId: text.optional().describe("Which key it is (kid), where the server knows several."),
-  authMethod: text
-    .optional()
-    .describe("token_endpoint_auth_method of the client; chosen from what the server offers unless given."),
-  callbackPort: z
-    .int()
-    .min(1)
-    .max(65_535)
-    .optional()
-    .describe(
-      "The port of http://127.0.0.1:<port>/callback, where only that one is registered; any free one unless given.",
-    ),
-});
-
 export const remoteEntry: z.ZodType<RemoteEntry> = z
   .strictObject({
     type: z
@@ -164,7 +126,7 @@ export const remoteEntry: z.ZodType<RemoteEntry> = z
       .strictObject({ type: z.literal("bearer"), token: text.describe(secretReferences) })
       .optional()
       .describe("A token to send; without it Tenon logs in when the server asks for it."),
-    oauth: oauth.optional().describe("How to log in, where the server does not say it all itself."),
+    oauth: oauthSchema.optional().describe("How to log in, where the server does not say it all itself."),
     ...extras,
   })
   .meta({ title: "A server reached over the network" });

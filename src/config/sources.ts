@@ -9,7 +9,7 @@ import { environmentLayer } from "./environment.js";
 import type { ImportRequest } from "./foreign/imports.js";
 import { emptyLayer, type Layer } from "./layer.js";
 import { mergeLayers, valueOf } from "./merge.js";
-import { ignoredPathVariables, projectFiles, tenonPaths } from "./paths.js";
+import { ignoredPathVariables, possiblePaths, projectFiles } from "./paths.js";
 import type { Problem } from "./place.js";
 import { readLayer } from "./read-layer.js";
 import { lockProblems, readToolsLock } from "./tools-lock.js";
@@ -51,7 +51,7 @@ export interface LayerSet {
 export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
   const { world, cwd } = request;
   const env = request.env ?? world.env;
-  const paths = tenonPaths(env);
+  const paths = possiblePaths(env);
   const [projectPath, user, commandLine] = await Promise.all([
     realPathOf(world, cwd),
     paths.configFile === undefined

@@ -4,10 +4,10 @@ import { isGlobMatch } from "../base/glob.js";
 import { fakeWorld } from "../testing/index.js";
 import { isWritten } from "./layer.js";
 import { maskEntry } from "./mask.js";
-import { tenonPaths } from "./paths.js";
 import { type LayerFile, layerOf } from "./read-layer.js";
 import * as schemas from "./schema.js";
 import { givenSettings, type LayerRules, sourceSettings } from "./settings.js";
+import { tenonPaths } from "./tenon-paths.js";
 import { toSpec } from "./to-spec.js";
 
 const paths = tenonPaths({ TENON_HOME: "/tenon" });

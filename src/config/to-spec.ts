@@ -1,8 +1,14 @@
 // A merged entry, interpolated, as what the MCP room takes: the spec of a server and the settings of its connection.
 import { checkUrl } from "../base/net-policy.js";
 import { normaliseKind } from "../base/server-kind.js";
-import type { OAuthSettings, ServerSpec } from "../mcp/index.js";
-import { isRemoteEntry, type OAuthEntry, type RemoteEntry, type StdioEntry } from "./entry.js";
+import type { IdentityProvider, OAuthSettings, ServerSpec } from "../mcp/index.js";
+import {
+  type IdentityProviderEntry,
+  isRemoteEntry,
+  type OAuthEntry,
+  type RemoteEntry,
+  type StdioEntry,
+} from "./entry.js";
 import { type InterpolationSource, interpolate, isMissing, type Missing, type TextToFill } from "./interpolate.js";
 import type { LayerServer, WrittenServer } from "./layer.js";
 import { isWebAddress } from "./read-entry.js";
@@ -107,11 +113,12 @@ async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSe
     const written = entry[key];
     return written === undefined ? undefined : await filler.text(written, ["oauth", key], key !== "clientId");
   };
-  const [clientId, clientSecret, assertion, privateKey] = await Promise.all([
+  const [clientId, clientSecret, assertion, privateKey, idp] = await Promise.all([
     fill("clientId"),
     fill("clientSecret"),
     fill("assertion"),
     fill("privateKey"),
+    entry.idp && identityProvider(entry.idp, filler),
   ]);
   const { issuer, clientMetadataUrl, scopes, grant, signingAlgorithm, keyId, authMethod, callbackPort } = entry;
   return {
@@ -120,6 +127,7 @@ async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSe
     ...(clientSecret === undefined ? {} : { clientSecret }),
     ...(assertion === undefined ? {} : { assertion }),
     ...(privateKey === undefined ? {} : { privateKey }),
+    ...(idp === undefined ? {} : { idp }),
     ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
     ...(scopes === undefined ? {} : { scopes }),
     ...(grant === undefined ? {} : { grant }),
@@ -127,6 +135,27 @@ async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSe
     ...(keyId === undefined ? {} : { keyId }),
     ...(authMethod === undefined ? {} : { authMethod }),
     ...(callbackPort === undefined ? {} : { callbackPort }),
+  };
+}
+
+async function identityProvider(entry: IdentityProviderEntry, filler: Filler): Promise<IdentityProvider> {
+  const secret = async (key: "clientSecret" | "idToken") => {
+    const written = entry[key];
+    return written === undefined ? undefined : await filler.text(written, ["oauth", "idp", key], true);
+  };
+  const [clientId, clientSecret, idToken] = await Promise.all([
+    filler.text(entry.clientId, ["oauth", "idp", "clientId"]),
+    secret("clientSecret"),
+    secret("idToken"),
+  ]);
+  const { issuer, tokenEndpoint, authMethod } = entry;
+  return {
+    clientId,
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(tokenEndpoint === undefined ? {} : { tokenEndpoint }),
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(authMethod === undefined ? {} : { authMethod }),
+    ...(idToken === undefined ? {} : { idToken }),
   };
 }
 

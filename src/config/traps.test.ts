@@ -7,9 +7,9 @@ import type { World } from "../base/world.js";
 import { nodeWorld } from "../world/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
 import { loadConfig } from "./load-config.js";
-import { tenonPaths } from "./paths.js";
 import { problemText } from "./place.js";
 import { providerEnvironment } from "./providers.js";
+import { tenonPaths } from "./tenon-paths.js";
 import { TrustStore } from "./trust.js";
 
 let root = "";

@@ -17,6 +17,7 @@ export type {
   ClientAuthMethod,
   LabClient,
   LabPlace,
+  LabProvider,
 } from "./auth-server/options.js";
 export {
   type Admission,

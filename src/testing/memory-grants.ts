@@ -11,7 +11,8 @@ export class MemoryGrants implements GrantStore {
   readonly #grants = new Map<string, { readonly key: GrantKey; readonly grant: Grant }>();
   readonly #clients = new Map<string, OAuthClient>();
   readonly #watchers = new Set<Watcher>();
-  #last: Promise<unknown> = Promise.resolve();
+  /** The last change of each grant: the next one of the same comes after it. */
+  readonly #last = new Map<string, Promise<unknown>>();
 
   /** Every grant there is, the newest last. */
   get all(): readonly { readonly key: GrantKey; readonly grant: Grant }[] {
@@ -37,7 +38,8 @@ export class MemoryGrants implements GrantStore {
     change: (current: Grant | undefined) => Promise<Grant | undefined>,
     signal: AbortSignal,
   ): Promise<Grant | undefined> {
-    const before = this.#last;
+    const name = nameOf(key);
+    const before = this.#last.get(name) ?? Promise.resolve();
     const changing = before.then(async () => {
       signal.throwIfAborted();
       const current = await this.read(key);
@@ -45,7 +47,10 @@ export class MemoryGrants implements GrantStore {
       if (grant !== current) this.put(key, grant);
       return grant;
     });
-    this.#last = changing.catch(() => undefined);
+    this.#last.set(
+      name,
+      changing.catch(() => undefined),
+    );
     return await changing;
   }
 

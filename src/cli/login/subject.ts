@@ -1,6 +1,6 @@
 // Which server is logged in to or out of: one of the configuration by its name, or one an editor hands over by its address.
 import { TenonError } from "../../base/errors.js";
-import { grantAccount, loadConfig, type ReadyServer, whyNotReady } from "../../config/index.js";
+import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../config/index.js";
 import type { LoginOptions, RemoteSpec } from "../../mcp/index.js";
 import { isLogInable } from "../../session/index.js";
 import type { CommandContext } from "../configuration/context.js";
@@ -42,7 +42,7 @@ export async function findSubject(
     );
   }
   const owner = { ...settings, account: account ?? settings.account, project: config.project };
-  const oauth = { store, account: grantAccount(owner), settings: settings.oauth ?? {} };
+  const oauth = { store, account: grantAccount(owner), person: grantPerson(owner), settings: settings.oauth ?? {} };
   return { spec, options: { world, oauth, allowHosts, urlSource: settings.urlSource } };
 }
 

@@ -20,10 +20,11 @@ export interface AccountOwner {
  */
 export function grantAccount(owner: AccountOwner): string {
   const clientId = owner.oauth?.clientId;
-  return clientId === undefined ? personOf(owner) : `${personOf(owner)} as ${clientId}`;
+  return clientId === undefined ? grantPerson(owner) : `${grantPerson(owner)} as ${clientId}`;
 }
 
-function personOf({ origin, account, project }: AccountOwner): string {
+/** Whoever logs in at an identity provider, which is the same for all their servers, as whichever client. */
+export function grantPerson({ origin, account, project }: AccountOwner): string {
   switch (origin) {
     case "user":
       return account ?? "default";

@@ -34,7 +34,7 @@ function keyOf({ issuer, resource, account }: JsonObject): GrantKey | undefined 
 
 function grantOf(written: JsonObject): Grant | undefined {
   const { accessToken, refreshToken, expiresAtMs, scope, client, tokenEndpoint } = written;
-  const { obtainedAtMs, revocationEndpoint, resourceIndicator, missingScope, dpopKey } = written;
+  const { obtainedAtMs, revocationEndpoint, resourceIndicator, missingScope, dpopKey, idToken, audience } = written;
   const known = isJsonObject(client) ? clientOf(client) : undefined;
   if (typeof accessToken !== "string" || typeof tokenEndpoint !== "string" || !known) return undefined;
   return {
@@ -49,6 +49,8 @@ function grantOf(written: JsonObject): Grant | undefined {
     ...(typeof resourceIndicator === "string" ? { resourceIndicator } : {}),
     ...(typeof missingScope === "string" ? { missingScope } : {}),
     ...(typeof dpopKey === "string" ? { dpopKey } : {}),
+    ...(typeof idToken === "string" ? { idToken } : {}),
+    ...(typeof audience === "string" ? { audience } : {}),
   };
 }
 
@@ -69,6 +71,6 @@ function isText(value: JsonValue): value is string {
 }
 
 /** Everything about it that must not be seen. */
-export function secretsOf({ accessToken, refreshToken, client, dpopKey }: Grant): readonly string[] {
-  return [accessToken, refreshToken, client.clientSecret, dpopKey].flatMap((secret) => secret ?? []);
+export function secretsOf({ accessToken, refreshToken, client, dpopKey, idToken }: Grant): readonly string[] {
+  return [accessToken, refreshToken, client.clientSecret, dpopKey, idToken].flatMap((secret) => secret ?? []);
 }

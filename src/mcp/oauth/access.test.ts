@@ -4,7 +4,7 @@ import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.j
 import type { WireTrace } from "../../base/trace.js";
 import { echoTool, type ProtectedServer, scriptedHttpServer } from "../../testing/index.js";
 import type { McpConnection } from "../connection.js";
-import type { Grant, GrantKey } from "./port.js";
+import type { GrantKey } from "./port.js";
 
 const bench = lab();
 
@@ -25,10 +25,6 @@ function textOf(outcome: Awaited<ReturnType<McpConnection["call"]>>): string {
   if (outcome.kind !== "answered") return outcome.kind;
   const [block] = outcome.content;
   return block?.type === "text" ? block.text : "";
-}
-
-async function change(key: GrantKey, how: (grant: Grant) => Grant): Promise<void> {
-  await bench.grants.update(key, async (grant) => grant && how(grant), never);
 }
 
 test("a kept log-in is used from the first request on", async () => {
@@ -56,30 +52,6 @@ test.each(["http", "sse"] as const)("over %s, five calls after the token expired
   expect(auth.reuseCount).toBe(0);
 });
 
-test("a token is renewed before it ends, and the server never sees an old one", async () => {
-  const auth = await bench.authServer();
-  const { mcp, key, connection } = await open({ authServers: [auth] });
-  await change(key, (grant) => ({
-    ...grant,
-    obtainedAtMs: bench.world.now() - 3_570_000,
-    expiresAtMs: bench.world.now() + 30_000,
-  }));
-  const other = bench.connect(specOf(mcp), bench.oauth());
-  expect(await settled(other)).toBe("ready");
-  expect(auth.refreshCount).toBe(1);
-  expect(mcp.turned).toHaveLength(1);
-  // The first one still has the old token in hand, which the server no longer takes.
-  auth.expireTokens();
-  expect(textOf(await connection.call("whoami", {}, anyhow))).toBe("you are alice");
-});
-
-test("a short-lived token is not renewed with every call", async () => {
-  const auth = await bench.authServer({ accessTokenMs: 40_000 });
-  const { connection } = await open({ authServers: [auth] });
-  for (let count = 0; count < 3; count++) await connection.call("whoami", {}, anyhow);
-  expect(auth.refreshCount).toBe(0);
-});
-
 test("an authorization server in trouble costs the call, not the log-in", async () => {
   const auth = await bench.authServer();
   const { connection } = await open({ authServers: [auth] });
@@ -90,6 +62,18 @@ test("an authorization server in trouble costs the call, not the log-in", async 
     error: { code: "mcp.unavailable" },
   });
   expect(textOf(await connection.call("whoami", {}, anyhow))).toBe("you are alice");
+});
+
+test("a token that the server says back reaches nobody", async () => {
+  const auth = await bench.authServer();
+  const { mcp, key, connection } = await open({ authServers: [auth] });
+  const { accessToken = "" } = (await bench.grants.read(key)) ?? {};
+  const body = `{"token": "${accessToken}", "said": "${Buffer.from(accessToken).toString("base64")}"}`;
+  mcp.misbehave({ method: "tools/call" }, { kind: "answer", status: 500, body }, 1);
+  const outcome = await connection.call("whoami", {}, anyhow);
+  expect(outcome).toMatchObject({
+    error: { message: expect.stringContaining('{"token": "[redacted]", "said": "[redacted]') },
+  });
 });
 
 test("a log-in that ends in a session says so, and the next call works after a new one", async () => {

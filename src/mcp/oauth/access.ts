@@ -1,6 +1,7 @@
 // A connection's way in: the token for its next request, and what to do when the server refuses it.
 import { orAborted } from "../../base/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import type { KnownSecrets } from "../../base/known-secrets.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import type { World } from "../../base/world.js";
 import type { RemoteSpec } from "../spec.js";
@@ -10,12 +11,15 @@ import { dpopProof } from "./dpop.js";
 import type { Grant, GrantKey, OAuthOptions } from "./port.js";
 import { resourceOf } from "./resource.js";
 import { covers, scopesOf } from "./scopes.js";
+import { needsNoPage } from "./settings.js";
 
 export interface AccessOptions {
   readonly world: World;
   readonly oauth: OAuthOptions;
   readonly allowHosts?: readonly string[];
   readonly urlSource?: "typed" | "project";
+  /** Learns what it is given: no error of the server says it. */
+  readonly secrets?: KnownSecrets;
 }
 
 /** A request the server refused for its credentials: it has not acted on it. */
@@ -138,27 +142,29 @@ export class Access {
     return this.#held ? await this.#usable(this.#held) : undefined;
   }
 
+  /** A token that is still good is used while it is renewed: an authorization server that hangs then costs no call. */
   #usable({ key, grant }: Held): string | Promise<string | undefined> {
-    if (this.#mustRenew(grant)) {
-      this.#renewing ??= this.#renewAhead({ key, grant }).finally(() => {
-        this.#renewing = undefined;
-      });
-      return this.#renewing;
-    }
-    return grant.accessToken;
+    const due = this.#renewalDue(grant);
+    if (due === "not_yet") return grant.accessToken;
+    this.#renewing ??= this.#renewAhead({ key, grant }).finally(() => {
+      this.#renewing = undefined;
+    });
+    return due === "meanwhile" ? grant.accessToken : this.#renewing;
   }
 
-  #mustRenew({ expiresAtMs, obtainedAtMs, refreshToken }: Grant): boolean {
-    if (expiresAtMs === undefined) return false;
-    if (refreshToken === undefined && !this.#needsNobody) return false;
-    const { ms, share } = OAUTH_LIMITS.renewAhead;
+  #renewalDue({ expiresAtMs, obtainedAtMs, refreshToken }: Grant): "not_yet" | "meanwhile" | "first" {
+    if (expiresAtMs === undefined) return "not_yet";
+    if (refreshToken === undefined && !this.#needsNobody) return "not_yet";
+    const { ms, share, waitShare } = OAUTH_LIMITS.renewAhead;
     const lifeMs = obtainedAtMs === undefined ? Number.POSITIVE_INFINITY : expiresAtMs - obtainedAtMs;
-    return this.#options.world.now() >= expiresAtMs - Math.min(ms, lifeMs * share);
+    const aheadMs = Math.min(ms, lifeMs * share);
+    const leftMs = expiresAtMs - this.#options.world.now();
+    if (leftMs > aheadMs) return "not_yet";
+    return leftMs > aheadMs * waitShare ? "meanwhile" : "first";
   }
 
   get #needsNobody(): boolean {
-    const { grant } = this.#options.oauth.settings;
-    return grant === "client_credentials" || grant === "jwt_bearer";
+    return needsNoPage(this.#options.oauth.settings);
   }
 
   /** A token that still has some time is used when renewing fails; so is one that has none, since only the server decides. */
@@ -167,7 +173,12 @@ export class Access {
       const { isFresh } = await this.#renew(held, false);
       const now = this.#held;
       // Somebody else had renewed it, and that may be long ago too.
-      if (!isFresh && now && now.grant.accessToken !== held.grant.accessToken && this.#mustRenew(now.grant)) {
+      if (
+        !isFresh &&
+        now &&
+        now.grant.accessToken !== held.grant.accessToken &&
+        this.#renewalDue(now.grant) !== "not_yet"
+      ) {
         await this.#renew(now, false);
       }
     } catch (thrown) {
@@ -187,7 +198,8 @@ export class Access {
     const { renew } = await import("./renew.js");
     const { world, oauth } = this.#options;
     const staleToken = grant.accessToken;
-    const renewal = { ...this.#options, serverUrl: this.#spec.url, ...oauth, key, staleToken, isRefused };
+    const { url: serverUrl, name: server } = this.#spec;
+    const renewal = { ...this.#options, serverUrl, server, ...oauth, key, staleToken, isRefused };
     const { grant: now, why, isFresh } = await renew(renewal, this.#life.signal);
     this.#take(now && { key, grant: now });
     if (!now) this.#ended = { issuer: key.issuer, why };
@@ -215,6 +227,7 @@ export class Access {
     const { accessToken, refreshToken, client, dpopKey } = held.grant;
     const secrets = [accessToken, refreshToken, client.clientSecret, dpopKey].filter((secret) => secret !== undefined);
     this.#options.world.trace?.hide(secrets);
+    this.#options.secrets?.learn(secrets);
   }
 
   #follow(): void {

@@ -74,7 +74,8 @@ async function resourceMetadata(
   return undefined;
 }
 
-async function namedServer(http: OAuthHttp, issuer: string, signal: AbortSignal): Promise<ServerMetadata> {
+/** What an authorization server that was named says of itself. Rejects as `discover` does. */
+export async function namedServer(http: OAuthHttp, issuer: string, signal: AbortSignal): Promise<ServerMetadata> {
   const server = await serverMetadata(http, issuer, signal);
   if (!server) {
     const text = `the authorization server ${visible(issuer)} does not describe itself`;

@@ -1,23 +1,23 @@
 // One log-in from the question to the kept grant: who gives out tokens, which client we are, the person or the machine, the tokens.
-import { orAborted } from "../../base/deadline.js";
 import { TenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { userHeaders } from "../remote/headers.js";
 import type { RemoteSpec } from "../spec.js";
-import { checkServer, prepareAuthorization, readAuthorization } from "./authorize.js";
 import type { Challenge } from "./challenge.js";
-import { authorizeDevice } from "./device.js";
 import { type Discovered, discover, isSameIssuer } from "./discovery.js";
 import { DPOP_ALGORITHM, newDpopKey } from "./dpop.js";
+import { enterpriseTokens } from "./enterprise.js";
 import { OAuthHttp } from "./http.js";
 import type { LoggedIn, LoginOptions } from "./login.js";
-import { isMachine, machineTokens } from "./machine.js";
-import type { DeviceWay, GrantKey, OAuthClient, OAuthSettings, RedirectWay } from "./port.js";
+import { machineTokens } from "./machine.js";
+import { aimOf, type Flow, type Obtained, onPage, queryOf, refused, requestOf } from "./pages.js";
+import type { GrantKey, OAuthClient, OAuthSettings } from "./port.js";
 import { probe } from "./probe.js";
-import { keptClient, knownClient, registerClient } from "./registration.js";
+import { knownClient } from "./registration.js";
 import { resourceOf } from "./resource.js";
 import { chooseScope } from "./scopes.js";
-import { grantOf, requestToken, type Tokens } from "./token.js";
+import { needsNoPage, settingsSecrets } from "./settings.js";
+import { grantOf } from "./token.js";
 import { loginCommand, visible } from "./words.js";
 
 /** What a server said when it refused a request; without it, it is asked first. */
@@ -43,23 +43,6 @@ export async function logIn(
   }
 }
 
-/** All that the steps of one log-in share. */
-interface Flow {
-  readonly spec: RemoteSpec;
-  readonly options: LoginOptions;
-  readonly http: OAuthHttp;
-  readonly found: Discovered;
-  readonly tokenEndpoint: string;
-  readonly scope: string | undefined;
-  readonly dpopKey: string | undefined;
-  readonly signal: AbortSignal;
-}
-
-interface Obtained {
-  readonly client: OAuthClient;
-  readonly tokens: Tokens;
-}
-
 async function run(
   spec: RemoteSpec,
   options: LoginOptions,
@@ -70,8 +53,7 @@ async function run(
     const hint = "Remove its token or Authorization header first.";
     throw new TenonError("mcp.invalid_spec", `the server "${spec.name}" has credentials of its own`, { hint });
   }
-  const { clientSecret, privateKey, assertion } = oauth.settings;
-  world.trace?.hide([clientSecret, privateKey, assertion].filter((secret) => secret !== undefined));
+  world.trace?.hide(settingsSecrets(oauth.settings));
   using http = new OAuthHttp({ ...options, serverUrl: spec.url });
   const { status, challenge } = heard ?? (await probe(spec, options, signal));
   const wantedIssuer = oauth.settings.issuer;
@@ -89,9 +71,9 @@ async function run(
   const scope = await scopeFor(options, { found, key, challenge });
   const mayBind = found.wantsBoundTokens && found.server.dpopAlgorithms?.includes(DPOP_ALGORITHM) === true;
   const dpopKey = mayBind ? newDpopKey() : undefined;
-  const flow: Flow = { spec, options, http, found, tokenEndpoint, scope, dpopKey, signal };
-  const obtained = await obtain(flow);
-  return await keep(flow, key, obtained);
+  const flow: Flow = { name: spec.name, options, http, found, tokenEndpoint, scope, dpopKey, signal };
+  const gained = await obtain(flow, spec);
+  return await keep(flow, key, gained);
 }
 
 async function scopeFor(
@@ -110,73 +92,63 @@ async function scopeFor(
     resourceScopes: found.scopesSupported,
     serverScopes: found.server.scopesSupported,
     before: isStepUp ? [before?.scope, before?.missingScope] : [],
-    wantsRefresh: !isMachine(oauth.settings),
+    wantsRefresh: !needsNoPage(oauth.settings),
   });
 }
 
-async function obtain(flow: Flow): Promise<Obtained> {
-  const { settings, way, command = loginCommand(flow.spec.name) } = flow.options.oauth;
-  if (isMachine(settings)) return await asMachine(flow);
+interface Gained extends Obtained {
+  /** Whether it can be had again without anybody, where no refresh token says so. */
+  readonly isRenewable: boolean;
+}
+
+async function obtain(flow: Flow, spec: RemoteSpec): Promise<Gained> {
+  const { settings, way, command = loginCommand(flow.name) } = flow.options.oauth;
+  if (settings.grant === "enterprise") return await asKnownPerson(flow, spec);
+  if (needsNoPage(settings)) return await asMachine(flow);
   if (!way) {
     const hint = `Log in with \`${command}\`.`;
     throw new TenonError("mcp.unauthorized", "a person has to log in", { hint });
   }
-  return way.kind === "device" ? await onDevice(flow, way) : await throughBrowser(flow, way);
+  return { ...(await onPage(flow, way)), isRenewable: false };
 }
 
-async function asMachine(flow: Flow): Promise<Obtained> {
-  const { http, signal, options } = flow;
+async function asMachine(flow: Flow): Promise<Gained> {
+  const { http, signal } = flow;
+  const client = ownClient(flow);
+  const tokens = await machineTokens(http, { ...requestOf(flow, client), ...aimOf(flow) }, signal);
+  return { client, tokens, isRenewable: true };
+}
+
+async function asKnownPerson(flow: Flow, spec: RemoteSpec): Promise<Gained> {
+  const { http, signal, options, found } = flow;
+  const client = ownClient(flow);
+  const { resourceIndicator = resourceOf(spec.url) } = found;
+  const aim = { scope: flow.scope, resourceIndicator, audience: audienceOf(found) };
+  const query = { ...requestOf(flow, client), ...aim, asker: { ...options, server: flow.name } };
+  return { client, ...(await enterpriseTokens(http, query, signal)) };
+}
+
+function ownClient(flow: Flow): OAuthClient {
   const client = knownClient(queryOf(flow));
-  if (!client) {
-    const hint = "Give oauth.clientId of the server.";
-    throw new TenonError("mcp.invalid_spec", `the grant ${options.oauth.settings.grant} needs a client id`, { hint });
-  }
-  return { client, tokens: await machineTokens(http, { ...requestOf(flow, client), ...aimOf(flow) }, signal) };
+  if (client) return client;
+  const { grant } = flow.options.oauth.settings;
+  const hint = "Give oauth.clientId of the server.";
+  throw new TenonError("mcp.invalid_spec", `the grant ${grant} needs a client id`, { hint });
 }
 
-async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
-  const { http, found, signal, spec, options } = flow;
-  const query = queryOf(flow);
-  const known = knownClient(query) ?? (await keptClient(query, options.world.now()));
-  // Nobody is sent back anywhere, but a registration without a redirect URI is refused by many.
-  const client = known ?? (await registerClient(http, query, { redirectUri: "http://127.0.0.1/callback", signal }));
-  const deviceEndpoint = found.server.deviceAuthorizationEndpoint;
-  const device = { ...requestOf(flow, client), ...aimOf(flow), deviceEndpoint, server: spec.name };
-  return { client, tokens: await authorizeDevice(http, device, { way, signal }) };
+/**
+ * What the identity provider is asked to vouch to. An authorization server that calls itself by another's name would be given
+ * what is good at that other one.
+ */
+function audienceOf({ issuer, server }: Discovered): string {
+  if (isSameIssuer(issuer, server.issuer)) return server.issuer;
+  throw refused(
+    `the authorization server at ${visible(issuer)} calls itself ${visible(server.issuer)}: it is not used`,
+  );
 }
 
-async function throughBrowser(flow: Flow, way: RedirectWay): Promise<Obtained> {
-  const { http, found, signal, spec, options } = flow;
-  const { issuer, server } = found;
-  checkServer(server);
-  const query = queryOf(flow);
-  const known = knownClient(query);
-  const kept = known ? undefined : await keptClient(query, options.world.now());
-  const redirectUris = kept?.redirectUris ?? [];
-  await using attempt = await way.start({ server: spec.name, issuer, redirectUris }, signal);
-  const { redirectUri } = attempt;
-  const isKept = kept !== undefined && redirectUris.includes(redirectUri);
-  const client = known ?? (isKept ? kept : await registerClient(http, query, { redirectUri, signal }));
-  const authorization = prepareAuthorization(http, { server, clientId: client.clientId, redirectUri, ...aimOf(flow) });
-  const response = await orAborted(attempt.finish(authorization.url, signal), signal);
-  const code = readAuthorization(response, authorization, server);
-  options.world.trace?.hide([code, authorization.verifier]);
-  const params = {
-    grant_type: "authorization_code",
-    code,
-    redirect_uri: redirectUri,
-    code_verifier: authorization.verifier,
-    resource: found.resourceIndicator,
-  };
-  const answer = await requestToken(http, { ...requestOf(flow, client), params }, signal);
-  if (answer.kind === "tokens") return { client, tokens: answer.tokens };
-  // It has forgotten the registration: the next log-in makes a new one.
-  if (isKept && answer.error === "invalid_client") await options.oauth.store.writeClient(issuer, undefined);
-  throw refused(`the authorization server gave no token: ${answer.words}`);
-}
-
-async function keep(flow: Flow, key: GrantKey, { client, tokens }: Obtained): Promise<LoggedIn> {
-  const { options, found, tokenEndpoint, scope, signal, spec } = flow;
+async function keep(flow: Flow, key: GrantKey, { client, tokens, isRenewable }: Gained): Promise<LoggedIn> {
+  const { options, found, tokenEndpoint, scope, signal, name } = flow;
   const { store } = options.oauth;
   const { revocationEndpoint } = found.server;
   const kept = {
@@ -185,6 +157,7 @@ async function keep(flow: Flow, key: GrantKey, { client, tokens }: Obtained): Pr
     ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }),
     ...(found.resourceIndicator === undefined ? {} : { resourceIndicator: found.resourceIndicator }),
     ...(scope === undefined ? {} : { scope }),
+    ...(options.oauth.settings.grant === "enterprise" ? { audience: found.server.issuer } : {}),
   };
   const grant = grantOf(tokens, kept, options.world.now());
   await store.update(key, async () => grant, signal);
@@ -192,31 +165,13 @@ async function keep(flow: Flow, key: GrantKey, { client, tokens }: Obtained): Pr
   for (const old of await store.find(key.resource, key.account)) {
     if (old.issuer !== key.issuer) await store.update(old, async () => undefined, signal);
   }
-  options.world.log.info("oauth.logged_in", { server: spec.name, issuer: key.issuer, account: key.account });
+  options.world.log.info("oauth.logged_in", { server: name, issuer: key.issuer, account: key.account });
   return {
     key,
     ...(grant.scope === undefined ? {} : { scope: grant.scope }),
     ...(grant.expiresAtMs === undefined ? {} : { expiresAtMs: grant.expiresAtMs }),
-    isRenewable: grant.refreshToken !== undefined || isMachine(options.oauth.settings),
+    isRenewable: isRenewable || grant.refreshToken !== undefined,
   };
-}
-
-function queryOf({ found, options: { oauth } }: Flow): Parameters<typeof knownClient>[0] {
-  return { found, settings: oauth.settings, store: oauth.store };
-}
-
-function requestOf(
-  { tokenEndpoint, options, found, dpopKey }: Flow,
-  client: OAuthClient,
-): Omit<Parameters<typeof requestToken>[1], "params"> {
-  return { endpoint: tokenEndpoint, client, settings: options.oauth.settings, issuer: found.server.issuer, dpopKey };
-}
-
-function aimOf({ scope, found }: Flow): {
-  readonly scope: string | undefined;
-  readonly resourceIndicator: string | undefined;
-} {
-  return { scope, resourceIndicator: found.resourceIndicator };
 }
 
 /**
@@ -238,8 +193,4 @@ function checkIssuer({ issuer }: Discovered, url: string, settings: OAuthSetting
   throw new TenonError("mcp.unauthorized", text, {
     hint: "If it has really moved, change oauth.issuer of the server.",
   });
-}
-
-function refused(text: string): TenonError {
-  return new TenonError("mcp.unauthorized", text, { hint: "Try again, or tell the author of the server." });
 }

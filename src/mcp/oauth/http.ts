@@ -37,13 +37,13 @@ export interface FormRequest {
 export class OAuthHttp implements Disposable {
   readonly world: World;
   readonly #dialler: Dialler;
-  readonly #server: URL;
+  readonly #server: Place;
   readonly #isTyped: boolean;
 
   constructor({ world, serverUrl, allowHosts, urlSource = "typed" }: OAuthPlaces) {
     this.world = world;
     this.#dialler = new Dialler(world, allowHosts);
-    this.#server = this.#dialler.check(serverUrl, urlSource).url;
+    this.#server = this.#dialler.check(serverUrl, urlSource);
     this.#isTyped = urlSource === "typed";
   }
 
@@ -91,7 +91,7 @@ export class OAuthHttp implements Disposable {
   #placeOf(url: string, what: string): Place {
     try {
       if (!URL.canParse(url)) throw new TenonError("mcp.url_refused", "the URL cannot be used: it is not a valid URL");
-      const isHere = this.#isTyped && isSameMachine(this.#server.hostname, new URL(url).hostname);
+      const isHere = this.#isTyped && isSameMachine(this.#server.url.hostname, new URL(url).hostname);
       return this.#dialler.check(url, isHere ? "typed" : "discovery", this.#server);
     } catch (thrown) {
       if (!(thrown instanceof TenonError)) throw thrown;

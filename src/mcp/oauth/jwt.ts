@@ -1,8 +1,8 @@
-// Signs the small JWTs by which a client with a key is known.
+// Signs the small JWTs by which a client with a key is known, and reads what others say, unverified.
 import { Buffer } from "node:buffer";
 import { constants, createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 
 export interface SigningKey {
   /** PEM. */
@@ -48,4 +48,18 @@ function signature(data: Buffer, key: KeyObject, algorithm: string): Buffer {
 
 function encoded(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+/** What a JWT says; undefined where it cannot be read (it may be encrypted). Whether it is true, whoever takes it finds out. */
+export function readClaims(jwt: string): JsonObject | undefined {
+  const [, body, signature] = jwt.split(".");
+  if (body === undefined || signature === undefined) return undefined;
+  const parsed = parseJson(Buffer.from(body, "base64url").toString("utf8"));
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+}
+
+/** In milliseconds since the epoch; undefined where it does not say. */
+export function expiryOf(claims: JsonObject | undefined): number | undefined {
+  const seconds = claims?.["exp"];
+  return typeof seconds === "number" ? seconds * 1000 : undefined;
 }

@@ -5,7 +5,7 @@ import type { GrantKey, OAuthOptions } from "./port.js";
 
 export interface LoginOptions {
   readonly world: World;
-  /** With the way to the person in it; only client credentials need none. */
+  /** With the way to the person in it; a log-in without a person needs none. */
   readonly oauth: OAuthOptions;
   /** As in the connection's options. */
   readonly allowHosts?: readonly string[];

@@ -1,12 +1,7 @@
 // Tokens for programs that act for themselves: client credentials, or an assertion they were given. No person is needed.
 import { TenonError } from "../../base/errors.js";
 import type { OAuthHttp } from "./http.js";
-import type { OAuthSettings } from "./port.js";
-import { requestToken, type TokenRequest, type Tokens } from "./token.js";
-
-export function isMachine({ grant }: OAuthSettings): boolean {
-  return grant === "client_credentials" || grant === "jwt_bearer";
-}
+import { JWT_BEARER, requestToken, type TokenRequest, type Tokens } from "./token.js";
 
 export interface MachineQuery extends Omit<TokenRequest, "params"> {
   readonly scope: string | undefined;
@@ -18,7 +13,7 @@ export async function machineTokens(http: OAuthHttp, query: MachineQuery, signal
   const { settings, scope, resourceIndicator: resource } = query;
   const params =
     settings.grant === "jwt_bearer"
-      ? { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion: settings.assertion, scope, resource }
+      ? { grant_type: JWT_BEARER, assertion: settings.assertion, scope, resource }
       : { grant_type: "client_credentials", scope, resource };
   const answer = await requestToken(http, { ...query, params }, signal);
   if (answer.kind === "tokens") return answer.tokens;

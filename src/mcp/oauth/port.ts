@@ -38,6 +38,10 @@ export interface Grant {
   readonly dpopKey?: string;
   /** A scope some call wanted and this log-in lacks: the next log-in asks for it too. */
   readonly missingScope?: string;
+  /** Of a log-in at an identity provider: what says who the person is, and `expiresAtMs` is when it ends. Only for that provider. */
+  readonly idToken?: string;
+  /** What the authorization server calls itself, where an identity provider vouches for the person to it. */
+  readonly audience?: string;
 }
 
 /** Kept across processes. Whoever changes a grant holds it alone meanwhile, also against other processes. */
@@ -110,6 +114,19 @@ export interface DeviceWay {
 /** How an authorization is brought to a person. */
 export type LoginWay = RedirectWay | DeviceWay;
 
+/** Who vouches for the person to the authorization servers of an enterprise. Secrets of it go nowhere else. */
+export interface IdentityProvider {
+  /** Without it there is a token endpoint. */
+  readonly issuer?: string;
+  /** Stronger than what the issuer says of itself. */
+  readonly tokenEndpoint?: string;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  readonly authMethod?: string;
+  /** Who the person is, by the provider's word; without it they log in there. */
+  readonly idToken?: string;
+}
+
 /** What a server's entry says about its log-in, references filled in. */
 export interface OAuthSettings {
   /** The only authorization server these credentials are for: whatever the server names instead never sees them. */
@@ -119,8 +136,12 @@ export interface OAuthSettings {
   /** A client id metadata document (CIMD) to be known by instead of a registration. */
   readonly clientMetadataUrl?: string;
   readonly scopes?: readonly string[];
-  /** The last two need no person: `jwt_bearer` brings `assertion`, by which a workload is known (RFC 7523). */
-  readonly grant?: "authorization_code" | "client_credentials" | "jwt_bearer";
+  /**
+   * Two need no person: `client_credentials`, and `jwt_bearer`, which brings `assertion`, by which a workload is known
+   * (RFC 7523). For `enterprise` the identity provider vouches for a person who is known to it.
+   */
+  readonly grant?: "authorization_code" | "client_credentials" | "jwt_bearer" | "enterprise";
+  readonly idp?: IdentityProvider;
   readonly assertion?: string;
   /** PEM, for `private_key_jwt`. */
   readonly privateKey?: string;
@@ -137,6 +158,8 @@ export interface OAuthSettings {
 export interface OAuthOptions {
   readonly store: GrantStore;
   readonly account: string;
+  /** Whose log-in at an identity provider is used, which serves all their servers; the account's own unless given. */
+  readonly person?: string | undefined;
   readonly settings: OAuthSettings;
   /** What logs in to it on the command line; by its name unless given, which only servers of the configuration have there. */
   readonly command?: string | undefined;

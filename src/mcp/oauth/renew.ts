@@ -1,118 +1,57 @@
-// Renews a grant where it is kept: one renewal whoever asks, and nobody throws away what another has just been given.
+// Renews the grant of a connection in the way it was had: by its refresh token, by the machine's own credentials, or by the identity provider.
 import { TenonError } from "../../base/errors.js";
-import { OAuthHttp, type OAuthPlaces } from "./http.js";
-import { isMachine, machineTokens } from "./machine.js";
-import type { Grant, GrantKey, GrantStore, OAuthClient, OAuthSettings } from "./port.js";
-import { grantOf, requestToken, type TokenRequest } from "./token.js";
+import { enterpriseTokens } from "./enterprise.js";
+import { OAuthHttp } from "./http.js";
+import { machineTokens } from "./machine.js";
+import type { Grant, OAuthOptions } from "./port.js";
+import { type Answer, NOT_ENDED, type Renewal, type Renewed, refresh, renewalRequest, replaceKept } from "./refresh.js";
+import { resourceOf } from "./resource.js";
+import { needsNoPage } from "./settings.js";
+import { grantOf } from "./token.js";
 
-export interface Renewal extends OAuthPlaces {
-  readonly store: GrantStore;
-  readonly settings: OAuthSettings;
-  readonly key: GrantKey;
-  /** The token to be replaced. */
-  readonly staleToken: string;
-  /** The server has refused it, whatever its time says. */
-  readonly isRefused: boolean;
+export interface ConnectionRenewal extends Renewal, Pick<OAuthOptions, "account" | "person" | "command"> {
+  /** As the person calls it. */
+  readonly server: string;
 }
 
-export interface Renewed {
-  /** What is kept now: the same when nothing could be done, none when it is over. */
-  readonly grant: Grant | undefined;
-  /** Why it is over, in the server's words. */
-  readonly why?: string;
-  /** It was renewed here and now, and not by somebody else some time before. */
-  readonly isFresh: boolean;
+/** Rejects as `replaceKept` does. */
+export async function renew(renewal: ConnectionRenewal, signal: AbortSignal): Promise<Renewed> {
+  return await replaceKept(renewal, (current) => replace(renewal, current), signal);
 }
 
-/** A renewal on its way is not given up before its own time: the old token may be used up, and the new one would be lost. */
-const NOT_ENDED: AbortSignal = new AbortController().signal;
-
-/** The refresh token is dead, or the client is no longer known: only a new log-in helps. */
-const FINAL: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
-
-/** Rejects with `mcp.unavailable` and the like when it may work later: then nothing is lost. `signal` ends only the waiting for a turn. */
-export async function renew(renewal: Renewal, signal: AbortSignal): Promise<Renewed> {
-  const { store, key, staleToken } = renewal;
-  const done: { answer?: Answer } = {};
-  const change = async (current: Grant | undefined): Promise<Grant | undefined> => {
-    if (!current || current.accessToken !== staleToken) return current; // somebody else was here first
-    done.answer = await replace(renewal, current);
-    return done.answer.grant;
-  };
-  const grant = await store.update(key, change, signal);
-  const isFresh = done.answer !== undefined && grant !== undefined && grant.accessToken !== staleToken;
-  return { ...done.answer, grant, isFresh };
-}
-
-type Answer = Pick<Renewed, "grant" | "why">;
-
-async function replace(renewal: Renewal, current: Grant): Promise<Answer> {
-  const { settings, key, world } = renewal;
+async function replace(renewal: ConnectionRenewal, current: Grant): Promise<Answer> {
+  const { settings } = renewal;
+  if (settings.grant === "enterprise") return await vouchedFor(renewal, current);
+  if (!needsNoPage(settings)) return await refresh(renewal, current);
   using http = new OAuthHttp(renewal);
-  const request = {
-    endpoint: current.tokenEndpoint,
-    client: currentClient(current.client, settings),
-    settings,
-    issuer: key.issuer,
-    dpopKey: current.dpopKey,
-  };
   const { resourceIndicator, scope } = current;
-  if (isMachine(settings)) {
-    const tokens = await machineTokens(http, { ...request, resourceIndicator, scope }, NOT_ENDED);
+  const request = renewalRequest(renewal, current);
+  const tokens = await machineTokens(http, { ...request, resourceIndicator, scope }, NOT_ENDED);
+  return { grant: grantOf(tokens, { ...current, ...request }, renewal.world.now()) };
+}
+
+/** Where the provider no longer vouches, only the person or the configuration can help: the grant stays for what it is worth. */
+async function vouchedFor(renewal: ConnectionRenewal, current: Grant): Promise<Answer> {
+  const { world, key, serverUrl, server, allowHosts, urlSource, store, settings, account, person, command } = renewal;
+  using http = new OAuthHttp(renewal);
+  const request = renewalRequest(renewal, current);
+  const { scope, audience = key.issuer, resourceIndicator = resourceOf(serverUrl) } = current;
+  const asker = {
+    world,
+    oauth: { store, settings, account, person, command },
+    server,
+    ...(allowHosts ? { allowHosts } : {}),
+    ...(urlSource ? { urlSource } : {}),
+  };
+  try {
+    const { tokens } = await enterpriseTokens(
+      http,
+      { ...request, scope, resourceIndicator, audience, asker },
+      NOT_ENDED,
+    );
     return { grant: grantOf(tokens, { ...current, ...request }, world.now()) };
+  } catch (thrown) {
+    if (!(thrown instanceof TenonError) || thrown.code !== "mcp.unauthorized") throw thrown;
+    return { grant: current, why: thrown.message };
   }
-  const { refreshToken } = current;
-  if (refreshToken === undefined) return { grant: current };
-  return await refresh(http, { renewal, current, request, refreshToken });
-}
-
-interface Refresh {
-  readonly renewal: Renewal;
-  readonly current: Grant;
-  readonly request: Omit<TokenRequest, "params">;
-  readonly refreshToken: string;
-}
-
-async function refresh(http: OAuthHttp, { renewal, current, request, refreshToken }: Refresh): Promise<Answer> {
-  const params = { grant_type: "refresh_token", refresh_token: refreshToken, resource: current.resourceIndicator };
-  const answer = await requestToken(http, { ...request, params }, NOT_ENDED);
-  if (answer.kind === "tokens") {
-    // Servers that do not rotate it send none: the old one stays good.
-    const tokens = { refreshToken, ...answer.tokens };
-    return { grant: { ...grantOf(tokens, current, http.world.now()), ...missing(current) } };
-  }
-  if (!FINAL.has(answer.error)) {
-    throw new TenonError("mcp.unavailable", `the log-in could not be renewed: ${answer.words}`);
-  }
-  if (answer.error === "invalid_client") await disown(renewal, current, answer.words);
-  return { grant: await remainder(renewal, current), why: answer.words };
-}
-
-/** The client is unknown: one of the user's own has to be put right, and costs nothing yet; a registration is made anew. */
-async function disown({ store, settings, key }: Renewal, { client }: Grant, words: string): Promise<void> {
-  if (client.clientId === settings.clientId) {
-    const text = `the authorization server does not know the client of the oauth settings: ${words}`;
-    throw new TenonError("mcp.unauthorized", text, { hint: "Check clientId and clientSecret of the server." });
-  }
-  const kept = await store.readClient(key.issuer);
-  if (kept?.clientId === client.clientId) await store.writeClient(key.issuer, undefined);
-}
-
-/** Compared before anything is deleted: a store whose lock failed must not cost the winner of a race its tokens. */
-async function remainder({ store, key, isRefused, world }: Renewal, current: Grant): Promise<Grant | undefined> {
-  const latest = await store.read(key);
-  if (latest && latest.refreshToken !== current.refreshToken) return latest;
-  const isAlive = !isRefused && (current.expiresAtMs ?? Number.POSITIVE_INFINITY) > world.now();
-  if (!isAlive) return undefined;
-  const { refreshToken: _dead, ...rest } = current;
-  return rest;
-}
-
-/** A secret that was changed in the configuration since then is the one that counts. */
-function currentClient(kept: OAuthClient, { clientId, clientSecret }: OAuthSettings): OAuthClient {
-  return clientId === kept.clientId && clientSecret !== undefined ? { ...kept, clientSecret } : kept;
-}
-
-function missing({ missingScope }: Grant): Pick<Grant, "missingScope"> {
-  return missingScope === undefined ? {} : { missingScope };
 }

@@ -3,6 +3,7 @@ import { messageOf } from "../../base/errors.js";
 import type { RemoteSpec } from "../spec.js";
 import { proveClient } from "./client-auth.js";
 import { OAuthHttp } from "./http.js";
+import { identityKey, placesOf, providerOf } from "./identity.js";
 import type { LoggedOut, LogoutOptions } from "./login.js";
 import type { Grant, GrantKey } from "./port.js";
 import { resourceOf } from "./resource.js";
@@ -16,7 +17,8 @@ export async function logOut(
 ): Promise<readonly LoggedOut[]> {
   const { store, account } = options.oauth;
   const done: LoggedOut[] = [];
-  for (const key of await store.find(resourceOf(spec.url), account)) {
+  const keys = await store.find(resourceOf(spec.url), account);
+  for (const key of [...keys, ...(await identityKeys(options))]) {
     const forgotten: Grant[] = [];
     // First of all: whatever the server says, nothing uses it from here on.
     const forget = async (current: Grant | undefined): Promise<undefined> => {
@@ -27,6 +29,13 @@ export async function logOut(
     for (const grant of forgotten) done.push(await revoke(spec, options, { key, grant, signal }));
   }
   return done;
+}
+
+/** Who stays logged in at the identity provider is logged in here again with the next call. */
+async function identityKeys({ oauth }: LogoutOptions): Promise<readonly GrantKey[]> {
+  if (oauth.settings.grant !== "enterprise") return [];
+  const { resource, account } = identityKey(oauth.settings, oauth);
+  return await oauth.store.find(resource, account);
 }
 
 interface Revocation {
@@ -44,7 +53,10 @@ async function revoke(
   if (url === undefined) return { key, revocation: "not_offered" };
   const { world, oauth } = options;
   try {
-    using http = new OAuthHttp({ ...options, serverUrl: spec.url });
+    const isIdentity = grant.idToken !== undefined;
+    using http = new OAuthHttp(
+      isIdentity ? placesOf(providerOf(oauth.settings), options) : { ...options, serverUrl: spec.url },
+    );
     // The refresh token takes its access tokens with it where servers follow the standard's advice; both are named.
     const tokens = [
       ...(refreshToken === undefined ? [] : [{ token: refreshToken, token_type_hint: "refresh_token" }]),

@@ -1,9 +1,11 @@
 // Asks a token endpoint, and reads what it says: tokens, or a refusal with its code.
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { KnownSecrets } from "../../base/known-secrets.js";
 import { type ProofContext, proveClient } from "./client-auth.js";
 import { dpopProof } from "./dpop.js";
 import type { HttpReply, OAuthHttp } from "./http.js";
+import { expiryOf, readClaims } from "./jwt.js";
 import type { Grant, OAuthClient, OAuthSettings } from "./port.js";
 import { visible } from "./words.js";
 
@@ -14,12 +16,26 @@ export interface Tokens {
   readonly scope?: string;
   /** The key they are bound to, where they are. */
   readonly dpopKey?: string;
+  /** Only where it was asked for. */
+  readonly idToken?: string;
 }
 
-/** `refused` is the server's own answer (RFC 6749, section 5.2); whatever else goes wrong is thrown. */
-export type TokenAnswer =
-  | { readonly kind: "tokens"; readonly tokens: Tokens }
-  | { readonly kind: "refused"; readonly error: string; readonly words: string };
+/** The server's own answer (RFC 6749, section 5.2); whatever else goes wrong is thrown. */
+export interface TokenRefusal {
+  readonly kind: "refused";
+  readonly error: string;
+  readonly words: string;
+}
+
+export type TokenAnswer = { readonly kind: "tokens"; readonly tokens: Tokens } | TokenRefusal;
+
+/** An answer of the endpoint that is no refusal, and not read yet. */
+export interface TokenReply {
+  readonly kind: "answered";
+  readonly status: number;
+  /** Undefined where it is no success, or no object. */
+  readonly json: JsonObject | undefined;
+}
 
 export interface TokenRequest {
   readonly endpoint: string;
@@ -30,36 +46,58 @@ export interface TokenRequest {
   readonly params: Readonly<Record<string, string | undefined>>;
   /** Asks for tokens bound to this key. */
   readonly dpopKey?: string | undefined;
+  /** The identity provider is asked who the person is: without an ID token the answer is worth nothing. */
+  readonly wantsIdToken?: boolean;
+  /** What messages call it: "the token request" unless given. */
+  readonly what?: string;
 }
 
+/** The grant of those who bring somebody's assertion (RFC 7523). */
+export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
 const WHAT = "the token request";
+
+/** What a server could say back in its refusal. */
+const SECRET_PARAMS = ["assertion", "subject_token", "refresh_token", "code", "code_verifier", "device_code"];
 
 /** Rejects with `mcp.unavailable` when asking again later may help, `mcp.protocol` when the answer makes no sense. */
 export async function requestToken(http: OAuthHttp, request: TokenRequest, signal: AbortSignal): Promise<TokenAnswer> {
   const { world } = http;
-  const { dpopKey } = request;
+  const { what = WHAT } = request;
   const askedAtMs = world.now();
+  const reply = await askEndpoint(http, request, signal);
+  if (reply.kind === "refused") return reply;
+  const tokens = reply.json && readTokens(reply.json, { ...request, what, askedAtMs });
+  if (!tokens) throw new TenonError("mcp.protocol", `${what}: the answer holds no token (status ${reply.status})`);
+  const { accessToken, refreshToken, idToken } = tokens;
+  world.trace?.hide([accessToken, refreshToken, idToken].filter((secret) => secret !== undefined));
+  return { kind: "tokens", tokens };
+}
+
+/** One request to a token endpoint, whatever it is to give. Rejects as `requestToken` does. */
+export async function askEndpoint(
+  http: OAuthHttp,
+  request: TokenRequest,
+  signal: AbortSignal,
+): Promise<TokenReply | TokenRefusal> {
+  const { dpopKey, what = WHAT } = request;
   let reply = await post(http, request, { signal });
   const nonce = reply.dpopNonce;
   if (dpopKey !== undefined && nonce !== undefined && errorIn(reply) === "use_dpop_nonce") {
     reply = await post(http, request, { signal, nonce });
   }
   const { status, json } = reply;
-  if (isJsonObject(json) && typeof json["error"] === "string") return refusal(json["error"], json);
+  if (isJsonObject(json) && typeof json["error"] === "string") return refusal(json["error"], json, request);
   if (status >= 500 || status === 429) {
-    throw new TenonError("mcp.unavailable", `${WHAT}: the authorization server is not available (status ${status})`);
+    throw new TenonError("mcp.unavailable", `${what}: the server that was asked is not available (status ${status})`);
   }
-  const tokens =
-    isJsonObject(json) && status >= 200 && status <= 299 ? readTokens(json, { askedAtMs, dpopKey }) : undefined;
-  if (!tokens) throw new TenonError("mcp.protocol", `${WHAT}: the answer holds no token (status ${status})`);
-  world.trace?.hide([tokens.accessToken, ...(tokens.refreshToken === undefined ? [] : [tokens.refreshToken])]);
-  return { kind: "tokens", tokens };
+  return { kind: "answered", status, json: isJsonObject(json) && status >= 200 && status <= 299 ? json : undefined };
 }
 
 /** Anew each time: no proof is good twice. */
 async function post(
   http: OAuthHttp,
-  { endpoint: url, client, settings, issuer, params, dpopKey: key }: TokenRequest,
+  { endpoint: url, client, settings, issuer, params, dpopKey: key, what = WHAT }: TokenRequest,
   { signal, nonce }: { readonly signal: AbortSignal; readonly nonce?: string },
 ): Promise<HttpReply> {
   const { world } = http;
@@ -67,7 +105,7 @@ async function post(
   const proof = proveClient(client, context);
   const dpop = key === undefined ? {} : { dpop: dpopProof({ world, key, method: "POST", url, nonce }) };
   const headers = { ...proof.headers, ...dpop };
-  return await http.postForm({ url, params: formOf({ ...params, ...proof.params }), headers }, WHAT, signal);
+  return await http.postForm({ url, params: formOf({ ...params, ...proof.params }), headers }, what, signal);
 }
 
 function errorIn({ json }: HttpReply): unknown {
@@ -83,11 +121,11 @@ export function formOf(params: Readonly<Record<string, string | undefined>>): UR
 /** What is kept of tokens: with all that the next renewal needs. */
 export function grantOf(
   tokens: Tokens,
-  kept: Pick<Grant, "client" | "tokenEndpoint" | "revocationEndpoint" | "resourceIndicator" | "scope">,
+  kept: Pick<Grant, "client" | "tokenEndpoint" | "revocationEndpoint" | "resourceIndicator" | "scope" | "audience">,
   nowMs: number,
 ): Grant {
   const { scope = kept.scope, ...rest } = tokens;
-  const { client, tokenEndpoint, revocationEndpoint, resourceIndicator } = kept;
+  const { client, tokenEndpoint, revocationEndpoint, resourceIndicator, audience } = kept;
   return {
     ...rest,
     obtainedAtMs: nowMs,
@@ -96,25 +134,31 @@ export function grantOf(
     tokenEndpoint,
     ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }),
     ...(resourceIndicator === undefined ? {} : { resourceIndicator }),
+    ...(audience === undefined ? {} : { audience }),
   };
 }
 
-function refusal(error: string, json: JsonObject): TokenAnswer {
+function refusal(error: string, json: JsonObject, { params, client }: TokenRequest): TokenRefusal {
   const { error_description: described } = json;
-  const words = typeof described === "string" ? `${error}: ${described}` : error;
-  return { kind: "refused", error, words: visible(words) };
+  const said = typeof described === "string" ? `${error}: ${described}` : error;
+  const sent = new KnownSecrets();
+  const secrets = [...SECRET_PARAMS.map((name) => params[name]), client.clientSecret];
+  sent.learn(secrets.filter((secret) => secret !== undefined));
+  return { kind: "refused", error, words: visible(sent.takenFrom(said)) };
 }
 
-function readTokens(
-  json: JsonObject,
-  { askedAtMs, dpopKey }: { readonly askedAtMs: number; readonly dpopKey: string | undefined },
-): Tokens | undefined {
+interface Asked extends Pick<TokenRequest, "dpopKey" | "wantsIdToken"> {
+  readonly what: string;
+  readonly askedAtMs: number;
+}
+
+function readTokens(json: JsonObject, { askedAtMs, dpopKey, wantsIdToken, what }: Asked): Tokens | undefined {
   const { access_token: accessToken, refresh_token: refreshToken, token_type: type, scope } = json;
   if (typeof accessToken !== "string" || !SENDABLE.test(accessToken)) return undefined;
   const kind = typeof type === "string" ? type.toLowerCase() : "bearer";
   const isBound = kind === "dpop" && dpopKey !== undefined;
   if (kind !== "bearer" && !isBound) {
-    throw new TenonError("mcp.protocol", `${WHAT}: tokens of the type "${visible(kind)}" are not supported`);
+    throw new TenonError("mcp.protocol", `${what}: tokens of the type "${visible(kind)}" are not supported`);
   }
   const seconds = Number(json["expires_in"] ?? Number.NaN);
   return {
@@ -123,7 +167,20 @@ function readTokens(
     ...(Number.isFinite(seconds) && seconds >= 0 ? { expiresAtMs: askedAtMs + seconds * 1000 } : {}),
     ...(typeof scope === "string" && scope !== "" ? { scope } : {}),
     ...(isBound ? { dpopKey } : {}),
+    ...(wantsIdToken === true ? readIdToken(json, what) : {}),
   };
+}
+
+/** It ends when it says so itself, whatever the access token that came with it does. */
+function readIdToken(json: JsonObject, what: string): Pick<Tokens, "idToken" | "expiresAtMs"> {
+  const { id_token: idToken } = json;
+  if (typeof idToken !== "string" || !SENDABLE.test(idToken)) {
+    throw new TenonError("mcp.protocol", `${what}: the answer holds no ID token`, {
+      hint: "The client has to be allowed the scope openid there.",
+    });
+  }
+  const expiresAtMs = expiryOf(readClaims(idToken));
+  return { idToken, ...(expiresAtMs === undefined ? {} : { expiresAtMs }) };
 }
 
 /** What may stand in a header. */

@@ -7,6 +7,8 @@ import type { ToolOrigin } from "../../tools/index.js";
 export interface LoginSettings {
   /** In its grants' keys. */
   readonly account: string;
+  /** Whose log-in at an identity provider; the account's own unless given. */
+  readonly person?: string;
   readonly settings: OAuthSettings;
 }
 
@@ -23,9 +25,9 @@ export function serverLogin(subject: LoginSubject, store: GrantStore | undefined
   const { spec, origin, login, allowHosts, urlSource } = subject;
   if (!store || !isLogInable(spec)) return undefined;
   const mine = origin === "user" || origin === "project" ? origin : "client";
-  const { account, settings } = login ?? { account: grantAccount({ origin: mine }), settings: {} };
+  const known: LoginSettings = login ?? { account: grantAccount({ origin: mine }), settings: {} };
   return {
-    oauth: { store, account, settings, command: loginCommand(spec, origin) },
+    oauth: { ...known, store, command: loginCommand(spec, origin) },
     ...(allowHosts ? { allowHosts } : {}),
     ...(urlSource ? { urlSource } : {}),
   };

@@ -5,7 +5,14 @@ import { uuidV7 } from "../../base/id.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
 import { Scope } from "../../base/scope.js";
 import type { World } from "../../base/world.js";
-import { type ElicitAnswer, type Grant, login, resourceOf, type ServerConnection } from "../../mcp/index.js";
+import {
+  type ElicitAnswer,
+  type Grant,
+  isForPeople,
+  login,
+  resourceOf,
+  type ServerConnection,
+} from "../../mcp/index.js";
 import type { ToolSource } from "../../tools/index.js";
 import type { NoticeLevel, ServerStatus } from "../event.js";
 import type { SessionPorts } from "../ports.js";
@@ -97,7 +104,7 @@ export class SessionLogins implements AsyncDisposable {
   async ask(signal: AbortSignal): Promise<void> {
     if (this.#refused.size === 0) return;
     const refused = this.#options.servers.open.filter(({ connection, login: how }) => {
-      return how !== undefined && isForPeople(how) && this.#refused.has(connection.spec.name);
+      return how !== undefined && isForPeople(how.oauth.settings) && this.#refused.has(connection.spec.name);
     });
     const lacking: LoginTarget[] = [];
     for (const target of refused) if (!(await this.#isRevived(target))) lacking.push(target);
@@ -259,11 +266,6 @@ const ADDRESS_FORM = {
   properties: { address: { type: "string", title: "Address" } },
   required: ["address"],
 } as const;
-
-/** Some servers are logged in to without anybody: then nobody is to be asked. */
-function isForPeople({ oauth }: ServerLogin): boolean {
-  return (oauth.settings.grant ?? "authorization_code") === "authorization_code";
-}
 
 type Kept = Pick<Grant, "accessToken" | "missingScope">;
 

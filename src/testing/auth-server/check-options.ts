@@ -16,7 +16,7 @@ import {
   record,
   text,
 } from "../mcp-server/shape.js";
-import type { AuthServerOptions, LabClient, LabPlace } from "./options.js";
+import type { AuthServerOptions, LabClient, LabPlace, LabProvider } from "./options.js";
 import type { ProtectedServerOptions } from "./protected-server.js";
 
 const CLIENT: Fields<LabClient> = {
@@ -32,6 +32,16 @@ const DEVICE: Fields<NonNullable<AuthServerOptions["device"]>> = {
   approvedAtPoll: positive,
   slowsDown: optional(flag),
 };
+
+const IDENTITY: Fields<NonNullable<AuthServerOptions["identity"]>> = {
+  idTokenMs: optional(count),
+  refreshes: optional(flag),
+  audiences: optional(list(text)),
+  clientIdThere: optional(nonEmptyText),
+  issuedType: optional(nonEmptyText),
+};
+
+const PROVIDER: Fields<LabProvider> = { issuer: nonEmptyText, publicKey: nonEmptyText };
 
 const PLACE: Fields<LabPlace> = { address: optional(nonEmptyText), hostname: optional(nonEmptyText) };
 
@@ -55,6 +65,8 @@ const AUTH: Fields<AuthServerOptions> = {
   account: optional(nonEmptyText),
   denies: optional(flag),
   device: optional(record(DEVICE)),
+  identity: optional(record(IDENTITY)),
+  trusts: optional(list(record(PROVIDER))),
   delaysMs: optional(plainObject),
 };
 

@@ -2,6 +2,7 @@
 import { authorize, Codes, grantedScopes } from "./authorize.js";
 import { Clients } from "./clients.js";
 import { Devices } from "./device.js";
+import { IdentityDesk } from "./identity.js";
 import { type AuthPlaces, metadataAt, placesOf } from "./metadata.js";
 import { type AuthAnswer, type AuthParams, type AuthRecord, type AuthServerOptions, refusal } from "./options.js";
 import { answerToken } from "./token-endpoint.js";
@@ -10,6 +11,7 @@ import { TokenBook } from "./tokens.js";
 export class AuthDesk {
   readonly book: TokenBook = new TokenBook(() => Date.now());
   readonly clients: Clients;
+  readonly identity: IdentityDesk = new IdentityDesk();
   readonly #codes = new Codes();
   readonly #devices = new Devices();
   readonly #origin: string;
@@ -23,7 +25,8 @@ export class AuthDesk {
 
   get secrets(): readonly string[] {
     const tokens = this.book.all.map(({ token }) => token);
-    return [...tokens, ...this.#codes.secrets, ...this.#devices.secrets, ...this.clients.secrets];
+    const others = [this.#codes, this.#devices, this.clients, this.identity].flatMap(({ secrets }) => secrets);
+    return [...tokens, ...others];
   }
 
   get #places(): AuthPlaces {
@@ -75,6 +78,8 @@ export class AuthDesk {
       codes: this.#codes,
       devices: this.#devices,
       book: this.book,
+      identity: this.identity,
+      issuer: this.#places.issuer,
       audiences: [this.#places.issuer, `${this.#places.issuer}/`, this.#places.token],
       authorization: typeof authorization === "string" ? authorization : undefined,
       nowMs: Date.now(),

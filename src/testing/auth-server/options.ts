@@ -18,6 +18,13 @@ export interface LabClient {
   readonly publicKey?: string;
 }
 
+/** An identity provider that somebody trusts. */
+export interface LabProvider {
+  readonly issuer: string;
+  /** PEM. */
+  readonly publicKey: string;
+}
+
 /** Where a server of the lab is, and what it calls itself. */
 export interface LabPlace {
   /** The address it listens at; 127.0.0.1 when left out. */
@@ -68,6 +75,21 @@ export interface AuthServerOptions extends LabPlace {
     /** Asks for more patience at the first poll. */
     readonly slowsDown?: boolean;
   };
+  /** It is an identity provider: who logs in with the scope `openid` gets an ID token too, and may exchange it. */
+  readonly identity?: {
+    /** How long an ID token holds. An hour when left out. */
+    readonly idTokenMs?: number;
+    /** Whether a refresh brings a new one. True when left out. */
+    readonly refreshes?: boolean;
+    /** To whom it vouches for people. Everybody when left out. */
+    readonly audiences?: readonly string[];
+    /** What its clients are called where it vouches; the same when left out. */
+    readonly clientIdThere?: string;
+    /** The `issued_token_type` of what it gives in exchange; the right one when left out. */
+    readonly issuedType?: string;
+  };
+  /** Identity providers it believes (ID-JAG). */
+  readonly trusts?: readonly LabProvider[];
   /** How long an answer takes, by endpoint. */
   readonly delaysMs?: { readonly [endpoint in AuthEndpoint]?: number };
 }

@@ -6,7 +6,7 @@ import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
 import { type HttpFault, HttpFaults } from "../mcp-server/http-faults.js";
 import { AuthDesk } from "./desk.js";
 import { type AuthPlaces, endpointOf, placesOf } from "./metadata.js";
-import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions } from "./options.js";
+import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";
 import type { TokenFacts } from "./tokens.js";
 
 /** Requests to an endpoint that wait for the test. */
@@ -112,6 +112,16 @@ export class AuthServer implements AsyncDisposable {
   /** What is known about an access token; undefined when it is not this server's. */
   inspect(token: string): TokenFacts | undefined {
     return this.#desk.book.find(token);
+  }
+
+  /** What others need to believe it as an identity provider. */
+  get asProvider(): LabProvider {
+    return { issuer: this.issuer, publicKey: this.#desk.identity.publicKey };
+  }
+
+  /** An ID token of this identity provider, as somebody may have got it elsewhere. */
+  idToken(person: { readonly account: string; readonly clientId: string }): string {
+    return this.#desk.identity.idToken(person, { issuer: this.issuer, options: this.#options, nowMs: Date.now() });
   }
 
   async awaitRecord(test: (record: AuthRecord) => boolean, options?: WaitOptions): Promise<AuthRecord> {

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../base/json.js";
 import { type Codes, grantedScopes, resourceProblem } from "./authorize.js";
 import { type Clients, isClient } from "./clients.js";
 import { type Devices, isPermit } from "./device.js";
+import { type IdentityDesk, JWT_BEARER, TOKEN_EXCHANGE } from "./identity.js";
 import { type AuthAnswer, type AuthParams, type AuthServerOptions, type LabClient, refusal } from "./options.js";
 import type { Permit, TokenBook } from "./tokens.js";
 
@@ -15,6 +16,8 @@ export interface TokenContext {
   readonly codes: Codes;
   readonly devices: Devices;
   readonly book: TokenBook;
+  readonly identity: IdentityDesk;
+  readonly issuer: string;
   readonly audiences: readonly string[];
   readonly authorization: string | undefined;
   readonly nowMs: number;
@@ -35,6 +38,10 @@ export function answerToken(params: AuthParams, context: TokenContext): AuthAnsw
       return fromCredentials(params, client, context);
     case DEVICE_GRANT:
       return fromDevice(params, client, context);
+    case TOKEN_EXCHANGE:
+      return context.identity.exchange(params, client, context);
+    case JWT_BEARER:
+      return fromAssertion(params, client, context);
     default:
       return refusal("unsupported_grant_type", `no grant type "${params["grant_type"] ?? ""}"`);
   }
@@ -62,7 +69,11 @@ function fromRefresh(params: AuthParams, client: LabClient, context: TokenContex
   const asked = params["scope"]?.split(" ");
   if (asked?.some((scope) => !permit.scopes.includes(scope)))
     return refusal("invalid_scope", "a refresh cannot bring more than was granted");
-  return tokens({ ...permit, scopes: asked ?? permit.scopes }, family, context, rotates ? undefined : token);
+  const { identity } = context.options;
+  const { identity: _provider, ...others } = context.options;
+  const options = identity?.refreshes === false ? others : context.options;
+  const kept = rotates ? undefined : token;
+  return tokens({ ...permit, scopes: asked ?? permit.scopes }, family, { ...context, options }, kept);
 }
 
 function fromCredentials(params: AuthParams, client: LabClient, context: TokenContext): AuthAnswer {
@@ -71,10 +82,16 @@ function fromCredentials(params: AuthParams, client: LabClient, context: TokenCo
     return refusal("unauthorized_client", "only a client with a secret or a key may have its own tokens");
   const scopes = grantedScopes(params["scope"], context.options);
   const permit: Permit = { account: clientId, clientId, scopes, resource: params["resource"] };
-  return tokens(permit, context.book.newFamily(), {
-    ...context,
-    options: { ...context.options, refreshTokens: "never" },
-  });
+  return tokens(permit, context.book.newFamily(), withoutRefresh(context));
+}
+
+function fromAssertion(params: AuthParams, client: LabClient, context: TokenContext): AuthAnswer {
+  const found = context.identity.believed(params, client, context);
+  return isPermit(found) ? tokens(found, context.book.newFamily(), withoutRefresh(context)) : found;
+}
+
+function withoutRefresh(context: TokenContext): TokenContext {
+  return { ...context, options: { ...context.options, refreshTokens: "never" } };
 }
 
 function fromDevice(params: AuthParams, client: LabClient, context: TokenContext): AuthAnswer {
@@ -82,7 +99,8 @@ function fromDevice(params: AuthParams, client: LabClient, context: TokenContext
   return isPermit(found) ? tokens(found, context.book.newFamily(), context) : found;
 }
 
-function tokens(permit: Permit, family: number, { options, book }: TokenContext, keptRefresh?: string): AuthAnswer {
+function tokens(permit: Permit, family: number, context: TokenContext, keptRefresh?: string): AuthAnswer {
+  const { options, book, identity } = context;
   const { accessTokenMs: lifetimeMs = DEFAULT_LIFETIME_MS, saysExpiry = true, refreshTokens = "always" } = options;
   const isLasting =
     refreshTokens === "always" || (refreshTokens === "offline_access" && permit.scopes.includes("offline_access"));
@@ -94,6 +112,7 @@ function tokens(permit: Permit, family: number, { options, book }: TokenContext,
     scope: permit.scopes.join(" "),
     ...(saysExpiry && { expires_in: Math.ceil(lifetimeMs / 1_000) }),
     ...(refresh !== undefined && { refresh_token: refresh }),
+    ...(options.identity && permit.scopes.includes("openid") && { id_token: identity.idToken(permit, context) }),
   };
   return { status: 200, headers: { "cache-control": "no-store" }, body };
 }

@@ -91,6 +91,8 @@ export class RunningCommand {
 
 export interface StageOptions {
   readonly auth?: AuthServerOptions;
+  /** There is an identity provider too, which the authorization server believes. */
+  readonly idp?: AuthServerOptions;
   readonly server?: Omit<ProtectedServerOptions, "authServers">;
 }
 
@@ -98,11 +100,13 @@ export class OAuthStage implements AsyncDisposable {
   readonly home: TemporaryFolder = new TemporaryFolder();
   readonly auth: AuthServer;
   readonly mcp: ProtectedServer;
+  readonly #idp: AuthServer | undefined;
   readonly #said: string[] = [];
 
-  private constructor(auth: AuthServer, mcp: ProtectedServer) {
+  private constructor(auth: AuthServer, mcp: ProtectedServer, idp: AuthServer | undefined) {
     this.auth = auth;
     this.mcp = mcp;
+    this.#idp = idp;
     const bin = join(this.home.path, "bin");
     mkdirSync(bin);
     writeFileSync(join(bin, "xdg-open"), BROWSER, { mode: 0o755 });
@@ -110,9 +114,15 @@ export class OAuthStage implements AsyncDisposable {
     this.configure({ web: {} });
   }
 
-  static async open({ auth = {}, server = {} }: StageOptions = {}): Promise<OAuthStage> {
-    const as = await authServer(auth);
-    return new OAuthStage(as, await protectedServer({ authServers: [as], ...server }));
+  static async open({ auth = {}, server = {}, idp }: StageOptions = {}): Promise<OAuthStage> {
+    const provider = idp && (await authServer(idp));
+    const as = await authServer({ ...auth, ...(provider && { trusts: [provider.asProvider] }) });
+    return new OAuthStage(as, await protectedServer({ authServers: [as], ...server }), provider);
+  }
+
+  get idp(): AuthServer {
+    if (!this.#idp) throw new Error("this stage has no identity provider");
+    return this.#idp;
   }
 
   /** The user's own file: servers at the protected one's URL, unless they say otherwise. */
@@ -172,7 +182,7 @@ export class OAuthStage implements AsyncDisposable {
   leaks(...said: readonly string[]): readonly string[] {
     const texts = filesUnder(this.home.path).map((path) => ({ where: path, text: readFileSync(path, "latin1") }));
     for (const text of [...this.#said, ...said]) texts.push({ where: "an output", text });
-    const { secrets } = this.auth;
+    const secrets = [...this.auth.secrets, ...(this.#idp?.secrets ?? [])];
     if (secrets.length === 0) throw new Error("there is no secret yet that could leak");
     return texts.flatMap(({ where, text }) =>
       secrets.filter((secret) => text.includes(secret)).map((secret) => `${secret} in ${where}`),
@@ -182,6 +192,7 @@ export class OAuthStage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.mcp[Symbol.asyncDispose]();
     await this.auth[Symbol.asyncDispose]();
+    await this.#idp?.[Symbol.asyncDispose]();
     this.home[Symbol.dispose]();
   }
 
