@@ -51,10 +51,10 @@ export const LIMITS = {
   callsAtOnce: 8,
   /** A call over those limits waits this long for its turn, then says so. */
   limitWaitMs: 10_000,
-  /** Attempts in a row after a break, before a server counts as failed. */
+  /** Attempts in a row after a break, before a server counts as failed; one elsewhere that was reached before is tried on. */
   reconnectAttempts: 5,
-  /** Ready for this long, a connection has proved itself: the next break starts counting anew. */
-  reconnectProvenMs: 60_000,
+  /** Ready for this long, a connection has proved itself: the next break starts counting anew. Proxies cut idle event streams after 55 s. */
+  reconnectProvenMs: 30_000,
   /** A modern request that asks for input again and again must end somewhere; the SDKs stop here too. */
   inputMaxRounds: 10,
   /** Questions in one round: more is no form anybody fills in. */
@@ -109,6 +109,8 @@ export const LIMITS = {
   cacheMaxBytes: 67_108_864,
   cacheMaxFiles: 1_000,
   cacheMaxEntryBytes: 4_194_304,
+  /** Of the words of one error of a server: people read less, and no more is searched for secrets. */
+  errorMaxChars: 16_384,
   /** What is kept of a server's stderr: enough for a stack trace in an error message. */
   stderrTailBytes: 4_096,
   /** When a connection breaks, how long its process gets to say why: the pipe often breaks before the exit is known. */
@@ -277,10 +279,14 @@ export const LIMITS = {
   httpMaxErrorBytes: 65_536,
   /** A notification or answer of ours that the server takes longer to accept is given up. */
   httpNoticeTimeoutMs: 30_000,
+  /** Such messages on their way at once, each with a connection of its own, and in line: a server may ask without end and take no answer. */
+  httpNotices: { atOnce: 64, waiting: 1_000 },
   /** An event stream whose answer has come is left open this long for the server to end it, then cut. */
   httpLingerMs: 2_000,
   /** How long calls wait for the standing GET stream: servers drop what they would ask on it while there is none. */
   httpStreamWaitMs: 1_000,
+  /** A session is lost: what else is under way hears the same within this, or nobody can say what became of it. */
+  httpSessionLossMs: 500,
   /** Reopening event streams that ended: from the second fruitless time on, slower and slower. */
   httpReopen: { firstMs: 1_000, maxMs: 30_000, factor: 2 },
   /** A stream that lived this long was no storm. */

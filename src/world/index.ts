@@ -1,7 +1,8 @@
 // The door of the world room.
+
+export { machineEnv } from "./environment.js";
 export { httpPool } from "./http-pool.js";
 export { type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
 export { thread } from "./thread.js";
 export { FileTrace } from "./trace.js";
-export { REDACTED } from "./trace-patterns.js";
 export { Redactor } from "./trace-redact.js";

@@ -53,6 +53,20 @@ test("a thousand waits one after another set one real timer, which keeps the pro
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test("one that is set and cleared by those whose turn it is leaves nothing that keeps the process alive", () => {
+  const timers = new LongTimers();
+  const set = vi.spyOn(globalThis, "setTimeout");
+  let late: { clear(): void } | undefined;
+  timers.after(1_000, () => {
+    late = timers.after(60_000, () => {});
+  });
+  timers.after(1_000, () => late?.clear());
+  timers.after(1_000, () => {});
+  vi.advanceTimersByTime(1_000);
+  const real: NodeJS.Timeout | undefined = set.mock.results.at(-1)?.value;
+  expect(real?.hasRef()).toBe(false);
+});
+
 test("one that is due after the timer of one that was cleared still runs on time", () => {
   const timers = new LongTimers();
   const ran: number[] = [];

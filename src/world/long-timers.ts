@@ -28,7 +28,11 @@ export class LongTimers {
   }
 
   #clear(wait: Wait): void {
-    if (this.#waits.delete(wait) && this.#waits.size === 0) this.#real?.unref();
+    if (this.#waits.delete(wait)) this.#release();
+  }
+
+  #release(): void {
+    if (this.#waits.size === 0) this.#real?.unref();
   }
 
   #arm(atMs: number, nowMs: number): void {
@@ -54,6 +58,8 @@ export class LongTimers {
       let earliestMs = Number.POSITIVE_INFINITY;
       for (const { atMs } of this.#waits) earliestMs = Math.min(earliestMs, atMs);
       if (earliestMs < this.#firesAtMs) this.#arm(earliestMs, performance.now());
+      // One that was set meanwhile may have been cleared while others were still to have their turn.
+      this.#release();
     }
   }
 }

@@ -1,11 +1,11 @@
 // The real World on Node: the only place besides the CLI where the process, the clock and the disk are touched.
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
-import { homedir } from "node:os";
 import { createDeadline } from "../base/deadline.js";
 import { createLog, type Log, type LogLevel } from "../base/log.js";
 import type { WireTrace } from "../base/trace.js";
 import type { Timer, World } from "../base/world.js";
+import { machineEnv } from "./environment.js";
 import { files } from "./files.js";
 import { httpPool } from "./http-pool.js";
 import { listen } from "./listen.js";
@@ -44,7 +44,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     watch,
     randomBytes: (count) => new Uint8Array(randomBytes(count)),
     random: () => Math.random(),
-    env: options.env ?? { HOME: homedir(), ...process.env },
+    env: options.env ?? machineEnv(),
     platform: process.platform,
     log: options.log ?? stderrLog("warn"),
     telemetry: openTelemetry,

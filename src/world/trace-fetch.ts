@@ -3,8 +3,8 @@ import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../base/errors.js";
 import { type JsonValue, parseJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { isPlainHeader } from "../base/secret-patterns.js";
 import type { Fetch } from "../base/world.js";
-import { isPlainHeader } from "./trace-patterns.js";
 
 /** `exchange` pairs what belongs to one request. */
 export type ModelMessage =

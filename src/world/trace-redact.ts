@@ -1,5 +1,6 @@
 // A message without its secrets, within bounds: by the names values are kept under, by their form, and by what is known.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { headerSecrets, KnownSecrets, optionValues } from "../base/known-secrets.js";
 import { LIMITS } from "../base/limits.js";
 import {
   isPlainHeader,
@@ -9,12 +10,9 @@ import {
   mayBeSecret,
   NAME_MAPS,
   REDACTED,
-  SECRET_OPTION,
   withoutForms,
-} from "./trace-patterns.js";
+} from "../base/secret-patterns.js";
 
-/** Shorter values would be found in everything. */
-const SECRET_MIN_CHARS = 6;
 /** What is looked at behind a cut, so that no secret is cut in two: longer ones widen it. */
 const MARGIN_CHARS = 4_096;
 
@@ -31,12 +29,10 @@ interface Budget {
 }
 
 export class Redactor {
-  readonly #known = new Set<string>();
-  #pattern: RegExp | undefined;
-  #margin = MARGIN_CHARS;
+  readonly #known = new KnownSecrets();
 
   hide(values: Iterable<string>): void {
-    for (const value of values) this.#learn(value.trim());
+    this.#known.learn(values);
   }
 
   /** Of our own environment: most of it is plain, and stands in many places. */
@@ -55,29 +51,13 @@ export class Redactor {
   }
 
   text(text: string): string {
-    const known = this.#knownPattern();
-    return withoutForms(known === undefined ? text : text.replaceAll(known, REDACTED));
+    return withoutForms(this.#known.takenFrom(text));
   }
 
   #cleaned(message: unknown): Redacted {
     const { lineChars, nodes } = LIMITS.trace;
     const budget: Budget = { chars: lineChars, nodes, cut: 0 };
     return { value: this.#value(message, budget, 0), cut: budget.cut };
-  }
-
-  #learn(value: string): void {
-    if (value.length < SECRET_MIN_CHARS || this.#known.has(value) || REDACTED.includes(value)) return;
-    for (const form of formsOf(value)) this.#known.add(form);
-    this.#pattern = undefined;
-  }
-
-  /** Put together when it is next needed: values come in dozens. */
-  #knownPattern(): RegExp | undefined {
-    if (this.#pattern !== undefined || this.#known.size === 0) return this.#pattern;
-    const longestFirst = [...this.#known].sort((one, other) => other.length - one.length);
-    this.#margin = Math.max(MARGIN_CHARS, longestFirst[0]?.length ?? 0);
-    this.#pattern = new RegExp(longestFirst.map((known) => escaped(known)).join("|"), "gu");
-    return this.#pattern;
   }
 
   #value(value: unknown, budget: Budget, depth: number): JsonValue {
@@ -135,7 +115,7 @@ export class Redactor {
       case "headers":
         return this.#named(value, (name, text) => (isPlainHeader(name) ? this.text(text) : this.#hidden(text)));
       case "args":
-        if (Array.isArray(value)) this.#learnOptions(value);
+        if (Array.isArray(value)) this.hide(optionValues(value));
         return this.#value(value, budget, depth + 1);
       default:
         return NAME_MAPS.has(key) && isJsonObject(value)
@@ -165,18 +145,9 @@ export class Redactor {
     if (texts.length === 0) return this.#cleaned(value).value;
     for (const { text, isNamed } of texts) {
       // Beside the token there stand words such as `bearer`, which are everybody's.
-      if (isNamed || mayBeSecret(text)) this.hide([text, text.replace(/^(?:Bearer|Basic|Token)\s+/iu, "")]);
+      if (isNamed || mayBeSecret(text)) this.hide(headerSecrets(text));
     }
     return REDACTED;
-  }
-
-  #learnOptions(words: readonly unknown[]): void {
-    for (const [index, word] of words.entries()) {
-      const option = typeof word === "string" ? SECRET_OPTION.exec(word)?.[0] : undefined;
-      if (option === undefined || typeof word !== "string") continue;
-      const value: unknown = option.endsWith("=") ? word.slice(option.length) : words[index + 1];
-      if (typeof value === "string" && !value.startsWith("-")) this.hide([value]);
-    }
   }
 
   #bounded(text: string, budget: Budget): string {
@@ -188,9 +159,9 @@ export class Redactor {
     budget.chars -= limit;
     budget.cut += 1;
     // Whatever the cut leaves of a secret stands at the very end, and that end is dropped.
-    this.#knownPattern();
-    const clean = this.text(text.slice(0, limit + this.#margin));
-    const kept = clean.slice(0, Math.max(0, clean.length - this.#margin));
+    const margin = Math.max(MARGIN_CHARS, this.#known.longestChars);
+    const clean = this.text(text.slice(0, limit + margin));
+    const kept = clean.slice(0, Math.max(0, clean.length - margin));
     return `${kept}[cut: ${text.length} characters]`;
   }
 }
@@ -224,25 +195,4 @@ function textsOf(value: unknown): readonly HiddenText[] {
     open.push(...inside.map(([key, field]) => ({ value: field, isNamed: isSecretKey(key) })));
   }
   return texts;
-}
-
-/** The ways a value is written inside other texts: JSON within JSON, addresses, basic authentication. */
-function formsOf(value: string): readonly string[] {
-  const quoted = withEscapes(value);
-  const twice = withEscapes(quoted);
-  const base64 = Buffer.from(value).toString("base64").replaceAll("=", "");
-  return [value, quoted, twice, withEscapes(twice), uriForm(value), base64];
-}
-
-function withEscapes(value: string): string {
-  return JSON.stringify(value).slice(1, -1);
-}
-
-/** A lone half of a surrogate pair cannot be written into an address. */
-function uriForm(value: string): string {
-  return encodeURIComponent(Buffer.from(value).toString());
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/gu, (sign) => `\\${sign}`);
 }

@@ -1,4 +1,5 @@
 // JSON-RPC 2.0 messages as MCP uses them.
+import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 
 export type RpcId = number | string;
@@ -35,7 +36,20 @@ export function readMessage(value: unknown): IncomingMessage | undefined {
   if (!isId(id)) return undefined;
   if (isJsonObject(value["result"])) return { kind: "result", id, result: value["result"] };
   if (isJsonObject(value["error"])) return { kind: "error", id, error: readError(value["error"]) };
+  // Servers written by hand put their words where an object belongs.
+  if (typeof value["error"] === "string") return { kind: "error", id, error: readError({ message: value["error"] }) };
   return undefined;
+}
+
+/** Whose answer it is that has neither a result nor an error in it (`"result": null` is one): nothing else will come for it. */
+export function emptyAnswerId(value: unknown): RpcId | undefined {
+  if (!isJsonObject(value) || value["jsonrpc"] !== "2.0" || value["method"] !== undefined) return undefined;
+  return isId(value["id"]) && readMessage(value) === undefined ? value["id"] : undefined;
+}
+
+/** What such an answer comes to. The server did answer, and may have acted. */
+export function emptyAnswerError(): TenonError {
+  return new TenonError("mcp.protocol", "the server's answer has neither a result nor an error that could be read");
 }
 
 export function readError(raw: JsonObject): RpcErrorBody {

@@ -104,6 +104,26 @@ describe("sending", () => {
     ).toEqual([1, 2, 3]);
   });
 
+  test.each(['"result":null', '"result":"text"', '"result":[]', '"error":null', '"error":7', '"x":1'])(
+    "an answer that says nothing (%s) ends its request at once",
+    async (body) => {
+      const { ear, child } = fake();
+      child.stdout.write(`{"jsonrpc":"2.0","id":1,${body}}\n`);
+      await settle();
+      expect(ear.lost).toMatchObject([{ id: 1, loss: { wasSent: true, error: { code: "mcp.protocol" } } }]);
+      child.stdout.write(`{"jsonrpc":"2.0","id":null,${body}}\n{"id":2,${body}}\n`);
+      await settle();
+      expect([ear.lost.length, ear.noise.length]).toEqual([1, 2]);
+    },
+  );
+
+  test("an error that is only words is the server's error all the same", async () => {
+    const { ear, child } = fake();
+    child.stdout.write('{"jsonrpc":"2.0","id":1,"error":"no such table"}\n');
+    await settle();
+    expect(ear.messages).toEqual([{ kind: "error", id: 1, error: { code: -32603, message: "no such table" } }]);
+  });
+
   test("what is sent at the sight of a long answer goes out before that is read", async () => {
     const { wire, ear, child } = fake();
     const events: string[] = [];
@@ -228,7 +248,7 @@ describe("the end", () => {
 
   test("a signal is told by its name, and once the two had agreed it is a lost connection", async () => {
     const { wire, ear } = program(`process.kill(process.pid, "SIGKILL");`);
-    wire.agreed();
+    wire.agreed({ era: "legacy", protocolVersion: "2025-11-25" });
     await ear.until(({ closed }) => closed.length > 0);
     expect(ear.closed).toMatchObject([{ code: "mcp.connection_lost", message: "the server was ended by SIGKILL" }]);
   });
@@ -293,6 +313,21 @@ describe("the end", () => {
     wire.send({ jsonrpc: "2.0", id: 0, result: { roots: [] } });
     await settle();
     expect(text).toContain('"roots":[]');
+    expect(child.stdin.writableEnded).toBe(true);
+    child.exit(0);
+    await world.advance(LIMITS.groupPollMs);
+    await closing;
+  });
+
+  test("what a modern server asks gets no answer, and nothing is kept or waited for because of it", async () => {
+    const { wire, child, world } = fake();
+    child.stdout.write('{"jsonrpc":"2.0","id":0,"method":"roots/list"}\n');
+    await settle();
+    wire.agreed({ era: "modern", protocolVersion: "2026-07-28" });
+    child.stdout.write('{"jsonrpc":"2.0","id":1,"method":"roots/list"}\n');
+    await settle();
+    const closing = wire.close(GRACE);
+    await settle();
     expect(child.stdin.writableEnded).toBe(true);
     child.exit(0);
     await world.advance(LIMITS.groupPollMs);

@@ -6,9 +6,8 @@ import { LIMITS } from "../../base/limits.js";
 import { type EndGrace, endTree } from "../../base/process.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../base/world.js";
 import { SpillShelf } from "../large/spill-shelf.js";
-import { type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
-import type { MessageEnds, Wire, WireListener } from "../rpc/wire.js";
-import { lastWords } from "./last-words.js";
+import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
+import type { Agreement, MessageEnds, Wire, WireListener } from "../rpc/wire.js";
 import { explainExit } from "./launch.js";
 import { answeredId } from "./message-id.js";
 import { MessageLines } from "./stdio-lines.js";
@@ -43,6 +42,8 @@ export class StdioWire implements Wire {
   #initializeId: RpcId | undefined;
   #initializedMs = Number.NEGATIVE_INFINITY;
   #isAgreed = false;
+  /** Then servers ask nothing this way, and one that does all the same gets no answer. */
+  #isModern = false;
   #isBreaking = false;
   #closing: Promise<void> | undefined;
   #isFull = false;
@@ -69,7 +70,7 @@ export class StdioWire implements Wire {
   }
 
   get stderrTail(): string {
-    return lastWords(this.#stderr.text, this.#request);
+    return this.#stderr.text;
   }
 
   start(listener: WireListener): void {
@@ -113,8 +114,10 @@ export class StdioWire implements Wire {
     this.#output.write({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
   }
 
-  agreed(): void {
+  agreed({ era }: Agreement): void {
     this.#isAgreed = true;
+    this.#isModern = era === "modern";
+    if (this.#isModern) this.#asked.clear();
   }
 
   close(grace: EndGrace): Promise<void> {
@@ -190,13 +193,19 @@ export class StdioWire implements Wire {
   #deliver(value: unknown): void {
     const message = readMessage(value);
     if (!message) {
-      this.#listener?.onNoise("no JSON-RPC message");
+      this.#strange(value);
       return;
     }
-    if (message.kind === "request") this.#asked.add(message.id);
+    if (message.kind === "request" && !this.#isModern) this.#asked.add(message.id);
     else if (message.kind === "notification" && message.method === "notifications/cancelled")
       this.#forget(message.params);
     this.#listener?.onMessage(message);
+  }
+
+  #strange(value: unknown): void {
+    const id = emptyAnswerId(value);
+    if (id === undefined) this.#listener?.onNoise("no JSON-RPC message");
+    else this.#listener?.onRequestLost(id, { error: emptyAnswerError(), wasSent: true });
   }
 
   #forget(params: { readonly requestId?: JsonValue }): void {

@@ -3,6 +3,7 @@
 export class Tail {
   readonly #maxBytes: number;
   #text = "";
+  #isCut = false;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -10,10 +11,13 @@ export class Tail {
 
   push(chunk: Uint8Array): void {
     const kept = chunk.length > this.#maxBytes ? chunk.subarray(chunk.length - this.#maxBytes) : chunk;
-    this.#text = (this.#text + Buffer.from(kept).toString("utf8")).slice(-this.#maxBytes);
+    const text = this.#text + Buffer.from(kept).toString("utf8");
+    this.#isCut ||= kept !== chunk || text.length > this.#maxBytes;
+    this.#text = text.slice(-this.#maxBytes);
   }
 
+  /** From the first whole word on: the rest of a secret that was cut in two would not be known for one. */
   get text(): string {
-    return this.#text.trim();
+    return (this.#isCut ? this.#text.replace(/^\S+\s/u, "") : this.#text).trim();
   }
 }

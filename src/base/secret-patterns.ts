@@ -50,15 +50,19 @@ export const NAME_MAPS: ReadonlySet<string> = new Set([
 ]);
 
 interface Form {
+  /** Addresses that people are sent to have such parts too, and lead nowhere without them. */
+  readonly isOfAddresses?: true;
   readonly pattern: RegExp;
   /** Without this in it, a text need not be looked at closely. */
   readonly needs: string | RegExp;
   readonly put: string;
 }
 
+/** Whoever wrote the text may mean harm: none of these may look at the same letters again and again. */
 const FORMS: readonly Form[] = [
   { needs: "://", pattern: /([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>\\]{1,2000}@/giu, put: `$1${REDACTED}@` },
   {
+    isOfAddresses: true,
     needs: "=",
     pattern:
       /([?&;](?:[\w.-]{0,64}[_.-])?(?:access_?token|id_?token|token|api_?key|key|secret|password|passwd|pwd|auth|authorization|signature|sig|credential|code|jwt)=)[^&#\s"'<>\\]+/giu,
@@ -66,13 +70,13 @@ const FORMS: readonly Form[] = [
   },
   {
     needs: /b(?:earer|asic)\s/iu,
-    pattern: /\b(Bearer|Basic)\s+(?=[^\s\d]{0,200}\d)[A-Za-z0-9._~+/=-]{8,}/giu,
+    pattern: /\b(Bearer|Basic)\s{1,8}(?=[^\s\d]{0,200}\d)[A-Za-z0-9._~+/=-]{8,}/giu,
     put: `$1 ${REDACTED}`,
   },
   {
     needs: /sk-|pk-|rk-|gh[posur]_|github_pat_|glpat-|xox|A[KS]IA|AIza|ya29|eyJ|npm_|hf_|dop_v1_/u,
     pattern:
-      /\b(?:(?:sk|pk|rk)-[\w-]{16,}|gh[posur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{32,})/gu,
+      /\b(?:(?:sk|pk|rk)-[\w-]{16,}|gh[posur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{32,})/gu,
     put: REDACTED,
   },
   {
@@ -82,25 +86,64 @@ const FORMS: readonly Form[] = [
   },
 ];
 
+const EVERYWHERE: readonly Form[] = FORMS.filter(({ isOfAddresses }) => isOfAddresses !== true);
+
 /** Takes out what has the form of a secret: passwords in URLs, bearer tokens, the keys of well-known services. */
 export function withoutForms(text: string): string {
+  return without(FORMS, text);
+}
+
+/** The same for what people are to act on: the parameters of addresses stay. */
+export function withoutKeys(text: string): string {
+  return without(EVERYWHERE, text);
+}
+
+function without(forms: readonly Form[], text: string): string {
   let clean = text;
-  for (const { needs, pattern, put } of FORMS) {
+  for (const { needs, pattern, put } of forms) {
     const mayBeThere = typeof needs === "string" ? clean.includes(needs) : needs.test(clean);
-    if (mayBeThere) clean = clean.replaceAll(pattern, put);
+    if (mayBeThere) clean = replaced(clean, pattern, put);
   }
   return clean;
+}
+
+/** Nothing is left of a text that is too much for V8: one word of megabytes is no sentence, and may be anything. */
+function replaced(text: string, pattern: RegExp, put: string): string {
+  try {
+    return text.replaceAll(pattern, put);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return REDACTED;
+    throw thrown;
+  }
 }
 
 export function looksSecret(value: string): boolean {
   return withoutForms(value) !== value;
 }
 
+/** Long, of letters and digits, and no path: what a key looks like whatever its variable is called. */
+const KEY_VALUE = /^(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w+=.-]{20,}$/u;
+
+/** Stricter than `mayBeSecret`, for words that a model or a person has to act on: the name of a region is none. */
+export function looksLikeKey(value: string): boolean {
+  return KEY_VALUE.test(value) || looksSecret(value);
+}
+
 /**
  * Whether the value of a variable may be a secret although its name does not say so. Settings people would miss are not:
- * words, numbers, paths and plain addresses.
+ * words, numbers, versions, dates, paths and plain addresses.
  */
 export function mayBeSecret(value: string): boolean {
-  if (value.length < 8 || /^(?:\/|~|\.{1,2}[\\/]|[A-Za-z]:[\\/]|[a-z]+:\/\/)/u.test(value)) return looksSecret(value);
-  return !/^(?:[a-z]+(?:[-_ ][a-z]+)*|[\d.:]+)$/iu.test(value);
+  if (value.length < 8 || isPlace(value)) return looksSecret(value);
+  return !/^(?:[a-z]+(?:[-_ ][a-z]+)*|v?[\d.:]+|\d{4}-\d\d-\d\d)$/iu.test(value);
+}
+
+/** A path or an address, as its beginning says. */
+function isPlace(value: string): boolean {
+  return /^(?:\/|~|\.{1,2}[\\/]|[A-Za-z]:[\\/]|[a-z]+:\/\/)/u.test(value);
+}
+
+/** A path or an address with no secret in it: without it, words about files and servers would make no sense. */
+export function isPlainPlace(value: string): boolean {
+  return isPlace(value) && !looksSecret(value);
 }

@@ -1,0 +1,132 @@
+// A wire that lets no word of trouble through with a secret in it: everybody above may show, send and keep what it tells.
+import type { TenonError } from "../../base/errors.js";
+import { isJsonObject, type JsonObject } from "../../base/json.js";
+import type { KnownSecrets } from "../../base/known-secrets.js";
+import { LIMITS } from "../../base/limits.js";
+import type { EndGrace } from "../../base/process.js";
+import type { IncomingMessage, OutgoingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
+import type { Agreement, MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+
+/** Of errors, log lines, progress and the state of tasks. What a tool answers is what was asked for, and stays as it is. */
+export class DiscreetWire implements Wire {
+  readonly #wire: Wire;
+  readonly #secrets: KnownSecrets;
+
+  constructor(wire: Wire, secrets: KnownSecrets) {
+    this.#wire = wire;
+    this.#secrets = secrets;
+  }
+
+  get stderrTail(): string {
+    return this.#secrets.clean(this.#wire.stderrTail);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
+  }
+
+  start(listener: WireListener): void {
+    this.#wire.start(new DiscreetListener(listener, this.#secrets));
+  }
+
+  send(message: OutgoingMessage, hint?: SendHint): void {
+    this.#wire.send(message, hint);
+  }
+
+  cancel(id: RpcId, reason: string): void {
+    this.#wire.cancel(id, reason);
+  }
+
+  agreed(agreement: Agreement): void {
+    this.#wire.agreed(agreement);
+  }
+
+  close(grace: EndGrace): Promise<void> {
+    return this.#wire.close(grace);
+  }
+}
+
+class DiscreetListener implements WireListener {
+  readonly #listener: WireListener;
+  readonly #secrets: KnownSecrets;
+
+  constructor(listener: WireListener, secrets: KnownSecrets) {
+    this.#listener = listener;
+    this.#secrets = secrets;
+  }
+
+  onMessage(message: IncomingMessage): void {
+    this.#listener.onMessage(this.#discreet(message));
+  }
+
+  onGlimpse(id: RpcId, ends: MessageEnds): void {
+    this.#listener.onGlimpse?.(id, ends);
+  }
+
+  onRequestLost(id: RpcId, loss: RequestLoss): void {
+    this.#listener.onRequestLost(id, { ...loss, error: this.#secrets.cleanError(loss.error) });
+  }
+
+  onClosed(error: TenonError): void {
+    this.#listener.onClosed(this.#secrets.cleanError(error));
+  }
+
+  onNoise(what: string): void {
+    this.#listener.onNoise(this.#secrets.clean(what));
+  }
+
+  #discreet(message: IncomingMessage): IncomingMessage {
+    switch (message.kind) {
+      case "request":
+        return message;
+      case "result": {
+        const { result } = message;
+        return isTrouble(result) ? { ...message, result: this.#troubled(result) } : message;
+      }
+      case "error":
+        return { ...message, error: this.#error(message.error) };
+      case "notification":
+        return TELLING.has(message.method) ? { ...message, params: this.#troubled(message.params) } : message;
+    }
+  }
+
+  /** `data` may hold addresses the person is sent to: only what is known is taken out of it. */
+  #error({ code, message, data }: RpcErrorBody): RpcErrorBody {
+    return {
+      code,
+      message: this.#clipped(message),
+      ...(data === undefined ? {} : { data: this.#secrets.takenFromAll(data) }),
+    };
+  }
+
+  /** With a little more than is kept, so that no part of a secret is left where it is cut. */
+  #clipped(message: string): string {
+    if (message.length <= LIMITS.errorMaxChars) return this.#secrets.clean(message);
+    const { longestChars } = this.#secrets;
+    const clean = this.#secrets.clean(message.slice(0, LIMITS.errorMaxChars + longestChars));
+    return `${clean.slice(0, Math.max(0, clean.length - longestChars))}… (${message.length} characters)`;
+  }
+
+  /** A task that has ended well carries its answer, which stays as it is. */
+  #troubled(fields: JsonObject): JsonObject {
+    const { result, ...words } = fields;
+    const clean = this.#secrets.takenFromAll(words);
+    if (!isJsonObject(clean)) return words;
+    if (result === undefined) return clean === words ? fields : clean;
+    const isError = isJsonObject(result) && result["isError"] === true;
+    return { ...clean, result: isError ? this.#secrets.takenFromAll(result) : result };
+  }
+}
+
+/** A failure, or how a task stands. */
+function isTrouble({ isError, taskId, task }: JsonObject): boolean {
+  return isError === true || typeof taskId === "string" || isJsonObject(task);
+}
+
+/** Notifications made of words for people. */
+const TELLING: ReadonlySet<string> = new Set([
+  "notifications/message",
+  "notifications/progress",
+  "notifications/tasks",
+  "notifications/tasks/status",
+]);
