@@ -151,3 +151,25 @@ test("whatever the arguments, a call ends as one outcome and never throws", asyn
   );
   await source[Symbol.asyncDispose]();
 });
+
+test.each([
+  ["write_file", { path: "../outside.txt", content: "x" }, "lies outside of the session's directories"],
+  ["edit_file", { path: "/etc/hosts", edits: [{ old_text: "a", new_text: "b" }] }, "lies outside of the session's"],
+  ["run_command", { command: "ls", path: ".." }, "lies outside of the session's directories"],
+  ["write_file", { path: "a\0b", content: "x" }, "must not contain a NUL"],
+  ["write_file", { path: 5 }, 'the argument "path"'],
+])("what no answer of a person could make possible is known before: %s", async (tool, args, reason) => {
+  const { source } = open();
+  expect(await source.impossible(tool, args)).toContain(reason);
+});
+
+test.each([
+  ["write_file", { path: "new/place.txt", content: "x" }],
+  ["run_command", { command: "cat /etc/hosts" }],
+  ["fetch_url", { url: "https://example.com/" }],
+  ["stop_command", { id: "c1" }],
+  ["somebody_elses", {}],
+])("all else is left to whoever is asked: %s", async (tool, args) => {
+  const { source } = open();
+  expect(await source.impossible(tool, args)).toBeUndefined();
+});

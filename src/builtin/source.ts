@@ -31,6 +31,8 @@ export interface BuiltinSource extends ToolSource, AsyncDisposable {
   describe(tool: string, args: JsonObject): BuiltinPresentation | undefined;
   /** The same with the change it would make, as far as that can be told now: for whoever is asked for permission. */
   preview(tool: string, args: JsonObject, signal: AbortSignal): Promise<BuiltinPresentation | undefined>;
+  /** Why the call fails whoever allows it: a path outside of the session's directories. Undefined where none is known. */
+  impossible(tool: string, args: JsonObject): Promise<string | undefined>;
   /** A whole text file of the session's directories, as the person's editor has it. `elsewhere`: not in them, or no file. */
   readText(path: string, signal: AbortSignal): Promise<TextFile>;
 }
@@ -57,6 +59,7 @@ export function builtinSource(options: BuiltinOptions): BuiltinSource {
       return prepared?.ok ? titled(prepared.presentation) : undefined;
     },
     preview: (tool, args, signal) => preview(tool, args, context, signal),
+    impossible: (tool, args) => impossible(tool, args, context),
     readText: (path, signal) => readText(path, context, signal),
     call: (call) => run(call, offered, context),
     [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose](),
@@ -73,6 +76,18 @@ async function preview(
   if (!prepared?.ok) return undefined;
   // What cannot be read now is no reason not to ask: the call itself will say what is wrong.
   return titled(await prepared.preview(signal).catch(() => prepared.presentation));
+}
+
+/** A call says where it works: a place it cannot be in need not be asked about first. */
+async function impossible(tool: string, args: JsonObject, context: BuiltinContext): Promise<string | undefined> {
+  const prepared = isBuiltinName(tool) ? BUILTIN_TOOLS[tool].prepare(args, context) : undefined;
+  if (!prepared) return undefined;
+  if (!prepared.ok) return `${prepared.reason}.`;
+  for (const { path } of prepared.presentation.locations) {
+    const placed = await context.folders.locate(path);
+    if (!placed.ok) return placed.reason;
+  }
+  return undefined;
 }
 
 async function readText(path: string, { folders, texts }: BuiltinContext, signal: AbortSignal): Promise<TextFile> {

@@ -106,6 +106,7 @@ scenario(["L19"], "a path outside of the session's directories is refused, also 
       expect(result).toContain("outside of the session's directories");
       expect(result).not.toContain("hidden words");
     }
+    expect(editor.questions).toEqual([]); // nobody is asked about what cannot be done
     expect(desk.written).toEqual([]);
     expect(editor.cards.map(({ status }) => status)).toEqual(results.map(() => "failed"));
   });

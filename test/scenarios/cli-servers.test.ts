@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { LIMITS } from "../../src/base/limits.js";
 import { CLI_LIMITS } from "../../src/base/limits-cli.js";
 import { BAD_TOOLS, echoTool } from "../../src/testing/index.js";
 import { cleanEnv } from "./agent.js";
@@ -110,6 +111,47 @@ scenario(["Q5"], "tools are listed and searched, and one is called with words it
     expect([exit, words], stderr).toEqual([code, words]);
     expect(stderr).toContain(said);
   }
+});
+
+scenario(["Q5"], "a tool that is not there, or not there for models, is told with the reason", async () => {
+  await using bench = await ConfigBench.open();
+  bench.put("home/config.json", {
+    permissions: { rules: [{ effect: "deny", server: "odd", tool: "ruled", reason: "not today" }] },
+    mcpServers: {
+      odd: entry(
+        {
+          tools: [echoTool(), echoTool("ruled"), { name: "hidden", reply: { kind: "text", text: "seen" } }],
+          rawTools: [BAD_TOOLS.wrongSchemaType],
+        },
+        { deny: ["hid*"], tools: { echo: { name: "say" } } },
+      ),
+    },
+  });
+  const call = (...words: readonly string[]) => bench.tenon(["mcp", "call", "odd", ...words]);
+  const bad = await call("bad_schema_type");
+  expect([bad.code, bad.stderr]).toEqual([
+    1,
+    expect.stringContaining('the tool "bad_schema_type" of odd is left out of its list: its inputSchema has type'),
+  ]);
+  expect((await call("say")).stderr).toContain("that is what models call its echo");
+  const hidden = await call("hidden");
+  expect([hidden.code, hidden.stdout]).toEqual([0, "seen\n"]);
+  expect(hidden.stderr).toContain('models are not offered hidden: "deny" of its server has "hid*"');
+  const ruled = await call("ruled", "text=hi");
+  expect(ruled.code).toBe(0);
+  expect(ruled.stderr).toMatch(/models may not call ruled: the rule at \S+ denies it: not today/u);
+});
+
+scenario(["Q5"], "an answer too long for memory is printed whole into a pipe", async () => {
+  await using bench = await ConfigBench.open();
+  const bytes = LIMITS.messageSpillBytes + 1;
+  const long = { name: "long", reply: { kind: "bytes", bytes } } as const;
+  bench.put("home/config.json", bench.servers({ big: entry({ tools: [long] }) }));
+  const plain = await bench.tenon(["mcp", "call", "big", "long"]);
+  expect([plain.code, plain.stdout.length]).toEqual([0, bytes + 1]);
+  const { stdout } = await bench.tenon(["mcp", "call", "big", "long", "--json"]);
+  const { content }: { content: { text: string }[] } = JSON.parse(stdout);
+  expect(content[0]?.text.length).toBe(bytes);
 });
 
 scenario(["Q5"], "a project's server is called only once it is approved", async () => {

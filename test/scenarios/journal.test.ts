@@ -30,3 +30,36 @@ scenario(["S12"], "every step of a turn is on disk before the client reads it, a
   expect(readdirSync(join(home.path, "state", "sessions"))).toEqual([`${sessionId}.ndjson`]);
   expect(client.stderr()).not.toContain("hunter2");
 });
+
+scenario(
+  ["S12", "A6"],
+  "an error that quotes a secret of its own entry reaches model, editor and journal without it",
+  async () => {
+    using home = new TemporaryFolder();
+    await using client = await startTenon(home);
+    await client.initialize();
+    const said = "refused: key hunter2-canary is wrong (mode disabled, 1 of 1)";
+    const env = { API_TOKEN: "hunter2-canary", AUTH_MODE: "disabled", KEYS: "1" };
+    const leaky = scriptedAcpServer(
+      "leaky",
+      {
+        tools: [{ name: "say", description: "Says", reply: { kind: "protocol_error", code: -32_000, message: said } }],
+      },
+      { env },
+    );
+    const failing = scriptedAcpServer(
+      "failing",
+      { steps: { start: [{ do: "crash", exitCode: 3, stderr: said }] } },
+      { env },
+    );
+    const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [leaky, failing] });
+    await client.prompt(sessionId, "say");
+    const seen = JSON.stringify(client.updates(sessionId));
+    const kept = readFileSync(join(home.path, "state", "sessions", `${sessionId}.ndjson`), "utf8");
+    for (const text of [seen, kept, client.text(sessionId)]) {
+      expect(text).toContain("refused: key [redacted] is wrong (mode disabled, 1 of 1)");
+    }
+    expect(seen).toContain("its stderr ends: refused: key [redacted]");
+    for (const text of [seen, kept, client.stderr()]) expect(text).not.toContain("hunter2");
+  },
+);

@@ -5,8 +5,9 @@ import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSes
 import { uuidV7 } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import type { WireTrace } from "../../base/trace.js";
-import { tenonPaths } from "../../config/index.js";
+import { possiblePaths } from "../../config/index.js";
 import { journalStart } from "../../session/index.js";
+import { machineEnv } from "../../world/index.js";
 import type { ComposeOptions } from "../compose.js";
 import { exitAfter, onStopSignals } from "../exit.js";
 
@@ -47,7 +48,9 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
 
 /** A session whose id was given out can be loaded, whatever becomes of this process. A journal that cannot be begun is told later. */
 function beginJournal({ id, request }: PromisedSession): void {
-  const { path, line } = journalStart(tenonPaths(process.env).stateDir, { id, ...request }, Date.now());
+  const { stateDir } = possiblePaths(machineEnv());
+  if (stateDir === undefined) return; // said by what is loaded next
+  const { path, line } = journalStart(stateDir, { id, ...request }, Date.now());
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, line, { flag: "wx", mode: 0o600 });

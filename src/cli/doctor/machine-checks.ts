@@ -24,15 +24,25 @@ export function checkNode(version: string = process.versions.node): Finding {
 }
 
 export async function checkFolders({ world }: CommandContext): Promise<readonly Finding[]> {
-  const { stateDir, cacheDir } = tenonPaths(world.env);
+  const paths = tenonPaths(world.env);
   return [
-    await checkFolder(world, stateDir, { id: "state", subject: "kept data" }),
-    await checkFolder(world, cacheDir, { id: "cache", subject: "caches" }),
+    await checkFolder(world, () => paths.stateDir, { id: "state", subject: "kept data" }),
+    await checkFolder(world, () => paths.cacheDir, { id: "cache", subject: "caches" }),
   ];
 }
 
-async function checkFolder(world: World, folder: string, name: Pick<Finding, "id" | "subject">): Promise<Finding> {
-  const { id, subject } = name;
+async function checkFolder(
+  world: World,
+  find: () => string,
+  { id, subject }: Pick<Finding, "id" | "subject">,
+): Promise<Finding> {
+  let folder: string;
+  try {
+    folder = find();
+  } catch (thrown) {
+    const { message, hint } = toTenonError(thrown);
+    return wrong(id, subject, message, [hint]);
+  }
   const probe = join(folder, `.doctor-${Buffer.from(world.randomBytes(6)).toString("hex")}`);
   try {
     await world.files.writeAtomic(probe, "");

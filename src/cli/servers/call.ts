@@ -3,21 +3,23 @@ import { resolve } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
-import { nearest } from "../../base/nearest.js";
-import { type ReadyServer, whyNotReady } from "../../config/index.js";
+import { whyNotReady } from "../../config/index.js";
 import { type CallOutcome, checkAgainstSchema, type McpTool, type ServerConnection } from "../../mcp/index.js";
-import { type CommandContext, print, printJson } from "../configuration/context.js";
+import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import { stoppable } from "../stoppable.js";
 import type { Given } from "../table/command.js";
 import { misused } from "../table/parse.js";
 import { type Progress, progress } from "../terminal/progress.js";
+import { isTerminal } from "../terminal/stream.js";
 import { visibleJson, visibleLine } from "../terminal/visible.js";
 import { readArguments } from "./call-arguments.js";
 import { answerJson, answerLines } from "./call-report.js";
 import { liveConfig, secondsToMs, serverNamed, visit } from "./connect.js";
 import { lookAt } from "./look.js";
+import { keptFromModels, toolNamed } from "./named-tool.js";
 import { nextForStanding } from "./next.js";
+import { isCut, wholeAnswer } from "./whole-answer.js";
 
 interface Values {
   readonly json?: boolean | undefined;
@@ -47,28 +49,21 @@ export async function runCall({ values, words }: Given<Values>, context: Command
       const tool = toolNamed(connection, server, toolName);
       const args = input ?? readArguments(pairs, tool.inputSchema);
       await checkFit(tool, args, context);
+      const hidden = keptFromModels(tool, server, config);
+      if (hidden !== undefined) warn(context, hidden);
       context.errorOutput.write(`${context.palette.dim(`${name} ${toolName} ${visibleJson(JSON.stringify(args))}`)}\n`);
       const deadlineMs = values.timeout === undefined ? undefined : timeoutMs;
       const called = await callOnce({ connection, tool, args, deadlineMs, signal, shown }, context);
-      return withoutSecrets(called, visited.redact);
+      const answer = await inFull(called, values, context);
+      return withoutSecrets(answer, visited.redact);
     }),
   );
   if (values.json === true) printJson(context, answerJson(outcome));
   else print(context, answerLines(outcome));
+  if (values.json !== true && isTerminal(context.output) && isCut(outcome)) {
+    warn(context, "the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
+  }
   return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
-}
-
-function toolNamed({ tools }: ServerConnection, { name }: ReadyServer, wanted: string): McpTool {
-  const found = tools.value.find((tool) => tool.name === wanted);
-  if (found) return found;
-  const near = nearest(
-    wanted,
-    tools.value.map((tool) => tool.name),
-  );
-  const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-  throw new TenonError("tool.unknown", `${name} has no tool ${JSON.stringify(wanted)}${meant}`, {
-    hint: `See tenon mcp tools ${name}.`,
-  });
 }
 
 async function checkFit(tool: McpTool, args: JsonObject, { world }: CommandContext): Promise<void> {
@@ -107,6 +102,12 @@ async function callOnce(call: Call, { world }: CommandContext): Promise<CallOutc
   const seconds = (deadlineMs ?? 0) / 1_000;
   const error = new TenonError("mcp.call_timeout", `${tool.name} did not answer within ${seconds} s`);
   return { kind: "unknown", error };
+}
+
+/** Only on a terminal an answer may be too long to be printed. */
+async function inFull(outcome: CallOutcome, { json = false }: Values, context: CommandContext): Promise<CallOutcome> {
+  if (!json && isTerminal(context.output)) return outcome;
+  return await wholeAnswer(outcome, context.world.files, { withData: json });
 }
 
 /** Errors quote the server's stderr; what a tool answers is what was asked for, and stays as it is. */

@@ -15,12 +15,23 @@ export async function withApproval(
   const { tool } = answer;
   const server = config.servers.find(({ name, status }) => status === "ready" && name === tool?.source);
   if (!tool || tool.origin === "builtin" || server?.status !== "ready") return answer;
-  const refusal = ruleAgainst(tool, server, config) ?? (await saidOf(tool, server, { config, context }));
+  const rule = ruleAgainst(tool, server, config);
+  const refusal =
+    rule === undefined ? await saidOf(tool, server, { config, context }) : `But every call of it is refused: ${rule}.`;
   return refusal === undefined ? answer : { ...answer, kind: "not_approved", text: `${answer.text} ${refusal}` };
 }
 
+type RuledDefinition = {
+  readonly name: string;
+  readonly annotations?: CatalogTool["definition"]["annotations"] | undefined;
+};
+
 /** Only a rule that is about every call of it: conditions on arguments are not known here. */
-function ruleAgainst(tool: CatalogTool, server: ReadyServer, config: EffectiveConfig): string | undefined {
+export function ruleAgainst(
+  tool: Pick<CatalogTool, "origin" | "source"> & { readonly definition: RuledDefinition },
+  server: ReadyServer,
+  config: EffectiveConfig,
+): string | undefined {
   const { effect, reason } = decide(
     {
       origin: tool.origin,
@@ -35,7 +46,7 @@ function ruleAgainst(tool: CatalogTool, server: ReadyServer, config: EffectiveCo
     },
     config.rules,
   );
-  return effect === "deny" ? `But every call of it is refused: ${reason}.` : undefined;
+  return effect === "deny" ? reason : undefined;
 }
 
 async function saidOf(

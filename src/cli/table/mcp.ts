@@ -128,6 +128,7 @@ const CALL: Command = command({
   summary: "call one tool and print its answer",
   details: [
     "Your own word is the approval: nothing is asked. What it will send is shown on the error stream first. Values are read by the tool's own schema: numbers, booleans, lists and objects as JSON, texts as they stand; a name.inside writes into an object. A server of the project must be approved before.",
+    "Into a file or a pipe, and with --json, the answer is printed whole, however long it is.",
   ],
   arguments: [
     SERVER,

@@ -159,6 +159,7 @@ export class Stage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.session.close();
     await this.#reading;
+    this.events.end(new Error("the stage is closed")); // whoever still waits would hold a timer of the feed
     await this.#runtime[Symbol.asyncDispose]();
     await this.provider[Symbol.asyncDispose]();
     this.home[Symbol.dispose]();
