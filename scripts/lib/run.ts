@@ -21,7 +21,7 @@ export interface Ran {
 
 /** Runs to the end; stdin is closed, so nothing can wait for a person. */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { cwd = ROOT, env = process.env, timeoutMs = 900_000, echo = false } = options;
+  const { cwd = ROOT, env = process.env, timeoutMs = 1_800_000, echo = false } = options;
   return await new Promise((resolve, reject) => {
     const plain = process.stdout.isTTY ? {} : { NO_COLOR: "1", FORCE_COLOR: "0" };
     const child = spawn(command, args, { cwd, env: { ...env, ...plain }, stdio: ["ignore", "pipe", "pipe"] });

@@ -9,6 +9,7 @@ import {
   type SpawnScript,
   spawnsServer,
 } from "../testing/index.js";
+import type { CallOutcome } from "./call/call.js";
 import { McpConnection } from "./connection.js";
 import type { CachedTools, ConnectionOptions, ServerCache } from "./options.js";
 import type { StdioSpec } from "./spec.js";
@@ -131,6 +132,21 @@ test("a server that never starts is told at once with its stderr, and a restart 
   await close(world, connection);
 });
 
+test("a server that starts and does not list its tools is told with its stderr", async () => {
+  const unlisted: Behaviour = {
+    tools: [echoTool()],
+    steps: { "tools/list": [{ do: "stderr", text: "no such table" }, { do: "never" }] },
+  };
+  const world = fakeWorld({ spawn: lives(unlisted).spawn });
+  const connection = connect(world, { limits: { connectTimeoutMs: 5_000 } });
+  await world.advance(20_000);
+  expect(connection.state.value).toMatchObject({
+    kind: "failed",
+    cause: { code: "mcp.connect_timeout", message: expect.stringMatching(/tools were not listed.*no such table/) },
+  });
+  await close(world, connection);
+});
+
 test("a server that keeps crashing is given up after a bounded number of attempts", async () => {
   const { spawn, spawned } = lives(fragile, { steps: { start: [{ do: "crash", exitCode: 1 }] } });
   const world = fakeWorld({ spawn });
@@ -161,6 +177,19 @@ test("a tool the user calls idempotent is sent once more after a crash; any othe
   await world.advance(60_000);
   expect(JSON.stringify(await outcome)).toContain("second life");
   await close(world, again);
+});
+
+test("an idempotent tool that is silent ends at its own deadline: nothing is waited for after it", async () => {
+  const mute: Behaviour = { tools: [{ name: "mute", steps: [{ do: "never" }], reply: { kind: "echo" } }] };
+  const world = fakeWorld({ spawn: lives(mute).spawn });
+  const connection = connect(world, { tools: { mute: { isIdempotent: true, timeoutMs: 2_000 } } });
+  await world.advance(100);
+  const outcomes: CallOutcome[] = [];
+  const ended = call(connection, "mute").then((outcome) => outcomes.push(outcome));
+  await world.advance(2_000);
+  expect(outcomes).toMatchObject([{ kind: "unknown", error: { code: "mcp.call_timeout" } }]);
+  await ended;
+  await close(world, connection);
 });
 
 test("closing in any state ends the process and every call", async () => {

@@ -39,6 +39,7 @@ export type {
   Grant,
   GrantKey,
   GrantStore,
+  IdentityProvider,
   LoginAttempt,
   LoginStart,
   LoginWay,
@@ -48,6 +49,7 @@ export type {
   RedirectWay,
 } from "./oauth/port.js";
 export { resourceOf } from "./oauth/resource.js";
+export { isForPeople } from "./oauth/settings.js";
 export type { CachedTools, ConnectionOptions, ServerCache, ServerLimits, ToolOverrides } from "./options.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./peer.js";
 export type { PooledServer } from "./pool/pooled-server.js";

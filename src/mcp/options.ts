@@ -74,6 +74,8 @@ export interface ConnectionOptions {
   readonly allowHosts?: readonly string[];
   /** Who named the URL: one from a project's files must not lead to private addresses. `typed` unless given. */
   readonly urlSource?: "typed" | "project";
+  /** Values that were fetched for its spec (references, the keyring): with what is a secret in it, no error says them. */
+  readonly secrets?: readonly string[];
   /** Remote servers: where log-ins are kept and how one is made. Absent, a server that asks for one is refused it. */
   readonly oauth?: OAuthOptions;
 }

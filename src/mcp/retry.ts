@@ -13,6 +13,9 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "mcp.unsupported_version",
 ]);
 
+/** Networks and services come back by themselves: one that was reached before is tried on, out of its way. */
+const PASSING: ReadonlySet<ErrorCode> = new Set(["mcp.unavailable", "mcp.connect_timeout"]);
+
 export interface Break {
   readonly cause: TenonError;
   readonly failuresInARow: number;
@@ -25,7 +28,8 @@ export interface Break {
 export function retryDelayMs({ cause, failuresInARow, wasReady, isRemote }: Break, dice: number): number | undefined {
   if (FINAL.has(cause.code)) return undefined;
   if (!wasReady && !isRemote) return undefined;
-  if (failuresInARow >= LIMITS.reconnectAttempts) return undefined;
+  const mayPass = isRemote && wasReady && PASSING.has(cause.code);
+  if (failuresInARow >= LIMITS.reconnectAttempts && !mayPass) return undefined;
   // Servers forget sessions in the course of things (a deployment, an idle limit): once it is opened anew without delay.
   if (cause.code === "mcp.session_lost" && failuresInARow <= 1) return 0;
   const delayMs = backoffDelayMs(LIMITS.reconnect, failuresInARow, dice);

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
+import { retryDelayMs } from "./retry.js";
 import { type ConnectionEvent, type ConnectionState, failuresInARow, next } from "./state.js";
 
 const cause = new TenonError("mcp.connection_lost", "gone");
@@ -69,6 +70,21 @@ test("an attempt counts up while nothing holds, and starts anew after a proven c
   expect(next(waiting, { kind: "retry", atMs: 15 })).toMatchObject({ kind: "connecting", attempt: 4 });
   expect(failuresInARow(STATES.ready, 151)).toBe(2);
   expect(failuresInARow(STATES.ready, 150 + LIMITS.reconnectProvenMs)).toBe(0);
+});
+
+test("a connection that a proxy cuts every 55 s is opened anew each time, for as long as that goes on", () => {
+  const lost = new TenonError("mcp.session_lost", "the server ended the event stream");
+  let atMs = 0;
+  let state = next({ kind: "idle" }, { kind: "start", atMs });
+  for (let cut = 0; cut < 20; cut++) {
+    state = next(state, { kind: "ready", atMs, server, agreement });
+    atMs += 55_000;
+    const facts = { cause: lost, failuresInARow: failuresInARow(state, atMs), wasReady: true, isRemote: true };
+    const retryInMs = retryDelayMs(facts, 0.5);
+    expect(retryInMs).toBe(0);
+    state = next(state, { kind: "broken", atMs, cause: lost, retryInMs: retryInMs ?? 0 });
+    state = next(state, { kind: "retry", atMs });
+  }
 });
 
 test("whatever happens in whatever order: closed is for ever, and closing only ends", () => {

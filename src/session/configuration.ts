@@ -5,6 +5,7 @@ import {
   type EffectiveConfig,
   type EffectiveServer,
   grantAccount,
+  grantPerson,
   problemText,
   questionLines,
   type ReadyServer,
@@ -21,7 +22,7 @@ import type { AbsentServer } from "../tools/index.js";
 import type { NoticeLevel } from "./event.js";
 import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
 import { inSandbox } from "./sandbox.js";
-import type { RejectedServer, WantedServer } from "./servers.js";
+import type { RejectedServer, WantedServer } from "./server-entry.js";
 
 export interface ConfigurationOptions extends ConfigRequest {
   readonly resolveSecret?: ResolveSecret;
@@ -190,13 +191,17 @@ const ABSENCE = {
 } as const;
 
 function wantedOf({ spec, settings }: ReadyServer, project: string): Standing {
-  const { origin, limits, tools, allowHosts, urlSource, sandbox } = settings;
+  const { origin, limits, tools, allowHosts, urlSource, secrets, sandbox } = settings;
   const wanted: WantedServer = {
     spec: inSandbox(spec, sandbox),
     origin,
     sandbox,
-    settings: { limits, tools, allowHosts, urlSource },
-    login: { account: grantAccount({ ...settings, project }), settings: settings.oauth ?? {} },
+    settings: { limits, tools, allowHosts, urlSource, secrets },
+    login: {
+      account: grantAccount({ ...settings, project }),
+      person: grantPerson({ ...settings, project }),
+      settings: settings.oauth ?? {},
+    },
     catalog: sourceSettings(settings),
     trustsAnnotations: settings.trustsAnnotations,
     isRequired: settings.isRequired,

@@ -5,7 +5,7 @@ import type { Audience } from "./audience.js";
 import { commandsWith, promptNameIn, runPrompt, ServerPrompts } from "./commands/index.js";
 import type { CommandInfo } from "./event.js";
 import { attachMentions } from "./mentions/attach.js";
-import type { OpenServer } from "./servers.js";
+import type { OpenServer } from "./server-entry.js";
 import type { SessionTools } from "./session-tools.js";
 
 export type Expanded =

@@ -14,7 +14,7 @@ import { type StoredSession, StoredSessions, unknownSession } from "./history/st
 import { givenTitle } from "./history/titles.js";
 import type { SessionLock } from "./journal-lock.js";
 import type { SharedOptions } from "./options.js";
-import type { RejectedServer } from "./servers.js";
+import type { RejectedServer } from "./server-entry.js";
 import { Session } from "./session.js";
 import type { GivenPrompt } from "./system-prompt.js";
 

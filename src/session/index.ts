@@ -21,9 +21,9 @@ export type {
   TrustAnswer,
   TrustRequest,
 } from "./ports.js";
+export type { RejectedServer } from "./server-entry.js";
 export type { OutputOwner, OutputSink, ServerOutput } from "./server-output.js";
 export type { GivenServers } from "./server-set.js";
-export type { RejectedServer } from "./servers.js";
 export { type PromptResult, Session } from "./session.js";
-export type { ToolControls } from "./session-tools.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
+export type { ToolControls } from "./tools/tool-controls.js";

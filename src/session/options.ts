@@ -7,8 +7,8 @@ import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js
 import type { ConfigurationOptions } from "./configuration.js";
 import type { Restored } from "./history/history.js";
 import type { JournalTail } from "./journal.js";
+import type { RejectedServer } from "./server-entry.js";
 import type { ServerOutput } from "./server-output.js";
-import type { RejectedServer } from "./servers.js";
 import type { GivenPrompt } from "./system-prompt.js";
 
 /** What all sessions of a host share. */

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { Cell } from "../base/cell.js";
 import { fakeWorld } from "../testing/index.js";
 import { ApprovalFiles, type CatalogTool, type PolicyRule, snapshot, type ToolDefinition } from "../tools/index.js";
-import { Permissions, type PermissionsOptions, type SessionPolicy } from "./permission.js";
+import type { SessionPolicy } from "./permission/clearance.js";
+import { Permissions, type PermissionsOptions } from "./permission.js";
 import type { PermissionAnswer, PermissionQuestion, SessionPorts } from "./ports.js";
 
 const READ: ToolDefinition = { name: "read", description: "Reads", inputSchema: { type: "object" } };
@@ -57,6 +58,28 @@ function siblingOf(definition: ToolDefinition) {
   const { origin, source, definitionHash } = toolOf(definition);
   return { origin, source, definition, definitionHash };
 }
+
+describe("a call that would fail whoever allowed it", () => {
+  const impossible = async () => "/etc lies outside of the session's directories.";
+  const request = { toolCallId: "1-1", tool: toolOf(WRITE), arguments: {}, impossible };
+
+  it("is refused with the reason, and nobody is asked", async () => {
+    const person = new Person();
+    const { permissions } = setUp();
+    const refused = { kind: "refused", reason: await impossible() };
+    expect(await permissions.approve(request, person, never)).toEqual(refused);
+    expect(await permissions.approve(request, undefined, never)).toEqual(refused);
+    expect(person.asked).toEqual([]);
+  });
+
+  it("is not looked at where nobody would be asked", async () => {
+    const { permissions } = setUp(policy([{ effect: "allow" }]));
+    const looked = async () => Promise.reject(new Error("looked at"));
+    expect(await permissions.approve({ ...request, impossible: looked }, undefined, never)).toEqual({
+      kind: "allowed",
+    });
+  });
+});
 
 describe("the person's answers", () => {
   it.each<[PermissionAnswer, string, number]>([

@@ -1,94 +1,25 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
 import { abortListeners } from "../base/abort-listeners.js";
-import { unreachable } from "../base/brand.js";
 import { messageOf } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
 import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import type { Log } from "../base/log.js";
-import type { Files } from "../base/world.js";
-import {
-  type Approval,
-  type ApprovalStore,
-  type ApprovalSubject,
-  Approvals,
-  type CatalogTool,
-  decide,
-  type LockHold,
-  NO_PATHS,
-  type PathTable,
-  type PermissionMode,
-  type PolicyDecision,
-  type PolicyRule,
-  resolvePaths,
-  type SourcedTool,
-  type Standing,
-  type ToolDefinition,
-} from "../tools/index.js";
-import type { PermissionAnswer, PermissionQuestion, SessionPorts } from "./ports.js";
+import type { Approval, ApprovalSubject, CatalogTool, PolicyDecision, SourcedTool, Standing } from "../tools/index.js";
+import { Clearance, type ClearanceOptions } from "./permission/clearance.js";
+import { approvalOf, type PermissionRequest, questionAbout } from "./permission/question.js";
+import type { PermissionAnswer, SessionPorts } from "./ports.js";
 
-/** What the configuration says now; it may change between two calls. */
-export interface SessionPolicy {
-  readonly mode: PermissionMode;
-  readonly mayBypass: boolean;
-  /** In their order: command line, user, project. */
-  readonly rules: readonly PolicyRule[];
-}
-
-/** What the session knows of a tool's server. */
-export interface ServerFacts {
-  /** `launchFingerprint` of its spec: without it approvals last for the session. */
-  readonly fingerprint?: string;
-  /** The project's real path, for a project's server. */
-  readonly project?: string;
-  /** The user's word that the server's hints are true. */
-  readonly trustsAnnotations?: boolean;
-  /** Where it runs, if not in the session's directory: its relative paths begin there. */
-  readonly cwd?: string;
-}
-
-export interface PermissionsOptions {
-  /** The mode `ask` without rules unless given. */
-  policy?(): SessionPolicy;
-  server?(tool: Pick<CatalogTool, "origin" | "source">): ServerFacts;
+export interface PermissionsOptions extends ClearanceOptions {
   /** Every tool the same source has now, as it defines them: what `always_server` covers. */
   siblings?(tool: CatalogTool): readonly ApprovalSubject[];
-  /** What the lock of definitions has against a tool. */
-  lock?(tool: ApprovalSubject): LockHold | undefined;
-  /** Where `always` and `never` outlive the session. */
-  readonly store?: ApprovalStore;
-  /** For rules about directories; without it they are unclear, and so never allow. */
-  readonly places?: {
-    readonly files: Pick<Files, "find" | "linkTarget">;
-    readonly cwd: string;
-    readonly home?: string;
-  };
 }
 
-/** A call that waits for permission. */
-export interface PermissionRequest {
-  readonly toolCallId: string;
-  readonly tool: CatalogTool;
-  /** As they would be sent. */
-  readonly arguments: JsonObject;
-  /** The same for people, where they are longer than anybody reads. */
-  readonly shown?: JsonObject;
-  /** How the call looks, for people; asked for only when somebody is asked. Never rejects. */
-  look?(): Promise<PermissionQuestion["presentation"]>;
-  /** The tool as its source defines it, where the model is shown another form. */
-  readonly raw?: ToolDefinition;
-  /** Called when the person is being asked. */
-  onAsking?(): void;
-}
-
-const DEFAULT_POLICY: SessionPolicy = { mode: "ask", mayBypass: false, rules: [] };
-const ALLOWED: Approval = { kind: "allowed" };
 const CANCELLED: Approval = { kind: "cancelled" };
 const NOBODY = "nobody is attached to this session who could approve it";
 
 export class Permissions {
   readonly #log: Log;
   readonly #options: PermissionsOptions;
-  readonly #approvals: Approvals;
+  readonly #clearance: Clearance;
   /** Held tools the person did not approve of: asked about again when they are called, not before. */
   readonly #reviewed = new Set<string>();
   /** Questions wait for each other: the answer to one may answer the next. */
@@ -97,32 +28,25 @@ export class Permissions {
   constructor(log: Log, options: PermissionsOptions = {}) {
     this.#log = log;
     this.#options = options;
-    this.#approvals = new Approvals({
-      log,
-      ...(options.store ? { store: options.store } : {}),
-      identify: ({ origin, source }) => {
-        const { fingerprint, project } = this.#facts({ origin, source });
-        return {
-          origin,
-          name: source,
-          ...(fingerprint === undefined ? {} : { fingerprint }),
-          ...(project === undefined ? {} : { project }),
-        };
-      },
-    });
+    this.#clearance = new Clearance(log, options);
   }
 
   /** Never rejects. */
   async approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
     const subject = subjectOf({ tool: request.tool, raw: request.raw ?? request.tool.definition });
-    await this.#approvals.load([subject]);
-    const decision = await this.#decide(request);
-    const early = this.#withoutAsking(subject, decision);
+    await this.#clearance.load([subject]);
+    const decision = await this.#clearance.decide(request);
+    const early = this.#clearance.withoutAsking(subject, decision);
     if (early) return early;
+    const impossible = await request.impossible?.();
+    if (impossible !== undefined) return { kind: "refused", reason: impossible };
     const answered = this.#last.then(async () => {
       if (signal.aborted) return CANCELLED;
       // While this question waited, another one's answer may have covered it.
-      return this.#withoutAsking(subject, decision) ?? (await this.#ask(request, { subject, decision }, ports, signal));
+      return (
+        this.#clearance.withoutAsking(subject, decision) ??
+        (await this.#ask(request, { subject, decision }, ports, signal))
+      );
     });
     const ended = orCancelled(answered, signal);
     this.#last = ended.catch(() => undefined); // whoever asked hears of it
@@ -131,28 +55,28 @@ export class Permissions {
 
   /** Reads what is remembered of these tools' servers; until then `isHeld` knows only what happened in this session. */
   async prepare(tools: readonly SourcedTool[]): Promise<void> {
-    await this.#approvals.load(tools.map(subjectOf));
+    await this.#clearance.load(tools.map(subjectOf));
   }
 
   /** Why a tool should not be offered until the person approves of it; undefined when it may be. */
   whyHeld(tool: SourcedTool): string | undefined {
     if (this.isHeld(tool)) return "its definition changed since it was approved";
-    const hold = this.#lockHold(subjectOf(tool));
+    const hold = this.#clearance.lockHold(subjectOf(tool));
     return hold && `it ${hold.reason}`;
   }
 
   /** Whether the lock of definitions is what holds it. */
   isHeldByLock(tool: SourcedTool): boolean {
-    return this.#lockHold(subjectOf(tool)) !== undefined;
+    return this.#clearance.lockHold(subjectOf(tool)) !== undefined;
   }
 
   isHeld(tool: SourcedTool): boolean {
-    return this.#approvals.isHeld(subjectOf(tool));
+    return this.#clearance.isHeld(subjectOf(tool));
   }
 
   /** Where a tool stands with the person, for `why`. */
   standing(tool: SourcedTool): Standing {
-    return this.#approvals.standing(subjectOf(tool));
+    return this.#clearance.standing(subjectOf(tool));
   }
 
   /**
@@ -166,13 +90,14 @@ export class Permissions {
     for (const { tool, raw } of tools) {
       const subject = subjectOf({ tool, raw });
       const key = `${tool.origin} ${tool.id} ${tool.definitionHash}`;
-      const isChanged = this.#approvals.isHeld(subject);
-      const isLocked = this.#lockHold(subject)?.isReviewable === true && lockReviews < FOREIGN_LIMITS.lockMaxReviews;
+      const isChanged = this.#clearance.isHeld(subject);
+      const isLocked =
+        this.#clearance.lockHold(subject)?.isReviewable === true && lockReviews < FOREIGN_LIMITS.lockMaxReviews;
       if (!ports || signal.aborted || this.#reviewed.has(key) || !(isChanged || isLocked)) continue;
       if (!isChanged) lockReviews += 1;
       this.#reviewed.add(key);
       const toolCallId = `definition-${tool.definitionHash.slice(0, 12)}`;
-      const question = this.#question({ toolCallId, tool, arguments: {} }, { subject, isReview: true });
+      const question = questionAbout({ toolCallId, tool, arguments: {} }, { subject, isReview: true }, this.#clearance);
       const answer = await ports.ask(question, signal).catch((): PermissionAnswer => "cancelled");
       // There is no call that it could be for: "once" means this definition, as long as the session lasts.
       await this.#remember(subject, tool, answer === "once" ? "session" : answer);
@@ -181,47 +106,13 @@ export class Permissions {
     return isAnyApproved;
   }
 
-  async #decide({ tool, raw = tool.definition, arguments: given }: PermissionRequest): Promise<PolicyDecision> {
-    const { mode, mayBypass, rules } = this.#policy();
-    const { trustsAnnotations = false, cwd } = this.#facts(tool);
-    const { places } = this.#options;
-    const paths: PathTable = places
-      ? await resolvePaths(rules, given, { ...places, ...(cwd === undefined ? {} : { toolCwd: cwd }) })
-      : NO_PATHS;
-    const { origin, source: server } = tool;
-    const { name, annotations } = raw;
-    return decide(
-      { origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths, mode, mayBypass },
-      rules,
-    );
-  }
-
-  /** Undefined when the person has to be asked. */
-  #withoutAsking(subject: ApprovalSubject, { effect, rule, reason }: PolicyDecision): Approval | undefined {
-    if (effect === "deny") return { kind: "refused", reason };
-    const standing = this.#approvals.standing(subject);
-    if (standing.kind === "never") return { kind: "refused", reason: "the person said never to this tool" };
-    const hold = this.#lockHold(subject);
-    if (hold && !hold.isReviewable) return { kind: "refused", reason: `it ${hold.reason}` };
-    if (effect === "allow") {
-      const { mode, mayBypass } = this.#policy();
-      const isBypassed = mode === "bypass" && mayBypass;
-      const isHeld = (standing.kind === "changed" && standing.isHeld) || hold !== undefined;
-      if (isHeld && !isBypassed) return undefined;
-      this.#approvals.pin(subject);
-      return ALLOWED;
-    }
-    // A rule that says ask is about these arguments; an approval was about the tool.
-    return standing.kind === "approved" && rule === undefined ? ALLOWED : undefined;
-  }
-
   async #ask(
     request: PermissionRequest,
     { subject, decision }: { readonly subject: ApprovalSubject; readonly decision: PolicyDecision },
     ports: SessionPorts | undefined,
     signal: AbortSignal,
   ): Promise<Approval> {
-    const bare = this.#question(request, { subject, decision });
+    const bare = questionAbout(request, { subject, decision }, this.#clearance);
     const lacking = bare.lock === undefined ? "its definition changed" : `it ${bare.lock}`;
     if (!ports) return { kind: "refused", reason: bare.change ? `${NOBODY}, and ${lacking}` : NOBODY };
     try {
@@ -241,43 +132,10 @@ export class Permissions {
     }
   }
 
-  #question(
-    { toolCallId, tool, arguments: given, shown = given }: PermissionRequest,
-    about: { readonly subject: ApprovalSubject; readonly decision?: PolicyDecision; readonly isReview?: boolean },
-  ): PermissionQuestion {
-    const { subject, decision, isReview = false } = about;
-    const standing = this.#approvals.standing(subject);
-    const hold = standing.kind === "changed" ? undefined : this.#lockHold(subject);
-    return {
-      toolCallId,
-      tool,
-      arguments: shown,
-      mayRemember: decision?.effect === "allow" || decision?.rule === undefined,
-      ...(decision?.rule && decision.effect === "ask" ? { reason: decision.reason } : {}),
-      ...(standing.kind === "changed" ? { change: standing.difference } : {}),
-      ...(hold ? { lock: hold.reason, change: hold.difference() } : {}),
-      ...(isReview ? { isReview } : {}),
-    };
-  }
-
   async #remember(subject: ApprovalSubject, tool: CatalogTool, answer: PermissionAnswer): Promise<void> {
     if (answer === "cancelled") return;
     const siblings = answer === "always_server" ? (this.#options.siblings?.(tool) ?? []) : [];
-    await this.#approvals.record(subject, answer, siblings);
-  }
-
-  /** Whoever approved of exactly this definition has looked at it. */
-  #lockHold(subject: ApprovalSubject): LockHold | undefined {
-    const hold = this.#options.lock?.(subject);
-    return hold?.isReviewable && this.#approvals.standing(subject).kind === "approved" ? undefined : hold;
-  }
-
-  #policy(): SessionPolicy {
-    return this.#options.policy?.() ?? DEFAULT_POLICY;
-  }
-
-  #facts(tool: Pick<CatalogTool, "origin" | "source">): ServerFacts {
-    return this.#options.server?.(tool) ?? {};
+    await this.#clearance.record(subject, answer, siblings);
   }
 }
 
@@ -306,23 +164,5 @@ async function orCancelled(answered: Promise<Approval>, signal: AbortSignal): Pr
     return await Promise.race([answered, aborted]);
   } finally {
     listeners.delete(stop);
-  }
-}
-
-function approvalOf(answer: PermissionAnswer): Approval {
-  switch (answer) {
-    case "once":
-    case "session":
-    case "always":
-    case "always_server":
-      return ALLOWED;
-    case "no":
-      return { kind: "refused", reason: "the person said no" };
-    case "never":
-      return { kind: "refused", reason: "the person said no, and never to ask again" };
-    case "cancelled":
-      return CANCELLED;
-    default:
-      return unreachable(answer);
   }
 }

@@ -3,8 +3,9 @@ import type { ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
 import type { AppliedConfig } from "./configuration.js";
 import { inSandbox, type SessionSandbox } from "./sandbox.js";
+import type { OpenServer, RejectedServer, WantedServer } from "./server-entry.js";
 import { ServerSwitches } from "./server-switches.js";
-import type { OpenServer, RejectedServer, SessionServers, WantedServer } from "./servers.js";
+import type { SessionServers } from "./servers.js";
 import type { SessionTools } from "./session-tools.js";
 
 /** What a client or an embedder brings: always the whole set. */

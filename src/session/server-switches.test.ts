@@ -4,9 +4,9 @@ import { Cell } from "../base/cell.js";
 import { McpConnection, type ServerSpec } from "../mcp/index.js";
 import { fakeWorld } from "../testing/index.js";
 import type { ToolOrigin } from "../tools/index.js";
+import type { OpenServer, WantedServer } from "./server-entry.js";
 import type { GivenServers } from "./server-set.js";
 import { ServerSwitches } from "./server-switches.js";
-import type { OpenServer, WantedServer } from "./servers.js";
 
 function stdio(name: string): ServerSpec {
   return { kind: "stdio", name, command: "server", args: [], env: {} };

@@ -3,8 +3,8 @@ import { messageOf } from "../base/errors.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { AbsentServer } from "../tools/index.js";
 import type { ServerStatus } from "./event.js";
+import type { OpenServer, WantedServer } from "./server-entry.js";
 import type { GivenServers } from "./server-set.js";
-import type { OpenServer, WantedServer } from "./servers.js";
 
 /** What came of it, in one sentence. */
 export type Switched = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };

@@ -4,7 +4,8 @@ import { LIMITS } from "../base/limits.js";
 import { diskCache, type StdioSpec } from "../mcp/index.js";
 import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../testing/index.js";
 import type { ServerStatus } from "./event.js";
-import { SessionServers, type WantedServer } from "./servers.js";
+import type { WantedServer } from "./server-entry.js";
+import { SessionServers } from "./servers.js";
 
 function setUp(behaviour: Behaviour = { tools: [echoTool()] }, before?: FakeWorld) {
   const world = before ?? fakeWorld({ spawn: spawnsServer(behaviour) });

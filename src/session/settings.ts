@@ -5,7 +5,7 @@ import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.j
 import type { Model, ModelShelf, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor, readMode } from "./modes.js";
-import type { SessionPolicy } from "./permission.js";
+import type { SessionPolicy } from "./permission/clearance.js";
 
 /** Each with its value as a text; they are journaled under these names. */
 export const SETTINGS = ["mode", "model", "thinking", "include", "sandbox"] as const;

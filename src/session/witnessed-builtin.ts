@@ -27,6 +27,16 @@ export function witnessedBuiltin(source: BuiltinSource, world: World): BuiltinSo
       });
       return shown ?? undefined;
     },
+    impossible: async (tool, args) => {
+      const work = async () => ({ reason: (await source.impossible(tool, args)) ?? null });
+      const { reason } = await witnessed<{ readonly reason: string | null }>(world, {
+        ask: "impossible",
+        about: { tool, arguments: args },
+        work,
+        read: (recorded) => (isJsonObject(recorded) ? { reason: textOf(recorded["reason"]) } : undefined),
+      });
+      return reason ?? undefined;
+    },
     readText: async (path, signal) =>
       await witnessed(world, {
         ask: "file",
@@ -82,6 +92,10 @@ const OUTCOMES = ["done", "failed", "refused", "cancelled", "unknown"] as const;
 /** Our own words, which the trace may only have made shorter. */
 function isOutcome(value: JsonValue | undefined): value is JsonObject & ToolOutcome {
   return isJsonObject(value) && OUTCOMES.some((kind) => value["kind"] === kind);
+}
+
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
 }
 
 function isPresentation(value: JsonValue | undefined): value is JsonObject & BuiltinPresentation {

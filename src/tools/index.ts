@@ -4,17 +4,11 @@ export type { CatalogView, ViewedTool } from "./catalog/inspect.js";
 export type { NoticeSink } from "./catalog/notices.js";
 export { type CatalogEntry, callArguments, type Offer, type Offer as Catalog } from "./catalog/offer.js";
 export type { CatalogLimits } from "./catalog/plan.js";
-export {
-  type CatalogOptions,
-  type SearchAnswer,
-  type SearchRequest,
-  type Selection,
-  SessionCatalog,
-  type SourcedTool,
-} from "./catalog/session-catalog.js";
+export { type CatalogOptions, type Selection, SessionCatalog } from "./catalog/session-catalog.js";
 export { snapshot } from "./catalog/snapshot.js";
 export type { AbsentServer, FoundTool, Pick } from "./catalog/state.js";
-export type { WhyAnswer, WhyKind } from "./catalog/why.js";
+export type { SearchAnswer, SearchRequest } from "./catalog/tool-search.js";
+export type { WhyAnswer, WhyKind } from "./catalog/why-answer.js";
 export { compareTools, type LockHold, lockHold, type ToolChange } from "./lock/lock-check.js";
 export { type LockedTools, lockedServer, lockText, lockTools, parseLock, type ToolsLock } from "./lock/tools-lock.js";
 export { mcpSource } from "./mcp-source.js";
@@ -74,10 +68,12 @@ export type {
   ToolShape,
   ToolTransformer,
 } from "./shape/settings.js";
+export { whyFiltered } from "./shape/shape.js";
 export type { LastingCall, SourceAbout, SourceCall, SourceState, ToolSource } from "./source.js";
 export type {
   CatalogTool,
   IncludeMode,
+  SourcedTool,
   ToolAnnotations,
   ToolAnswer,
   ToolCall,

@@ -49,6 +49,12 @@ export interface CatalogTool {
   readonly definitionHash: string;
 }
 
+/** A tool with the definition its source gave. */
+export interface SourcedTool {
+  readonly tool: CatalogTool;
+  readonly raw: ToolDefinition;
+}
+
 /** What a tool answered, well or not. */
 export interface ToolAnswer {
   readonly content: readonly ContentBlock[];

@@ -132,7 +132,8 @@ const DECIDED: ReadonlySet<string> = new Set(["mcp.unauthorized", "mcp.too_large
 function lostOutcome(outcome: Extract<RpcOutcome, { kind: "lost" }>, where: string): CallOutcome {
   const error = outcomeError(outcome, where);
   if (!outcome.loss.wasSent || DECIDED.has(error.code)) return { kind: "failed", error };
-  const options = { cause: error.cause, hint: error.hint };
+  const { cause, hint, retryAfterMs } = error;
+  const options = { cause, hint, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   return { kind: "unknown", error: new TenonError(error.code, `${error.message}; ${NOBODY_KNOWS}`, options) };
 }
 

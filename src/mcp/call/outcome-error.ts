@@ -18,7 +18,9 @@ export function outcomeError(outcome: Exclude<RpcOutcome, { kind: "result" }>, w
       return new TenonError("mcp.call_timeout", `${what}: no answer within ${inSeconds(outcome.afterMs)}`);
     case "lost": {
       const { error } = outcome.loss;
-      return new TenonError(error.code, `${what}: ${error.message}`, { cause: error, hint: error.hint });
+      const { code, message, hint, retryAfterMs } = error;
+      const patience = retryAfterMs === undefined ? {} : { retryAfterMs };
+      return new TenonError(code, `${what}: ${message}`, { cause: error, hint, ...patience });
     }
     default:
       return unreachable(outcome);

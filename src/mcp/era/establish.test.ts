@@ -1,122 +1,23 @@
 // From an open wire to a link: the probe, its fallbacks, remembered eras, and nothing left open when it fails.
 import { describe, expect, test } from "vitest";
+import {
+  cacheOf,
+  DISCOVERED,
+  establishing,
+  HTTP,
+  INITIALIZED,
+  legacy,
+  MODERN_ONLY,
+  modern,
+  NOT_FOUND,
+  type Script,
+  STDIO,
+} from "../../../test/establishing.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import type { ConnectionOptions, ServerCache } from "../options.js";
-import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
-import type { Agreement, RequestLoss, Wire, WireListener } from "../rpc/wire.js";
-import type { ServerSpec } from "../spec.js";
+import { fakeWorld } from "../../testing/index.js";
 import { MODERN_VERSION } from "./envelope.js";
 import { establishOver } from "./establish.js";
-import type { Link } from "./link.js";
-
-/** What a scripted server does with a request: an answer, a loss of it, the end of the wire, or nothing. */
-type Reaction =
-  | { readonly result: JsonObject }
-  | { readonly error: { readonly code: number; readonly message: string; readonly data?: JsonValue } }
-  | { readonly loss: RequestLoss }
-  | { readonly closed: TenonError }
-  | undefined;
-
-type Script = (method: string, params: JsonObject) => Reaction;
-
-class ScriptedWire implements Wire {
-  readonly sent: OutgoingMessage[] = [];
-  readonly agreements: Agreement[] = [];
-  readonly stderrTail = "its last words";
-  isClosed = false;
-  listener: WireListener | undefined;
-  readonly #script: Script;
-
-  constructor(script: Script) {
-    this.#script = script;
-  }
-
-  get methods(): string[] {
-    return this.sent.map((message) => ("method" in message ? message.method : "an answer"));
-  }
-
-  start(listener: WireListener): void {
-    this.listener = listener;
-  }
-
-  send(message: OutgoingMessage): void {
-    this.sent.push(message);
-    if (!("method" in message && "id" in message)) return;
-    const { id, method, params = {} } = message;
-    queueMicrotask(() => this.#react(id, this.#script(method, params)));
-  }
-
-  #react(id: RpcId, reaction: Reaction): void {
-    if (!reaction || this.isClosed) return;
-    if ("result" in reaction) this.listener?.onMessage({ kind: "result", id, result: reaction.result });
-    else if ("error" in reaction) this.listener?.onMessage({ kind: "error", id, error: reaction.error });
-    else if ("loss" in reaction) this.listener?.onRequestLost(id, reaction.loss);
-    else this.listener?.onClosed(reaction.closed);
-  }
-
-  cancel(id: RpcId): void {
-    this.sent.push({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
-  }
-
-  agreed(agreement: Agreement): void {
-    this.agreements.push(agreement);
-  }
-
-  async close(): Promise<void> {
-    this.isClosed = true;
-  }
-}
-
-const DISCOVERED = { supportedVersions: [MODERN_VERSION], capabilities: { tools: {} }, resultType: "complete" };
-const INITIALIZED = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "old", version: "1" } };
-const NOT_FOUND = { error: { code: -32601, message: "Method not found" } };
-const MODERN_ONLY = { error: { code: -32022, message: "no", data: { supported: [MODERN_VERSION] } } };
-
-const legacy: Script = (method) => (method === "initialize" ? { result: INITIALIZED } : NOT_FOUND);
-const modern: Script = (method) => (method === "server/discover" ? { result: DISCOVERED } : MODERN_ONLY);
-
-const STDIO: ServerSpec = { kind: "stdio", name: "given", command: "server", args: [], env: {} };
-const HTTP: ServerSpec = { kind: "http", name: "given", url: "https://example.com/mcp", headers: {} };
-
-function cacheOf(era?: "legacy" | "modern"): ServerCache & { readonly written: string[] } {
-  const written: string[] = [];
-  return {
-    written,
-    readEra: async () => era,
-    writeEra: async (_, verdict) => {
-      written.push(verdict);
-    },
-    readTools: async () => undefined,
-    writeTools: async () => {},
-  };
-}
-
-interface Bench {
-  readonly world: FakeWorld;
-  readonly wires: ScriptedWire[];
-  readonly abort: AbortController;
-  readonly link: Promise<Link>;
-}
-
-/** Each wire opened gets the next script; the last one again and again. */
-function establishing(scripts: readonly Script[], spec: ServerSpec, more: Partial<ConnectionOptions> = {}): Bench {
-  const world = fakeWorld();
-  const wires: ScriptedWire[] = [];
-  const abort = new AbortController();
-  const options = { world, cwd: "/", client: { name: "tenon", version: "1.2.3" }, ...more };
-  const open = () => {
-    const wire = new ScriptedWire(scripts[Math.min(wires.length, scripts.length - 1)] ?? legacy);
-    wires.push(wire);
-    return wire;
-  };
-  const life = { signal: abort.signal, grace: () => LIMITS.closeGrace };
-  const link = establishOver(open, { spec, options, life });
-  link.catch(() => {}); // looked at later
-  return { world, wires, abort, link };
-}
 
 describe("the probe", () => {
   test("finds a modern server with one request, and the envelope says who asks", async () => {
@@ -227,6 +128,43 @@ describe("the probe", () => {
     }
   });
 
+  test("of a modern server that is slow to start is put once more when it knows no initialize", async () => {
+    const cache = cacheOf();
+    let asked = 0;
+    const slow: Script = (method) => {
+      if (method !== "server/discover") return NOT_FOUND;
+      asked += 1;
+      return asked === 1 ? undefined : { result: DISCOVERED };
+    };
+    const { link, wires, world } = establishing([slow], STDIO, { cache });
+    await world.advance(LIMITS.probeTimeoutMs);
+    expect((await link).agreement.era).toBe("modern");
+    expect(wires).toHaveLength(1);
+    expect(cache.written).toEqual(["modern"]);
+  });
+
+  test("met with silence over stdio is remembered once it is certain that no answer is only late", async () => {
+    const silent: Script = (method) => (method === "initialize" ? { result: INITIALIZED } : undefined);
+    for (const isLate of [false, true]) {
+      const cache = cacheOf();
+      const { link, wires, world } = establishing([silent], STDIO, { cache });
+      await world.advance(LIMITS.probeTimeoutMs);
+      const { wire } = await link;
+      if (isLate) wires[0]?.listener?.onMessage({ kind: "result", id: 1, result: DISCOVERED });
+      await world.advance(LIMITS.probeTimeoutMs - 1);
+      expect(cache.written).toEqual([]);
+      await world.advance(1);
+      expect(cache.written).toEqual(isLate ? [] : ["legacy"]);
+      await wire.close(LIMITS.closeGrace);
+    }
+    const cache = cacheOf();
+    const { link, world } = establishing([silent], STDIO, { cache });
+    await world.advance(LIMITS.probeTimeoutMs);
+    await (await link).wire.close(LIMITS.closeGrace);
+    await world.advance(LIMITS.probeTimeoutMs);
+    expect([cache.written, world.clock.pendingTimers]).toEqual([[], 0]);
+  });
+
   test("met with silence over HTTP tries the legacy way without remembering it, and ignores the late answer", async () => {
     const cache = cacheOf();
     const silent: Script = (method) => (method === "initialize" ? { result: INITIALIZED } : undefined);
@@ -247,57 +185,6 @@ describe("the probe", () => {
       expect(wires[0]?.methods).toEqual(["server/discover"]);
       expect([wires[0]?.isClosed, cache.written]).toEqual([true, []]);
     }
-  });
-});
-
-describe("a remembered era", () => {
-  test("of legacy saves the probe, and is not written again", async () => {
-    const cache = cacheOf("legacy");
-    const { link, wires } = establishing([legacy], STDIO, { cache });
-    await link;
-    expect(wires[0]?.methods).toEqual(["initialize", "notifications/initialized"]);
-    expect(cache.written).toEqual([]);
-  });
-
-  test.each([STDIO, HTTP])("of legacy heals in place when the server is modern by now", async (spec) => {
-    const cache = cacheOf("legacy");
-    const { link, wires } = establishing([modern], spec, { cache });
-    expect((await link).agreement.era).toBe("modern");
-    expect(wires.map(({ methods }) => methods)).toEqual([["initialize", "server/discover"]]);
-    expect(cache.written).toEqual(["modern"]);
-  });
-
-  test("of modern heals when the server is legacy by now, also when it is silent", async () => {
-    const cache = cacheOf("modern");
-    const { link } = establishing([legacy], STDIO, { cache });
-    expect((await link).agreement.era).toBe("legacy");
-    expect(cache.written).toEqual(["legacy"]);
-    const silent = establishing([() => undefined, legacy], STDIO, { cache: cacheOf("modern") });
-    await silent.world.advance(LIMITS.probeTimeoutMs);
-    expect(silent.wires).toHaveLength(1); // known to be modern, it may take its time
-    await silent.world.advance((LIMITS.connectTimeoutMs * 3) / 4);
-    expect((await silent.link).agreement.era).toBe("legacy");
-  });
-
-  test("that cannot be read is no reason to fail", async () => {
-    const cache = { ...cacheOf(), readEra: () => Promise.reject(new Error("disk gone")) };
-    expect((await establishing([modern], STDIO, { cache }).link).agreement.era).toBe("modern");
-  });
-
-  test("that is read for ever does not outlive the attempt", async () => {
-    const cache = { ...cacheOf(), readEra: () => new Promise<never>(() => {}) };
-    const { link, wires, world, abort } = establishing([modern], STDIO, { cache });
-    await world.settle();
-    abort.abort();
-    await expect(link).rejects.toMatchObject({ code: "mcp.connect_failed" });
-    expect(wires.map(({ isClosed }) => isClosed)).toEqual([true]);
-  });
-
-  test("is not looked for with the SSE transport, which is legacy by nature", async () => {
-    const spec: ServerSpec = { ...HTTP, kind: "sse" };
-    const { link, wires } = establishing([legacy], spec);
-    await link;
-    expect(wires[0]?.methods).toEqual(["initialize", "notifications/initialized"]);
   });
 });
 

@@ -2,14 +2,17 @@
 import { unreachable } from "../../base/brand.js";
 import { orAborted, sleep } from "../../base/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EndGrace } from "../../base/process.js";
 import type { SpawnRequest } from "../../base/world.js";
 import { AcpWire } from "../acp/acp-wire.js";
+import { entrySecrets } from "../entry-secrets.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { SpillShelf } from "../large/spill-shelf.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "../options.js";
 import { remoteWire } from "../remote/index.js";
+import { DiscreetWire } from "../rpc/discreet-wire.js";
 import { ReplayedWire } from "../rpc/replayed-wire.js";
 import { tracedWire } from "../rpc/traced-wire.js";
 import type { Agreement, Wire } from "../rpc/wire.js";
@@ -17,6 +20,7 @@ import type { ServerSpec } from "../spec.js";
 import { launchOf } from "../stdio/launch.js";
 import { sandboxedLaunch } from "../stdio/sandbox/sandboxed-launch.js";
 import { StdioWire } from "../stdio/stdio.js";
+import { withLastWords } from "../stdio/with-last-words.js";
 import { Line } from "./line.js";
 import type { Link } from "./link.js";
 import { negotiate, type Terms } from "./negotiate.js";
@@ -31,18 +35,16 @@ export interface Life {
   readonly shelf?: SpillShelf;
   /** Told of every process that is started for it. */
   readonly onSpawned?: (id: number | undefined) => void;
-  /** What is started, where that had to be prepared. */
-  readonly launch?: SpawnRequest;
 }
 
 /** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
 export async function establish(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
-  const launch = await preparedLaunch(spec, options, life.signal);
-  return await establishOver(() => openWire(spec, options, launch ? { ...life, launch } : life), {
-    spec,
-    options,
-    life,
+  const secrets = entrySecrets(spec, options);
+  const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
+    throw secrets.cleanError(toTenonError(thrown, "mcp.sandbox_unavailable"));
   });
+  const open = () => openWire(spec, options, { ...life, secrets, ...(launch ? { launch } : {}) });
+  return await establishOver(open, { spec, options, life });
 }
 
 /** Undefined for what needs no preparation. Without the sandbox it asks for, a server is not started. */
@@ -108,8 +110,9 @@ async function attempt(
     if (agreed.kind === "agreed") {
       const { handshake, isCertain } = agreed;
       const tookMs = options.world.monotonicMs() - startedMs;
-      if (isCertain && tookMs <= (course.believeWithinMs ?? tookMs))
-        rememberEra(line, { spec, options, era: handshake.agreement.era, course });
+      const verdict = { spec, options, era: handshake.agreement.era, course };
+      if (!isCertain) rememberSilence(line, verdict);
+      else if (tookMs <= (course.believeWithinMs ?? tookMs)) rememberEra(line, verdict);
       return watchedLink(line.link(handshake), spec, options.world.telemetry);
     }
     failure = agreed.cause;
@@ -144,15 +147,24 @@ function patienceFor(
   return isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs;
 }
 
-function openWire(spec: ServerSpec, options: ConnectionOptions, life: Life): Wire {
+/** What one wire is opened with. */
+interface Opening extends Life {
+  /** No error leaves the wire with one of these. */
+  readonly secrets: KnownSecrets;
+  /** What is started, where that had to be prepared. */
+  readonly launch?: SpawnRequest;
+}
+
+function openWire(spec: ServerSpec, options: ConnectionOptions, life: Opening): Wire {
   const { session } = options;
   const { trace, replay } = options.world;
   if (replay) return new ReplayedWire(replay, spec.name);
   const wire = plainWire(spec, options, life);
-  return trace ? tracedWire(wire, { trace, spec, ...(session === undefined ? {} : { session }) }) : wire;
+  const traced = trace ? tracedWire(wire, { trace, spec, ...(session === undefined ? {} : { session }) }) : wire;
+  return new DiscreetWire(traced, life.secrets);
 }
 
-function plainWire(spec: ServerSpec, options: ConnectionOptions, { shelf, onSpawned, launch }: Life): Wire {
+function plainWire(spec: ServerSpec, options: ConnectionOptions, { shelf, onSpawned, launch, secrets }: Opening): Wire {
   const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
   const shared = shelf ? { shelf } : {};
   switch (spec.kind) {
@@ -164,7 +176,7 @@ function plainWire(spec: ServerSpec, options: ConnectionOptions, { shelf, onSpaw
       });
     case "http":
     case "sse":
-      return remoteWire(spec, { world, allowHosts, urlSource, ...(oauth ? { oauth } : {}), ...shared });
+      return remoteWire(spec, { world, allowHosts, urlSource, secrets, ...(oauth ? { oauth } : {}), ...shared });
     case "acp":
       return new AcpWire(spec, channel);
     default:
@@ -190,16 +202,33 @@ function rememberEra(line: Line, { spec, options, era, course }: Agreed): void {
   });
 }
 
+/**
+ * One that was silent at the probe and answered `initialize` has read both, unless the answer to the probe is only late. If
+ * none has come after as long again, there is none, and the next start need not wait for it.
+ */
+function rememberSilence(line: Line, { spec, options, era, course }: Agreed): void {
+  if (spec.kind !== "stdio") return; // elsewhere the probe was called off, and nothing can come
+  const { probeTimeoutMs } = serverLimits(options.limits);
+  line.run("remember the silence", async (signal) => {
+    const waiting = sleep((ms, run) => options.world.after(ms, run), probeTimeoutMs, signal);
+    const isOver = await waiting.then(
+      () => false,
+      () => true,
+    );
+    if (isOver || line.rpc.counters.strayAnswers > 0 || (await course.remembered) === era) return;
+    await options.cache?.writeEra(launchFingerprint(spec), era);
+  });
+}
+
 /** What people read: the cause, as a failure to connect, with the server's own last words if it has any. */
 function connectError(thrown: unknown, line: Line, signal: AbortSignal): TenonError {
   if (signal.aborted) return givenUp(thrown, line.wire.stderrTail);
-  const error = toTenonError(thrown, "mcp.connect_failed");
+  const error = withLastWords(toTenonError(thrown, "mcp.connect_failed"), line.wire.stderrTail);
   return error.code === "mcp.connection_lost"
     ? new TenonError("mcp.connect_failed", error.message, { cause: error })
     : error;
 }
 
 function givenUp(cause: unknown, stderrTail: string): TenonError {
-  const said = stderrTail === "" ? "" : `; its stderr ends: ${stderrTail}`;
-  return new TenonError("mcp.connect_failed", `connecting was given up${said}`, { cause });
+  return withLastWords(new TenonError("mcp.connect_failed", "connecting was given up", { cause }), stderrTail);
 }

@@ -93,6 +93,16 @@ describe("the answer to server/discover", () => {
     expect(judgeProbe(lost("mcp.unavailable"), remote)).toMatchObject({ error: { code: "mcp.unavailable" } });
   });
 
+  test.each([stdio, remote])("an answer without anything in it means legacy, in place", (where) => {
+    expect(judgeProbe(lost("mcp.protocol"), where)).toEqual({ kind: "legacy", isCertain: true });
+  });
+
+  test("a remote server that hangs up at the probe is tried the legacy way, without believing it", () => {
+    expect(judgeProbe(lost("mcp.connection_lost"), remote)).toEqual({ kind: "legacy", isCertain: false });
+    const unreached = { error: new TenonError("mcp.connection_lost", "gone"), wasSent: false };
+    expect(judgeProbe({ kind: "lost", loss: unreached }, remote)).toMatchObject({ kind: "refused" });
+  });
+
   test("silence tries the legacy way without believing it; an exit takes another process", () => {
     const silence: RpcOutcome = { kind: "timed_out", afterMs: 5_000 };
     expect(judgeProbe(silence, remote)).toEqual({ kind: "legacy", isCertain: false });

@@ -84,10 +84,15 @@ function judgeProbeError(error: RpcErrorBody): ProbeVerdict {
 }
 
 function judgeProbeLoss(loss: RequestLoss, asked: Asked): ProbeVerdict {
-  if (FINAL.has(loss.error.code)) return { kind: "refused", error: loss.error };
+  const { error, wasSent, httpStatus } = loss;
+  if (FINAL.has(error.code)) return { kind: "refused", error };
+  // A page, a 202, a 5xx or an empty result is an answer, if a poor one: servers older than the probe give it.
+  const isAnswer = httpStatus !== undefined || (wasSent && error.code === "mcp.protocol");
+  if (isAnswer) return { kind: "legacy", isCertain: true };
   if (!asked.isRemote) return { kind: "restart_legacy" };
-  // A page, a 202 or a 5xx is an answer, if a poor one: servers older than the probe give it. No answer at all says nothing.
-  return loss.httpStatus === undefined ? { kind: "refused", error: loss.error } : { kind: "legacy", isCertain: true };
+  // One that only hung up may be such a server too, or in trouble; one that was not reached says nothing.
+  const hungUp = wasSent && error.code === "mcp.connection_lost";
+  return hungUp ? { kind: "legacy", isCertain: false } : { kind: "refused", error };
 }
 
 export function judgeInitialize(outcome: RpcOutcome, asked: Asked & { readonly version: string }): InitializeVerdict {

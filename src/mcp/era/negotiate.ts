@@ -83,10 +83,25 @@ async function initialize(line: Line, options: ConnectionOptions, terms: Initial
         version = verdict.version;
         break;
       case "refused":
-        throw verdict.error;
+        if (!terms.mayProbe || !isAnswer(outcome)) throw verdict.error;
+        return await modernOr(verdict.error, line, terms);
     }
   }
   throw noCommonVersion([version]);
+}
+
+/** A refusal by the server itself: words of its own, or a status that says the request was not for it. */
+function isAnswer(outcome: RpcOutcome): boolean {
+  if (outcome.kind !== "lost") return outcome.kind === "error";
+  const { error, httpStatus = 0 } = outcome.loss;
+  return error.code === "mcp.protocol" && httpStatus >= 400 && httpStatus <= 499;
+}
+
+/** Modern servers need not say that they are when they refuse `initialize`: many know no such method, and that is all they say. */
+async function modernOr(refusal: TenonError, line: Line, terms: Terms): Promise<Negotiated> {
+  const verdict = await probe(line, terms);
+  if (verdict.kind === "modern") return agreeModern(line, verdict.handshake);
+  throw refusal;
 }
 
 /** It was remembered as legacy, or too slow to answer the probe, and now says that it is modern. */

@@ -11,8 +11,17 @@ export function spilledOf(value: JsonValue | undefined): SpilledBlock | undefine
   return isJsonObject(value) ? blocks.get(value) : undefined;
 }
 
+/** Whether it is such a place itself, or has one for a field. Costs nothing while there is none at all. */
+export function isPartlySpilled(value: JsonValue): boolean {
+  if (!hasMarked || !isJsonObject(value)) return false;
+  return blocks.has(value) || Object.values(value).some((field) => spilledOf(field) !== undefined);
+}
+
+let hasMarked = false;
+
 function mark(block: SpilledBlock): JsonObject {
   const place: JsonObject = {};
+  hasMarked = true;
   blocks.set(place, block);
   return place;
 }

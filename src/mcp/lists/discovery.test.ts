@@ -162,6 +162,32 @@ describe("ToolList", () => {
     await tools.close();
   });
 
+  it("takes half of the first list rather than none, says that it is half, and asks for the whole a few times", async () => {
+    let failures = 2;
+    const { world, link, seen, tools } = follow(({ params }) => {
+      if (params["cursor"] === undefined) return { result: { tools: [tool("a")], nextCursor: "2" } };
+      failures -= 1;
+      return failures >= 0 ? { error: { code: -32603, message: "busy" } } : { result: { tools: [tool("b")] } };
+    });
+    await tools.load(never);
+    expect(seen).toMatchObject([{ brokenOff: { code: "mcp.call_failed" } }]);
+    await world.advance(60_000);
+    expect(seen.map(names)).toEqual([["a"], ["a", "b"]]);
+    expect(seen[1]?.brokenOff).toBeUndefined();
+    expect(link.asked).toHaveLength(6);
+    await tools.close();
+
+    const hopeless = follow(({ params }) =>
+      params["cursor"] === undefined
+        ? { result: { tools: [tool("a")], nextCursor: "2" } }
+        : { error: { code: 1, message: "" } },
+    );
+    await hopeless.tools.load(never);
+    await hopeless.world.advance(600_000);
+    expect(hopeless.link.asked).toHaveLength(6);
+    await hopeless.tools.close();
+  });
+
   it("ends with the link, and with close, which waits for what is under way", async () => {
     const broken = follow(versioned);
     await broken.tools.load(never);

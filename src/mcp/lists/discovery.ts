@@ -83,6 +83,10 @@ export class ToolList {
     this.#lastStartMs = this.#world.monotonicMs();
     const listed = await listTools(this.#link, this.#world, AbortSignal.any([signal, this.#over.signal]));
     await this.#take(listed);
+    if (listed.brokenOff) {
+      this.#failures = 1; // half of them is better than none, and the rest is asked for again
+      this.#isStale = true;
+    }
     this.#schedule();
   }
 
@@ -145,7 +149,7 @@ export class ToolList {
       ? before.tools
       : await internTools(await kept(before?.tools ?? [], listed.tools, this.#pace), this.#pace);
     if (this.#over.signal.aborted) return;
-    const discovered = { tools, problems: listed.problems };
+    const discovered = { ...listed, tools };
     this.#current = discovered;
     const hasSameProblems = before?.problems.join("\n") === listed.problems.join("\n");
     if (!isSame || !hasSameProblems) this.#onListed(discovered);

@@ -6,6 +6,8 @@ import { TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import type { PartFacts } from "../large/slim-parts.js";
+import { type PartLookup, withParts } from "../large/spilled.js";
 import { type DiscoveredTools, listTools } from "./discovery.js";
 
 const never = new AbortController().signal;
@@ -256,6 +258,18 @@ describe("listTools", () => {
     ],
   ])("throws when the first page is %s", async (_, answer, message) => {
     await expect(list(() => answer).listed).rejects.toThrow(message);
+  });
+
+  it("leaves out what was too long for memory, instead of taking what is left of it for a definition", async () => {
+    const file: PartFacts = { path: "/f", bytes: 9, form: "json", preview: "" };
+    const inFile: PartLookup = (text) => (text === "@" ? file : undefined);
+    const cut = (tools: JsonValue) => list(() => ({ result: { tools: withParts(tools, inFile) } })).listed;
+    const listed = await cut([tool("a"), tool("b", { inputSchema: "@" }), tool("c", { description: "@" }), "@"]);
+    expect(names(listed)).toEqual(["a"]);
+    expect(listed.problems).toEqual(
+      ["b", "c", "?"].map((name) => `tool "${name}" is left out, if not more: the message it came in is too long`),
+    );
+    expect(await cut("@")).toEqual({ tools: [], problems: ['"tools" in the result is too long'] });
   });
 
   it("tolerates a result without a list and one whose list is none", async () => {

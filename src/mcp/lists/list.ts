@@ -5,10 +5,11 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
+import { isPartlySpilled, spilledOf } from "../large/spilled.js";
 import { measure } from "./measure.js";
 import { Pace } from "./pace.js";
 import { Pages } from "./pages.js";
-import { shortName } from "./tolerate.js";
+import { shortName, textField } from "./tolerate.js";
 
 const METHOD_NOT_FOUND = -32_601;
 const CHUNK = 100;
@@ -110,7 +111,10 @@ class Collection<T> {
   async addPage(result: JsonObject, pace: Pace, signal: AbortSignal): Promise<void> {
     const raw = result[this.#kind.field];
     const entries: readonly JsonValue[] = Array.isArray(raw) ? raw : [];
-    if (raw !== undefined && !Array.isArray(raw)) this.problem(`"${this.#kind.field}" in the result is no list`);
+    if (raw !== undefined && !Array.isArray(raw)) {
+      const why = spilledOf(raw) ? "is too long" : "is no list";
+      this.problem(`"${this.#kind.field}" in the result ${why}`);
+    }
     const before = this.#items.size;
     let start = 0;
     for (; start < entries.length && !this.#isFull(); start += CHUNK) {
@@ -158,6 +162,11 @@ class Collection<T> {
     this.#entries += 1;
     const { heapBytes, over } = measure(raw, LIMITS.listEntry);
     this.#heapBytes += heapBytes;
+    if (isPartlySpilled(raw)) {
+      const name = isJsonObject(raw) ? textField(raw, "name") : undefined;
+      this.problem(`${noun} "${shortName(name ?? "?")}" is left out, if not more: the message it came in is too long`);
+      return;
+    }
     const read = this.#kind.read(raw);
     if (!read.ok) this.problem(`${noun} "${shortName(read.name)}" is left out: ${read.reason}`);
     else if (over !== undefined)

@@ -1,6 +1,8 @@
 // Carries our messages to one server: builds the requests, remembers what is under way, and judges refusals.
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
+import { TenonError } from "../../base/errors.js";
+import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/world.js";
 import type { Access } from "../oauth/access.js";
@@ -18,6 +20,8 @@ export interface RemoteParts extends IntakeParts {
   readonly dialler: Dialler;
   readonly place: Place;
   readonly user: UserHeaders;
+  /** Some servers say them back. */
+  readonly secrets: KnownSecrets;
   /** Where somebody may have to log in. */
   readonly access?: Access;
   /** Gives back what is kept outside of memory. */
@@ -29,6 +33,11 @@ export type Delivery =
   | { readonly kind: "delivered" }
   | { readonly kind: "undelivered"; readonly loss: RequestLoss }
   | Exclude<Refused, { readonly kind: "loss" }>;
+
+interface Unsent {
+  readonly message: OutgoingMessage;
+  readonly done: (delivery: Delivery) => void;
+}
 
 interface Notice {
   readonly exchange: OpenRequest;
@@ -44,6 +53,7 @@ export class Courier {
   readonly #parts: RemoteParts;
   readonly #headers: HeaderWriter;
   readonly #notices = new Set<Notice>();
+  readonly #waiting: Unsent[] = [];
   #agreement: Agreement | undefined;
   #sessionId: string | undefined;
   #isStopped = false;
@@ -87,10 +97,25 @@ export class Courier {
 
   /** For a message whose HTTP answer says only that it has come: `done` is called once, in time, unless stopped first. */
   deliver(message: OutgoingMessage, done: (delivery: Delivery) => void): void {
+    const { atOnce, waiting } = LIMITS.httpNotices;
+    if (this.#notices.size < atOnce) this.#deliverNow({ message, done });
+    else if (this.#waiting.length < waiting) this.#waiting.push({ message, done });
+    else {
+      const error = new TenonError("mcp.unavailable", `the server has not taken ${atOnce + waiting} messages of ours`);
+      queueMicrotask(() => {
+        if (!this.#isStopped) done({ kind: "undelivered", loss: { error, wasSent: false } });
+      });
+    }
+  }
+
+  #deliverNow({ message, done }: Unsent): void {
     const end = (delivery: Delivery) => {
       this.#notices.delete(notice);
       deadline.clear();
-      if (!this.#isStopped) done(delivery);
+      if (this.#isStopped) return;
+      done(delivery);
+      const next = this.#waiting.shift();
+      if (next) this.#deliverNow(next);
     };
     const exchange = this.post(message, undefined, {
       onFailed: (loss) => end({ kind: "undelivered", loss }),
@@ -121,9 +146,7 @@ export class Courier {
       ...(id === undefined ? {} : { id }),
       hadSession: this.sessionId !== undefined || this.hasSessionInPlace,
       hadCredentials: this.#parts.user.hasAuthorization || this.#parts.access !== undefined,
-      given: Object.entries(this.#parts.user.headers).flatMap(([name, value]) =>
-        name === "user-agent" ? [] : [value],
-      ),
+      secrets: this.#parts.secrets,
       nowMs: this.world.now(),
     };
     readRefusal(response, context, (refused) => {
@@ -138,6 +161,7 @@ export class Courier {
       exchange.abort();
     }
     this.#notices.clear();
+    this.#waiting.length = 0;
   }
 
   /** A courtesy: the server may forget the session at once. Whatever it says, and if it says nothing, we are done. */

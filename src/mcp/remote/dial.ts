@@ -31,10 +31,17 @@ function targetOf(url: URL): Place["target"] {
   return { hostname, port, path: `${url.pathname}${url.search}`, host, servername };
 }
 
+interface Resolved {
+  readonly pool: HttpPool;
+  /** What the pool dials: it looks here for each new connection. */
+  readonly addresses: ResolvedAddress[];
+  isStale: boolean;
+}
+
 export class Dialler {
   readonly #world: World;
   readonly #allowHosts: readonly string[];
-  readonly #pools = new Map<string, HttpPool>();
+  readonly #resolved = new Map<string, Resolved>();
   readonly #resolving = new Map<string, Promise<HttpPool>>();
   #isClosed = false;
 
@@ -43,45 +50,59 @@ export class Dialler {
     this.#allowHosts = allowHosts;
   }
 
-  /** Throws `mcp.url_refused`. `from` is the URL whose answer led here. */
-  check(url: string, source: UrlSource, from?: URL): Place {
-    const verdict = checkUrl(url, { source, allowHosts: this.#allowHosts, ...(from ? { from } : {}) });
+  /** Throws `mcp.url_refused`. `from` is the place whose answer led here: a name that must be public stays so. */
+  check(url: string, source: UrlSource, from?: Place): Place {
+    const origin = from ? { from: from.url, isFromPrivate: from.mayBePrivate } : {};
+    const verdict = checkUrl(url, { source, allowHosts: this.#allowHosts, ...origin });
     if (!verdict.ok) throw new TenonError("mcp.url_refused", `the URL cannot be used: ${verdict.reason}`);
     return { url: verdict.url, mayBePrivate: verdict.mayBePrivate, target: targetOf(verdict.url) };
   }
 
-  /** The connections to a place already resolved; undefined the first time. */
+  /** The connections to a place already resolved; undefined the first time, and after nobody was met there. */
   known(place: Place): HttpPool | undefined {
-    return this.#pools.get(keyOf(place));
+    const resolved = this.#resolved.get(keyOf(place));
+    return resolved?.isStale === false ? resolved.pool : undefined;
   }
 
-  /** Resolves the name, once. Rejects with `mcp.url_refused` or `mcp.unavailable`. */
+  /** Nobody is to be met where the name led: servers move, so the next request asks anew, by the same rules. */
+  suspect(place: Place): void {
+    const resolved = this.#resolved.get(keyOf(place));
+    if (resolved && !isAddress(place.url.hostname)) resolved.isStale = true;
+  }
+
+  /** Resolves the name, once for as long as it can be reached. Rejects with `mcp.url_refused` or `mcp.unavailable`. */
   resolve(place: Place): Promise<HttpPool> {
     const key = keyOf(place);
     const under = this.#resolving.get(key);
     if (under) return under;
-    const resolving = this.#resolve(place).then((pool) => {
-      if (this.#isClosed) throw new TenonError("cancelled", "the connection has been closed");
-      this.#pools.set(key, pool);
-      return pool;
-    });
+    const forget = () => this.#resolving.delete(key);
+    const resolving = this.#resolve(place, key);
     this.#resolving.set(key, resolving);
-    // A name that could not be resolved now may be there later.
-    resolving.catch(() => this.#resolving.delete(key));
+    resolving.then(forget, forget);
     return resolving;
   }
 
   /** Ends every connection, also those in use. */
   close(): void {
     this.#isClosed = true;
-    for (const pool of this.#pools.values()) pool.close();
+    for (const { pool } of this.#resolved.values()) pool.close();
   }
 
-  async #resolve(place: Place): Promise<HttpPool> {
+  async #resolve(place: Place, key: string): Promise<HttpPool> {
     const { url } = place;
-    const addresses = isAddress(url.hostname) ? [] : await this.#addressesOf(place);
+    const found = isAddress(url.hostname) ? [] : await this.#addressesOf(place);
+    if (this.#isClosed) throw new TenonError("cancelled", "the connection has been closed");
+    const known = this.#resolved.get(key);
+    if (known) {
+      known.addresses.splice(0, known.addresses.length, ...found);
+      known.isStale = false;
+      return known.pool;
+    }
+    const addresses = [...found];
     const isTls = url.protocol === "https:";
-    return this.#world.httpPool({ isTls, addresses, maxIdleMs: LIMITS.httpIdleSocketMs });
+    const pool = this.#world.httpPool({ isTls, addresses, maxIdleMs: LIMITS.httpIdleSocketMs });
+    this.#resolved.set(key, { pool, addresses, isStale: false });
+    return pool;
   }
 
   async #addressesOf({ url, mayBePrivate }: Place): Promise<readonly ResolvedAddress[]> {

@@ -38,6 +38,7 @@ export class Exchange implements OpenRequest {
   readonly #handler: HttpHandler;
   #current: ClientRequest | undefined;
   #pool: HttpPool | undefined;
+  #dialled: Place | undefined;
   #hops = 0;
   #isOver = false;
 
@@ -49,6 +50,7 @@ export class Exchange implements OpenRequest {
   }
 
   abort(): void {
+    if (!this.#wasSent()) this.#suspect(); // given up while it still tried to connect
     this.#isOver = true;
     this.#current?.destroy();
   }
@@ -82,6 +84,7 @@ export class Exchange implements OpenRequest {
     }
     this.#current = outgoing;
     this.#pool = pool;
+    this.#dialled = place;
     outgoing.on("error", (error) => this.#broken(error));
     outgoing.on("response", (response) => this.#answered(response, place));
     outgoing.end(body);
@@ -97,9 +100,14 @@ export class Exchange implements OpenRequest {
       const text = `the connection broke before the answer: ${messageOf(error)}`;
       this.#fail(new TenonError("mcp.connection_lost", text, { cause: error }), true);
     } else {
+      this.#suspect();
       const text = `the server cannot be reached: ${messageOf(error)}`;
       this.#fail(new TenonError("mcp.unavailable", text, { cause: error }), false);
     }
+  }
+
+  #suspect(): void {
+    if (!this.#isOver && this.#dialled) this.#dialler.suspect(this.#dialled);
   }
 
   #answered(response: IncomingMessage, place: Place): void {
@@ -135,7 +143,7 @@ export class Exchange implements OpenRequest {
       const why = location === undefined ? "without saying where to" : `a ${method}, which would lose its body`;
       throw new TenonError("mcp.protocol", `the server redirects (${status}) ${why}`);
     }
-    const next = this.#dialler.check(location, "redirect", place.url);
+    const next = this.#dialler.check(location, "redirect", place);
     if (place.url.protocol === "https:" && next.url.protocol === "http:") {
       throw new TenonError("mcp.url_refused", `the server redirects to http on "${next.url.host}"`);
     }

@@ -51,6 +51,18 @@ const CASES: Readonly<Record<string, Case>> = {
     says: /text\/html/,
     status: 200,
   },
+  "an answer with nothing in it": {
+    fault: answer(200, jsonType, '{"jsonrpc":"2.0","id":2,"result":null}'),
+    code: "mcp.protocol",
+    wasSent: true,
+    says: /neither a result nor an error/,
+  },
+  "such an answer on a stream that stays": {
+    fault: { kind: "events", text: 'data: {"jsonrpc":"2.0","id":2,"error":[]}\n\n', stays: true },
+    code: "mcp.protocol",
+    wasSent: true,
+    says: /neither a result nor an error/,
+  },
   "JSON that is none": {
     fault: answer(200, jsonType, "{oops"),
     code: "mcp.protocol",

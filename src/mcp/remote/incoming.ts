@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
-import { type IncomingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
+import { emptyAnswerError, emptyAnswerId, type IncomingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
 
 export interface Incoming {
   readonly messages: readonly IncomingMessage[];
@@ -23,12 +23,20 @@ export function incomingOf(value: JsonValue, postId: RpcId | undefined): Incomin
   const values = Array.isArray(value) ? value : [value];
   const messages: IncomingMessage[] = [];
   let strangers = 0;
+  let emptyId: RpcId | undefined;
   for (const item of values) {
     const message = readMessage(item) ?? errorWithoutId(item, postId);
     if (message) messages.push(message);
-    else strangers += 1;
+    else {
+      emptyId ??= emptyAnswerId(item);
+      strangers += 1;
+    }
   }
-  return strangers === 0 ? { messages } : { messages, noise: `${strangers} that were no JSON-RPC messages` };
+  return {
+    messages,
+    ...(strangers === 0 ? {} : { noise: `${strangers} that were no JSON-RPC messages` }),
+    ...(emptyId === undefined ? {} : { unread: { id: emptyId, error: emptyAnswerError() } }),
+  };
 }
 
 export function readIncoming(bytes: Buffer, postId: RpcId | undefined): Incoming {

@@ -1,5 +1,6 @@
 // The wire to a remote server: Streamable HTTP, or the older HTTP+SSE when the entry or the server says so.
 import { type TenonError, toTenonError } from "../../base/errors.js";
+import { KnownSecrets } from "../../base/known-secrets.js";
 import type { EndGrace } from "../../base/process.js";
 import type { World } from "../../base/world.js";
 import { SpillShelf } from "../large/spill-shelf.js";
@@ -23,23 +24,28 @@ export interface RemoteWireOptions {
   /** Who named the URL; `typed` unless given. */
   readonly urlSource?: "typed" | "project";
   readonly oauth?: OAuthOptions;
+  /** Of its entry; the tokens of its log-in are learnt. */
+  readonly secrets?: KnownSecrets;
 }
 
 /** Never throws: a URL or header that cannot be used is told through `onClosed`. */
 export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
-  const { world, allowHosts } = options;
+  const { world, allowHosts, secrets = new KnownSecrets() } = options;
   const shelf = options.shelf ?? new SpillShelf(world);
   const dialler = new Dialler(world, allowHosts);
   try {
     const user = userHeaders(spec);
     // Credentials of its own are the user's word: a server that refuses them is not logged in to instead.
     const access =
-      options.oauth && !user.hasAuthorization ? new Access(spec, { ...options, oauth: options.oauth }) : undefined;
+      options.oauth && !user.hasAuthorization
+        ? new Access(spec, { ...options, secrets, oauth: options.oauth })
+        : undefined;
     for (const name of user.ignored) world.log.warn("mcp.header_ignored", { server: spec.name, header: name });
     const parts: RemoteParts = {
       world,
       dialler,
       user,
+      secrets,
       place: dialler.check(spec.url, options.urlSource ?? "typed"),
       folder: () => shelf.folder,
       ...(access ? { access } : {}),

@@ -1,6 +1,8 @@
 // Reads an answer that is no success: a JSON-RPC error for the request, the end of the session, or a loss with its reason.
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
 import type { IncomingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { RequestLoss } from "../rpc/wire.js";
@@ -18,44 +20,58 @@ export interface RefusalContext {
   readonly id?: RpcId;
   readonly hadSession: boolean;
   readonly hadCredentials: boolean;
-  /** The values of the headers its entry gives. */
-  readonly given?: readonly string[];
+  readonly secrets: KnownSecrets;
   readonly nowMs: number;
 }
 
 const METHOD_NOT_FOUND = -32601;
+const INVALID_PARAMS = -32602;
 
 export function readRefusal(response: HttpResponse, context: RefusalContext, done: (refused: Refused) => void): void {
   readBody(response, LIMITS.httpMaxErrorBytes, (body) => {
     const isWhole = body.kind === "whole";
     const error = isWhole ? readErrorFor(body.bytes, context.id ?? 0) : undefined;
     const text = isWhole ? body.bytes.toString("utf8") : "";
-    done(judge(response, text, error, context));
+    const isOwn = error !== undefined && idOf(text) === context.id;
+    done(judge(response, text, { message: error, isOwn }, context));
   });
 }
 
 function judge(
   response: HttpResponse,
   text: string,
-  message: IncomingMessage | undefined,
+  { message, isOwn }: { readonly message: IncomingMessage | undefined; readonly isOwn: boolean },
   context: RefusalContext,
 ): Refused {
   const status = response.statusCode ?? 0;
   const error = message?.kind === "error" ? message.error : undefined;
-  if (context.hadSession && isSessionLoss(status, text, error?.code)) {
+  if (context.hadSession && isSessionLoss(status, text, { code: error?.code, isOwn })) {
     const words = `the server no longer knows the session (${statusLine(status)})`;
     return { kind: "session_lost", error: new TenonError("mcp.session_lost", words) };
   }
   // Those say more as a status: who may call, when to come back, that nobody takes a POST here.
   const isAboutHttp = [401, 403, 405, 429].includes(status) || response.headers["retry-after"] !== undefined;
   if (message && context.id !== undefined && !isAboutHttp) return { kind: "answer", message };
-  const { nowMs, hadCredentials, given = [] } = context;
+  const { nowMs, hadCredentials, secrets } = context;
   const said = error === undefined ? {} : { said: error.message };
-  return { kind: "loss", loss: lossOf({ response, text, ...said, nowMs, hadCredentials, given }) };
+  return { kind: "loss", loss: lossOf({ response, text, ...said, nowMs, hadCredentials, secrets }) };
 }
 
-/** 404 by the protocol; SDK servers also answer 400 with words of their own. An unknown method is neither. */
-function isSessionLoss(status: number, text: string, code: number | undefined): boolean {
-  if (status === 404) return code !== METHOD_NOT_FOUND;
-  return status === 400 && code !== METHOD_NOT_FOUND && /session|not initialized/iu.test(text);
+/**
+ * 404 by the protocol; SDK servers also answer 400 with words of their own. An unknown method is neither, and an error under
+ * the request's own id is about the request (no such tool, a bad argument) unless its words are about the session.
+ */
+function isSessionLoss(
+  status: number,
+  text: string,
+  { code, isOwn }: { readonly code: number | undefined; readonly isOwn: boolean },
+): boolean {
+  if (code === METHOD_NOT_FOUND || (isOwn && code === INVALID_PARAMS)) return false;
+  const isAboutSession = /session|not initialized/iu.test(text);
+  return status === 404 ? !isOwn || isAboutSession : status === 400 && isAboutSession;
+}
+
+function idOf(text: string): JsonValue | undefined {
+  const parsed = parseJson(text);
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value["id"] : undefined;
 }

@@ -46,6 +46,18 @@ describe("the URL", () => {
     expect(server.requests[0]?.headers["host"]).toBe(`localhost:${port}`);
   });
 
+  test("a server that cannot be reached is looked up anew: it may have moved", async () => {
+    const listener = createServer();
+    const url = new URL(await listenOnLoopback(listener));
+    await closeListener(listener);
+    const world = new FakeWorld({ hosts: { "moving.test": ["127.0.0.1"] } });
+    const wire = wireTo({ url: `http://moving.test:${url.port}/mcp` }, {}, { world, allowHosts: ["moving.test"] });
+    for (const lookups of [1, 2]) {
+      expect(await wire.initialize()).toMatchObject({ kind: "lost", loss: { wasSent: false } });
+      expect(world.lookups).toHaveLength(lookups);
+    }
+  });
+
   test("a name of this machine that leads elsewhere is refused: it would go there without TLS", async () => {
     const world = new FakeWorld({ hosts: { "app.localhost": ["203.0.113.9"] } });
     const wire = wireTo({ url: "http://app.localhost:1/mcp" }, {}, { world });

@@ -119,7 +119,7 @@ export class SseWire implements Wire {
 
   #ready(data: Buffer, place: Place): void {
     try {
-      const endpoint = this.#parts.dialler.check(data.toString("utf8").trim(), "redirect", place.url);
+      const endpoint = this.#parts.dialler.check(data.toString("utf8").trim(), "redirect", place);
       if (endpoint.url.origin !== place.url.origin) {
         throw new TenonError("mcp.url_refused", `the server names an endpoint on "${endpoint.url.host}", not its own`);
       }

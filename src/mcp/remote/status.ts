@@ -1,6 +1,7 @@
 // What an HTTP answer that is no message means for the request it answers, in words for people.
 import type { IncomingMessage } from "node:http";
 import { TenonError } from "../../base/errors.js";
+import type { KnownSecrets } from "../../base/known-secrets.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { mediaType } from "./body.js";
 
@@ -39,8 +40,8 @@ export interface Refusal {
   readonly said?: string;
   readonly nowMs: number;
   readonly hadCredentials: boolean;
-  /** The values of the headers its entry gives: some servers say them back. */
-  readonly given?: readonly string[];
+  /** Some servers say them back: they are taken out before the words are cut. */
+  readonly secrets: KnownSecrets;
 }
 
 /** For every status but success. */
@@ -103,9 +104,9 @@ function named(challenge: string, parameter: string, label: string): string | un
   return value === undefined || value === "" ? undefined : `${label} ${visible(value)}`;
 }
 
-function words({ response, text: whole, said, given = [] }: Refusal): string {
-  const text = withoutCredentials(whole, given);
-  if (said !== undefined) return `: ${visible(withoutCredentials(said, given))}`;
+function words({ response, text: whole, said, secrets }: Refusal): string {
+  const text = secrets.clean(whole);
+  if (said !== undefined) return `: ${visible(secrets.clean(said))}`;
   if (mediaType(response) === "text/html" || /^\s*</u.test(text)) return " (a web page)";
   const excerpt = visible(text);
   return excerpt === "" ? "" : `: ${excerpt}`;
@@ -118,18 +119,6 @@ function visible(text: string): string {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
   return plain.length <= EXCERPT_LENGTH ? plain : `${plain.slice(0, EXCERPT_LENGTH)}…`;
-}
-
-/** Shorter values stand in too many other words. */
-const SECRET_MIN_CHARS = 6;
-
-/** What is said here is shown to people and kept: a token the server says back must not be. */
-function withoutCredentials(text: string, given: readonly string[]): string {
-  return given
-    .flatMap((value) => [value, value.replace(/^\S+\s+/u, "")])
-    .filter((value) => value.length >= SECRET_MIN_CHARS)
-    .reduce((said, value) => said.replaceAll(value, "[redacted]"), text)
-    .replaceAll(/\b(Bearer|Basic)\s+(?=\S{0,500}\d)[\w.~+/=-]{8,}/giu, "$1 [redacted]");
 }
 
 /** Seconds or a date; undefined when the server said nothing we could use. */

@@ -35,6 +35,8 @@ export class StreamableWire implements Wire, PostChannel {
   /** Requests that have it, whose stream the server has not ended yet. */
   readonly #lingering: Lingering;
   readonly #held: Held[] = [];
+  /** The session is lost; the requests that were refused for it, and who is still waited for before it is told. */
+  #losing: { readonly error: TenonError; readonly refused: RpcId[]; readonly timer: Timer } | undefined;
   #listener: WireListener | undefined;
   #standing: StandingStream | undefined;
   #streamTimer: Timer | undefined;
@@ -113,8 +115,11 @@ export class StreamableWire implements Wire, PostChannel {
   unanswered(id: RpcId, why: Unanswered): void {
     if (this.#isGone) return;
     this.#posts.delete(id);
-    if (why.kind === "loss") this.#listener?.onRequestLost(id, why.loss);
-    else this.#lostSession(why.error, id);
+    if (why.kind !== "loss") this.#lostSession(why.error, id);
+    else {
+      this.#listener?.onRequestLost(id, why.loss);
+      this.#tellLoss();
+    }
   }
 
   finished(post: Stoppable): void {
@@ -134,9 +139,11 @@ export class StreamableWire implements Wire, PostChannel {
     }
     const { noise, unread } = incoming;
     if (noise !== undefined) this.#listener?.onNoise(noise);
-    if (!unread) return;
-    this.#answered(unread.id);
-    this.#listener?.onRequestLost(unread.id, { error: unread.error, wasSent: true });
+    if (unread) {
+      this.#answered(unread.id);
+      this.#listener?.onRequestLost(unread.id, { error: unread.error, wasSent: true });
+    }
+    this.#tellLoss();
   }
 
   judge(response: HttpResponse, id: RpcId | undefined, done: (refused: Refused) => void): void {
@@ -151,6 +158,7 @@ export class StreamableWire implements Wire, PostChannel {
   }
 
   #mustWait(message: OutgoingMessage): boolean {
+    if (this.#losing) return true;
     if (this.#phase === "free" || !("method" in message)) return false;
     return this.#phase === "initializing" || ("id" in message && !NEEDS_NO_STREAM.test(message.method));
   }
@@ -205,19 +213,34 @@ export class StreamableWire implements Wire, PostChannel {
     for (const { message, hint } of this.#held.splice(0)) this.send(message, hint);
   }
 
+  /**
+   * What else is under way is about to be refused for the same reason, and what was refused has certainly not been acted
+   * on: it gets a moment to hear that for itself before the wire is gone.
+   */
   #lostSession(error: TenonError, id?: RpcId): void {
     if (this.#isGone) return;
-    // What has not left, and the one that was refused for its session, have certainly not been acted on.
-    const idle = this.#held.flatMap(({ message }) => ("method" in message && "id" in message ? [message.id] : []));
-    if (id !== undefined) idle.push(id);
+    const timer = this.#losing?.timer ?? this.world.after(LIMITS.httpSessionLossMs, () => this.#tellLoss(true));
+    this.#losing ??= { error, refused: [], timer };
+    if (id !== undefined) this.#losing.refused.push(id);
+    this.#tellLoss();
+  }
+
+  #tellLoss(isLate = false): void {
+    if (!this.#losing || this.#isGone || (this.#posts.size > 0 && !isLate)) return;
+    const { error, refused } = this.#losing;
+    // What has not left has not been acted on either.
+    const unsent = this.#held.flatMap(({ message }) => ("method" in message && "id" in message ? [message.id] : []));
     this.#stopAll();
     this.#courier.sessionId = undefined;
-    for (const untouched of idle) this.#listener?.onRequestLost(untouched, { error, wasSent: false });
+    for (const untouched of [...unsent, ...refused]) {
+      this.#listener?.onRequestLost(untouched, { error, wasSent: false });
+    }
     this.#listener?.onClosed(error);
   }
 
   #stopAll(): void {
     this.#isGone = true;
+    this.#losing?.timer.clear();
     this.#streamTimer?.clear();
     this.#standing?.stop();
     this.#courier.stop();

@@ -1,5 +1,4 @@
 // Follows one task to its one end: asks for it at the server's pace, through broken connections, and puts its questions.
-import { abortListeners } from "../../base/abort-listeners.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
@@ -14,6 +13,9 @@ import { pollDelayMs } from "./poll-pace.js";
 import { isOver, readTask, type TaskHandle, type TaskState } from "./task.js";
 import type { TaskEnding } from "./task-ending.js";
 import { TaskInput } from "./task-input.js";
+import { TaskReport } from "./task-report.js";
+import { TaskTime } from "./task-time.js";
+import { WakeablePause } from "./wakeable-pause.js";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
@@ -35,6 +37,9 @@ export class TaskFollower {
   readonly #options: FollowOptions;
   readonly #world: World;
   readonly #input: TaskInput;
+  readonly #time: TaskTime;
+  readonly #report: TaskReport;
+  readonly #pause: WakeablePause;
   readonly #over = new AbortController();
   /** Nobody waits any more, or it is over. */
   readonly #waits: AbortSignal;
@@ -50,18 +55,17 @@ export class TaskFollower {
   #isFetching = false;
   #fetched: RpcOutcome | undefined;
   #listeningOn: Link | undefined;
-  #isWoken = false;
-  #wakeUp: () => void = () => {};
-  #progress: ProgressNote = { progress: 0 };
-  #told = "";
 
   constructor(options: FollowOptions) {
     this.#options = options;
     this.#world = options.world;
     this.#waits = AbortSignal.any([options.signal, this.#over.signal]);
+    this.#time = new TaskTime(options.world, options.handle, options.maxTotalMs);
+    this.#report = new TaskReport(options.world.log, options.onProgress);
+    this.#pause = new WakeablePause(options.world, this.#waits);
     this.#input = new TaskInput(options.handle.id, (reason) => {
       this.#refusedInput = reason;
-      this.#wake();
+      this.#pause.wake();
     });
   }
 
@@ -74,7 +78,7 @@ export class TaskFollower {
       for (;;) {
         const ending = await this.#look();
         if (ending) return ending;
-        await this.#pause();
+        await this.#rest();
       }
     } finally {
       this.#over.abort(new DOMException("the task is over", "AbortError"));
@@ -85,19 +89,19 @@ export class TaskFollower {
   async #begin(): Promise<void> {
     const link = await this.#link();
     if (!(link instanceof TenonError)) this.#listen(link);
-    await this.#pause();
+    await this.#rest();
   }
 
   /** The server announced it: told at once, and looked at where that may end it. */
   hear(task: TaskState): void {
     if (this.#over.signal.aborted || this.#options.signal.aborted) return;
     this.#see(task);
-    if (task.status !== "working") this.#wake();
+    if (task.status !== "working") this.#pause.wake();
   }
 
   progress(note: ProgressNote): void {
-    this.#progress = note;
-    this.#tell(note.message ?? this.#task?.message);
+    this.#report.setProgress(note);
+    this.#report.tell(note.message ?? this.#task?.message);
   }
 
   /** One look at the task, and its end if that is it. */
@@ -108,13 +112,14 @@ export class TaskFollower {
     if (this.#fetched?.kind === "result") return { kind: "result", result: this.#fetched.result };
     const link = await this.#link();
     if (signal.aborted) return { kind: "cancelled" };
-    if (link instanceof TenonError) return this.#isOverdue ? this.#tooLong() : { kind: "unreachable", error: link };
+    if (link instanceof TenonError)
+      return this.#time.isOverdue ? this.#tooLong() : { kind: "unreachable", error: link };
     this.#polls += 1;
     const outcome = await this.#request(link, "tasks/get");
     const ending = await this.#judge(outcome, link);
     if (ending) return ending;
     if (signal.aborted) return { kind: "cancelled" };
-    return this.#isOverdue ? this.#tooLong() : undefined;
+    return this.#time.isOverdue ? this.#tooLong() : undefined;
   }
 
   async #judge(outcome: RpcOutcome, link: Link): Promise<TaskEnding | undefined> {
@@ -141,8 +146,8 @@ export class TaskFollower {
   #unheard(outcome: Extract<RpcOutcome, { kind: "timed_out" | "lost" }>): TaskEnding | undefined {
     this.#failures += 1;
     const error = outcomeError(outcome, "asking for it");
-    if (this.#isExpired && this.#failures > TASK_LIMITS.refusals) return { kind: "unreachable", error };
-    this.#tell(`still running at the server, which cannot be asked now: ${error.message}`);
+    if (this.#time.isExpired && this.#failures > TASK_LIMITS.refusals) return { kind: "unreachable", error };
+    this.#report.tell(`still running at the server, which cannot be asked now: ${error.message}`);
     return undefined;
   }
 
@@ -155,7 +160,7 @@ export class TaskFollower {
     return {
       kind: "forgotten",
       said: error.message,
-      isExpired: this.#isExpired,
+      isExpired: this.#time.isExpired,
       wasReconnected: this.#wasReconnected,
     };
   }
@@ -206,7 +211,7 @@ export class TaskFollower {
       const outcome = await link.request("tasks/result", params, { signal: this.#waits, timeoutMs: FOREVER_MS });
       this.#isFetching = false;
       this.#fetched = outcome.kind === "result" || outcome.kind === "error" ? outcome : undefined;
-      this.#wake();
+      this.#pause.wake();
     });
   }
 
@@ -227,7 +232,7 @@ export class TaskFollower {
   /** The same connection, or the next one: bounded by what is left of the task's time, and never less than one try. */
   async #link(): Promise<Link | TenonError> {
     const { signal } = this.#options;
-    const leftMs = Math.min(this.#leftMs, this.#ttlLeftMs ?? Number.POSITIVE_INFINITY);
+    const leftMs = Math.min(this.#time.leftMs, this.#time.ttlLeftMs ?? Number.POSITIVE_INFINITY);
     using deadline = this.#world.deadline(Math.max(leftMs, TASK_LIMITS.lastLookMs), signal);
     const link = await this.#options.link(deadline.signal);
     if (link instanceof TenonError) return link;
@@ -243,81 +248,24 @@ export class TaskFollower {
   }
 
   /** Until the next look is due, something woke it, or nobody waits any more. Woken, it still keeps the least distance. */
-  async #pause(): Promise<void> {
+  async #rest(): Promise<void> {
     const facts = {
       suggestedMs: this.#task?.pollMs,
       polls: this.#polls,
       failures: this.#failures,
-      ttlLeftMs: this.#ttlLeftMs,
+      ttlLeftMs: this.#time.ttlLeftMs,
     };
-    const delayMs = Math.min(pollDelayMs(facts, this.#world.random()), Math.max(0, this.#leftMs));
-    const leastMs = Math.min(delayMs, TASK_LIMITS.minPollMs);
-    await this.#sleep(leastMs, { isWakeable: false });
-    if (!this.#isWoken) await this.#sleep(delayMs - leastMs, { isWakeable: true });
-    this.#isWoken = false;
-  }
-
-  async #sleep(ms: number, { isWakeable }: { readonly isWakeable: boolean }): Promise<void> {
-    if (ms <= 0 || this.#waits.aborted) return;
-    await new Promise<void>((resolve) => {
-      const listeners = abortListeners(this.#waits);
-      const end = () => {
-        timer.clear();
-        listeners.delete(end);
-        this.#wakeUp = () => {};
-        resolve();
-      };
-      const timer = this.#world.after(ms, end);
-      listeners.add(end);
-      if (isWakeable) this.#wakeUp = end;
-    });
-  }
-
-  #wake(): void {
-    this.#isWoken = true;
-    this.#wakeUp();
+    const delayMs = Math.min(pollDelayMs(facts, this.#world.random()), Math.max(0, this.#time.leftMs));
+    await this.#pause.wait(delayMs, Math.min(delayMs, TASK_LIMITS.minPollMs));
   }
 
   #see(task: TaskState): void {
     this.#task = task;
-    this.#tell(task.message ?? (task.status === "input_required" ? "waiting for input" : undefined));
-  }
-
-  #tell(message: string | undefined): void {
-    const { progress, total } = this.#progress;
-    const told = { progress, ...(total === undefined ? {} : { total }), message: message ?? "running as a task" };
-    const key = JSON.stringify(told);
-    if (key === this.#told) return;
-    this.#told = key;
-    try {
-      this.#options.onProgress(told);
-    } catch (thrown) {
-      this.#world.log.error("mcp.progress_listener_failed", { error: messageOf(thrown) });
-    }
+    this.#time.setTtl(task.ttlMs);
+    this.#report.tell(task.message ?? (task.status === "input_required" ? "waiting for input" : undefined));
   }
 
   #tooLong(): TaskEnding {
-    return { kind: "too_long", afterMs: this.#world.now() - this.#options.handle.startedMs };
-  }
-
-  get #isOverdue(): boolean {
-    return this.#leftMs <= 0;
-  }
-
-  /** By the clock of the wall: a task may be older than the process. */
-  get #leftMs(): number {
-    const { handle, maxTotalMs } = this.#options;
-    return handle.startedMs + maxTotalMs - this.#world.now();
-  }
-
-  /** Undefined when the server keeps it. */
-  get #ttlLeftMs(): number | undefined {
-    const { startedMs } = this.#options.handle;
-    const ttlMs = this.#task?.ttlMs ?? this.#options.handle.ttlMs;
-    return ttlMs === undefined ? undefined : startedMs + ttlMs - this.#world.now();
-  }
-
-  get #isExpired(): boolean {
-    return (this.#ttlLeftMs ?? 1) <= 0;
+    return { kind: "too_long", afterMs: this.#time.elapsedMs };
   }
 }

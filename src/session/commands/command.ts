@@ -5,8 +5,8 @@ import type { ModelUsage } from "../../models/index.js";
 import type { CommandInfo, ServerStatus } from "../event.js";
 import type { SessionLogins } from "../login/session-logins.js";
 import type { Switched } from "../server-switches.js";
-import type { ToolControls } from "../session-tools.js";
 import type { SessionSettings } from "../settings.js";
+import type { ToolControls } from "../tools/tool-controls.js";
 
 /** What can be done about the servers of this session; nothing of it is written anywhere. */
 export interface ServerControls {

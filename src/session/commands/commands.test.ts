@@ -5,8 +5,8 @@ import type { Model } from "../../models/index.js";
 import { type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
 import type { ServerStatus } from "../event.js";
 import type { Switched } from "../server-switches.js";
-import type { ToolControls } from "../session-tools.js";
 import type { SettingName, SettingsView } from "../settings.js";
+import type { ToolControls } from "../tools/tool-controls.js";
 import type { CommandContext } from "./command.js";
 import { commandOf, commandsWith, promptNameIn } from "./index.js";
 

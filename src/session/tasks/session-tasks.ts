@@ -20,7 +20,7 @@ import type { Audience } from "../audience.js";
 import type { LateEnd } from "../conversation.js";
 import type { RestoredTask } from "../history/history.js";
 import type { OpenTask } from "../journal-entry.js";
-import type { OpenServer } from "../servers.js";
+import type { OpenServer } from "../server-entry.js";
 
 export interface SessionTasksOptions {
   readonly world: Pick<World, "now" | "log" | "after">;

@@ -3,21 +3,22 @@ import { LIMITS } from "../../base/limits.js";
 import { searchMetaSource } from "../meta/search-tools.js";
 import type { SourceSettings, ToolTransformer } from "../shape/settings.js";
 import type { ToolSource } from "../source.js";
-import type { CatalogTool, IncludeMode, ToolDefinition, ToolId, ToolOrigin } from "../tool.js";
-import { type DenseScores, type FinderQuery, ToolFinder, type UsagePort } from "./finder.js";
-import { chooseHeadStart, type Ranked } from "./head-start.js";
+import type { IncludeMode, SourcedTool, ToolId, ToolOrigin } from "../tool.js";
+import { type DenseScores, ToolFinder, type UsagePort } from "./finder.js";
 import { IncludeModes } from "./include-modes.js";
 import { type CatalogView, inspectCatalog } from "./inspect.js";
 import { type KnownTool, KnownTools } from "./known-tools.js";
 import { type NoticeSink, Notices } from "./notices.js";
 import type { Offer } from "./offer.js";
-import { makeOffer, OfferedList, type OfferedTool } from "./offered-list.js";
-import { type BudgetCause, type CatalogLimits, type Plan, planOffer } from "./plan.js";
-import { mentionedTools, pathOf, resolveTool } from "./resolve.js";
+import { Offering } from "./offering.js";
+import type { CatalogLimits } from "./plan.js";
+import { mentionedTools, pathOf, type Resolved, resolveTool } from "./resolve.js";
 import { serverIndexText } from "./server-index.js";
 import { SourceBook } from "./source-book.js";
-import type { AbsentServer, CatalogState, FoundTool, Pick } from "./state.js";
-import { type WhyAnswer, whyTool } from "./why.js";
+import type { AbsentServer, CatalogState } from "./state.js";
+import { type SearchAnswer, type SearchRequest, ToolSearch } from "./tool-search.js";
+import { whyTool } from "./why.js";
+import type { WhyAnswer } from "./why-answer.js";
 
 export interface CatalogOptions {
   readonly limits?: Partial<CatalogLimits>;
@@ -29,26 +30,10 @@ export interface CatalogOptions {
   onNotice?: NoticeSink;
 }
 
-export interface SearchRequest {
-  readonly query: string;
-  readonly server?: string;
-  readonly limit?: number;
-}
-
-export type SearchAnswer =
-  | { readonly kind: "found"; readonly tools: readonly FoundTool[] }
-  | { readonly kind: "no_server"; readonly servers: readonly string[] };
-
 /** What a person's word about a tool or server came to. */
 export type Selection =
   | { readonly ok: true; readonly what: string }
   | { readonly ok: false; readonly reason: string; readonly candidates: readonly string[] };
-
-/** A tool with the definition its source gave. */
-export interface SourcedTool {
-  readonly tool: CatalogTool;
-  readonly raw: ToolDefinition;
-}
 
 const DEFAULT_LIMITS: CatalogLimits = {
   maxAlwaysServers: LIMITS.alwaysMaxServers,
@@ -59,34 +44,33 @@ const DEFAULT_LIMITS: CatalogLimits = {
 
 export class SessionCatalog {
   readonly #options: CatalogOptions;
-  #limits: CatalogLimits;
   readonly #book: SourceBook;
   readonly #meta: KnownTools;
   readonly #modes = new IncludeModes();
   readonly #finder: ToolFinder;
   readonly #notices: Notices;
-  readonly #added = new Set<ToolId>();
-  readonly #setAside = new Map<ToolId, { readonly definitionHash: string; readonly reason: string }>();
-  readonly #picks = new Map<ToolId, Pick>();
-  /** Servers behind search for want of room: room that comes later is for others, so that nothing hops about. */
-  readonly #refused = new Map<string, BudgetCause>();
+  readonly #offering: Offering;
+  readonly #search: ToolSearch;
   #absent: readonly AbsentServer[] = [];
-  #list = OfferedList.EMPTY;
-  #table: ReadonlyMap<string, KnownTool> = new Map();
-  #plan: Plan | undefined;
-  #offer: Offer | undefined;
   #prompt: string | undefined;
-  #firstPrompt: string | undefined;
   #serverIndex = "";
 
   constructor(options: CatalogOptions = {}) {
     this.#options = options;
-    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#book = new SourceBook(options.transformers);
     this.#finder = new ToolFinder(options);
     this.#notices = new Notices(options.onNotice ?? (() => {}));
     this.#meta = new KnownTools(searchMetaSource(this));
     this.#meta.refresh();
+    const shared = { book: this.#book, modes: this.#modes };
+    this.#offering = new Offering({
+      ...shared,
+      meta: this.#meta,
+      notices: this.#notices,
+      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      isHeld: (tool) => options.isHeld?.(tool),
+    });
+    this.#search = new ToolSearch({ ...shared, finder: this.#finder, offering: this.#offering });
   }
 
   /**
@@ -106,13 +90,12 @@ export class SessionCatalog {
 
   /** What the configuration says now. What the model was offered stays offered. */
   setLimits(limits: Partial<CatalogLimits>): void {
-    this.#limits = { ...DEFAULT_LIMITS, ...this.#options.limits, ...limits };
-    this.#plan = undefined;
+    this.#offering.setLimits({ ...DEFAULT_LIMITS, ...this.#options.limits, ...limits });
   }
 
   /** Every tool a source has now, as it is known here and as the source defines it. */
   toolsOf(origin: ToolOrigin, name: string): readonly SourcedTool[] {
-    this.#refresh();
+    this.#offering.refresh();
     return this.#book.active.find(({ source }) => source.origin === origin && source.name === name)?.tools ?? [];
   }
 
@@ -123,15 +106,12 @@ export class SessionCatalog {
 
   /** For one model call. What it holds does not change; the next one may have more. */
   offer(): Offer {
-    this.#commit();
-    this.#offer ??= this.#makeOffer(this.#list);
-    return this.#offer;
+    return this.#offering.offer();
   }
 
   /** What the next model call would be offered; nothing is decided by looking. */
   peek(): Offer {
-    const plan = this.#planned();
-    return this.#makeOffer(this.#list.append(this.#joining(plan)));
+    return this.#offering.peek();
   }
 
   /**
@@ -144,15 +124,11 @@ export class SessionCatalog {
       const selection = this.addTool(name);
       if (!selection.ok) this.#notices.mention(name, selection.reason);
     }
-    if (this.#firstPrompt !== undefined) return;
-    const plan = this.#commit();
-    const picks = await this.#headStart(plan, prompt, signal);
+    if (this.#offering.firstPrompt !== undefined) return;
+    const plan = this.#offering.commit();
+    const chosen = await this.#search.headStart(plan, prompt, signal);
     if (signal.aborted) return; // nothing was offered yet: the next prompt is the first one
-    this.#firstPrompt = prompt;
-    this.#commit();
-    for (const { known, score } of picks) this.#picks.set(known.tool.id, { how: "head_start", query: prompt, score });
-    this.#append(picks.map(({ known }) => ({ known, how: "head_start" })));
-    this.#plan = undefined;
+    this.#offering.begin(prompt, chosen);
     this.#serverIndex = plan.behind.size > 0 ? serverIndexText(this.#book.active) : "";
   }
 
@@ -162,40 +138,25 @@ export class SessionCatalog {
   }
 
   /** What is found can be called from then on: through `tenon_call_tool`, or by its own name where a provider lets it. */
-  async search({ query, server, limit }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
-    this.#commit();
-    const servers = this.#book.active
-      .filter(({ source }) => source.origin !== "builtin")
-      .map(({ source }) => source.name);
-    const meant = server === undefined ? undefined : nameLike(server, servers);
-    if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
-    const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
-    const ranked = await this.#rank({ query, limit: count, ...(meant === undefined ? {} : { server: meant }) }, signal);
-    for (const { known, score } of ranked) this.#pick(known, { how: "found", query, score });
-    const tools = ranked.map(({ known: { tool }, score }) => ({
-      tool,
-      score,
-      isOffered: this.#list.how.has(tool.id),
-    }));
-    return { kind: "found", tools };
+  async search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
+    this.#offering.commit();
+    return await this.#search.search(request, signal);
   }
 
   /** To be called when a call of a tool went well: what it was good for is remembered, and it counts as loaded. */
   used(id: ToolId): void {
-    const known = this.#table.get(id);
+    const known = this.#offering.find(id);
     if (!known || known.tool.origin === "builtin") return;
-    this.#pick(known, { how: "called" });
+    this.#offering.pick(known, { how: "called" });
     if (this.#prompt !== undefined) this.#options.usage?.add(this.#prompt, id);
   }
 
   /** The person adds a tool (`/tools add`): it joins at the next model call, whatever its mode and the limits. */
   addTool(name: string): Selection {
-    this.#refresh();
+    this.#offering.refresh();
     const resolved = resolveTool(name, this.#book.active);
-    if (resolved.kind !== "one")
-      return unresolved(name, resolved.kind === "many" ? resolved.candidates : resolved.similar);
-    this.#added.add(resolved.known.tool.id);
-    this.#plan = undefined;
+    if (resolved.kind !== "one") return unresolved(name, resolved);
+    this.#offering.add(resolved.known.tool.id);
     return { ok: true, what: resolved.known.tool.label };
   }
 
@@ -204,32 +165,26 @@ export class SessionCatalog {
    * what is not yet in front of it is moved.
    */
   setInclude(name: string, mode: IncludeMode): Selection {
-    this.#refresh();
+    this.#offering.refresh();
     const server = this.#book.active.find(({ source }) => source.name === name);
     const resolved = server ? undefined : resolveTool(name, this.#book.active);
-    if (resolved && resolved.kind !== "one") {
-      return unresolved(name, resolved.kind === "many" ? resolved.candidates : resolved.similar);
-    }
+    if (resolved && resolved.kind !== "one") return unresolved(name, resolved);
     const source = resolved?.known.source.name ?? name;
-    if (server) this.#refused.delete(name);
+    if (server) this.#offering.reconsider(name);
     this.#modes.set(source, resolved?.known.raw.name, mode);
-    this.#plan = undefined;
+    this.#offering.replan();
     return { ok: true, what: resolved?.known.tool.label ?? `the server "${source}"` };
   }
 
   /** For servers nobody said anything about. What the model was offered stays offered. */
   setDefaultInclude(mode: IncludeMode): void {
     this.#modes.setDefault(mode);
-    this.#plan = undefined;
+    this.#offering.replan();
   }
 
   /** Takes a tool away for good as long as its definition stays the same: no form of it exists that a provider accepts. */
   quarantine(id: ToolId, reason: string): void {
-    const known = this.#table.get(id);
-    if (!known) return;
-    this.#setAside.set(id, { definitionHash: known.tool.definitionHash, reason });
-    this.#setList(this.#list.without(id));
-    this.#plan = undefined;
+    this.#offering.quarantine(id, reason);
   }
 
   /** By any name people use: what became of a tool, and why. */
@@ -243,140 +198,31 @@ export class SessionCatalog {
   }
 
   #state(): CatalogState {
-    const plan = this.#planned();
-    this.#sync();
+    const offering = this.#offering;
+    const plan = offering.plan();
+    this.#search.sync();
     const { active } = this.#book;
-    const list = this.#list.append(this.#joining(plan));
+    const list = offering.next(plan);
     const hasMeta = this.#meta.tools.some(({ tool }) => list.how.has(tool.id));
     return {
       book: this.#book,
       sources: hasMeta ? [...active, this.#meta] : active,
       modes: this.#modes,
-      limits: this.#limits,
+      limits: offering.limits,
       list,
       plan,
-      picks: this.#picks,
+      picks: offering.picks,
       finder: this.#finder,
-      firstPrompt: this.#firstPrompt,
+      firstPrompt: offering.firstPrompt,
       absent: this.#absent,
-      whySetAside: (known) => this.#whySetAside(known),
-      whyHeld: (known) => this.#whyHeld(known),
+      whySetAside: (known) => offering.whySetAside(known),
+      whyHeld: (known) => offering.whyHeld(known),
     };
   }
-
-  #commit(): Plan {
-    const plan = this.#planned();
-    this.#append(this.#joining(plan));
-    if (this.#firstPrompt !== undefined)
-      for (const [server, { cause }] of plan.overBudget) this.#refused.set(server, cause);
-    this.#notices.processes(this.#book, this.#limits);
-    this.#notices.overBudget(plan.overBudget, this.#limits);
-    return plan;
-  }
-
-  #append(joining: readonly OfferedTool[]): void {
-    this.#setList(this.#list.append(joining));
-  }
-
-  #setList(list: OfferedList): void {
-    if (list === this.#list) return;
-    this.#list = list;
-    this.#offer = undefined;
-  }
-
-  /** Tenon's own tools about tools come with the first tool behind search, and stay. */
-  #joining(plan: Plan): readonly OfferedTool[] {
-    const meta = plan.behind.size > 0 ? this.#meta.tools : [];
-    return [...meta.map((known): OfferedTool => ({ known, how: "always" })), ...plan.append];
-  }
-
-  #planned(): Plan {
-    this.#refresh();
-    if (this.#plan && !this.#plan.hasHeld) return this.#plan;
-    this.#plan = planOffer({
-      active: this.#book.active,
-      modes: this.#modes,
-      limits: this.#limits,
-      offered: this.#list.how,
-      added: this.#added,
-      refused: this.#refused,
-      isFrozen: this.#firstPrompt !== undefined,
-      isSetAside: (known) => this.#whySetAside(known) !== undefined,
-      isHeld: (known) => this.#whyHeld(known) !== undefined,
-    });
-    return this.#plan;
-  }
-
-  #refresh(): void {
-    if (!this.#book.refresh()) return;
-    const table = new Map<string, KnownTool>();
-    for (const { tools } of this.#book.active) {
-      for (const known of tools) if (!table.has(known.tool.id)) table.set(known.tool.id, known);
-    }
-    this.#table = table;
-    this.#plan = undefined;
-    this.#offer = undefined;
-  }
-
-  #makeOffer(list: OfferedList): Offer {
-    const table = this.#table;
-    const meta = new Map<string, KnownTool>(this.#meta.tools.map((known) => [known.tool.id, known]));
-    return makeOffer({
-      list,
-      current: (name) => table.get(name) ?? (list.seen.has(name) ? meta.get(name) : undefined),
-      whySetAside: (known) => this.#whySetAside(known),
-      whyHeld: (known) => this.#whyHeld(known),
-    });
-  }
-
-  async #headStart(plan: Plan, prompt: string, signal: AbortSignal): Promise<readonly Ranked[]> {
-    const { headStart, maxAlwaysTools } = this.#limits;
-    const places = Math.min(headStart, maxAlwaysTools - this.#list.entries.length);
-    if (places <= 0 || plan.behind.size === 0) return [];
-    const limit = places + this.#list.entries.length; // what is offered already is found too
-    const ranked = await this.#rank({ query: prompt, limit }, signal);
-    return chooseHeadStart(
-      ranked.filter(({ known: { tool } }) => plan.behind.has(tool.id) && !this.#list.how.has(tool.id)),
-      places,
-    );
-  }
-
-  async #rank(query: FinderQuery, signal: AbortSignal): Promise<readonly Ranked[]> {
-    this.#sync();
-    const hits = await this.#finder.search(query, signal);
-    return hits.flatMap(({ id, score }) => {
-      const known = this.#table.get(id); // what went away meanwhile is not found
-      const isUsable = known && this.#whySetAside(known) === undefined && this.#whyHeld(known) === undefined;
-      return isUsable ? [{ known, score }] : [];
-    });
-  }
-
-  #sync(): void {
-    this.#finder.sync(this.#book.active, (source, known) => this.#modes.of(source, known.raw.name).mode === "manual");
-  }
-
-  #pick(known: KnownTool, pick: Pick): void {
-    const { id } = known.tool;
-    if (this.#list.how.has(id)) return;
-    if (!this.#picks.has(id)) this.#picks.set(id, pick);
-    this.#setList(this.#list.show([known]));
-  }
-
-  #whySetAside({ tool }: KnownTool): string | undefined {
-    const setAside = this.#setAside.get(tool.id);
-    return setAside && setAside.definitionHash === tool.definitionHash ? setAside.reason : undefined;
-  }
-
-  #whyHeld({ tool, raw }: KnownTool): string | undefined {
-    return this.#options.isHeld?.({ tool, raw });
-  }
 }
 
-function nameLike(name: string, names: readonly string[]): string | undefined {
-  return names.find((one) => one === name) ?? names.find((one) => one.toLowerCase() === name.toLowerCase());
-}
-
-function unresolved(name: string, candidates: readonly KnownTool[]): Selection {
+function unresolved(name: string, resolved: Exclude<Resolved, { kind: "one" }>): Selection {
+  const candidates: readonly KnownTool[] = resolved.kind === "many" ? resolved.candidates : resolved.similar;
   const paths = candidates.map(pathOf);
   const reason =
     paths.length === 0

@@ -1,57 +1,12 @@
-// Why a tool is, or is not, in front of the model: one answer for programs and one sentence for people.
+// Why a tool is, or is not, in front of the model, by whatever name people use for it.
 import { unreachable } from "../../base/brand.js";
-import { mcpToolId } from "../name.js";
-import type { CatalogTool, ToolId } from "../tool.js";
-import type { KnownTool, KnownTools } from "./known-tools.js";
-import { shadowText } from "./notices.js";
+import type { KnownTool } from "./known-tools.js";
 import { cut, plain } from "./one-line.js";
 import type { BehindCause } from "./plan.js";
 import { pathOf, resolveTool } from "./resolve.js";
-import type { AbsentServer, CatalogState, Pick } from "./state.js";
-
-export type WhyKind =
-  | "offered"
-  /** Behind search, and found or called in this conversation. */
-  | "loaded"
-  /** Behind search, no prompt has been yet. */
-  | "behind_search"
-  | "below_cut"
-  | "over_budget"
-  | "manual"
-  | "filtered"
-  | "shadowed"
-  | "quarantined"
-  /** Held back, or every call of it refused, until the person says otherwise. */
-  | "not_approved"
-  /** Its server comes from the project, and nobody has approved it. */
-  | "not_trusted"
-  | "server_failed"
-  | "server_connecting"
-  | "disabled"
-  /** The model has seen it, and it is not there any more. */
-  | "gone"
-  | "ambiguous"
-  | "unknown";
-
-export interface WhyAnswer {
-  readonly kind: WhyKind;
-  /** For people, in whole sentences. */
-  readonly text: string;
-  readonly tool?: CatalogTool;
-  /** Whose tool it is, where that is known though the tool is not. */
-  readonly server?: string;
-  /** Where it stood when the first prompt chose. `rank` counts from 1 and is missing when nothing of it matched. */
-  readonly search?: {
-    readonly query: string;
-    readonly rank?: number;
-    readonly score: number;
-    /** The score a tool needed to be chosen. */
-    readonly cut: number;
-    readonly matches: readonly { readonly term: string; readonly field: string; readonly score: number }[];
-  };
-  /** What could be meant, as `server/tool`. */
-  readonly candidates?: readonly string[];
-}
+import type { CatalogState, Pick } from "./state.js";
+import { whyAbsent } from "./why-absent.js";
+import type { WhyAnswer, WhyKind } from "./why-answer.js";
 
 export function whyTool(name: string, state: CatalogState): WhyAnswer {
   const resolved = resolveTool(name, state.sources);
@@ -71,6 +26,12 @@ export function whyTool(name: string, state: CatalogState): WhyAnswer {
     default:
       return unreachable(resolved);
   }
+}
+
+function unknown(name: string, similar: readonly KnownTool[]): WhyAnswer {
+  const candidates = similar.map(pathOf);
+  const advice = candidates.length === 0 ? "" : ` Close to it: ${candidates.join(", ")}.`;
+  return { kind: "unknown", text: `No server of this session has a tool "${name}".${advice}`, candidates };
 }
 
 function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
@@ -200,107 +161,4 @@ function standingWords({ source }: KnownTool): string {
     default:
       return unreachable(state);
   }
-}
-
-/** Not among the known tools: left out on the way, of a shadowed or absent server, gone, or never there. */
-function whyAbsent(name: string, state: CatalogState): WhyAnswer | undefined {
-  const gone = state.list.seen.get(name);
-  if (gone) {
-    return { kind: "gone", tool: gone.tool, text: `${gone.tool.label} is gone: its server does not have it any more.` };
-  }
-  return (
-    first(state.book.active, (source) => whyLeftOut(name, source)) ??
-    whyShadowed(name, state) ??
-    first(state.absent, (server) => whyAbsentServer(name, server)) ??
-    first(state.book.active, (source) => whyServer(name, source))
-  );
-}
-
-function whyLeftOut(name: string, known: KnownTools): WhyAnswer | undefined {
-  const { source } = known;
-  const left = known.leftOut.find(({ ownName }) => namesOf(source.name, ownName).includes(name));
-  if (left) {
-    const kind = left.kind === "broken" ? "quarantined" : left.kind;
-    const text = `The tool "${left.ownName}" of "${source.name}" is left out: ${left.reason}.`;
-    return { kind, text, server: source.name };
-  }
-  const sentence = source.problems?.().find((problem) => mentions(problem, name, source.name));
-  return sentence === undefined
-    ? undefined
-    : { kind: "quarantined", text: `Of the list of "${source.name}": ${sentence}.`, server: source.name };
-}
-
-/** A list's problems name their tools in quotes. */
-function mentions(problem: string, name: string, server: string): boolean {
-  const own = name.startsWith(`${server}/`) ? name.slice(server.length + 1) : name;
-  const quoted = /^tool "(.*)" is left out/u.exec(problem)?.[1];
-  return quoted !== undefined && (quoted === own || mcpToolId(server, quoted) === name);
-}
-
-function whyShadowed(name: string, { book }: CatalogState): WhyAnswer | undefined {
-  const one = book.shadowed.find(
-    ({ known }) =>
-      known.source.name === name || known.tools.some(({ raw }) => namesOf(known.source.name, raw.name).includes(name)),
-  );
-  return one && { kind: "shadowed", text: `${capital(shadowText(one))}.` };
-}
-
-function whyAbsentServer(name: string, server: AbsentServer): WhyAnswer | undefined {
-  if (!isOf(name, server.name)) return undefined;
-  const kind = server.kind === "failed" ? "server_failed" : server.kind;
-  return { kind, text: `The server "${server.name}" is not used: ${server.reason}.` };
-}
-
-function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | undefined {
-  if (!isOf(name, source.name)) return undefined;
-  const state = source.state?.value;
-  const what = `The server "${source.name}"`;
-  switch (state?.kind) {
-    case undefined:
-    case "ready":
-      return name === source.name
-        ? { kind: "ambiguous", text: `${what} is ready.`, candidates: tools.map(pathOf) }
-        : {
-            kind: "unknown",
-            text: `${what} is ready and has no such tool.`,
-            candidates: tools.slice(0, 20).map(pathOf),
-          };
-    case "connecting":
-      return { kind: "server_connecting", text: `${what} is still connecting: its tools join once it is ready.` };
-    case "broken":
-      return { kind: "server_failed", text: `${what} broke and is being restarted: ${state.reason}.` };
-    case "failed":
-      return { kind: "server_failed", text: `${what} failed: ${state.reason}.` };
-    case "closed":
-      return { kind: "server_failed", text: `${what} is closed.` };
-    default:
-      return unreachable(state);
-  }
-}
-
-function namesOf(server: string, ownName: string): readonly (string | ToolId)[] {
-  return [ownName, `${server}/${ownName}`, mcpToolId(server, ownName)];
-}
-
-/** Whether a name belongs to a server whose tools nobody knows: only for words to people, nothing is looked up by it. */
-function isOf(name: string, server: string): boolean {
-  return name === server || name.startsWith(`${server}/`) || name.startsWith(mcpToolId(server, "x").slice(0, -1));
-}
-
-function unknown(name: string, similar: readonly KnownTool[]): WhyAnswer {
-  const candidates = similar.map(pathOf);
-  const advice = candidates.length === 0 ? "" : ` Close to it: ${candidates.join(", ")}.`;
-  return { kind: "unknown", text: `No server of this session has a tool "${name}".${advice}`, candidates };
-}
-
-function first<T, U>(items: readonly T[], find: (item: T) => U | undefined): U | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function capital(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }

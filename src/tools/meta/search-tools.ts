@@ -4,8 +4,8 @@ import { text } from "../../base/content.js";
 import { isJsonObject, type JsonSchema } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { cut, firstSentence } from "../catalog/one-line.js";
-import type { SearchAnswer, SearchRequest } from "../catalog/session-catalog.js";
 import type { FoundTool } from "../catalog/state.js";
+import type { SearchAnswer, SearchRequest } from "../catalog/tool-search.js";
 import type { SourceCall, ToolSource } from "../source.js";
 import type { ToolDefinition, ToolOutcome } from "../tool.js";
 

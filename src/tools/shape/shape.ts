@@ -52,6 +52,11 @@ export function shaper(
   };
 }
 
+/** Why a tool of that name is left out by the entry of its server; undefined when it is not. */
+export function whyFiltered(settings: ShapeSettings, ownName: string): string | undefined {
+  return nameFilter(settings)(ownName);
+}
+
 /** Gives the reason for leaving a name out, or nothing. */
 function nameFilter({ allow, deny = [] }: ShapeSettings): (name: string) => string | undefined {
   const compiled = (globs: readonly string[]): readonly [string, GlobMatcher][] =>
