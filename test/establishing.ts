@@ -88,8 +88,8 @@ export const modern: Script = (method) => (method === "server/discover" ? { resu
 export const STDIO: StdioSpec = { kind: "stdio", name: "given", command: "server", args: [], env: {} };
 export const HTTP: RemoteSpec = { kind: "http", name: "given", url: "https://example.com/mcp", headers: {} };
 
-export function cacheOf(era?: "legacy" | "modern"): ServerCache & { readonly written: string[] } {
-  const written: string[] = [];
+export function cacheOf(era?: "legacy" | "modern"): ServerCache & { readonly written: (string | undefined)[] } {
+  const written: (string | undefined)[] = [];
   return {
     written,
     readEra: async () => era,

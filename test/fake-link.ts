@@ -28,6 +28,7 @@ export interface FakeLinkOptions {
   readonly answer: (ask: Ask) => Answer | Promise<Answer>;
   readonly capabilities?: JsonObject;
   readonly agreement?: Agreement;
+  readonly stderrTail?: string;
   /** The ends of an answer as its receiver sees them before the answer itself; as it would stand on the wire, unless given. */
   readonly glimpse?: true | ((result: JsonObject, id: RpcId) => MessageEnds);
 }
@@ -62,7 +63,7 @@ export class FakeLink implements Link {
       },
       cancel: (id) => this.cancelled.push(id),
       agreed: () => {},
-      stderrTail: "",
+      stderrTail: options.stderrTail ?? "",
       close: async () => {},
     };
     this.#rpc = new Rpc(this.wire, world, {

@@ -33,7 +33,8 @@ export interface ToolOverrides {
 /** What survives the process, keyed by the launch fingerprint. Both sides may fail silently: it is only a cache. */
 export interface ServerCache {
   readEra(fingerprint: string): Promise<"legacy" | "modern" | undefined>;
-  writeEra(fingerprint: string, era: "legacy" | "modern"): Promise<void>;
+  /** Undefined: it is not known any more. */
+  writeEra(fingerprint: string, era: "legacy" | "modern" | undefined): Promise<void>;
   readTools(fingerprint: string): Promise<CachedTools | undefined>;
   writeTools(fingerprint: string, tools: CachedTools): Promise<void>;
   /** Whether the server was seen to ask something of its client; without these that is known to this process only. */

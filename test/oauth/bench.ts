@@ -1,12 +1,12 @@
 // For the tests of logging in: a lab of servers, grants in memory, a person at the browser; closed after each test.
 import { afterEach, beforeEach } from "vitest";
 import type { World } from "../../src/base/world.js";
-import type { CallOptions } from "../../src/mcp/call/call.js";
+import type { CallOptions, CallOutcome } from "../../src/mcp/call/call.js";
 import { McpConnection } from "../../src/mcp/connection.js";
 import type { Heard } from "../../src/mcp/oauth/flow.js";
 import { logIn } from "../../src/mcp/oauth/flow.js";
 import type { LoggedIn } from "../../src/mcp/oauth/login.js";
-import type { LoginStart, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/oauth/port.js";
+import type { GrantKey, LoginStart, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/oauth/port.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { ProtectedServer } from "../../src/testing/auth-server/protected-server.js";
 import { AuthServer } from "../../src/testing/auth-server/server.js";
@@ -58,6 +58,30 @@ export interface Lab {
 
 export function specOf({ url }: { readonly url: string }, more: Partial<RemoteSpec> = {}): RemoteSpec {
   return { kind: "http", name: "web", url, headers: {}, ...more };
+}
+
+export interface LoggedInServer {
+  readonly mcp: ProtectedServer;
+  readonly key: GrantKey;
+  readonly connection: McpConnection;
+}
+
+/** A server that somebody has logged in to, and a connection with that log-in. */
+export async function openLoggedIn(bench: Lab, options: ProtectedServerOptions): Promise<LoggedInServer> {
+  const mcp = await bench.protectedServer(options);
+  const { key } = await bench.login(specOf(mcp), bench.oauth());
+  const connection = bench.connect(specOf(mcp), bench.oauth());
+  // A call waits for the standing stream, so that nothing but the test's own requests comes after it.
+  const { kind } = await connection.call("whoami", {}, anyhow);
+  if (kind !== "answered") throw new Error(`the first call was ${kind}`);
+  return { mcp, key, connection };
+}
+
+/** The text of an answer, or how the call ended instead. */
+export function textOf(outcome: CallOutcome): string {
+  if (outcome.kind !== "answered") return outcome.kind;
+  const [block] = outcome.content;
+  return block?.type === "text" ? block.text : "";
 }
 
 /** Settled: ready, failed or waiting. */

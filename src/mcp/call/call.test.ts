@@ -115,6 +115,19 @@ test("silence ends at the deadline with an outcome that says it is unknown, and 
   expect(link.cancelled).toEqual([1]);
 });
 
+test("silence is told with what the server last wrote to its stderr", async () => {
+  const { world, link, request } = setUp(() => undefined, { stderrTail: "waiting for the database" });
+  const outcome = callTool(link, request());
+  await world.advance(1_000);
+  expect(await outcome).toMatchObject({
+    kind: "unknown",
+    error: {
+      code: "mcp.call_timeout",
+      message: expect.stringMatching(/unknown; its stderr ends: waiting for the database$/),
+    },
+  });
+});
+
 test("progress extends the deadline, up to the most a call may take", async () => {
   const { world, link, request } = setUp(() => undefined);
   let hasEnded = false;

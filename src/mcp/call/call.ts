@@ -17,6 +17,7 @@ import type { McpTool } from "../lists/tolerate.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import type { SendHint } from "../rpc/wire.js";
+import { withLastWords } from "../stdio/with-last-words.js";
 import type { ServerTasks } from "../tasks/server-tasks.js";
 import { startedTask, type TaskHandle } from "../tasks/task.js";
 import { inSeconds, outcomeError } from "./outcome-error.js";
@@ -112,7 +113,8 @@ export async function callTool(link: Link, request: CallRequest): Promise<CallOu
       const isAtCap = hasProgress && outcome.afterMs >= request.maxTotalMs - EARLY_MS;
       const told = isAtCap ? `still under way after ${spent}, the most a call may take` : `no answer within ${spent}`;
       const text = `${where}: ${told}${hasProgress && !isAtCap ? ", and no more progress" : ""}; ${NOBODY_KNOWS}`;
-      return { kind: "unknown", error: new TenonError("mcp.call_timeout", text) };
+      const error = new TenonError("mcp.call_timeout", text);
+      return { kind: "unknown", error: withLastWords(error, link.wire.stderrTail) };
     }
     case "lost":
       return lostOutcome(outcome, where);

@@ -65,8 +65,24 @@ export interface Establishing {
 }
 
 /** The same over any wire. `open` is called a second time when a server does not survive the probe. */
-export async function establishOver(open: () => Wire, { spec, options, life }: Establishing): Promise<Link> {
+export async function establishOver(open: () => Wire, establishing: Establishing): Promise<Link> {
+  const { spec, options } = establishing;
   const remembered = recallEra(spec, options); // the process starts up while the disk is asked what it is
+  try {
+    return await inTwoAttempts(open, establishing, remembered);
+  } catch (thrown) {
+    // Begun as legacy, a process that has become modern may end or be silent: the next attempt asks it anew.
+    const era = await Promise.race([remembered, Promise.resolve(undefined)]);
+    if (era === "legacy" && spec.kind === "stdio") await options.cache?.writeEra(launchFingerprint(spec), undefined);
+    throw thrown;
+  }
+}
+
+async function inTwoAttempts(
+  open: () => Wire,
+  { spec, options, life }: Establishing,
+  remembered: Promise<Agreement["era"] | undefined>,
+): Promise<Link> {
   const begin = async () => ((await remembered) === "legacy" || spec.kind === "sse" ? "legacy" : "probe");
   const first = await attempt(open, { spec, options, life }, { begin, remembered });
   if (!(first instanceof TenonError)) return first;

@@ -5,7 +5,8 @@ import type { EndGrace } from "../../base/process.js";
 import { Scope } from "../../base/scope.js";
 import type { ConnectionOptions } from "../options.js";
 import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
-import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
+import type { Agreement, SendHint, Wire } from "../rpc/wire.js";
+import { WrappedWire } from "../rpc/wrapped-wire.js";
 import { PeerAnswers } from "./answer-peer.js";
 import { envelopeOf, META, withEnvelope } from "./envelope.js";
 import { type Rounds, requestInRounds } from "./input-required.js";
@@ -175,40 +176,15 @@ export class Line implements RpcHandler {
 }
 
 /** The wire as the owner of the link sees it: closing it ends what is under way on it too. */
-class OwnedWire implements Wire {
-  readonly #wire: Wire;
+class OwnedWire extends WrappedWire {
   readonly #close: (grace: EndGrace) => Promise<void>;
 
   constructor(wire: Wire, close: (grace: EndGrace) => Promise<void>) {
-    this.#wire = wire;
+    super(wire);
     this.#close = close;
   }
 
-  get stderrTail(): string {
-    return this.#wire.stderrTail;
-  }
-
-  get sessionId(): string | undefined {
-    return this.#wire.sessionId;
-  }
-
-  start(listener: WireListener): void {
-    this.#wire.start(listener);
-  }
-
-  send(...args: Parameters<Wire["send"]>): void {
-    this.#wire.send(...args);
-  }
-
-  cancel(...args: Parameters<Wire["cancel"]>): void {
-    this.#wire.cancel(...args);
-  }
-
-  agreed(agreement: Agreement): void {
-    this.#wire.agreed(agreement);
-  }
-
-  close(grace: EndGrace): Promise<void> {
+  override close(grace: EndGrace): Promise<void> {
     return this.#close(grace);
   }
 }

@@ -60,6 +60,21 @@ describe("a remembered era", () => {
     expect(wires).toMatchObject([{ isClosed: true }]);
   });
 
+  test.each<[string, Script]>([
+    [
+      "ends",
+      (method) => (method === "initialize" ? { closed: new TenonError("mcp.connect_failed", "exit 3") } : undefined),
+    ],
+    ["is silent", () => undefined],
+  ])("of legacy is forgotten when the server %s at it: the next attempt asks anew", async (_, script) => {
+    const cache = cacheOf("legacy");
+    const { link, world, abort } = establishing([script], STDIO, { cache });
+    await world.advance(LIMITS.connectTimeoutMs);
+    abort.abort();
+    await expect(link).rejects.toMatchObject({ code: "mcp.connect_failed" });
+    expect(cache.written).toEqual([undefined]);
+  });
+
   test("of modern heals when the server is legacy by now, also when it is silent", async () => {
     const cache = cacheOf("modern");
     const { link } = establishing([legacy], STDIO, { cache });

@@ -79,6 +79,15 @@ test("only definitions of tools are kept, whatever else hangs on them", async ()
   expect(world.files.paths.map((path) => world.files.text(path)).join()).not.toContain("s3cret");
 });
 
+test("an era that proved wrong is forgotten at once", async () => {
+  const { cache } = setUp();
+  await cache.writeEra("f", "legacy");
+  await cache.writeEra("f", undefined);
+  expect(await cache.readEra("f")).toBeUndefined();
+  await cache.writeEra("f", "modern");
+  expect(await cache.readEra("f")).toBe("modern");
+});
+
 test("an era is forgotten after seven days, however often it was confirmed", async () => {
   const { world, cache } = setUp();
   await cache.writeEra("f", "legacy");

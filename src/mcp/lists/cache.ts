@@ -55,8 +55,8 @@ class DiskCache implements ServerCache {
   }
 
   /** The date stays that of the first verdict: renewed with every start, it would never be put to the test again. */
-  async writeEra(fingerprint: string, era: "legacy" | "modern"): Promise<void> {
-    if ((await this.readEra(fingerprint)) !== era) await this.#write("era", fingerprint, { era });
+  async writeEra(fingerprint: string, era: "legacy" | "modern" | undefined): Promise<void> {
+    if ((await this.readEra(fingerprint)) !== era) await this.#write("era", fingerprint, { era: era ?? null });
   }
 
   async readTools(fingerprint: string): Promise<CachedTools | undefined> {

@@ -1,31 +1,12 @@
 // Tokens in the life of a connection: renewed once, stepped up once, and when they end, somebody is told what to do.
 import { expect, test } from "vitest";
-import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
+import { anyhow, lab, never, openLoggedIn, settled, specOf, textOf } from "../../../test/oauth/bench.js";
 import type { WireTrace } from "../../base/trace.js";
-import { echoTool, type ProtectedServer, scriptedHttpServer } from "../../testing/index.js";
-import type { McpConnection } from "../connection.js";
-import type { GrantKey } from "./port.js";
+import { echoTool, type ProtectedServerOptions, scriptedHttpServer } from "../../testing/index.js";
 
 const bench = lab();
 
-async function open(options: Parameters<typeof bench.protectedServer>[0]): Promise<{
-  readonly mcp: ProtectedServer;
-  readonly key: GrantKey;
-  readonly connection: McpConnection;
-}> {
-  const mcp = await bench.protectedServer(options);
-  const { key } = await bench.login(specOf(mcp), bench.oauth());
-  const connection = bench.connect(specOf(mcp), bench.oauth());
-  // A call waits for the standing stream, so that nothing but the test's own requests comes after it.
-  expect((await connection.call("whoami", {}, anyhow)).kind).toBe("answered");
-  return { mcp, key, connection };
-}
-
-function textOf(outcome: Awaited<ReturnType<McpConnection["call"]>>): string {
-  if (outcome.kind !== "answered") return outcome.kind;
-  const [block] = outcome.content;
-  return block?.type === "text" ? block.text : "";
-}
+const open = (options: ProtectedServerOptions) => openLoggedIn(bench, options);
 
 test("a kept log-in is used from the first request on", async () => {
   const auth = await bench.authServer();

@@ -1,30 +1,12 @@
 // A token that is about to end is renewed while it is still used: nobody waits for it before they must.
 import { expect, test } from "vitest";
-import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
-import type { ProtectedServer } from "../../testing/index.js";
-import type { McpConnection } from "../connection.js";
+import { anyhow, lab, never, openLoggedIn, settled, specOf, textOf } from "../../../test/oauth/bench.js";
+import type { ProtectedServerOptions } from "../../testing/index.js";
 import type { Grant, GrantKey } from "./port.js";
 
 const bench = lab();
 
-async function open(options: Parameters<typeof bench.protectedServer>[0]): Promise<{
-  readonly mcp: ProtectedServer;
-  readonly key: GrantKey;
-  readonly connection: McpConnection;
-}> {
-  const mcp = await bench.protectedServer(options);
-  const { key } = await bench.login(specOf(mcp), bench.oauth());
-  const connection = bench.connect(specOf(mcp), bench.oauth());
-  // A call waits for the standing stream, so that nothing but the test's own requests comes after it.
-  expect((await connection.call("whoami", {}, anyhow)).kind).toBe("answered");
-  return { mcp, key, connection };
-}
-
-function textOf(outcome: Awaited<ReturnType<McpConnection["call"]>>): string {
-  if (outcome.kind !== "answered") return outcome.kind;
-  const [block] = outcome.content;
-  return block?.type === "text" ? block.text : "";
-}
+const open = (options: ProtectedServerOptions) => openLoggedIn(bench, options);
 
 async function change(key: GrantKey, how: (grant: Grant) => Grant): Promise<void> {
   await bench.grants.update(key, async (grant) => grant && how(grant), never);

@@ -127,5 +127,5 @@ test("an event that comes byte by byte costs linear time", () => {
   const startMs = performance.now();
   const { events } = read(Array.from(text, (byte) => Buffer.of(byte)));
   expect(events[0]?.data).toHaveLength(400_000);
-  expect(performance.now() - startMs).toBeLessThan(3_000);
+  expect(performance.now() - startMs).toBeLessThan(8_000); // copied anew for each byte, it would be 80 GB
 });

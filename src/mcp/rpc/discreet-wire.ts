@@ -3,46 +3,25 @@ import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
-import type { EndGrace } from "../../base/process.js";
-import type { IncomingMessage, OutgoingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
-import type { Agreement, MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
+import type { MessageEnds, RequestLoss, Wire, WireListener } from "./wire.js";
+import { WrappedWire } from "./wrapped-wire.js";
 
 /** Of errors, log lines, progress and the state of tasks. What a tool answers is what was asked for, and stays as it is. */
-export class DiscreetWire implements Wire {
-  readonly #wire: Wire;
+export class DiscreetWire extends WrappedWire {
   readonly #secrets: KnownSecrets;
 
   constructor(wire: Wire, secrets: KnownSecrets) {
-    this.#wire = wire;
+    super(wire);
     this.#secrets = secrets;
   }
 
-  get stderrTail(): string {
-    return this.#secrets.clean(this.#wire.stderrTail);
+  override get stderrTail(): string {
+    return this.#secrets.clean(this.inner.stderrTail);
   }
 
-  get sessionId(): string | undefined {
-    return this.#wire.sessionId;
-  }
-
-  start(listener: WireListener): void {
-    this.#wire.start(new DiscreetListener(listener, this.#secrets));
-  }
-
-  send(message: OutgoingMessage, hint?: SendHint): void {
-    this.#wire.send(message, hint);
-  }
-
-  cancel(id: RpcId, reason: string): void {
-    this.#wire.cancel(id, reason);
-  }
-
-  agreed(agreement: Agreement): void {
-    this.#wire.agreed(agreement);
-  }
-
-  close(grace: EndGrace): Promise<void> {
-    return this.#wire.close(grace);
+  override start(listener: WireListener): void {
+    this.inner.start(new DiscreetListener(listener, this.#secrets));
   }
 }
 

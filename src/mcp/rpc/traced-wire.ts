@@ -5,7 +5,8 @@ import type { EndGrace } from "../../base/process.js";
 import type { WireEntry, WireTrace } from "../../base/trace.js";
 import type { ServerSpec } from "../spec.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
-import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+import type { RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+import { WrappedWire } from "./wrapped-wire.js";
 
 export interface TracedWireOptions {
   readonly trace: WireTrace;
@@ -28,43 +29,30 @@ export function tracedWire(wire: Wire, { trace, spec, session }: TracedWireOptio
 
 type Tell = (dir: WireEntry["dir"], message: object) => void;
 
-class TracedWire implements Wire {
-  readonly #wire: Wire;
+class TracedWire extends WrappedWire {
   readonly #tell: Tell;
 
   constructor(wire: Wire, tell: Tell) {
-    this.#wire = wire;
+    super(wire);
     this.#tell = tell;
   }
 
-  get stderrTail(): string {
-    return this.#wire.stderrTail;
+  override start(listener: WireListener): void {
+    this.inner.start(new TracedListener(listener, this.#tell));
   }
 
-  get sessionId(): string | undefined {
-    return this.#wire.sessionId;
-  }
-
-  start(listener: WireListener): void {
-    this.#wire.start(new TracedListener(listener, this.#tell));
-  }
-
-  send(message: OutgoingMessage, hint?: SendHint): void {
+  override send(message: OutgoingMessage, hint?: SendHint): void {
     this.#tell("out", message);
-    this.#wire.send(message, hint);
+    this.inner.send(message, hint);
   }
 
-  cancel(id: RpcId, reason: string): void {
+  override cancel(id: RpcId, reason: string): void {
     this.#tell("out", { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
-    this.#wire.cancel(id, reason);
+    this.inner.cancel(id, reason);
   }
 
-  agreed(agreement: Agreement): void {
-    this.#wire.agreed(agreement);
-  }
-
-  async close(grace: EndGrace): Promise<void> {
-    await this.#wire.close(grace);
+  override async close(grace: EndGrace): Promise<void> {
+    await this.inner.close(grace);
     this.#tell("out", { closed: {} });
   }
 }
