@@ -131,8 +131,9 @@ scenario(
     await using bench = await ConfigBench.open();
     bench.put("home/token", "from the file\n");
     const env = { A: "${SET}", B: "${UNSET:-fallback}", C: "{file:token}", D: "!printf '%s' from-the-command" };
+    // Backwards: what is filled in counts as secret, and would not be shown as it is.
     const show =
-      "process.stderr.write(['A','B','C','D'].map((n) => process.env[n]).join('|') + '\\n'); process.exit(7)";
+      "const back = (n) => [...process.env[n]].reverse().join(''); console.error(['A','B','C','D'].map(back).join('|')); process.exit(7)";
     bench.put(
       "home/config.json",
       bench.servers({
@@ -144,7 +145,8 @@ scenario(
       }),
     );
     const { stderr } = await bench.headless("greet me", { SET: "from-the-environment" });
-    expect(stderr).toContain("from-the-environment|fallback|from the file|from-the-command");
+    const filledIn = ["from-the-environment", "fallback", "from the file", "from-the-command"];
+    expect(stderr).toContain(filledIn.map((value) => [...value].reverse().join("")).join("|"));
     expect(stderr).toContain("NOBODY_SET_THIS");
     expect(stderr).toMatch(/the keyring (?:failed: |has no entry)/u);
     expect(stderr).toContain("vault is locked");
