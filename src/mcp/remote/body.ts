@@ -47,5 +47,7 @@ export function drain(response: IncomingMessage): void {
 
 /** The media type without its parameters, in lower case; empty when there is none. */
 export function mediaType(response: IncomingMessage): string {
-  return (response.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  const given = response.headers["content-type"] ?? "";
+  if (given === "application/json" || given === "text/event-stream") return given; // every call asks
+  return given.split(";")[0]?.trim().toLowerCase() ?? "";
 }

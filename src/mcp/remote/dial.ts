@@ -8,6 +8,8 @@ import type { HttpPool, ResolvedAddress, World } from "../../base/world.js";
 export interface Place {
   readonly url: URL;
   readonly mayBePrivate: boolean;
+  /** Places of one key share their connections. */
+  readonly key: string;
   /** The URL as a request names it: put together once, used for every request. */
   readonly target: {
     readonly hostname: string;
@@ -20,7 +22,12 @@ export interface Place {
 
 /** The same place with another path: it must be of the same origin. */
 export function placeAt(place: Place, url: URL): Place {
-  return { url, mayBePrivate: place.mayBePrivate, target: targetOf(url) };
+  return placeOf(url, place.mayBePrivate);
+}
+
+function placeOf(url: URL, mayBePrivate: boolean): Place {
+  const key = mayBePrivate ? url.origin : `${url.origin} public`;
+  return { url, mayBePrivate, key, target: targetOf(url) };
 }
 
 function targetOf(url: URL): Place["target"] {
@@ -55,24 +62,24 @@ export class Dialler {
     const origin = from ? { from: from.url, isFromPrivate: from.mayBePrivate } : {};
     const verdict = checkUrl(url, { source, allowHosts: this.#allowHosts, ...origin });
     if (!verdict.ok) throw new TenonError("mcp.url_refused", `the URL cannot be used: ${verdict.reason}`);
-    return { url: verdict.url, mayBePrivate: verdict.mayBePrivate, target: targetOf(verdict.url) };
+    return placeOf(verdict.url, verdict.mayBePrivate);
   }
 
   /** The connections to a place already resolved; undefined the first time, and after nobody was met there. */
   known(place: Place): HttpPool | undefined {
-    const resolved = this.#resolved.get(keyOf(place));
+    const resolved = this.#resolved.get(place.key);
     return resolved?.isStale === false ? resolved.pool : undefined;
   }
 
   /** Nobody is to be met where the name led: servers move, so the next request asks anew, by the same rules. */
   suspect(place: Place): void {
-    const resolved = this.#resolved.get(keyOf(place));
+    const resolved = this.#resolved.get(place.key);
     if (resolved && !isAddress(place.url.hostname)) resolved.isStale = true;
   }
 
   /** Resolves the name, once for as long as it can be reached. Rejects with `mcp.url_refused` or `mcp.unavailable`. */
   resolve(place: Place): Promise<HttpPool> {
-    const key = keyOf(place);
+    const { key } = place;
     const under = this.#resolving.get(key);
     if (under) return under;
     const forget = () => this.#resolving.delete(key);
@@ -123,10 +130,6 @@ export class Dialler {
     const why = mustBeLocal ? "does not lead to this machine" : "leads to no public address";
     throw new TenonError("mcp.url_refused", `the URL cannot be used: "${url.hostname}" ${why}`);
   }
-}
-
-function keyOf({ url, mayBePrivate }: Place): string {
-  return mayBePrivate ? url.origin : `${url.origin} public`;
 }
 
 function isAddress(hostname: string): boolean {
