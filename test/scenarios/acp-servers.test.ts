@@ -1,4 +1,5 @@
 // Servers an editor hands over: as it writes them, as they change, and what they ask of the person.
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClientApp, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
@@ -203,19 +204,26 @@ scenario(
 scenario(["P44", "S16"], "a question that is open when the turn is cancelled is taken back", async () => {
   using home = new TemporaryFolder();
   const signals: AbortSignal[] = [];
+  let onAsked: (signal: AbortSignal) => void = () => {};
+  const asked = new Promise<AbortSignal>((resolve) => {
+    onAsked = resolve;
+  });
   const extend = (app: ClientApp) =>
     app.onRequest(methods.client.elicitation.create, ({ signal }) => {
       signals.push(signal);
+      onAsked(signal);
       return new Promise<never>(() => {});
     });
   await using client = await startTenon(home, { extend });
   await client.initialize({ clientCapabilities: SHOWS_ALL });
   const sessionId = await open(client, home.path, [scriptedAcpServer("pushy", ASKS)]);
   const turn = client.prompt(sessionId, "mcp__pushy__ask");
-  await expect.poll(() => signals.length).toBe(1);
+  const question = await asked;
+  const takenBack = once(question, "abort");
   await client.cancel(sessionId);
   expect((await turn).stopReason).toBe("cancelled");
-  await expect.poll(() => signals[0]?.aborted).toBe(true);
+  await takenBack;
+  expect(signals).toEqual([question]);
 });
 
 scenario(["P45", "O3"], "server-everything's sampling is asked about and answered by the session's model", async () => {

@@ -124,8 +124,9 @@ test("data is passed on as it comes, before its line has ended", () => {
 
 test("an event that comes byte by byte costs linear time", () => {
   const text = Buffer.from(`data: ${"y".repeat(400_000)}\n\n`);
+  const chunks = Array.from(text, (byte) => Buffer.of(byte));
   const startMs = performance.now();
-  const { events } = read(Array.from(text, (byte) => Buffer.of(byte)));
+  const { events } = read(chunks);
   expect(events[0]?.data).toHaveLength(400_000);
-  expect(performance.now() - startMs).toBeLessThan(8_000); // copied anew for each byte, it would be 80 GB
+  expect(performance.now() - startMs).toBeLessThan(3_000); // copied anew for each byte, it would be 80 GB
 });
