@@ -23,4 +23,10 @@ export const CLI_LIMITS = {
   keyringMs: 5_000,
   /** The same for `tenon acp`, which answers in a fraction of a second. */
   editorMs: 15_000,
+  /** `tenon replay` waits so long for what was sent in the recording; the longest pause of a run is that for servers at the first prompt. */
+  replayStallMs: 20_000,
+  /** `tenon acp-check` holds agents to this: any answer, `session/new`, telling of a failure, cancelling, their own end, their servers' end. */
+  acpCheck: { answerMs: 30_000, newSessionMs: 5_000, toldMs: 5_000, cancelMs: 5_000, exitMs: 3_000, goneMs: 10_000 },
+  /** How it acts: a slow server's start, a moment for what may still come, and when its servers end whatever happens. */
+  acpCheckActs: { slowMs: 3_000, quietMs: 1_000, serverLifeMs: 600_000 },
 } as const;

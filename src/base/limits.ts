@@ -389,12 +389,6 @@ export const LIMITS = {
   trace: { lineChars: 4_194_304, textChars: 2_097_152, nodes: 200_000, depth: 200, backlogBytes: 67_108_864 },
   /** A client that was asked to end a command in its terminal says so within this, or is not waited for. */
   clientTerminalEndMs: 5_000,
-  /** `tenon replay` waits so long for what was sent in the recording; the longest pause of a run is that for servers at the first prompt. */
-  replayStallMs: 20_000,
-  /** `tenon acp-check` holds agents to this: any answer, `session/new`, telling of a failure, cancelling, their own end, their servers' end. */
-  acpCheck: { answerMs: 30_000, newSessionMs: 5_000, toldMs: 5_000, cancelMs: 5_000, exitMs: 3_000, goneMs: 10_000 },
-  /** How it acts: a slow server's start, a moment for what may still come, and when its servers end whatever happens. */
-  acpCheckActs: { slowMs: 3_000, quietMs: 1_000, serverLifeMs: 600_000 },
   /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages of one request. */
   sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100 },
 } as const;

@@ -1,7 +1,7 @@
 // The words of `tenon acp-check` -> what to do.
 import { parseArgs } from "node:util";
 import { messageOf } from "../../base/errors.js";
-import { LIMITS } from "../../base/limits.js";
+import { CLI_LIMITS } from "../../base/limits-cli.js";
 import type { Parsed } from "../arguments.js";
 import { CHECKS } from "./checks/index.js";
 
@@ -83,7 +83,7 @@ function idsOf(name: string): readonly string[] {
 }
 
 function readTimeout(text: string | undefined): number {
-  if (text === undefined) return LIMITS.acpCheck.answerMs;
+  if (text === undefined) return CLI_LIMITS.acpCheck.answerMs;
   const count = Number(text);
   if (!(count > 0)) throw new Error(`--timeout takes a number of seconds, got ${JSON.stringify(text)}`);
   return count * 1_000;

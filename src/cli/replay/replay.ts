@@ -7,7 +7,7 @@ import { loadAgent } from "../../acp/index.js";
 import { sleep } from "../../base/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue } from "../../base/json.js";
-import { LIMITS } from "../../base/limits.js";
+import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
 import type { World } from "../../base/world.js";
 import { type EffectiveConfig, isEffectiveConfig } from "../../config/index.js";
@@ -49,7 +49,8 @@ async function replayRecording(recording: Recording, context: CommandContext): P
   const home = mkdtempSync(join(tmpdir(), "tenon-replay-"));
   const { world: real } = context;
   const replayer = new Replayer(recording, {
-    stalled: (signal) => sleep((ms, run) => real.after(ms, run), LIMITS.replayStallMs, signal).catch(() => undefined),
+    stalled: (signal) =>
+      sleep((ms, run) => real.after(ms, run), CLI_LIMITS.replayStallMs, signal).catch(() => undefined),
     settle: () => new Promise((done) => real.soon(() => real.soon(() => done()))),
   });
   try {

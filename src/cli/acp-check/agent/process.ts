@@ -1,6 +1,7 @@
 // The agent under test as a process: its lines, its last words, its end.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { LIMITS } from "../../../base/limits.js";
+import { CLI_LIMITS } from "../../../base/limits-cli.js";
 import { LineSplitter } from "../../../base/ndjson.js";
 import { within } from "../wait.js";
 
@@ -78,7 +79,7 @@ export class AgentProcess implements AsyncDisposable {
     this.#child.stdin.end();
     if (!this.hasEnded) {
       this.signal("SIGTERM");
-      await this.endsWithin(LIMITS.acpCheck.exitMs);
+      await this.endsWithin(CLI_LIMITS.acpCheck.exitMs);
     }
     if (this.pid !== undefined && process.platform !== "win32") {
       try {

@@ -1,6 +1,6 @@
 // What several checks look for: that a server was reached, that its tool was called, that the client was told.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json.js";
-import { LIMITS } from "../../../base/limits.js";
+import { CLI_LIMITS } from "../../../base/limits-cli.js";
 import type { Answer } from "../agent/link.js";
 import type { RunningAgent } from "../agent/running.js";
 import type { Bench, TestServer, Turn } from "../bench.js";
@@ -9,9 +9,9 @@ import { wordOf } from "../fields.js";
 import { eventsOf, sees } from "../server/log.js";
 import { waitUntil } from "../wait.js";
 
-export const BOUNDS: typeof LIMITS.acpCheck & typeof LIMITS.acpCheckActs = {
-  ...LIMITS.acpCheck,
-  ...LIMITS.acpCheckActs,
+export const BOUNDS: typeof CLI_LIMITS.acpCheck & typeof CLI_LIMITS.acpCheckActs = {
+  ...CLI_LIMITS.acpCheck,
+  ...CLI_LIMITS.acpCheckActs,
 };
 
 const TROUBLE = /fail|error|reject|refus|invalid|unsupported|unknown|denied|not connected|shadow|ignored|duplicate/iu;

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 import { type JsonObject, parseJson } from "../../../base/json.js";
 import { LIMITS } from "../../../base/limits.js";
+import { CLI_LIMITS } from "../../../base/limits-cli.js";
 import { LineSplitter } from "../../../base/ndjson.js";
 import type { Record } from "./log.js";
 import { ServerProtocol } from "./protocol.js";
@@ -28,12 +29,12 @@ export function runServer(scriptPath: string): void {
     process.exit(CRASH_CODE);
   }
   // Whatever the agent does to it, nothing of this stays on the machine for long.
-  setTimeout(() => process.exit(0), LIMITS.acpCheckActs.serverLifeMs).unref();
+  setTimeout(() => process.exit(0), CLI_LIMITS.acpCheckActs.serverLifeMs).unref();
   if (script.hasChild) startChild(scriptPath, record);
   if (script.isDeaf) {
-    setInterval(() => {}, LIMITS.acpCheckActs.serverLifeMs);
+    setInterval(() => {}, CLI_LIMITS.acpCheckActs.serverLifeMs);
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
-    setTimeout(() => process.exit(0), LIMITS.acpCheckActs.serverLifeMs);
+    setTimeout(() => process.exit(0), CLI_LIMITS.acpCheckActs.serverLifeMs);
   }
   if (script.isNoisy) {
     process.stdout.write("starting up, this line is no message\n");
@@ -52,7 +53,7 @@ function environment({ watched = [] }: ServerScript): JsonObject {
 
 /** The script's path is among its words, by which it is known to be ours. */
 function startChild(scriptPath: string, record: Record): void {
-  const source = `setTimeout(() => {}, ${LIMITS.acpCheckActs.serverLifeMs})`;
+  const source = `setTimeout(() => {}, ${CLI_LIMITS.acpCheckActs.serverLifeMs})`;
   const child = spawn(process.execPath, ["-e", source, scriptPath], { stdio: "ignore" });
   child.unref();
   record("child", { child: child.pid ?? 0 });
