@@ -4,7 +4,7 @@ import { posix } from "node:path";
 import type { Finding, ImportEdge, SourceModule } from "./module.js";
 import { ROOMS, type Room, WORLDLY_GLOBALS, WORLDLY_MEMBERS, WORLDLY_MODULES } from "./rooms.js";
 
-const MAX_LINES = 400;
+const MAX_LINES = 600;
 
 const BUILTINS = new Set(builtinModules);
 

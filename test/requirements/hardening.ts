@@ -1,0 +1,31 @@
+// Requirements of hardening: H1xx containment, H2xx event loop, H3xx hostile repositories, H4xx approvals, H5xx data, H6xx locks and ids.
+
+export const HARDENING_REQUIREMENTS = [
+  // H100 to H149: failures are contained.
+  // H150 to H199: fault enumeration, the World contract, fuzzing.
+  // H200 to H299: the event loop is never held.
+  // H300 to H349: launchers in hostile folders.
+  {
+    id: "H300",
+    text: "launchers x traps: nothing in the session's folder replaces the program, package or module of a server that does not come from the project",
+  },
+  { id: "H301", text: "the attack matrix is one table-driven suite of at least 150 cells" },
+  // H350 to H399: project trust.
+  // H400 to H449: grants.
+  {
+    id: "H400",
+    text: "grants x wider actions: a grant covers exactly what its label says; anything wider is asked about",
+  },
+  // H450 to H499: protected files, checked writes, what a question shows.
+  {
+    id: "H450",
+    text: "modes x protected paths: files that git, the shell, the editor or Tenon execute or obey are asked about in every mode but an explicit bypass, Tenon's own always",
+  },
+  // H500 to H549: what servers and files say stays data; secrets.
+  {
+    id: "H500",
+    text: "secrets x sinks: no secret reaches a model, a log, a journal, a trace, a command or another server",
+  },
+  // H550 to H599: sandbox and git; process tracking.
+  // H600 to H699: locks, ids, shutdown.
+] as const;

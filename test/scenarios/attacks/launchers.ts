@@ -1,0 +1,4 @@
+// The attack matrix: launchers.
+import type { AttackCell } from "./cell.js";
+
+export const LAUNCHER_CELLS: readonly AttackCell[] = [];

@@ -1,0 +1,4 @@
+// The attack matrix: secrets.
+import type { AttackCell } from "./cell.js";
+
+export const SECRET_CELLS: readonly AttackCell[] = [];
