@@ -10,6 +10,7 @@ export interface StepResult extends Tally {
 export interface Step {
   readonly name: string;
   readonly what: string;
+  readonly lane: "first" | "static" | "tests";
   /** Meaningless when this other step failed. */
   readonly needs?: string;
   run(): Promise<StepResult>;
@@ -21,26 +22,46 @@ export const STEPS: readonly Step[] = [
   {
     name: "build",
     what: "library, command line, nothing heavy at start",
+    lane: "first",
     run: () => one(run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/build.ts"), "--if-needed"])),
   },
-  { name: "format", what: "biome", run: () => one(runTool("biome", ["check", "--max-diagnostics=200", "."])) },
-  { name: "lint", what: "oxlint, type-aware", run: () => one(runTool("oxlint", ["--type-aware", "--deny-warnings"])) },
-  { name: "types", what: "tsc", run: () => one(runTool("tsc", ["--noEmit", "-p", "tsconfig.json"])) },
+  {
+    name: "format",
+    what: "biome",
+    lane: "static",
+    run: () => one(runTool("biome", ["check", "--max-diagnostics=200", "."])),
+  },
+  {
+    name: "lint",
+    what: "oxlint, type-aware",
+    lane: "static",
+    run: () => one(runTool("oxlint", ["--type-aware", "--deny-warnings"])),
+  },
+  { name: "types", what: "tsc", lane: "static", run: () => one(runTool("tsc", ["--noEmit", "-p", "tsconfig.json"])) },
   {
     name: "walls",
     what: "architecture and requirement coverage",
+    lane: "tests",
     run: () => runVitest("walls", ["--project", "unit", ...GATES]),
   },
   {
     name: "unit",
     what: "tests beside the code",
+    lane: "tests",
     run: () => runVitest("unit", ["--project", "unit", ...GATES.flatMap((gate) => ["--exclude", gate])]),
   },
-  { name: "dead-code", what: "knip", run: () => one(runTool("knip", ["--no-progress"])) },
-  { name: "package", what: "publint", needs: "build", run: () => one(runTool("publint", ["run", "--strict", "."])) },
+  { name: "dead-code", what: "knip", lane: "static", run: () => one(runTool("knip", ["--no-progress"])) },
+  {
+    name: "package",
+    what: "publint",
+    lane: "static",
+    needs: "build",
+    run: () => one(runTool("publint", ["run", "--strict", "."])),
+  },
   {
     name: "package-types",
     what: "are the types wrong",
+    lane: "static",
     needs: "build",
     run: () => one(runTool("attw", ["--pack", ".", "--profile", "esm-only", "--no-emoji"])),
   },

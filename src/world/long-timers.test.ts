@@ -7,6 +7,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  vi.restoreAllMocks(); // first: a spy on the fake timer would put the fake one back
   vi.useRealTimers();
 });
 
