@@ -5,7 +5,10 @@ import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { licenceTexts } from "./licences.js";
 
 /** What `initialize` must not pay for: these packages may only be reached through a dynamic import. */
-const LAZY_PACKAGES = ["@agentclientprotocol/", "@modelcontextprotocol/", "@ai-sdk/", "@opentelemetry/", "zod/"];
+const LAZY_PACKAGES = [
+  ...["@agentclientprotocol/", "@modelcontextprotocol/", "@ai-sdk/", "@opentelemetry/", "zod/"],
+  ...["diff/", "htmlparser2/", "entities/"],
+];
 
 /**
  * The start and the chunks each carry their own copy of the small modules both use. These may not be in the start: a

@@ -301,6 +301,8 @@ export const LIMITS = {
   sseEndpointMs: 10_000,
   /** The longest `Retry-After` that is waited for by itself; after it the server is tried again all the same. */
   retryAfterMaxMs: 300_000,
+  /** Holding the arguments of one call against all rules: more is a rule or a text made to take long, and is asked about. About 20 ms. */
+  policyMatchSteps: 4_000_000,
   /** Paths in the arguments of one call that are looked up for `under` rules; what has more is asked about. */
   policyMaxPaths: 100,
   /** Links on the way of one path: systems stop at 40 too. */
@@ -343,8 +345,18 @@ export const LIMITS = {
   editMaxEdits: 100,
   /** Old and new text of a change shown in full to an editor; above it the change is only described. */
   diffMaxBytes: 1_048_576,
-  /** Lines that differ, before two texts count as wholly different: the search for the shortest way is quadratic. */
-  diffMaxLines: 2_000,
+  /**
+   * Diffs of texts. Edited lines before two texts count as wholly different (the search for the shortest way is quadratic
+   * in them), the product of edits with lines and with characters (they are what it costs: 30 ms), lines of a text that are
+   * looked at, and what is shown.
+   */
+  diff: {
+    maxLines: 140_000,
+    maxEdits: 1_000,
+    maxComparedLines: 4_000_000,
+    maxComparedChars: 67_108_864,
+    maxShownBytes: 262_144,
+  },
   /** Entries of one folder that are listed. */
   folderMaxEntries: 1_000,
   /** Looking through folders: entries seen, levels, time. A home directory ends somewhere. */
@@ -353,8 +365,15 @@ export const LIMITS = {
   searchResults: { usual: 200, max: 2_000 },
   /** A file whose text is searched: longer ones are data. */
   grepMaxFileBytes: 8_388_608,
+  /** What ripgrep says of one line: it is parsed at once, and all places in it that match are named. */
+  grepMaxRecordBytes: 2_097_152,
   /** A glob: more is no glob; `{a,b}` in many places multiplies. */
-  glob: { maxChars: 1_000, maxAlternatives: 256 },
+  glob: { maxChars: 1_000, maxAlternatives: 256, maxExpandedChars: 32_768 },
+  /**
+   * Rules of `.gitignore` files: bytes read of one file, rules and characters of all files that apply to one folder. Real
+   * ones have a few hundred lines; each path is held against all of them, which takes 20 ms at most with these.
+   */
+  ignoreRules: { maxFileBytes: 65_536, maxRules: 1_000, maxChars: 16_384 },
   /** A command without a limit of its own, and the longest limit: builds take long, a forgotten job must end. */
   commandTimeoutMs: 120_000,
   commandMaxMs: 7_200_000,

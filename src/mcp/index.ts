@@ -2,14 +2,12 @@
 
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp/channel.js";
 export type { CallOptions, CallOutcome, CallProgress } from "./call/call.js";
-export { compilePattern } from "./call/linear-pattern.js";
 export { checkAgainstSchema, type SchemaFit } from "./call/schema-fit.js";
 export { McpConnection } from "./connection.js";
 export type { Link } from "./era/link.js";
 export { launchFingerprint } from "./fingerprint.js";
 export { type DiskCacheOptions, diskCache } from "./lists/cache.js";
 export type { Listing } from "./lists/list.js";
-export { Pace } from "./lists/pace.js";
 export {
   type Completion,
   type CompletionRequest,

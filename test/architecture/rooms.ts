@@ -22,7 +22,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   models: { rooms: ["base"], packages: ["@ai-sdk/"] },
   tools: { rooms: ["base", "mcp"], packages: ["stemmer"] },
   config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "smol-toml", "zod"] },
-  builtin: { rooms: ["base", "tools"] },
+  builtin: { rooms: ["base", "tools"], packages: ["diff", "htmlparser2"] },
   engine: { rooms: ["base", "models", "tools"] },
   session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },
   acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK, "zod"] },

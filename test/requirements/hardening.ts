@@ -4,6 +4,15 @@ export const HARDENING_REQUIREMENTS = [
   // H100 to H149: failures are contained.
   // H150 to H199: fault enumeration, the World contract, fuzzing.
   // H200 to H299: the event loop is never held.
+  {
+    id: "H200",
+    text: "ignore files of any content do not hold the event loop in find_files and grep; rules beyond the limits are named",
+  },
+  {
+    id: "H201",
+    text: "rules of an untrusted project do not hold the event loop for any text; what they cannot tell in bounded steps is asked about",
+  },
+  { id: "H202", text: "diffs of any two texts are bounded in steps and in what is shown" },
   // H300 to H349: launchers in hostile folders.
   {
     id: "H300",

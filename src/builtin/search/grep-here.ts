@@ -1,12 +1,15 @@
 // Searching file by file ourselves, where there is no ripgrep.
 import { join } from "node:path";
+import { compilePathGlob, type GlobMatcher } from "../../base/glob.js";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
 import type { World } from "../../base/world.js";
 import { sniff } from "../text/sniff.js";
-import { compileGlob, type Glob } from "./glob.js";
 import type { Grep, GrepRequest, Hit } from "./hit.js";
 import { MatchThread } from "./match-thread.js";
 import { Walk } from "./walk.js";
+
+const LINES_AT_ONCE = 20_000;
 
 export class GrepHere implements Grep {
   readonly #world: World;
@@ -48,18 +51,19 @@ export class GrepHere implements Grep {
       return;
     }
     const glob = this.#glob();
+    const pace = Pace.of(this.#world);
     const walk = new Walk(this.#world, { start, includeIgnored, signal });
     for await (const { path, kind } of walk.entries()) {
-      if (kind === "file" && (!glob || glob.matches(path))) yield join(start, path);
+      if (kind === "file" && (!glob || (await pace.run(() => glob(path))))) yield join(start, path);
     }
     this.#notes.push(...walk.notes);
   }
 
-  #glob(): Glob | undefined {
+  #glob(): GlobMatcher | undefined {
     if (this.#request.glob === undefined) return undefined;
-    const compiled = compileGlob(this.#request.glob);
+    const compiled = compilePathGlob(this.#request.glob);
     if (!compiled.ok) throw new Error(`The glob cannot be used: ${compiled.reason}.`);
-    return compiled.glob;
+    return compiled.matches;
   }
 
   async *#inFile(path: string, thread: MatchThread, signal: AbortSignal): AsyncGenerator<Hit> {
@@ -74,19 +78,34 @@ export class GrepHere implements Grep {
     if (!bytes || sniff(bytes.subarray(0, LIMITS.sniffBytes)).kind !== "text") return;
     const text = new TextDecoder().decode(bytes);
     const matching = await thread.match(text, signal);
-    if (matching.length > 0) yield* this.#around(path, text.replace(/\n$/u, "").split("\n"), matching);
+    if (matching.length > 0) yield* this.#around(path, text, matching);
   }
 
-  /** Every line once, also where the surroundings of two matches meet. */
-  *#around(path: string, lines: readonly string[], matching: readonly number[]): Generator<Hit> {
+  /** Every line once, also where the surroundings of two matches meet. Only lines up to the last match are looked at. */
+  async *#around(path: string, text: string, matching: readonly number[]): AsyncGenerator<Hit> {
     const { context } = this.#request;
-    const matches = new Set(matching);
-    let next = 0;
-    for (const index of matching) {
-      const from = Math.max(next, index - context);
-      next = Math.min(lines.length, index + context + 1);
-      for (let at = from; at < next; at++) {
-        yield { path, line: at + 1, text: lines[at] ?? "", isContext: !matches.has(at) };
+    const pace = Pace.of(this.#world);
+    let start = 0;
+    let line = 0;
+    /** Goes to the start of a line, a lump at a time: a file may have millions of them. */
+    const skipTo = async (wanted: number): Promise<void> => {
+      while (line < wanted) {
+        await pace.run(() => {
+          for (const stop = Math.min(wanted, line + LINES_AT_ONCE); line < stop; line++) {
+            start = text.indexOf("\n", start) + 1 || text.length + 1;
+          }
+        });
+      }
+    };
+    for (const [position, index] of matching.entries()) {
+      const following = matching[position + 1] ?? Number.POSITIVE_INFINITY;
+      await skipTo(Math.max(line, index - context));
+      while (line <= index + context && line < following - context && start < text.length) {
+        const end = text.indexOf("\n", start);
+        const shown = text.slice(start, end === -1 ? undefined : end);
+        yield { path, line: line + 1, text: shown, isContext: line !== index };
+        start += shown.length + 1;
+        line += 1;
       }
     }
   }

@@ -3,7 +3,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import fc from "fast-check";
+import ignore from "ignore";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { LIMITS } from "../../base/limits.js";
 import { nodeWorld } from "../../world/index.js";
 import { isIgnored, parseIgnoreFile } from "./ignore-rules.js";
 import { Walk } from "./walk.js";
@@ -84,9 +87,48 @@ test("what nobody means is left out unless it is asked for, and .git always", as
   expect(await walked("node_modules/m")).toEqual(["index.js"]);
 });
 
-test("an ignore file made to take long does not", () => {
-  const file = parseIgnoreFile(`${"a".repeat(30_000)}${" ".repeat(30_000)}x\n${"*a".repeat(200)}\n`, (path) => path);
-  const before = performance.now();
-  expect(isIgnored("b".repeat(255), false, [file])).toBe(false);
-  expect(performance.now() - before).toBeLessThan(500);
+test("rules decide as the library `ignore` has it", () => {
+  const part = fc.oneof(
+    fc.string({ unit: fc.constantFrom("a", "b", "?", "*"), minLength: 1, maxLength: 4 }),
+    fc.constantFrom("**", "[ab]", "a[!b]"),
+  );
+  const rule = fc
+    .tuple(
+      fc.constantFrom("", "!"),
+      fc.constantFrom("", "/"),
+      fc.array(part, { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+    )
+    .map(([negation, root, parts, isFolder]) => `${negation}${root}${parts.join("/")}${isFolder ? "/" : ""}`)
+    .filter((text) => !/\*\*[^/]|[^/!]\*\*|\/\*\*$/u.test(text));
+  const name = fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 3 });
+  const path = fc.array(name, { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(fc.array(rule, { maxLength: 6 }), path, (rules, parts) => {
+      const file = parseIgnoreFile(rules.join("\n"), (own) => own);
+      const oracle = ignore().add(rules);
+      // A walk never looks into a folder that is ignored.
+      const isHidden = parts.some((_, index) =>
+        isIgnored(parts.slice(0, index + 1).join("/"), index + 1 < parts.length, [file]),
+      );
+      expect(isHidden).toBe(oracle.ignores(parts.join("/")));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("of ignore files made to take long a bounded part is used, and the walk says so", async () => {
+  const hostile = `${"*a".repeat(400)}b\n`.repeat(80);
+  const file = parseIgnoreFile(hostile, (path) => path);
+  expect(file.isCut).toBe(true);
+  const chars = file.rules.reduce((sum, rule) => sum + rule.chars, 0);
+  expect(chars).toBeLessThanOrEqual(LIMITS.ignoreRules.maxChars);
+  const inner = parseIgnoreFile("x\n".repeat(5_000), (path) => path, [file]);
+  expect(file.rules.length + inner.rules.length).toBeLessThanOrEqual(LIMITS.ignoreRules.maxRules);
+  fill({ ".gitignore": hostile, "a.txt": "" });
+  const walk = new Walk(nodeWorld(), { start: top, includeIgnored: false, signal: new AbortController().signal });
+  const seen: string[] = [];
+  for await (const { path } of walk.entries()) seen.push(path);
+  expect(seen).toEqual([".gitignore", "a.txt"]);
+  expect(walk.notes.join(" ")).toContain(".gitignore");
 });

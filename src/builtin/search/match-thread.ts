@@ -1,11 +1,14 @@
 // A regular expression of the model's, run in a thread of its own: one that never ends is ended, and holds nobody up.
 import type * as threads from "node:worker_threads";
 import { orAborted } from "../../base/deadline.js";
+import { LIMITS } from "../../base/limits.js";
 import type { Thread, World } from "../../base/world.js";
 
 interface Settings {
   readonly source: string;
   readonly flags: string;
+  /** Lines of one text that are told; nobody shows more. */
+  readonly maxLines: number;
 }
 
 interface Matched {
@@ -26,7 +29,7 @@ function runMatchThread({ parentPort, workerData }: Pick<typeof threads, "parent
       // A last line without anything in it is none.
       if (newline === -1 && start === end) break;
       const line = text.slice(start, text[end - 1] === "\r" && end > start ? end - 1 : end);
-      if (pattern.test(line)) lines.push(number);
+      if (pattern.test(line) && lines.push(number) >= settings.maxLines) break;
       start = end + 1;
     }
     parentPort.postMessage({ lines });
@@ -40,7 +43,7 @@ export class MatchThread {
 
   /** The pattern must have been compiled once already: here a mistake in it would only show as a dead thread. */
   constructor(world: World, pattern: RegExp) {
-    const settings: Settings = { source: pattern.source, flags: pattern.flags };
+    const settings: Settings = { source: pattern.source, flags: pattern.flags, maxLines: LIMITS.searchResults.max + 1 };
     const source = `"use strict";const __name=(value)=>value;(${String(runMatchThread)})(require("node:worker_threads"));`;
     this.#thread = world.thread(source, settings);
     this.#thread.listen({

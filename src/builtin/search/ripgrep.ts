@@ -94,7 +94,7 @@ function tailOf(child: Child): () => string {
 }
 
 async function* hitsOf(child: Child): AsyncGenerator<Hit> {
-  const lines = new LineSplitter(LIMITS.grepMaxFileBytes * 2);
+  const lines = new LineSplitter(LIMITS.grepMaxRecordBytes);
   for await (const chunk of child.stdout) {
     if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
   }

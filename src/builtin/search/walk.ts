@@ -1,6 +1,7 @@
 // Everything below a folder, in a stable order and within bounds: ignored things left out, links never followed.
 import { basename, dirname, join } from "node:path";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
 import type { EntryKind, Files, World } from "../../base/world.js";
 import { type IgnoreFile, isIgnored, parseIgnoreFile } from "./ignore-rules.js";
 
@@ -21,20 +22,21 @@ export interface WalkedEntry {
 const ALWAYS_SKIPPED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", ".jj"]);
 /** Left out even where no ignore file says so: nobody means them unless they name them. */
 const USUALLY_SKIPPED: ReadonlySet<string> = new Set(["node_modules", "__pycache__", ".venv"]);
-/** Real ignore files have a few KB. */
-const MAX_IGNORE_BYTES = 65_536;
 
 export class Walk {
   readonly #world: World;
   readonly #options: WalkOptions;
+  readonly #pace: Pace;
   readonly #startMs: number;
   #seen = 0;
   #cut: string | undefined;
   #unreadable = 0;
+  #hasCutRules = false;
 
   constructor(world: World, options: WalkOptions) {
     this.#world = world;
     this.#options = options;
+    this.#pace = Pace.of(world);
     this.#startMs = world.monotonicMs();
   }
 
@@ -44,6 +46,7 @@ export class Walk {
     return [
       ...(this.#cut === undefined ? [] : [this.#cut]),
       ...(this.#unreadable === 0 ? [] : [`${folders} could not be read.`]),
+      ...(this.#hasCutRules ? ["The .gitignore files have more or longer rules than are used."] : []),
     ];
   }
 
@@ -63,21 +66,27 @@ export class Walk {
       return;
     }
     const hasRules = !this.#options.includeIgnored && found.some(isIgnoreFile);
-    const own = hasRules ? await readIgnoreFile(this.#world.files, place, (path) => below(folder, path)) : undefined;
+    const own = hasRules
+      ? await readIgnoreFile(this.#world.files, place, (path) => below(folder, path), outer)
+      : undefined;
     const rules = own ? [...outer, own] : outer;
+    if (own?.isCut) this.#hasCutRules = true;
     for (const { name, kind } of [...found].sort((one, other) => (one.name < other.name ? -1 : 1))) {
       this.#seen += 1;
+      this.#options.signal.throwIfAborted();
       const path = folder === "" ? name : `${folder}/${name}`;
-      if (ALWAYS_SKIPPED.has(name) || this.#isSkipped(name, path, kind === "folder", rules)) continue;
+      if (ALWAYS_SKIPPED.has(name) || (await this.#isSkipped(name, path, kind === "folder", rules))) continue;
+      if (this.#isOver(depth)) return;
       if (kind === "folder") yield* this.#below(path, depth + 1, rules);
       else yield { path, kind };
       if (this.#cut !== undefined) return;
     }
   }
 
-  #isSkipped(name: string, path: string, isFolder: boolean, rules: readonly IgnoreFile[]): boolean {
+  async #isSkipped(name: string, path: string, isFolder: boolean, rules: readonly IgnoreFile[]): Promise<boolean> {
     if (this.#options.includeIgnored) return false;
-    return (isFolder && USUALLY_SKIPPED.has(name)) || isIgnored(path, isFolder, rules);
+    if (isFolder && USUALLY_SKIPPED.has(name)) return true;
+    return rules.length > 0 && (await this.#pace.run(() => isIgnored(path, isFolder, rules)));
   }
 
   #isOver(depth: number): boolean {
@@ -103,11 +112,14 @@ async function readIgnoreFile(
   files: Files,
   folder: string,
   ownPath: (path: string) => string,
+  outer: readonly IgnoreFile[],
 ): Promise<IgnoreFile | undefined> {
   const path = join(folder, ".gitignore");
   if ((await files.kindOf(path)) !== "file") return undefined;
-  const bytes = await files.readBytes(path, { start: 0, length: MAX_IGNORE_BYTES }).catch(() => undefined);
-  return bytes && parseIgnoreFile(new TextDecoder().decode(bytes), ownPath);
+  const bytes = await files
+    .readBytes(path, { start: 0, length: LIMITS.ignoreRules.maxFileBytes })
+    .catch(() => undefined);
+  return bytes && parseIgnoreFile(new TextDecoder().decode(bytes), ownPath, outer);
 }
 
 /** Those of the folders from the repository's own down to the one above the start; none outside of a repository. */
@@ -116,7 +128,7 @@ async function ignoreFilesAbove(files: Files, start: string): Promise<readonly I
   let way = "";
   for (let folder = start; ; folder = dirname(folder)) {
     const prefix = way;
-    const own = way === "" ? undefined : await readIgnoreFile(files, folder, (path) => `${prefix}/${path}`);
+    const own = way === "" ? undefined : await readIgnoreFile(files, folder, (path) => `${prefix}/${path}`, found);
     if (own) found.unshift(own);
     if ((await files.kindOf(join(folder, ".git"))) !== undefined) return found;
     if (dirname(folder) === folder) return [];

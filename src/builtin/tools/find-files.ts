@@ -1,8 +1,9 @@
 // find_files: files by a glob, below a folder.
 import { isAbsolute, join } from "node:path";
+import { compilePathGlob } from "../../base/glob.js";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
 import { flagField, integerField, optionalTextField, textField } from "../fields.js";
-import { compileGlob } from "../search/glob.js";
 import { Walk } from "../search/walk.js";
 import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
@@ -43,17 +44,18 @@ export const findFiles: BuiltinTool<"find_files"> = builtinTool({
   }),
   run: async (args, { signal }, { folders, world }) => {
     if (isAbsolute(args.pattern)) return failed("The pattern must not be an absolute path: give the folder as path.");
-    const compiled = compileGlob(args.pattern);
+    const compiled = compilePathGlob(args.pattern);
     if (!compiled.ok) return failed(`The pattern cannot be used: ${compiled.reason}.`);
     const placed = await folders.locate(args.path);
     if (!placed.ok) return failed(placed.reason);
     const { found, realPath } = placed.place;
     if (found?.kind !== "folder") return failed(`There is no folder ${folders.show(args.path)}.`);
     const walk = new Walk(world, { start: realPath, includeIgnored: args.includeIgnored, signal });
+    const pace = Pace.of(world);
     const names: string[] = [];
     let isMore = false;
     for await (const entry of walk.entries()) {
-      if (!compiled.glob.matches(entry.path)) continue;
+      if (!(await pace.run(() => compiled.matches(entry.path)))) continue;
       isMore = names.length === args.limit;
       if (isMore) break;
       names.push(folders.show(join(placed.place.path, entry.path)));

@@ -1,10 +1,10 @@
 // grep: lines of files that match a regular expression.
 import { join, relative } from "node:path";
+import { compilePathGlob } from "../../base/glob.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
 import { choiceField, flagField, integerField, optionalTextField, textField } from "../fields.js";
 import type { Place } from "../place/folders.js";
-import { compileGlob } from "../search/glob.js";
 import { GrepHere } from "../search/grep-here.js";
 import { type Grep, type GrepRequest, type Hit, showHit } from "../search/hit.js";
 import { findRipgrep, Ripgrep } from "../search/ripgrep.js";
@@ -67,7 +67,7 @@ export const grep: BuiltinTool<"grep"> = builtinTool<"grep", Arguments>({
     const { folders, world } = builtin;
     const compiled = compilePattern(args);
     if (!(compiled instanceof RegExp)) return failed(`The pattern is not a valid regular expression: ${compiled}`);
-    const globbed = args.glob === undefined ? undefined : compileGlob(args.glob);
+    const globbed = args.glob === undefined ? undefined : compilePathGlob(args.glob);
     if (globbed && !globbed.ok) return failed(`The glob cannot be used: ${globbed.reason}.`);
     const placed = await folders.locate(args.path);
     if (!placed.ok) return failed(placed.reason);

@@ -2,9 +2,9 @@
 import { messageOf } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
 import type { World } from "../../base/world.js";
 import { measure } from "../lists/measure.js";
-import { Pace } from "../lists/pace.js";
 import { OutOfFuel, SchemaCheck } from "./schema-check.js";
 import { describeMisfit, type PreparedSchema, prepareSchema } from "./schema-preparation.js";
 

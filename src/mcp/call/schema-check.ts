@@ -3,8 +3,8 @@
 // What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { compilePattern, type LinearPattern } from "../../base/pattern.js";
 import { measure } from "../lists/measure.js";
-import { compilePattern, type LinearPattern } from "./linear-pattern.js";
 import { sameJson } from "./same-json.js";
 import type { SchemaRefs } from "./schema-refs.js";
 import {

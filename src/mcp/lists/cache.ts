@@ -5,11 +5,11 @@ import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
+import { Pace } from "../../base/pace.js";
 import type { World } from "../../base/world.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { internTools } from "./intern.js";
 import { measure } from "./measure.js";
-import { Pace } from "./pace.js";
 import { type McpTool, readTool } from "./tolerate.js";
 
 const FORMAT = 1;

@@ -3,12 +3,12 @@ import { backoffDelayMs } from "../../base/backoff.js";
 import { messageOf, type TenonError } from "../../base/errors.js";
 import type { JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
 import type { Timer, World } from "../../base/world.js";
 import type { Link } from "../era/link.js";
 import { checkParamHeaders } from "../era/param-headers.js";
 import { internTools, sameTool, sameTools } from "./intern.js";
 import { type ListKind, listAll, type ReadEntry } from "./list.js";
-import { Pace } from "./pace.js";
 import { type McpTool, readTool } from "./tolerate.js";
 
 export interface DiscoveredTools {

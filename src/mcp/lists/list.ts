@@ -2,12 +2,12 @@
 import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
 import type { World } from "../../base/world.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
 import { isPartlySpilled, spilledOf } from "../large/spilled.js";
 import { measure } from "./measure.js";
-import { Pace } from "./pace.js";
 import { Pages } from "./pages.js";
 import { shortName, textField } from "./tolerate.js";
 

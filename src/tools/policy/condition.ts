@@ -1,7 +1,8 @@
 // Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
-import { isGlobMatch } from "../../base/glob.js";
-import { canonicalJson, type JsonObject, type JsonValue } from "../../base/json.js";
+import { compileGlob, type GlobMatcher } from "../../base/glob.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { pointerSteps, valueAtPointer } from "../../base/json-pointer.js";
+import { LIMITS } from "../../base/limits.js";
 import { type HintedTool, hintsOf } from "./hints.js";
 import { isUnder, type PathTable } from "./paths.js";
 import type { ArgumentCondition, HintCondition, PolicyEffect, PolicyRule } from "./rule.js";
@@ -18,12 +19,67 @@ export interface PolicySubject extends HintedTool {
   readonly paths: PathTable;
 }
 
-export function matchRule(rule: PolicyRule, subject: PolicySubject): Verdict {
-  const { effect, server = "*", tool = "*", origin } = rule;
+class OutOfSteps extends Error {}
+
+/**
+ * What the rules may cost for one call, counted in steps and not in time: the same call is decided the same way on a
+ * slow machine. Conditions that would cost more are unclear. Rules of projects that nobody approved are held against texts of any length.
+ */
+export class MatchMeter {
+  #left: number = LIMITS.policyMatchSteps;
+  /** Texts that were looked through for `..`: once for all rules. */
+  readonly #climbing = new Map<string, boolean>();
+
+  readonly spend = (steps: number): void => {
+    this.#left -= steps;
+    if (this.#left < 0) throw new OutOfSteps();
+  };
+
+  /** "/work/../etc" begins with "/work/" and does not lie there. */
+  isClimbing(text: string): boolean {
+    const known = this.#climbing.get(text);
+    if (known !== undefined) return known;
+    this.spend(text.length);
+    const isClimbing = text.includes("..") && /(?:^|[/\\])\.\.(?:$|[/\\])/u.test(text);
+    this.#climbing.set(text, isClimbing);
+    return isClimbing;
+  }
+}
+
+/** One meter for all rules of a call. */
+export function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter = new MatchMeter()): Verdict {
+  const { effect, origin } = rule;
   const isMeant = origin ? origin.includes(subject.origin) : effect !== "allow" || subject.origin !== "project";
-  if (!isMeant || !isGlobMatch(server, subject.server) || !isGlobMatch(tool, subject.tool)) return "no";
+  if (!isMeant) return "no";
   if (rule.annotations && !hasHints(rule.annotations, subject)) return "no";
-  const verdicts = (rule.arguments ?? []).map((condition) => testCondition(condition, subject, effect));
+  try {
+    if (!isNamed(rule.server, subject.server, meter) || !isNamed(rule.tool, subject.tool, meter)) return "no";
+    return allConditions(rule, subject, meter);
+  } catch (thrown) {
+    if (thrown instanceof OutOfSteps) return "unclear";
+    throw thrown;
+  }
+}
+
+function isNamed(glob: string | undefined, name: string, { spend }: MatchMeter): boolean {
+  return glob === undefined || globOf(glob)(name, spend);
+}
+
+/** Globs of rules come again with every call. */
+const compiled = new Map<string, GlobMatcher>();
+const KEPT_GLOBS = 1_000;
+
+function globOf(glob: string): GlobMatcher {
+  const known = compiled.get(glob);
+  if (known) return known;
+  if (compiled.size >= KEPT_GLOBS) compiled.clear();
+  const matcher = compileGlob(glob);
+  compiled.set(glob, matcher);
+  return matcher;
+}
+
+function allConditions(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter): Verdict {
+  const verdicts = (rule.arguments ?? []).map((condition) => testCondition(condition, subject, rule.effect, meter));
   if (verdicts.includes("no")) return "no";
   return verdicts.includes("unclear") ? "unclear" : "yes";
 }
@@ -38,14 +94,20 @@ function hasHints(wanted: HintCondition, subject: PolicySubject): boolean {
   );
 }
 
-function testCondition(condition: ArgumentCondition, subject: PolicySubject, effect: PolicyEffect): Verdict {
+function testCondition(
+  condition: ArgumentCondition,
+  subject: PolicySubject,
+  effect: PolicyEffect,
+  meter: MatchMeter,
+): Verdict {
   if (pointerSteps(condition.pointer) === undefined) return "unclear";
   const value = valueAtPointer(subject.arguments, condition.pointer);
   if (value === undefined) return "no";
-  if ("equals" in condition) return isSame(value, condition.equals) ? "yes" : "no";
-  if ("oneOf" in condition) return condition.oneOf.some((one) => isSame(value, one)) ? "yes" : "no";
-  const test = textTest(condition, subject.paths);
+  if ("equals" in condition) return isSame(value, condition.equals, meter) ? "yes" : "no";
+  if ("oneOf" in condition) return condition.oneOf.some((one) => isSame(value, one, meter)) ? "yes" : "no";
+  const test = textTest(condition, subject.paths, meter);
   const verdicts = (Array.isArray(value) ? value : [value]).map((one): Verdict => {
+    meter.spend(1);
     return typeof one === "string" ? test(one) : "unclear";
   });
   return effect === "allow" ? all(verdicts) : some(verdicts);
@@ -53,7 +115,7 @@ function testCondition(condition: ArgumentCondition, subject: PolicySubject, eff
 
 type TextCondition = Exclude<ArgumentCondition, { readonly equals: JsonValue } | { readonly oneOf: unknown }>;
 
-function textTest(condition: TextCondition, paths: PathTable): (text: string) => Verdict {
+function textTest(condition: TextCondition, paths: PathTable, meter: MatchMeter): (text: string) => Verdict {
   if ("under" in condition) {
     const folder = paths.folders.get(condition.under);
     return (text) => {
@@ -62,16 +124,12 @@ function textTest(condition: TextCondition, paths: PathTable): (text: string) =>
       return isUnder(path, folder) ? "yes" : "no";
     };
   }
-  const isMatch = "glob" in condition ? (text: string) => isGlobMatch(condition.glob, text) : startsWith(condition);
+  const glob = "glob" in condition ? globOf(condition.glob) : undefined;
+  const prefix = "prefix" in condition ? condition.prefix : "";
   return (text) => {
-    // "/work/../etc" begins with "/work/" and does not lie there.
-    if (/(?:^|[/\\])\.\.(?:$|[/\\])/u.test(text)) return "unclear";
-    return isMatch(text) ? "yes" : "no";
+    if (meter.isClimbing(text)) return "unclear";
+    return (glob ? glob(text, meter.spend) : text.startsWith(prefix)) ? "yes" : "no";
   };
-}
-
-function startsWith({ prefix }: { readonly prefix: string }): (text: string) => boolean {
-  return (text) => text.startsWith(prefix);
 }
 
 /** An empty list is no consent. */
@@ -85,6 +143,18 @@ function some(verdicts: readonly Verdict[]): Verdict {
   return verdicts.includes("unclear") ? "unclear" : "no";
 }
 
-function isSame(one: JsonValue, other: JsonValue): boolean {
-  return canonicalJson(one) === canonicalJson(other);
+/** The same JSON, whatever the order of keys. Costs no more than the smaller of the two. */
+function isSame(one: JsonValue, other: JsonValue, meter: MatchMeter): boolean {
+  meter.spend(1);
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((part, index) => isSame(part, other[index] ?? null, meter));
+  }
+  if (!isJsonObject(one) || !isJsonObject(other)) return false;
+  const keys = Object.keys(one).filter((key) => one[key] !== undefined);
+  if (keys.length !== Object.keys(other).filter((key) => other[key] !== undefined).length) return false;
+  return keys.every((key) => {
+    const [left, right] = [one[key], Object.hasOwn(other, key) ? other[key] : undefined];
+    return left !== undefined && right !== undefined && isSame(left, right, meter);
+  });
 }

@@ -1,6 +1,6 @@
 // May this call be made? Pure and total: the first rule that is about it decides, then the defaults, under the mode's ceiling.
 import { unreachable } from "../../base/brand.js";
-import { matchRule, type PolicySubject } from "./condition.js";
+import { MatchMeter, matchRule, type PolicySubject } from "./condition.js";
 import { hintsOf, isOwnEdit } from "./hints.js";
 import type { PermissionMode, PolicyEffect, PolicyRule } from "./rule.js";
 
@@ -26,8 +26,9 @@ export function decide(question: PolicyQuestion, rules: readonly PolicyRule[]): 
 
 /** An unclear `allow` is passed over; of an unclear `ask` or `deny` the person is to judge. */
 function byRules(question: PolicyQuestion, rules: readonly PolicyRule[]): PolicyDecision | undefined {
+  const meter = new MatchMeter();
   for (const rule of rules) {
-    const verdict = matchRule(rule, question);
+    const verdict = matchRule(rule, question, meter);
     if (verdict === "no" || (verdict === "unclear" && rule.effect === "allow")) continue;
     if (verdict === "unclear") {
       return { effect: "ask", rule, reason: `whether ${nameOf(rule)} is about these arguments cannot be told` };

@@ -4,7 +4,7 @@ import { parseJson } from "../../base/json.js";
 import { pointerSteps } from "../../base/json-pointer.js";
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/marking.js";
-import { Pace } from "../../mcp/index.js";
+import { Pace } from "../../base/pace.js";
 import { isHandle, type KeptResult } from "./kept.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
 import type { ResultStore } from "./store.js";

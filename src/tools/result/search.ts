@@ -1,7 +1,8 @@
 // Looks for a pattern in a kept text, line by line, in linear time and without holding the event loop.
 import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/marking.js";
-import { compilePattern, Pace } from "../../mcp/index.js";
+import { Pace } from "../../base/pace.js";
+import { compilePattern } from "../../base/pattern.js";
 import { bytesFrom } from "./clip.js";
 import type { KeptResult } from "./kept.js";
 import type { PageBound } from "./page.js";

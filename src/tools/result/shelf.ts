@@ -1,7 +1,7 @@
 // Where kept results lie: in a private folder of the session, or in memory when there is none.
 import { TenonError } from "../../base/errors.js";
+import { Pace } from "../../base/pace.js";
 import type { Files, World } from "../../base/world.js";
-import { Pace } from "../../mcp/index.js";
 
 export interface ByteRange {
   readonly start: number;

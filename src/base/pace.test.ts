@@ -1,6 +1,6 @@
 // Work on servers' data takes turns with everything else on the event loop.
 import { expect, test } from "vitest";
-import { fakeWorld } from "../../testing/index.js";
+import { fakeWorld } from "../testing/index.js";
 import { Pace } from "./pace.js";
 
 /** A world whose clock moves while work is done. */

@@ -2,7 +2,7 @@
 import { createContext, Script } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { compilePattern } from "./linear-pattern.js";
+import { compilePattern } from "./pattern.js";
 
 function match(pattern: string, text: string): boolean | undefined {
   return compilePattern(pattern, () => {})?.test(text, () => {});
