@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../base/limits.js";
-import { watchEventLoop } from "../../testing/event-loop.js";
+import { watchEventLoop } from "../../testing/index.js";
 import { diffLines, splitLines, unifiedDiff } from "./unified-diff.js";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "", "\\ x", "- y"), { maxLength: 40 });
