@@ -89,7 +89,7 @@ export class GrepHere implements Grep {
     let line = 0;
     /** Goes to the start of a line, a lump at a time: a file may have millions of them. */
     const skipTo = async (wanted: number): Promise<void> => {
-      while (line < wanted) {
+      for (let left = wanted - line; left > 0; left -= LINES_AT_ONCE) {
         await pace.run(() => {
           for (const stop = Math.min(wanted, line + LINES_AT_ONCE); line < stop; line++) {
             start = text.indexOf("\n", start) + 1 || text.length + 1;
