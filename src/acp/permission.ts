@@ -121,10 +121,17 @@ function contentOf(question: PermissionQuestion): ToolCallContent[] {
 }
 
 /** For our own chat, which shows the arguments from `rawInput` and needs the rest by itself. */
-function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: { notes: readonly string[]; lock?: true } } } {
+function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: AboutQuestion } } {
   const notes = noteLines(question);
-  const isLocked = question.lock !== undefined;
-  return notes.length === 0 ? {} : { _meta: { tenon: { notes, ...(isLocked ? { lock: true } : {}) } } };
+  const { lock, protects } = question;
+  const about = { ...(lock === undefined ? {} : { lock: true as const }), ...(protects ? { protects } : {}) };
+  return notes.length === 0 ? {} : { _meta: { tenon: { notes, ...about } } };
+}
+
+interface AboutQuestion {
+  readonly notes: readonly string[];
+  readonly lock?: true;
+  readonly protects?: "own" | "obeyed";
 }
 
 function argumentLines(args: JsonObject): readonly string[] {

@@ -305,6 +305,10 @@ export const LIMITS = {
   policyMatchSteps: 4_000_000,
   /** Paths in the arguments of one call that are looked up for `under` rules; what has more is asked about. */
   policyMaxPaths: 100,
+  /** Values in the arguments of one call that are looked through for protected paths; a call with more is asked about. */
+  policyMaxTexts: 50_000,
+  /** A configuration of git that is read to find its hooks: real ones have less than 10 KB. */
+  gitConfigMaxBytes: 65_536,
   /** Links on the way of one path: systems stop at 40 too. */
   pathMaxLinks: 40,
   /** What is kept of an approved definition to show what changed: real ones have 1 to 10 KB. */

@@ -13,6 +13,8 @@ export interface PermissionQuestion {
   readonly mayRemember: boolean;
   /** Why it is asked, where a rule says so. */
   readonly reason?: string;
+  /** It writes a protected file: one of Tenon's own, or one that git, a shell, an editor or a build server obeys. */
+  readonly protects?: "own" | "obeyed";
   /** What changed since the tool was approved, a line each: to be shown before anything is answered. */
   readonly change?: readonly string[];
   /** The tool is not as the project's lock of definitions says: why, after "it". `change` is then against the lock. */

@@ -32,6 +32,7 @@ import {
 import type { NoticeLevel } from "./event.js";
 import { LockGuard } from "./lock-guard.js";
 import type { SessionPolicy } from "./permission/clearance.js";
+import { protectedFiles } from "./permission/protected-files.js";
 import { Permissions } from "./permission.js";
 import type { SessionPorts } from "./ports.js";
 import type { OpenServer } from "./server-entry.js";
@@ -45,6 +46,8 @@ import { witnessedBuiltin } from "./witnessed-builtin.js";
 export interface SessionToolsOptions {
   readonly world: World;
   readonly cwd: string;
+  /** Where the host keeps everything of its sessions. */
+  readonly stateDir: string;
   /** Where kept results, approvals and the memory of tools live. */
   readonly places: ToolPlaces;
   readonly transformers?: readonly ToolTransformer[];
@@ -194,6 +197,7 @@ export class SessionTools implements AsyncDisposable {
       store: witnessedApprovals(new ApprovalFiles(world, places.approvals), world),
       places: { files: world.files, cwd, ...(home === undefined ? {} : { home }) },
       policy: () => options.policy(),
+      protects: protectedFiles({ ...options, describe: (tool, args) => this.#builtin.describe(tool, args) }),
       lock: (tool) => this.#lock.holdOf(tool),
       server: (tool) => this.#servers.factsOf(tool),
       siblings: (tool) =>

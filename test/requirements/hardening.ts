@@ -30,6 +30,15 @@ export const HARDENING_REQUIREMENTS = [
     id: "H450",
     text: "modes x protected paths: files that git, the shell, the editor or Tenon execute or obey are asked about in every mode but an explicit bypass, Tenon's own always",
   },
+  {
+    id: "H451",
+    text: "mode auto-edit asks about .git/config, .git/hooks and other files that programs execute or obey, also after an approval",
+  },
+  { id: "H452", text: "Tenon's own configuration, state and trust are asked about in every mode, bypass included" },
+  {
+    id: "H453",
+    text: "an explicit bypass, or a rule of the user's that names the path exactly, opens a protected file; wider rules do not",
+  },
   // H500 to H549: what servers and files say stays data; secrets.
   {
     id: "H500",

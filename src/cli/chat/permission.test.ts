@@ -41,6 +41,23 @@ describe("without a person", () => {
   });
 });
 
+describe("a protected file", () => {
+  const notes = ["Asked because .npmrc is protected: a package manager obeys it."];
+  const write = { ...CALL, title: "Write .npmrc", _meta: { tenon: { notes, protects: "obeyed" } } };
+  const turn: NonNullable<FakeAgent["turn"]> = async (told) => {
+    const outcome = await told.ask(write);
+    await told.say("optionId" in outcome ? outcome.optionId : outcome.outcome);
+    return "end_turn";
+  };
+
+  it("is not covered by --yes where nobody can be asked", async () => {
+    const chat = new TestChat();
+    expect(await chat.run({ turn }, { prompt: "go", yes: true })).toBe(5);
+    expect(chat.output.text).toBe("no-once\n");
+    expect(chat.errorOutput.text).toContain("Not allowed: Write .npmrc. Asked because .npmrc is protected");
+  });
+});
+
 describe("a tool that is not as the project has locked it", () => {
   const notes = ["It differs from .tenon/tools.lock:", "changed title:"];
   const review = { toolCallId: "definition-1", title: "notes / Add", _meta: { tenon: { notes, lock: true } } };

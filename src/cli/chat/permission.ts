@@ -88,7 +88,8 @@ export class PermissionDesk {
     if (isAboutTrust(request)) return await this.#decideTrust(title, request, signal);
     const { consent, isAttended } = this.#options;
     if (isAboutLock(request) && !isAttended) return this.#leaveLocked(title, request);
-    switch (isAboutLock(request) ? "ask" : consent) {
+    if (isAboutProtected(request) && !isAttended) return this.#leaveProtected(title, request);
+    switch (isAboutLock(request) || isAboutProtected(request) ? "ask" : consent) {
       case "approve":
         return select(request.options, ONCE) ?? select(request.options, ALWAYS) ?? CANCELLED;
       case "deny": {
@@ -140,6 +141,16 @@ export class PermissionDesk {
     screen.line(palette.yellow(`Held back: ${title}. Nobody can be asked here; tenon mcp diff shows the difference.`));
     if (toolCall.rawInput !== undefined) this.#wasDenied = true; // a call, not only a look
     return select(options, NO) ?? CANCELLED;
+  }
+
+  /** `--yes` is consent to ordinary calls: what git, a shell or Tenon obeys is for somebody to look at. */
+  #leaveProtected(title: string, request: RequestPermissionRequest): RequestPermissionResponse {
+    const { screen, palette } = this.#options;
+    const [reason = ""] = notesOf(request);
+    screen.line(
+      palette.yellow(`Not allowed: ${title}. ${reason} Nobody can be asked here, and --yes does not cover it.`),
+    );
+    return this.#deny(request.options);
   }
 
   /** Undefined at the end of the input, and when the signal aborts. */
@@ -195,6 +206,11 @@ function serverOf({ _meta }: RequestPermissionRequest): string | undefined {
 function isAboutLock({ toolCall }: RequestPermissionRequest): boolean {
   const tenon = toolCall._meta?.["tenon"];
   return isJsonObject(tenon) && tenon["lock"] === true;
+}
+
+function isAboutProtected({ toolCall }: RequestPermissionRequest): boolean {
+  const tenon = toolCall._meta?.["tenon"];
+  return isJsonObject(tenon) && tenon["protects"] !== undefined;
 }
 
 /** Tenon's agent marks what is asked about a project's files; another agent's questions are about calls. */

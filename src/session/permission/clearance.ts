@@ -10,6 +10,8 @@ import {
   Approvals,
   type CatalogTool,
   decide,
+  type Finding,
+  hintsOf,
   type LockHold,
   NO_PATHS,
   type PathTable,
@@ -19,6 +21,7 @@ import {
   resolvePaths,
   type Standing,
   type ToolDefinition,
+  underProtection,
 } from "../../tools/index.js";
 
 /** What the configuration says now; it may change between two calls. */
@@ -55,10 +58,12 @@ export interface ClearanceOptions {
     readonly cwd: string;
     readonly home?: string;
   };
+  /** The protected files that a call would write. Never rejects. Without it none is protected. */
+  protects?(call: CalledTool & { readonly cwd?: string }): Promise<readonly Finding[]>;
 }
 
 /** What the policy decides about. */
-interface CalledTool {
+export interface CalledTool {
   readonly tool: CatalogTool;
   /** As its source defines it, where the model is shown another form. */
   readonly raw?: ToolDefinition;
@@ -123,10 +128,22 @@ export class Clearance {
       : NO_PATHS;
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
-    return decide(
+    const decision = decide(
       { origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths, mode, mayBypass },
       rules,
     );
+    if (decision.effect === "deny" || hintsOf({ origin, annotations, trustsAnnotations }).readOnly) return decision;
+    const found = await this.#options.protects?.({
+      tool,
+      arguments: given,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    return underProtection(decision, found ?? [], {
+      mode,
+      mayBypass,
+      cwd: cwd ?? places?.cwd ?? "/",
+      home: places?.home,
+    });
   }
 
   /** Undefined when the person has to be asked. */

@@ -37,6 +37,7 @@ export function questionAbout(
     arguments: shown,
     mayRemember: decision?.effect === "allow" || decision?.rule === undefined,
     ...(decision?.rule && decision.effect === "ask" ? { reason: decision.reason } : {}),
+    ...(decision?.protects ? { protects: decision.protects.isOwn ? ("own" as const) : ("obeyed" as const) } : {}),
     ...(standing.kind === "changed" ? { change: standing.difference } : {}),
     ...(hold ? { lock: hold.reason, change: hold.difference() } : {}),
     ...(isReview ? { isReview } : {}),

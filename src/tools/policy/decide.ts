@@ -2,6 +2,7 @@
 import { unreachable } from "../../base/brand.js";
 import { MatchMeter, matchRule, type PolicySubject } from "./condition.js";
 import { hintsOf, isOwnEdit } from "./hints.js";
+import type { ProtectedFile } from "./protected-paths.js";
 import type { PermissionMode, PolicyEffect, PolicyRule } from "./rule.js";
 
 export interface PolicyQuestion extends PolicySubject {
@@ -16,6 +17,8 @@ export interface PolicyDecision {
   readonly rule?: PolicyRule;
   /** For the person and the model. */
   readonly reason: string;
+  /** The protected file it is asked about for. */
+  readonly protects?: ProtectedFile;
 }
 
 /** Rules in their order: command line, user, project, whose may only tighten: whoever reads them refuses its `allow`. */

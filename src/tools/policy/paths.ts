@@ -42,7 +42,8 @@ export async function resolvePaths(
     for (const condition of rule.arguments ?? []) {
       if (!("under" in condition)) continue;
       const { under } = condition;
-      if (!folders.has(under)) folders.set(under, await real(resolve(place.cwd, withHome(under, place.home)), place));
+      if (!folders.has(under))
+        folders.set(under, await realPath(resolve(place.cwd, withHome(under, place.home)), place));
       for (const text of textsAt(given, condition.pointer)) {
         if (values.has(text) || values.size >= LIMITS.policyMaxPaths) continue;
         values.set(text, await realOfArgument(text, place));
@@ -64,7 +65,7 @@ function textsAt(given: JsonObject, pointer: string): readonly string[] {
   return all.filter((one) => typeof one === "string");
 }
 
-function withHome(path: string, home: string | undefined): string {
+export function withHome(path: string, home: string | undefined): string {
   return home !== undefined && /^~(?:$|[/\\])/u.test(path) ? join(home, path.slice(1)) : path;
 }
 
@@ -79,9 +80,9 @@ async function realOfArgument(text: string, place: PathPlace): Promise<string | 
   const path = plainPath(text);
   if (path === undefined) return undefined;
   const base = place.toolCwd ?? place.cwd;
-  const lexical = await real(resolve(base, path), place);
+  const lexical = await realPath(resolve(base, path), place);
   if (!path.split(/[/\\]/u).includes("..")) return lexical;
-  const walked = await real(isAbsolute(path) ? path : `${base}${sep}${path}`, place);
+  const walked = await realPath(isAbsolute(path) ? path : `${base}${sep}${path}`, place);
   return walked === lexical ? lexical : undefined;
 }
 
@@ -96,7 +97,7 @@ function plainPath(text: string): string | undefined {
 }
 
 /** As the system would walk it: step by step, each link followed before the next step. Undefined when that cannot be told. */
-async function real(path: string, { files }: PathPlace): Promise<string | undefined> {
+export async function realPath(path: string, { files }: Pick<PathPlace, "files">): Promise<string | undefined> {
   const { root } = parse(path);
   let ahead = stepsOf(path.slice(root.length));
   let current = root;

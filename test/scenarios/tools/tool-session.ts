@@ -20,6 +20,8 @@ import { cleanEnv, TemporaryFolder } from "../agent.js";
 
 interface OpenOptions extends Omit<NewSession, "cwd"> {
   readonly model: Model | string;
+  /** The project unless given. */
+  readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly transformers?: readonly ToolTransformer[];
   /** How the person answers; `once` unless given. `nobody`: there is no person. */

@@ -1,0 +1,260 @@
+// Whether a call would write a protected file: the paths in its arguments, links followed, and what git's own settings add.
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Files } from "../../base/world.js";
+import type { PolicyDecision } from "./decide.js";
+import { isUnder, realPath, withHome } from "./paths.js";
+import { type ProtectedFile, type ProtectedPlaces, protectedPath } from "./protected-paths.js";
+import type { PermissionMode, PolicyRule } from "./rule.js";
+
+/** A path that a call may write. */
+export interface WrittenPath {
+  /** The argument it is from, as it was given. */
+  readonly text: string;
+  /** Absolute, links not followed. */
+  readonly path: string;
+  /** Stands for all that was not looked at, since there is too much of it. */
+  readonly isRest?: boolean;
+}
+
+export interface Finding extends WrittenPath {
+  readonly file: ProtectedFile;
+}
+
+export interface ProtectionPlace extends ProtectedPlaces {
+  readonly files: Pick<Files, "find" | "linkTarget" | "readText">;
+  readonly cwd: string;
+}
+
+/** More paths than are looked up: some may be protected. */
+const REST: ProtectedFile = { path: "", why: "there are too many paths in it to look at", isOwn: false };
+
+/** Every protected file among these paths. Never rejects. */
+export async function findProtected(
+  paths: readonly WrittenPath[],
+  place: ProtectionPlace,
+): Promise<readonly Finding[]> {
+  if (paths.length === 0) return [];
+  const own = await Promise.all(
+    place.own.map(async (one) => ({ ...one, path: (await realPath(one.path, place)) ?? one.path })),
+  );
+  const places: ProtectedPlaces = { ...place, own: [...place.own, ...own] };
+  const found: Finding[] = [];
+  let lookups = 0;
+  for (const written of paths) {
+    const byWords = written.isRest ? REST : protectedPath(written.path, places);
+    if (!byWords) lookups += 1;
+    const file = byWords ?? (lookups > LIMITS.policyMaxPaths ? REST : await followed(written.path, places, place));
+    if (file) found.push({ ...written, file });
+  }
+  return found;
+}
+
+async function followed(
+  path: string,
+  places: ProtectedPlaces,
+  place: ProtectionPlace,
+): Promise<ProtectedFile | undefined> {
+  try {
+    const real = (await place.files.find(path))?.realPath ?? (await realPath(path, place)) ?? path;
+    const file = protectedPath(real, places);
+    if (file) return file;
+    const isObeyed = (await isInGitFolder(real, place)) || (await isHook(real, place));
+    return isObeyed ? { path: real, why: "git runs or obeys it", isOwn: false } : undefined;
+  } catch {
+    return undefined; // a path that cannot be looked at cannot be written either
+  }
+}
+
+/** Levels of a repository's own folder that git obeys: `config`, `hooks/x`, `modules/x/config`, `worktrees/x/config`. */
+const GIT_FOLDER_LEVELS = 3;
+
+/** A bare repository, or one whose folder is not called `.git`. */
+async function isInGitFolder(path: string, { files }: ProtectionPlace): Promise<boolean> {
+  let folder = dirname(path);
+  for (let level = 0; level < GIT_FOLDER_LEVELS; level += 1, folder = dirname(folder)) {
+    const isRepository =
+      (await files.find(join(folder, "HEAD")))?.kind === "file" &&
+      (await files.find(join(folder, "objects")))?.kind === "folder";
+    if (isRepository) return true;
+    if (dirname(folder) === folder) return false;
+  }
+  return false;
+}
+
+/** Whether it lies where `core.hooksPath` of its repository or of the person says that hooks are. */
+async function isHook(path: string, place: ProtectionPlace): Promise<boolean> {
+  const { home, configHome = home === undefined ? undefined : join(home, ".config") } = place;
+  const repository = await repositoryOf(path, place);
+  const configs = [
+    ...(repository ? [join(repository.common, "config"), join(repository.common, "config.worktree")] : []),
+    ...(home === undefined ? [] : [join(home, ".gitconfig")]),
+    ...(configHome === undefined ? [] : [join(configHome, "git", "config")]),
+  ];
+  for (const config of configs) {
+    for (const [, written = ""] of (await smallText(config, place)).matchAll(HOOKS_PATH)) {
+      const folder = resolve(repository?.top ?? place.cwd, withHome(written.trim(), home));
+      if (isUnder(path, (await realPath(folder, place)) ?? folder)) return true;
+    }
+  }
+  return false;
+}
+
+const HOOKS_PATH = /hookspath[ \t]{0,99}=[ \t]{0,99}"?([^"\r\n]{1,4096})/giu;
+/** Folders above a file that are looked through for its repository. */
+const MAX_LEVELS = 64;
+
+interface Repository {
+  /** The folder that has `.git`. */
+  readonly top: string;
+  /** Where its configuration is. */
+  readonly common: string;
+}
+
+async function repositoryOf(path: string, place: ProtectionPlace): Promise<Repository | undefined> {
+  let top = dirname(path);
+  for (let level = 0; level < MAX_LEVELS; level += 1, top = dirname(top)) {
+    const found = await place.files.find(join(top, ".git"));
+    if (found?.kind === "folder") return { top, common: found.realPath };
+    if (found?.kind === "file") {
+      const [, target = ""] =
+        /^gitdir:[ \t]{0,99}([^\r\n]{1,4096})/u.exec(await smallText(found.realPath, place)) ?? [];
+      const folder = resolve(top, target.trim());
+      const shared = (await smallText(join(folder, "commondir"), place)).trim();
+      return { top, common: shared === "" ? folder : resolve(folder, shared) };
+    }
+    if (dirname(top) === top) return undefined;
+  }
+  return undefined;
+}
+
+/** Empty for what is not there, is no file or is longer than any configuration of git. */
+async function smallText(path: string, { files }: ProtectionPlace): Promise<string> {
+  try {
+    const found = await files.find(path);
+    return found?.kind === "file" && found.bytes <= LIMITS.gitConfigMaxBytes ? await files.readText(path) : "";
+  } catch {
+    return "";
+  }
+}
+
+/** The paths in a call's arguments that a tool may write, for tools that do not say which they are. */
+export function pathsInArguments(
+  given: JsonObject,
+  place: { readonly cwd: string; readonly home?: string | undefined },
+): readonly WrittenPath[] {
+  const found: WrittenPath[] = [];
+  const open: (readonly [key: string, value: JsonValue])[] = [["", given]];
+  let seen = 0;
+  for (let next = open.pop(); next !== undefined && seen < LIMITS.policyMaxTexts; next = open.pop()) {
+    seen += 1;
+    const [key, value] = next;
+    if (typeof value === "string") {
+      const path = pathIn(key, value, place);
+      if (path !== undefined) found.push({ text: value, path });
+    } else if (Array.isArray(value)) {
+      for (const one of value) open.push([key, one]);
+    } else if (isJsonObject(value)) {
+      for (const [name, one] of Object.entries(value)) if (one !== undefined) open.push([name, one]);
+    }
+  }
+  return open.length === 0 ? found : [...found, { text: "", path: place.cwd, isRest: true }];
+}
+
+const PATH_KEY = /path|file|dir|folder|uri|location|target|dest|source|root|cwd|^(?:src|from|to|name)$/iu;
+const MAX_PATH_CHARS = 4_096;
+
+/** A text without separators is a path only where its name says so, or where it begins as hidden files do. */
+function pathIn(
+  key: string,
+  text: string,
+  { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
+): string | undefined {
+  if (text === "" || text.length > MAX_PATH_CHARS || text.includes("\n") || text.includes("\0")) return undefined;
+  // A well-known file server takes off blanks and quotes, and expands the home folder.
+  const bare = text.trim().replaceAll(/^["'`]|["'`]$/gu, "");
+  if (!/[/\\]|^[.~]/u.test(bare) && !PATH_KEY.test(key)) return undefined;
+  if (/^file:/iu.test(bare)) {
+    try {
+      return fileURLToPath(bare);
+    } catch {
+      return undefined; // another host, or an escaped separator
+    }
+  }
+  if (/^[a-z][a-z0-9+.-]{1,30}:\/\//iu.test(bare)) return undefined;
+  return resolve(cwd, withHome(bare.replace(/^(?:\$HOME|\$\{HOME\}|%USERPROFILE%)(?=$|[/\\])/u, "~"), home));
+}
+
+/** The words of a command that may be files it writes. What a shell makes of them only the shell knows. */
+export function pathsInCommand(
+  command: string,
+  { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
+): readonly WrittenPath[] {
+  const words = command.split(/[\s"'`;|&<>()=,]+/u);
+  return words.flatMap((word): WrittenPath[] => {
+    // `HEAD` is mostly a name of a commit.
+    const path = /(?:^|\/)HEAD$/u.test(word) ? undefined : pathIn("", word, { cwd, home });
+    return path === undefined ? [] : [{ text: command, path }];
+  });
+}
+
+export interface ProtectionFacts {
+  readonly mode: PermissionMode;
+  readonly mayBypass: boolean;
+  readonly cwd: string;
+  readonly home?: string | undefined;
+}
+
+/**
+ * The decision with protected files in mind: what would be allowed is asked about. An explicit `bypass`, or a user's
+ * rule that names the path, lets it pass; for Tenon's own files nothing does.
+ */
+export function underProtection(
+  decision: PolicyDecision,
+  found: readonly Finding[],
+  facts: ProtectionFacts,
+): PolicyDecision {
+  const isOpen = (finding: Finding) => {
+    if (finding.file.isOwn) return false;
+    if (facts.mode === "bypass" && facts.mayBypass) return true;
+    return decision.effect === "allow" && decision.rule !== undefined && isNamed(finding, decision.rule, facts);
+  };
+  const guarded = found.find(({ file }) => file.isOwn) ?? found.find((finding) => !isOpen(finding));
+  if (!guarded || decision.effect === "deny") return decision;
+  const { why } = guarded.file;
+  const reason = guarded.file === REST ? why : `${shownPath(guarded, facts)} is protected: ${why}`;
+  const asked = decision.effect === "ask" && decision.rule !== undefined;
+  return {
+    effect: "ask",
+    // As a rule that wants it asked about: no earlier approval covers it.
+    rule: asked ? decision.rule : { effect: "ask", reason },
+    reason: asked ? `${decision.reason}, and ${reason}` : reason,
+    protects: guarded.file,
+  };
+}
+
+function shownPath({ path, file }: Finding, { cwd }: ProtectionFacts): string {
+  const isLink = file.path !== path;
+  const shown = isUnder(path, cwd) && path !== cwd ? path.slice(cwd.length + 1) : path;
+  return isLink ? `${shown} (${file.path})` : shown;
+}
+
+/** `equals` and `oneOf` name a file, `under` a folder that is protected itself. Globs and prefixes name nothing exactly. */
+function isNamed(
+  { text, path, file }: Finding,
+  rule: PolicyRule,
+  { cwd, home }: Pick<ProtectionFacts, "cwd" | "home">,
+): boolean {
+  const isSame = (value: JsonValue) =>
+    typeof value === "string" && (value === text || resolve(cwd, withHome(value, home)) === path);
+  return (rule.arguments ?? []).some((condition) => {
+    if ("equals" in condition) return isSame(condition.equals);
+    if ("oneOf" in condition) return condition.oneOf.some(isSame);
+    if (!("under" in condition)) return false;
+    const folder = resolve(cwd, withHome(condition.under, home));
+    const isProtected = protectedPath(folder, { home, own: [] }) !== undefined;
+    return isProtected && (isUnder(path, folder) || isUnder(file.path, folder));
+  });
+}
