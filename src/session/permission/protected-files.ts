@@ -58,10 +58,11 @@ const CHANGES: readonly string[] = ["edit", "delete", "move"];
 
 function writtenPaths(
   { tool, arguments: given }: CalledTool,
-  { describe, cwd, home }: ProtectedFilesOptions & { readonly home: string | undefined },
+  options: ProtectedFilesOptions & { readonly home: string | undefined },
 ): readonly WrittenPath[] {
+  const { cwd, home } = options;
   if (tool.origin !== "builtin") return pathsInArguments(given, { cwd, home });
-  const looks = describe(tool.definition.name, given);
+  const looks = options.describe(tool.definition.name, given);
   if (looks?.kind === "execute") {
     return Object.values(given).flatMap((value) =>
       typeof value === "string" ? pathsInCommand(value, { cwd, home }) : [],

@@ -117,7 +117,7 @@ describe("the decision", () => {
 
   it("stays a refusal, and is open under an explicit bypass unless the file is Tenon's own", () => {
     const bypass = { ...facts, mode: "bypass", mayBypass: true } as const;
-    const own = [{ ...found[0]!, file: { ...file, isOwn: true } }];
+    const own = found.map((one) => ({ ...one, file: { ...file, isOwn: true } }));
     expect(underProtection({ effect: "deny", reason: "no" }, found, facts).effect).toBe("deny");
     expect(underProtection({ effect: "allow", reason: "" }, found, bypass).effect).toBe("allow");
     expect(underProtection({ effect: "allow", reason: "" }, own, bypass)).toMatchObject({

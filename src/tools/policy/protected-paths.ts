@@ -142,13 +142,15 @@ function stepsOf(path: string): string[] {
 }
 
 /** Characters that some file systems leave out of names. */
-const IGNORED = /[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]/gu;
+const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/u;
 
 /** One name as the most lenient file system compares it. */
 function foldStep(step: string): string {
   const isPlain = /^[a-z0-9_-][a-z0-9._-]*[a-z0-9_-]$/u.test(step);
   if (isPlain) return step;
-  const folded = step.normalize("NFKC").replaceAll(IGNORED, "").toLowerCase();
+  const visible = PRINTABLE_ASCII.test(step) ? step : step.normalize("NFKC").replaceAll(IGNORED, "");
+  const folded = visible.toLowerCase();
   const stream = folded.indexOf(":");
   const name = stream > 0 ? folded.slice(0, stream) : folded;
   return name === "." || name === ".." ? name : withoutTail(name);
