@@ -1,7 +1,7 @@
 // Values that must not be seen, and texts without them: in whichever form they are written there.
 import { TenonError } from "./errors.js";
 import { isJsonObject, type JsonValue } from "./json.js";
-import { REDACTED, SECRET_OPTION, withoutKeys } from "./secret-patterns.js";
+import { REDACTED, SECRET_OPTION, secretParts, withoutKeys } from "./secret-patterns.js";
 
 /** Shorter values stand in too many other words. */
 const MIN_CHARS = 6;
@@ -24,9 +24,16 @@ export class KnownSecrets {
   #pattern: RegExp | undefined;
   #longest = 0;
 
-  /** Short and common values are not learnt: without them texts would make no sense. */
+  /**
+   * Short and common values are not learnt: without them texts would make no sense. Of a secret of several lines each
+   * line is learnt as well: logs come line by line.
+   */
   learn(values: Iterable<string>): void {
-    for (const value of values) this.#learn(value.trim());
+    for (const value of values) {
+      this.#learn(value.trim());
+      for (const part of secretParts(value)) this.#learn(part);
+      for (const line of linesOf(value)) this.#learn(line);
+    }
   }
 
   get size(): number {
@@ -49,18 +56,13 @@ export class KnownSecrets {
   }
 
   /** Every text in it; the very same where there is nothing to take out. */
-  takenFromAll(value: JsonValue, depth = 0): JsonValue {
-    if (typeof value === "string") return this.takenFrom(value);
-    if (typeof value !== "object" || value === null) return value;
-    if (depth > MAX_DEPTH) return null;
-    if (!isJsonObject(value)) {
-      const items = value.map((item) => this.takenFromAll(item, depth + 1));
-      return items.every((item, at) => item === value[at]) ? value : items;
-    }
-    const fields = Object.entries(value).map(
-      ([key, field]) => [key, field === undefined ? undefined : this.takenFromAll(field, depth + 1)] as const,
-    );
-    return fields.every(([key, field]) => field === value[key]) ? value : Object.fromEntries(fields);
+  takenFromAll(value: JsonValue): JsonValue {
+    return inAll(value, (text) => this.takenFrom(text));
+  }
+
+  /** The same, also without what is a key by its form. */
+  cleanAll(value: JsonValue): JsonValue {
+    return inAll(value, (text) => this.clean(text));
   }
 
   /** The very same where it says nothing of them. */
@@ -101,6 +103,32 @@ export class KnownSecrets {
     this.#pattern = new RegExp(longestFirst.map((known) => escaped(known)).join("|"), "gu");
     return this.#pattern;
   }
+}
+
+function inAll(value: JsonValue, edit: (text: string) => string, depth = 0): JsonValue {
+  if (typeof value === "string") return edit(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > MAX_DEPTH) return null;
+  if (!isJsonObject(value)) {
+    const items = value.map((item) => inAll(item, edit, depth + 1));
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  const fields = Object.entries(value).map(
+    ([key, field]) => [key, field === undefined ? undefined : inAll(field, edit, depth + 1)] as const,
+  );
+  return fields.every(([key, field]) => field === value[key]) ? value : Object.fromEntries(fields);
+}
+
+/** More lines than a key has: a longer value is a document. */
+const MAX_LINES = 400;
+
+/** The lines of a secret that tell something: one word of some length, or a sentence. Not the borders of a PEM block. */
+function linesOf(value: string): readonly string[] {
+  if (!/[\r\n]/u.test(value)) return [];
+  return value
+    .split(/[\r\n]+/u, MAX_LINES)
+    .map((line) => line.trim())
+    .filter((line) => line.length >= (/\s/u.test(line) ? 16 : 8) && !/^-----(?:BEGIN|END) /u.test(line));
 }
 
 /** What a command line gives its options of secrets, behind `=` or as the next word. */

@@ -14,18 +14,78 @@ const SECRET_KEYS: ReadonlySet<string> = new Set(
 );
 
 export function isSecretKey(key: string): boolean {
-  return SECRET_KEYS.has(key.toLowerCase().replaceAll(/[-_\s]/gu, ""));
+  return (
+    SECRET_KEYS.has(key.toLowerCase().replaceAll(/[-_\s]/gu, "")) ||
+    (isPasswordName(key) && key.toLowerCase() !== "pass")
+  );
 }
 
 /** Names of variables and headers that promise a secret. Here a word too many does no harm. */
 const SECRET_NAME =
-  /key|token|secret|passw|credential|auth|cookie|signature|private|bearer|dsn|(?:^|[-_])(?:pat|pwd|pin)(?:$|[-_])/iu;
+  /key|token|secret|credential|auth|cookie|signature|private|bearer|dsn|(?:^|[-_])(?:pat|pin)(?:$|[-_])/iu;
 
 /** `PWD` is where one stands, not a password. */
 const PLACE_NAME = /^(?:OLD)?PWD$/u;
 
 export function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name) && !PLACE_NAME.test(name);
+  return (SECRET_NAME.test(name) && !PLACE_NAME.test(name)) || isPasswordName(name);
+}
+
+/** `PGPASSWORD`, `DB_PASS`, `SSHPASS`, `KEY_PASSPHRASE`, `MYSQL_PWD`, `dbPass`; not `GIT_ASKPASS`, `PROXY_BYPASS`, `PWD`. */
+const PASSWORD_NAME =
+  /passw(?:or)?d|passphrase|passcode|(?<![a-z])(?:[a-z]{0,20}(?<!ask|by|com|sur|tres|under|over))pass(?![a-z])|(?<![a-z])pwd(?![a-z])/iu;
+
+function isPasswordName(name: string): boolean {
+  return !PLACE_NAME.test(name) && PASSWORD_NAME.test(inWords(name));
+}
+
+/** `dbPass` and `DBPass` as `db_Pass` and `DB_Pass`. */
+function inWords(name: string): string {
+  return name.replaceAll(/([a-z0-9])(?=[A-Z])/gu, "$1_");
+}
+
+/** Whole words of a name that promise a secret, and words that are one even inside others. */
+const STRONG_NAME =
+  /secret|credential|api_?key|access_?key|private_?key|signing_?key|encryption_?key|auth_?token|access_?token|connection_?string|(?<![a-z])(?:keys?|tokens?|auth|bearer|cookies?|dsn|pat|jwt|pin)(?![a-z])/iu;
+
+/** Where a secret lies is none: `SSH_AUTH_SOCK`, `GOOGLE_APPLICATION_CREDENTIALS_FILE`, `PASSWORD_STORE_DIR`. */
+const PLACE_OF_SECRET = /(?:_(?:sock|socket|file|path|dir|home|agent_info|program|helper)|askpass|authority)$/iu;
+
+/** A switch or a small number: `MAX_TOKENS=4096`, `USE_AUTH=true`. No password is one of these, but a PIN is. */
+const SWITCH_VALUE = /^(?:\d{1,7}|true|false|yes|no|on|off|none|auto)?$/iu;
+
+/** What programs need in order to run at all. */
+const ESSENTIAL_NAME =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|TEMP|TMP|TZ|PWD|OLDPWD|HOSTNAME)$/u;
+
+/**
+ * The strong detector, by name and value together: whether a variable of the environment is a secret that commands and
+ * logs must not have. Paths to secrets, switches and the variables every program needs are none.
+ */
+export function isSecretVariable(name: string, value: string): boolean {
+  if (value === "" || ESSENTIAL_NAME.test(name)) return false;
+  if (hasPassword(value) || without(KEY_FORMS, value) !== value) return true;
+  if (PLACE_OF_SECRET.test(name)) return false;
+  if (isPasswordName(name)) return true;
+  const words = inWords(name);
+  return STRONG_NAME.test(words) && (!SWITCH_VALUE.test(value) || /(?<![a-z])pin(?![a-z])/iu.test(words));
+}
+
+/** The password of `scheme://name:password@host`. */
+const URL_PASSWORD = /:\/\/[^/\s:@]{0,200}:([^/\s@]{1,2000})@/gu;
+/** A password or key among the settings of a connection string: `Server=x;Password=y`, `host=x password=y`. */
+const SETTING_PASSWORD =
+  /(?:^|[;\s&?])(?:password|pwd|passwd|accountkey|sharedaccesskey|sharedaccesssignature)\s{0,4}=\s{0,4}("[^"]{1,500}"|'[^']{1,500}'|[^;\s&]{1,2000})/giu;
+
+function hasPassword(value: string): boolean {
+  return secretParts(value).length > 0;
+}
+
+/** Passwords inside an address or a connection string: programs print them without the rest. */
+export function secretParts(value: string): readonly string[] {
+  const inUrls = value.includes("://") ? [...value.matchAll(URL_PASSWORD)] : [];
+  const inSettings = value.includes("=") ? [...value.matchAll(SETTING_PASSWORD)] : [];
+  return [...inUrls, ...inSettings].flatMap(([, part = ""]) => [part.replaceAll(/^["']|["']$/gu, "")]);
 }
 
 /** Headers whose values are worth seeing and tell nothing; every other value is left out. */
@@ -38,7 +98,7 @@ export function isPlainHeader(name: string): boolean {
 
 /** An option of a command whose value, behind `=` or as the next word, is a secret. */
 export const SECRET_OPTION: RegExp =
-  /^--?[A-Za-z-]{0,40}(?:key|token|secret|passw|credential|auth)[A-Za-z-]{0,40}(?:=|$)/iu;
+  /^--?[A-Za-z-]{0,40}(?:key|token|secret|pass(?!ive|through|ed)|pwd|credential|auth(?!or))[A-Za-z-]{0,40}(?:=|$)/iu;
 
 /** Keys whose value maps names that people chose to schemas: `password` in there is the name of an argument. */
 export const NAME_MAPS: ReadonlySet<string> = new Set([
@@ -52,6 +112,8 @@ export const NAME_MAPS: ReadonlySet<string> = new Set([
 interface Form {
   /** Addresses that people are sent to have such parts too, and lead nowhere without them. */
   readonly isOfAddresses?: true;
+  /** A key by itself, whatever stands around it. */
+  readonly isKey?: true;
   readonly pattern: RegExp;
   /** Without this in it, a text need not be looked at closely. */
   readonly needs: string | RegExp;
@@ -69,24 +131,30 @@ const FORMS: readonly Form[] = [
     put: `$1${REDACTED}`,
   },
   {
+    isKey: true,
     needs: /b(?:earer|asic)\s/iu,
     pattern: /\b(Bearer|Basic)\s{1,8}(?=[^\s\d]{0,200}\d)[A-Za-z0-9._~+/=-]{8,}/giu,
     put: `$1 ${REDACTED}`,
   },
   {
-    needs: /sk-|pk-|rk-|gh[posur]_|github_pat_|glpat-|xox|A[KS]IA|AIza|ya29|eyJ|npm_|hf_|dop_v1_/u,
+    isKey: true,
+    needs:
+      /[spr]k[-_]|gh[posur]_|github_pat_|gl[a-z]{2,5}-|xox|xapp-|A[KS]IA|AIza|ya29|GOCSPX-|eyJ|npm_|pypi-|hf_|dop_v1_|SG\.|whsec_|shp[a-z]{2}_|dckr_pat_|hvs\.|gsk_|xai-|nvapi-|AGE-SECRET-KEY-/u,
     pattern:
-      /\b(?:(?:sk|pk|rk)-[\w-]{16,}|gh[posur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{32,})/gu,
+      /\b(?:(?:sk|pk|rk)-[\w-]{16,}|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{20,}|xapp-[\w-]{16,}|GOCSPX-[\w-]{20,}|pypi-[\w-]{40,}|SG\.[\w-]{16,}\.[\w-]{16,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|dckr_pat_[\w-]{20,}|hvs\.[\w-]{20,}|gsk_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{30,}|nvapi-[\w-]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{40,}|gl(?:ptt|dt|soat|rt|cbt|ft)-[\w-]{16,}|gh[posur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{32,})/gu,
     put: REDACTED,
   },
   {
-    needs: "PRIVATE KEY-----",
-    pattern: /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/gu,
+    isKey: true,
+    needs: "PRIVATE KEY",
+    pattern:
+      /(?:-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?|^(?:[\w+/=]{1,100}\s{1,8}){1,400})(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/gu,
     put: REDACTED,
   },
 ];
 
 const EVERYWHERE: readonly Form[] = FORMS.filter(({ isOfAddresses }) => isOfAddresses !== true);
+const KEY_FORMS: readonly Form[] = FORMS.filter(({ isKey }) => isKey === true);
 
 /** Takes out what has the form of a secret: passwords in URLs, bearer tokens, the keys of well-known services. */
 export function withoutForms(text: string): string {
@@ -114,6 +182,29 @@ function replaced(text: string, pattern: RegExp, put: string): string {
   } catch (thrown) {
     if (thrown instanceof RangeError) return REDACTED;
     throw thrown;
+  }
+}
+
+const KEY_BEGINS = /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----/u;
+const KEY_ENDS = /-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----/u;
+/** More lines than a private key has: a border that never closes hides no more than this. */
+const KEY_MAX_LINES = 400;
+
+/** Private keys in a text that comes line by line: each line between the borders is taken out. */
+export class KeyLines {
+  #left = 0;
+
+  /** The line as it may be shown. */
+  pass(line: string): string {
+    if (this.#left > 0) {
+      const end = KEY_ENDS.exec(line);
+      this.#left = end ? 0 : this.#left - 1;
+      return end ? `${REDACTED}${line.slice(end.index + end[0].length)}` : REDACTED;
+    }
+    const begin = KEY_BEGINS.exec(line);
+    if (!begin) return line;
+    if (!KEY_ENDS.test(line.slice(begin.index))) this.#left = KEY_MAX_LINES;
+    return line; // its own form is taken out with all others
   }
 }
 

@@ -1,4 +1,5 @@
 // The door of the builtin room: the agent's own tools as one source, what they need, and how their calls look.
+export { commandEnvironment } from "./command/environment.js";
 export { BUILTIN_NAMES, type BuiltinName } from "./names.js";
 export type {
   AskAnswer,

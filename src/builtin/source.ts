@@ -5,6 +5,7 @@ import type { JsonObject } from "../base/json.js";
 import type { World } from "../base/world.js";
 import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
 import { Commands } from "./command/commands.js";
+import { commandEnvironment } from "./command/environment.js";
 import { BUILTIN_NAMES, type BuiltinName, isBuiltinName } from "./names.js";
 import { Folders } from "./place/folders.js";
 import type { BuiltinPorts } from "./ports.js";
@@ -21,6 +22,8 @@ export interface BuiltinOptions {
   readonly ports?: BuiltinPorts;
   /** Hosts the user allows `fetch_url` to reach without TLS and at private addresses: `host` or `host:port`. */
   readonly allowHosts?: () => readonly string[];
+  /** Variables that commands get although they look like secrets. */
+  readonly commandVariables?: () => readonly string[];
   /** Only these; all of them unless given. */
   readonly only?: readonly BuiltinName[];
 }
@@ -48,7 +51,8 @@ export function builtinSource(options: BuiltinOptions): BuiltinSource {
   const commands = new Commands(world);
   const texts = new Texts(world.files, folders, ports);
   const allowHosts = options.allowHosts ?? (() => []);
-  const context: BuiltinContext = { world, ports, folders, texts, commands, allowHosts };
+  const environment = () => commandEnvironment(world, options.commandVariables?.());
+  const context: BuiltinContext = { world, ports, folders, texts, commands, allowHosts, environment };
   const offered = BUILTIN_NAMES.filter((name) => only.includes(name) && BUILTIN_TOOLS[name].isOffered(ports));
   return {
     name: "builtin",

@@ -6,6 +6,7 @@ import type { JsonObject } from "../base/json.js";
 import type { World } from "../base/world.js";
 import type { ToolAnnotations, ToolDefinition, ToolOutcome } from "../tools/index.js";
 import type { Commands } from "./command/commands.js";
+import type { CommandEnvironment } from "./command/environment.js";
 import { type Field, type Given, objectSchema, refuseStrangers } from "./fields.js";
 import type { BuiltinName } from "./names.js";
 import type { Folders } from "./place/folders.js";
@@ -22,6 +23,8 @@ export interface BuiltinContext {
   readonly commands: Commands;
   /** Hosts that may be fetched without TLS and at private addresses. */
   readonly allowHosts: () => readonly string[];
+  /** Of commands, as it is now. */
+  readonly environment: () => CommandEnvironment;
 }
 
 /** One call while it runs. */

@@ -83,6 +83,8 @@ export interface EffectiveConfig {
   /** In the order in which they are tried: command line, user, project. A project's only ask or deny. */
   readonly rules: readonly PolicyRule[];
   readonly allowHosts: readonly string[];
+  /** Variables that commands get although they look like secrets. */
+  readonly commandVariables?: readonly string[];
   /** What no server of any layer runs below. */
   readonly leastSandbox: SandboxMode;
   readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;

@@ -213,6 +213,7 @@ export interface ConfigValues {
         readonly memory?: boolean | undefined;
       }
     | undefined;
+  readonly commands?: { readonly env?: { readonly allow?: readonly string[] | undefined } | undefined } | undefined;
   readonly import?: readonly ImportName[] | undefined;
   readonly serverLimits?:
     | {

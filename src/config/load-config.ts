@@ -161,12 +161,16 @@ function rulesInOrder({ commandLine }: ConfigRequest, { user, project }: LayerSe
 }
 
 function rulesOf(merged: Merged, paths: PossiblePaths): LayerRules {
-  const allowed = valueOf(merged, ["allowHosts"])?.value;
   return {
-    allowHosts: Array.isArray(allowed) ? allowed.filter((host) => typeof host === "string") : [],
+    allowHosts: textsAt(merged, ["allowHosts"]),
     sandbox: leastSandboxes(merged, paths),
     pool: poolSettings(merged),
   };
+}
+
+function textsAt(merged: Merged, path: readonly string[]): readonly string[] {
+  const given = valueOf(merged, path)?.value;
+  return Array.isArray(given) ? given.filter((one) => typeof one === "string") : [];
 }
 
 type Values = Pick<
@@ -177,6 +181,7 @@ type Values = Pick<
   | "permissionMode"
   | "mayBypass"
   | "allowHosts"
+  | "commandVariables"
   | "leastSandbox"
   | "providers"
   | "tools"
@@ -193,6 +198,7 @@ function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
   return {
     mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
     allowHosts,
+    commandVariables: textsAt(merged, ["commands", "env", "allow"]),
     leastSandbox: leastOfAll(sandbox),
     providers: providerValues(merged),
     models: modelValues(merged),

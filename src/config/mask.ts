@@ -1,25 +1,25 @@
 // An entry as it may be shown anywhere: what looks like a secret is masked, references stay as they are.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import {
+  isSecretName as isCommonSecretName,
+  isSecretVariable,
+  looksSecret,
+  SECRET_OPTION,
+} from "../base/secret-patterns.js";
 import { hasReferences } from "./template.js";
 
 const MASK = "********";
 
-/** Names whose values are secrets in all likelihood. */
-const SECRET_NAME =
-  /key|token|secret|passw|credential|auth|cookie|session|signature|private|bearer|(?:^|[-_])(?:pat|pwd|pin)(?:$|[-_])/iu;
-
-/** Values that are secrets by their form, whatever they are called. */
-const SECRET_VALUE =
-  /^(?:sk|pk|rk|ghp|gho|ghs|ghu|github_pat|glpat|xox[a-z]|AKIA|ASIA|AIza|ya29|eyJ|npm|dop_v1|hf)[-_.]?[A-Za-z0-9_./+-]{12,}$|-----BEGIN/u;
+/** Besides what is a secret everywhere: a session's id opens it. */
+function isSecretName(name: string): boolean {
+  return isCommonSecretName(name) || /session/iu.test(name);
+}
 
 const PASSWORD_IN_URL = /([a-z][a-z0-9+.-]*:\/\/[^\s/:@?#]*:)[^\s/@?#]+@/giu;
 
-/** An option and its value in one argument, or an option whose value is the next one. */
-const SECRET_OPTION = /^--?[A-Za-z-]*(?:key|token|secret|passw|credential|auth)[A-Za-z-]*(=)?/iu;
-
 /** Whether a value of `env` or `headers`, by its name or its form, is or holds a secret that is written out. */
 export function isSecretLiteral(name: string, value: string): boolean {
-  return maskText(value, SECRET_NAME.test(name)) !== value;
+  return maskText(value, isSecretName(name) || isSecretVariable(name, value)) !== value;
 }
 
 /** At trust questions everything is shown instead: there the person must see what they approve. */
@@ -61,7 +61,7 @@ function maskKeys(value: JsonValue, keys: readonly string[]): JsonValue {
 function maskNamed(values: JsonObject): JsonObject {
   const pairs = Object.entries(values).map(([name, value]): [string, JsonValue] => [
     name,
-    maskText(value, SECRET_NAME.test(name)),
+    maskText(value, isSecretName(name)),
   ]);
   return Object.fromEntries(pairs);
 }
@@ -70,7 +70,7 @@ function maskArguments(words: readonly JsonValue[]): readonly JsonValue[] {
   return words.map((word, index) => {
     if (typeof word !== "string") return word;
     const option = SECRET_OPTION.exec(word);
-    if (option?.[1] !== undefined) {
+    if (option?.[0].endsWith("=") === true) {
       const value = word.slice(option[0].length);
       return hasReferences(value) || value === "" ? word : `${option[0]}${MASK}`;
     }
@@ -84,7 +84,7 @@ function maskUrl(url: string): string {
   return url
     .replace(/^([a-z]+:\/\/)[^/@?#]*@/iu, `$1${MASK}@`)
     .replaceAll(/([?&][^=&#]*=)([^&#]*)/gu, (whole, name: string, value: string) =>
-      hasReferences(value) || !(SECRET_NAME.test(name) || SECRET_VALUE.test(value)) ? whole : `${name}${MASK}`,
+      hasReferences(value) || !(isSecretName(name) || looksSecret(value)) ? whole : `${name}${MASK}`,
     );
 }
 
@@ -94,5 +94,6 @@ function maskText(value: JsonValue | undefined, isSecret: boolean): JsonValue {
   const isReference = hasReferences(value) || /^(?:!(?!!)|keyring:)/u.test(value);
   if (isReference || value === "") return value;
   // `postgres://name:password@host` is a secret in the middle of what is none.
-  return isSecret || SECRET_VALUE.test(value) ? MASK : value.replaceAll(PASSWORD_IN_URL, `$1${MASK}@`);
+  const rest = value.replaceAll(PASSWORD_IN_URL, `$1${MASK}@`);
+  return isSecret || isSecretVariable("", rest.replaceAll(`:${MASK}@`, "@")) ? MASK : rest;
 }

@@ -6,6 +6,7 @@ export const USER_ONLY_KEYS: Readonly<Record<string, string>> = {
   trust: "who is trusted",
   providers: "model credentials and base URLs",
   allowHosts: "which hosts may be reached",
+  commands: "which secrets commands get",
   systemPrompt: "what the model is told",
   sandbox: "the least sandbox of a layer",
   import: "which other clients' servers are used",

@@ -267,6 +267,22 @@ const values = {
     .array(text)
     .optional()
     .describe(`Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`),
+  commands: z
+    .strictObject({
+      env: z
+        .strictObject({
+          allow: z
+            .array(text)
+            .optional()
+            .describe(
+              'Names of variables that commands get although they look like secrets, for example ["PGPASSWORD"]. `tenon doctor` lists what is withheld.',
+            ),
+        })
+        .optional()
+        .describe("Their environment: yours, without variables that look like secrets."),
+    })
+    .optional()
+    .describe(`Commands that the agent runs. ${USER_ONLY}`),
   sandbox: z
     .strictObject({
       user: sandboxSchema.optional().describe("For servers of this file."),

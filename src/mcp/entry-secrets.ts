@@ -1,6 +1,13 @@
 // What must not be seen of a server's own entry: a server that is given a secret may say it back with its errors.
 import { headerSecrets, KnownSecrets, optionValues } from "../base/known-secrets.js";
-import { isPlainHeader, isPlainPlace, isSecretName, looksLikeKey, mayBeSecret } from "../base/secret-patterns.js";
+import {
+  isPlainHeader,
+  isPlainPlace,
+  isSecretName,
+  isSecretVariable,
+  looksLikeKey,
+  mayBeSecret,
+} from "../base/secret-patterns.js";
 import { settingsSecrets } from "./oauth/settings.js";
 import type { ConnectionOptions } from "./options.js";
 import { isRemote, type RemoteSpec, type ServerSpec, type StdioSpec } from "./spec.js";
@@ -20,7 +27,7 @@ export function entrySecrets(
 
 function startedWith({ env, args }: StdioSpec): readonly string[] {
   const variables = Object.entries(env).flatMap(([name, value]) =>
-    isSecretName(name) || looksLikeKey(value) ? [value] : [],
+    isSecretName(name) || looksLikeKey(value) || isSecretVariable(name, value) ? [value] : [],
   );
   return [...variables, ...optionValues(args)];
 }

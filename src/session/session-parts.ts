@@ -40,6 +40,7 @@ export class SessionParts {
   readonly #world: World;
   readonly #plan: SessionPlan;
   #allowHosts: readonly string[] = [];
+  #commandVariables: readonly string[] = [];
   #promptValues: EffectiveConfig["systemPrompt"] = {};
 
   /** `give` is for `/mcp add` and `/mcp remove`. */
@@ -96,6 +97,7 @@ export class SessionParts {
       policy: () => this.settings.policy,
       attached: () => this.ports,
       allowHosts: () => this.#allowHosts,
+      commandVariables: () => this.#commandVariables,
       onPlan: (entries) => this.#plan.set(entries),
       onNotice: (level, text) => this.#notice(level, text),
     });
@@ -160,6 +162,7 @@ export class SessionParts {
     const { permissionMode, mayBypass, rules, leastSandbox } = config;
     this.settings.configure({ mode: permissionMode?.value ?? "ask", mayBypass, rules, leastSandbox });
     this.#allowHosts = config.allowHosts;
+    this.#commandVariables = config.commandVariables ?? [];
     this.#promptValues = config.systemPrompt;
     this.tools.configure(config, this.scope);
     this.serverSet.configure(applied);

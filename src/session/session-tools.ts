@@ -58,6 +58,7 @@ export interface SessionToolsOptions {
   policy(): SessionPolicy;
   attached(): SessionPorts | undefined;
   allowHosts(): readonly string[];
+  commandVariables(): readonly string[];
   onPlan(entries: readonly PlanEntry[]): void;
   onNotice(level: NoticeLevel, text: string): void;
 }
@@ -251,6 +252,7 @@ function makeBuiltin(options: SessionToolsOptions): BuiltinSource {
     additionalDirectories,
     ports: builtinPorts(options),
     allowHosts: () => options.allowHosts(),
+    commandVariables: () => options.commandVariables(),
     ...(only ? { only } : {}),
   });
   return witnessedBuiltin(source, world);

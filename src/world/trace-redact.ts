@@ -6,6 +6,7 @@ import {
   isPlainHeader,
   isSecretKey,
   isSecretName,
+  isSecretVariable,
   looksSecret,
   mayBeSecret,
   NAME_MAPS,
@@ -38,7 +39,7 @@ export class Redactor {
   /** Of our own environment: most of it is plain, and stands in many places. */
   hideEnvironment(env: Readonly<Record<string, string | undefined>>): void {
     for (const [name, value = ""] of Object.entries(env)) {
-      if (isSecretName(name) || looksSecret(value)) this.hide([value]);
+      if (isSecretName(name) || looksSecret(value) || isSecretVariable(name, value)) this.hide([value]);
     }
   }
 

@@ -1,26 +1,37 @@
-// What a command inherits: the person's environment, without what looks like a secret. A model reads whatever a command prints.
+// The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
+import { isSecretVariable } from "../../base/secret-patterns.js";
 import type { World } from "../../base/world.js";
 
-const SECRET_NAME =
-  /(^|_)(API_?KEY|KEYS?|TOKENS?|SECRETS?|PASS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH|BEARER|COOKIE|DSN|PAT)(_|$)/iu;
-/** Names that look like secrets and are none: without them `git push` over ssh would not work. */
-const HARMLESS: ReadonlySet<string> = new Set(["SSH_AUTH_SOCK", "XAUTHORITY"]);
-/** Somebody's name and password inside a URL; and the forms in which providers hand out keys. */
-const SECRET_VALUE = /:\/\/[^/\s:@]*:[^/\s@]+@|^(sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abpr])[-_][A-Za-z0-9_-]{16,}$/u;
-
-export function commandEnvironment(world: World): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const [name, value] of Object.entries(world.env)) {
-    // Exported shell functions start with "()": they are code, not values.
-    if (value === undefined || value.startsWith("()")) continue;
-    if (isSecret(name, value)) continue;
-    env[name] = value;
-  }
-  return env;
+export interface CommandEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  /** Names of the variables that commands do not get, sorted. */
+  readonly withheld: readonly string[];
 }
 
-function isSecret(name: string, value: string): boolean {
-  return (SECRET_NAME.test(name) && !HARMLESS.has(name)) || SECRET_VALUE.test(value);
+/** `allow` names variables that commands get all the same (`commands.env.allow` of the user's configuration). */
+export function commandEnvironment(
+  { env: all }: Pick<World, "env">,
+  allow: readonly string[] = [],
+): CommandEnvironment {
+  const env: Record<string, string> = {};
+  const withheld: string[] = [];
+  for (const [name, value] of Object.entries(all)) {
+    // Exported shell functions start with "()": they are code, not values.
+    if (value === undefined || value.startsWith("()")) continue;
+    if (isSecretVariable(name, value) && !allow.includes(name)) withheld.push(name);
+    else env[name] = value;
+  }
+  return { env, withheld: withheld.sort() };
+}
+
+const NAMED_VARIABLES = 8;
+
+/** For the result of a command that failed: what it may have missed, and where that is allowed. Empty when nothing is withheld. */
+export function withheldNote(withheld: readonly string[]): string {
+  if (withheld.length === 0) return "";
+  const names = withheld.slice(0, NAMED_VARIABLES).join(", ");
+  const rest = withheld.length > NAMED_VARIABLES ? ` and ${withheld.length - NAMED_VARIABLES} more` : "";
+  return `\n[not passed to commands because they look like secrets: ${names}${rest}. The person can allow one by name with commands.env.allow in their configuration.]`;
 }
 
 /** Nobody sits in front of it: no pagers, no colours, no questions on a terminal. */

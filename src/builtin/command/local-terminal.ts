@@ -5,11 +5,14 @@ import { LIMITS } from "../../base/limits.js";
 import { endTree } from "../../base/process.js";
 import type { Child, World } from "../../base/world.js";
 import type { CommandExit, CommandOutput, CommandRequest, RunningCommand, Terminal } from "../ports.js";
-import { commandEnvironment } from "./environment.js";
 import { OutputBuffer } from "./output-buffer.js";
 
-export function localTerminal(world: World): Terminal {
-  return { run: async (request, onOutput) => new LocalCommand(world, request, onOutput) };
+/** `base` is the environment that every command gets, beside what its request sets. */
+export function localTerminal(world: World, base: Readonly<Record<string, string>>): Terminal {
+  return {
+    run: async (request, onOutput) =>
+      new LocalCommand(world, { ...request, env: { ...base, ...request.env } }, onOutput),
+  };
 }
 
 class LocalCommand implements RunningCommand {
@@ -25,8 +28,7 @@ class LocalCommand implements RunningCommand {
   constructor(world: World, request: CommandRequest, onOutput: () => void) {
     this.#world = world;
     this.#onOutput = onOutput;
-    const { command, args, cwd, isVerbatim } = request;
-    const env = { ...commandEnvironment(world), ...request.env };
+    const { command, args, cwd, env, isVerbatim } = request;
     this.#child = world.spawn({ command, args, cwd, env, ...(isVerbatim ? { isVerbatim } : {}) });
     this.#child.stdin.on("error", () => {}); // it may end before it hears that there is no input
     this.#child.stdin.end();

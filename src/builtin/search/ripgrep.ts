@@ -57,7 +57,7 @@ export class Ripgrep implements Grep {
     const { start, isFolder, signal } = this.#request;
     signal.throwIfAborted();
     const cwd = isFolder ? start : dirname(start);
-    const env = commandEnvironment(this.#world);
+    const { env } = commandEnvironment(this.#world);
     const child = this.#world.spawn({ command: this.#program, args: argumentsOf(this.#request), env, cwd });
     child.stdin.on("error", () => {}); // it never reads it
     child.stdin.end();

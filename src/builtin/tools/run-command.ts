@@ -1,7 +1,7 @@
 // run_command: a line for the shell, waited for or left in the background.
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
-import { UNATTENDED } from "../command/environment.js";
+import { UNATTENDED, withheldNote } from "../command/environment.js";
 import { exitText, isSuccess, terminalText } from "../command/exit-text.js";
 import { localTerminal } from "../command/local-terminal.js";
 import { OutputPace } from "../command/output-pace.js";
@@ -65,10 +65,13 @@ function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresenta
 async function runIn(cwd: string, args: Arguments, run: BuiltinRun, context: BuiltinContext): Promise<ToolOutcome> {
   const { world, ports, commands } = context;
   const { headChars, tailChars } = LIMITS.commandOutput;
+  const { env, withheld } = context.environment();
+  // A terminal of the client has the client's environment, which is nearly always ours: its secrets are emptied there.
+  const emptied = ports.terminal ? Object.fromEntries(withheld.map((name) => [name, ""])) : {};
   const request: CommandRequest = {
     ...shellRequest(world, args.command),
     cwd,
-    env: UNATTENDED,
+    env: { ...emptied, ...UNATTENDED },
     maxOutputBytes: headChars + tailChars,
   };
   const started: { command?: RunningCommand } = {};
@@ -76,7 +79,7 @@ async function runIn(cwd: string, args: Arguments, run: BuiltinRun, context: Bui
     const { text } = (await started.command?.output(0)) ?? { text: "" };
     run.report(text.length, terminalText(text).trimEnd().split("\n").slice(-SHOWN_LINES).join("\n"));
   });
-  const running = await (ports.terminal ?? localTerminal(world)).run(request, () => pace.touch(), run.signal);
+  const running = await (ports.terminal ?? localTerminal(world, env)).run(request, () => pace.touch(), run.signal);
   started.command = running;
   if (run.signal.aborted) {
     commands.endSoon(running);
@@ -100,7 +103,7 @@ async function waitFor(
   running: RunningCommand,
   args: Arguments,
   { signal }: BuiltinRun,
-  { commands, world }: BuiltinContext,
+  { commands, world, environment }: BuiltinContext,
 ): Promise<ToolOutcome> {
   using deadline = world.deadline(args.timeoutMs, signal);
   const stopped = new Promise<undefined>((resolve) => {
@@ -122,5 +125,6 @@ async function waitFor(
     const hint = "Give it more time with timeout_seconds, or run it in the background.";
     return failed(`Ended after ${args.timeoutMs / 1_000} s without having finished. ${hint}\n${words}`);
   }
-  return isSuccess(last) ? done(`${words}\n[${exitText(last)}]`) : failed(`${words}\n[${exitText(last)}]`);
+  const ended = `${words}\n[${exitText(last)}]`;
+  return isSuccess(last) ? done(ended) : failed(`${ended}${withheldNote(environment().withheld)}`);
 }

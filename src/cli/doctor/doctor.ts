@@ -10,7 +10,7 @@ import { checkConfiguration, checkModels, checkTrust } from "./config-checks.js"
 import { checkEditor } from "./editor-check.js";
 import { checkEditors } from "./editors-check.js";
 import type { Finding } from "./finding.js";
-import { checkFolders, checkKeyring, checkNode, checkSandbox } from "./machine-checks.js";
+import { checkCommandEnvironment, checkFolders, checkKeyring, checkNode, checkSandbox } from "./machine-checks.js";
 import { findingLines, findingsJson } from "./report.js";
 import { checkEntries, checkServers } from "./server-checks.js";
 
@@ -45,6 +45,7 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     ...models,
     ...(looked ? checkServers(looked) : checkEntries(config)),
     sandbox,
+    ...checkCommandEnvironment(config, context),
     ...keyring,
     ...folders,
     editor,

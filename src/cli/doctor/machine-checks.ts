@@ -4,6 +4,7 @@ import { messageOf, toTenonError } from "../../base/errors.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
 import type { World } from "../../base/world.js";
+import { commandEnvironment } from "../../builtin/index.js";
 import { type EffectiveConfig, tenonPaths } from "../../config/index.js";
 import { bubblewrap } from "../../mcp/index.js";
 import type { CommandContext } from "../configuration/context.js";
@@ -21,6 +22,22 @@ export function checkNode(version: string = process.versions.node): Finding {
   const text = `Node ${version}, Tenon ${VERSION}`;
   if (isNew) return ok("node", "Node", text);
   return wrong("node", "Node", `${text}: Node ${OLDEST_NODE.join(".")} or newer is needed`, ["install a newer Node"]);
+}
+
+/** Names only. Nothing is said where nothing is withheld. */
+export function checkCommandEnvironment(
+  { commandVariables = [] }: EffectiveConfig,
+  { world }: CommandContext,
+): readonly Finding[] {
+  const { withheld } = commandEnvironment(world, commandVariables);
+  const all = commandEnvironment(world).withheld;
+  if (all.length === 0) return [];
+  const allowed = all.filter((name) => !withheld.includes(name));
+  const words = [
+    ...(withheld.length === 0 ? [] : [`not given to commands, as they look like secrets: ${withheld.join(", ")}`]),
+    ...(allowed.length === 0 ? [] : [`given all the same (commands.env.allow): ${allowed.join(", ")}`]),
+  ];
+  return [ok("commands.env", "commands", words.join("; "))];
 }
 
 export async function checkFolders({ world }: CommandContext): Promise<readonly Finding[]> {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
+import { KeyLines } from "../../base/secret-patterns.js";
 import type { World } from "../../base/world.js";
 import { tenonPaths } from "../../config/index.js";
 import type { OutputOwner, OutputSink, ServerOutput } from "../../session/index.js";
@@ -13,6 +14,8 @@ export type OutputName = Pick<OutputOwner, "origin" | "project"> & { readonly na
 
 /** As much as fits an error message. */
 const TAIL_CHARS = 1_000;
+/** What is looked at for it: a private key begins within. */
+const TAIL_READ_CHARS = 32_000;
 
 /** A project's server has its own, whatever the user's server of that name says. */
 export function outputFile(world: World, { name, origin, project = "" }: OutputName): string {
@@ -35,17 +38,19 @@ export function outputFiles(world: World): ServerOutput {
 export function heardOutput(world: World): { readonly output: ServerOutput; tail(): string } {
   const kept = outputFiles(world);
   let tail = "";
+  let redact = (text: string): string => text;
   return {
-    tail: () => tail.trim(),
+    tail: () => redact(tail).slice(-TAIL_CHARS).trim(),
     output: {
       open: (owner) => {
         const sink = kept.open(owner);
         const redactor = redactorFor(owner, world);
+        redact = (text) => redactor.text(text);
         return {
           log: (entry) => sink.log(entry),
           stderr: (chunk) => {
             sink.stderr(chunk);
-            tail = redactor.text(tail + Buffer.from(chunk).toString("utf8")).slice(-TAIL_CHARS);
+            tail = (tail + Buffer.from(chunk).toString("utf8")).slice(-TAIL_READ_CHARS);
           },
         };
       },
@@ -66,6 +71,7 @@ class OutputFile implements OutputSink {
   readonly #path: string;
   readonly #redactor: Redactor;
   readonly #decoder = new StringDecoder("utf8");
+  readonly #keys = { stderr: new KeyLines(), log: new KeyLines() };
   /** The beginning of a line whose end has not come. */
   #open = "";
   #waiting = "";
@@ -82,11 +88,12 @@ class OutputFile implements OutputSink {
   stderr(chunk: Uint8Array): void {
     const lines = (this.#open + this.#decoder.write(Buffer.from(chunk))).split("\n");
     this.#open = (lines.pop() ?? "").slice(0, 2 * CLI_LIMITS.logLineChars);
-    for (const line of lines) this.#add("stderr", line.trimEnd());
+    for (const line of lines) this.#add("stderr", this.#keys.stderr.pass(line.trimEnd()));
   }
 
   log({ level, logger, text }: Parameters<OutputSink["log"]>[0]): void {
-    this.#add(logger === undefined ? level : `${level} ${logger}`, text.replaceAll("\n", "\n  "));
+    const lines = text.split("\n").map((line) => this.#keys.log.pass(line));
+    this.#add(logger === undefined ? level : `${level} ${logger}`, lines.join("\n  "));
   }
 
   #add(kind: string, text: string): void {

@@ -3,6 +3,7 @@ import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
+import { KeyLines } from "../../base/secret-patterns.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, Wire, WireListener } from "./wire.js";
 import { WrappedWire } from "./wrapped-wire.js";
@@ -28,6 +29,8 @@ export class DiscreetWire extends WrappedWire {
 class DiscreetListener implements WireListener {
   readonly #listener: WireListener;
   readonly #secrets: KnownSecrets;
+  /** Of its log, which may print a private key line by line. */
+  readonly #keys = new KeyLines();
 
   constructor(listener: WireListener, secrets: KnownSecrets) {
     this.#listener = listener;
@@ -65,8 +68,18 @@ class DiscreetListener implements WireListener {
       case "error":
         return { ...message, error: this.#error(message.error) };
       case "notification":
-        return TELLING.has(message.method) ? { ...message, params: this.#troubled(message.params) } : message;
+        return TELLING.has(message.method) ? { ...message, params: this.#told(message.params) } : message;
     }
+  }
+
+  /** Words for people: without keys of any kind. */
+  #told(params: JsonObject): JsonObject {
+    const { data } = params;
+    const lines = typeof data === "string" ? data.split("\n") : undefined;
+    const said = lines ? { ...params, data: lines.map((line) => this.#keys.pass(line)).join("\n") } : params;
+    const { result, ...words } = this.#troubled(said);
+    const clean = this.#secrets.cleanAll(words);
+    return { ...(isJsonObject(clean) ? clean : words), ...(result === undefined ? {} : { result }) };
   }
 
   /** `data` may hold addresses the person is sent to: only what is known is taken out of it. */
