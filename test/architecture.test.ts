@@ -116,6 +116,17 @@ describe("the rules", () => {
     ["src/cli/x.ts", "const a = AbortSignal.timeout(5);", "AbortSignal.timeout escapes the fake clock"],
     ["src/mcp/x.ts", 'export * from "./y.js";', "export * hides"],
     ["src/mcp/x.ts", "export default 1;", "default export"],
+    ["src/session/x.ts", 'const a = { role: "user", content };', "unmarked path to a model: builds a message"],
+    [
+      "src/builtin/x.ts",
+      "ask({ messages: [{ role: `tool`, results }] });",
+      "unmarked path to a model: builds a message",
+    ],
+    [
+      "src/session/x.ts",
+      'import { alreadyMarked } from "../base/marked-content.js";',
+      "unmarked path to a model: uses alreadyMarked",
+    ],
     ["src/mcp/x.ts", "const a = 1; export { a as default };", "default export"],
   ])("in %s forbid %s", (path, code, reason) => {
     expect(judge(path, code).join("\n")).toContain(reason);

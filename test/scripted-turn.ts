@@ -2,6 +2,7 @@
 import { Cell } from "../src/base/cell.js";
 import { text } from "../src/base/content.js";
 import { type ErrorCode, TenonError, type TenonErrorOptions } from "../src/base/errors.js";
+import { markContent } from "../src/base/marked-content.js";
 import { runTurn, TokenMeter, Transcript, type Turn, type TurnEnd, type TurnEvent } from "../src/engine/index.js";
 import type { Model, ModelEvent, ModelRequest } from "../src/models/index.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";
@@ -132,7 +133,7 @@ export function turnOf(model: Model, options: RunOptions = {}): { turn: Turn } &
 /** Where the turn waits, the clock is moved on to the end of the wait. */
 export async function run(model: Model, options: RunOptions = {}): Promise<Ran> {
   const { turn, transcript, world, results } = turnOf(model, options);
-  transcript.addUser([text(options.prompt ?? "go")]);
+  transcript.addUser(markContent([text(options.prompt ?? "go")]));
   const running = runTurn(turn, options.signal ?? new AbortController().signal);
   const events: TurnEvent[] = [];
   let waitMs = 0;

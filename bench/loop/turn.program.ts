@@ -3,6 +3,7 @@
 import { Cell } from "../../src/base/cell.js";
 import { text } from "../../src/base/content.js";
 import type { JsonObject } from "../../src/base/json.js";
+import { markContent } from "../../src/base/marked-content.js";
 import { runTurn, TokenMeter, Transcript, type Turn } from "../../src/engine/index.js";
 import type { Model, ModelEvent } from "../../src/models/index.js";
 import { mcpSource, type Offer, ResultStore, snapshot, type ToolSource } from "../../src/tools/index.js";
@@ -47,7 +48,7 @@ function turnWith(model: Model, offer: Offer, more: Partial<Turn> = {}): Turn {
 }
 
 async function play(turn: Turn, prompt: string): Promise<number> {
-  turn.transcript.addUser([text(prompt)]);
+  turn.transcript.addUser(markContent([text(prompt)]));
   let events = 0;
   const running = runTurn(turn, signal);
   for (;;) {

@@ -43,6 +43,21 @@ export const FAULTS: readonly Fault[] = [
     reason: /src\/mcp\/planted\.ts:2: uses Date\.now/,
   },
   {
+    name: "unmarked path to a model",
+    step: "walls",
+    file: "src/session/planted.ts",
+    plant: () =>
+      `${JOB}export const planted = (words: string): unknown => ({ role: "user", content: [{ type: "text", text: words }] });\n`,
+    reason: /src\/session\/planted\.ts:2: unmarked path to a model/,
+  },
+  {
+    name: "unmarked content in a conversation",
+    step: "types",
+    file: "src/session/expansion.ts",
+    plant: (old) => old.replace("content: await this.#attach(content, signal)", "content"),
+    reason: /src\/session\/expansion\.ts\(\d+,\d+\): error TS\d+[\s\S]*MarkedContent/,
+  },
+  {
     name: "601 lines",
     step: "walls",
     file: "src/base/planted.ts",

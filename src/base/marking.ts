@@ -51,9 +51,14 @@ const JOINED = /^[\p{L}\p{M}\p{S}\p{P}\p{Extended_Pictographic}]$/u;
  * between letters (Persian, Indic) and pictures (families), and the selectors of emoji, stay where they mean something.
  */
 export function markHidden(text: string): string {
+  return replaceHidden(text, escaped);
+}
+
+/** The same with another way to write a hidden character. */
+export function replaceHidden(text: string, write: (character: string) => string): string {
   if (!NOT_PLAIN.test(text)) return text;
   return text.replaceAll("\r\n", "\n").replaceAll(HIDDEN, (character: string, at: number, whole: string) => {
-    return isInPlace(character, at, whole) ? character : escaped(character);
+    return isInPlace(character, at, whole) ? character : write(character);
   });
 }
 
@@ -107,6 +112,14 @@ export function markForeign(text: string): string {
     const start = at + opening.length;
     return isOurs(shown.slice(start, start + SUSPECT_CHARS)) ? `${escaped(bracket)}${blanks}` : opening;
   });
+}
+
+/**
+ * The same for names and values that are sent back: no two texts become one, so that what was marked can be told from
+ * what was not. Line ends are not folded.
+ */
+export function markExactly(text: string): string {
+  return markForeign(text.replaceAll(/\\(?=u\{[0-9A-Fa-f]{1,6}\})/gu, "\\u{5C}").replaceAll("\r", "\\u{D}"));
 }
 
 function isOurs(rest: string): boolean {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { answers, modelOf, type ScriptedModel, scripted, turnOf } from "../../test/scripted-turn.js";
 import { text } from "../base/content.js";
 import { TenonError } from "../base/errors.js";
+import { markContent } from "../base/marked-content.js";
 import type { ModelEvent } from "../models/index.js";
 import { fakeWorld, settle } from "../testing/index.js";
 import type { ToolDefinition, ToolSource } from "../tools/index.js";
@@ -80,7 +81,7 @@ async function cancelSomewhere(seed: number): Promise<void> {
   const controller = new AbortController();
   const options = { transcript, world, tools: TOOLS, call: wildCall(dice) };
   const { turn } = turnOf(wildModel(dice), options);
-  transcript.addUser([text("go")]);
+  transcript.addUser(markContent([text("go")]));
   const [afterEvents, afterTurns] = [dice(20), dice(6)];
   const events: TurnEvent[] = [];
   let end: TurnEnd | undefined;
@@ -121,7 +122,7 @@ function expectWhole(events: readonly TurnEvent[]): void {
 async function expectNextPrompt(transcript: Transcript): Promise<void> {
   const model = scripted(answers("here again"));
   const { turn } = turnOf(model, { transcript });
-  transcript.addUser([text("next")]);
+  transcript.addUser(markContent([text("next")]));
   const steps = runTurn(turn, new AbortController().signal);
   let step = await steps.next();
   while (!step.done) step = await steps.next();
@@ -145,7 +146,7 @@ test("a model and a tool that are stuck and heed no signal hold nobody up", asyn
     yield { kind: "finish", reason: "tool_calls" };
   });
   const { turn, transcript } = turnOf(model, { world, tools: TOOLS, call });
-  transcript.addUser([text("go")]);
+  transcript.addUser(markContent([text("go")]));
   const steps = runTurn(turn, controller.signal);
   const kinds: string[] = [];
   const running = (async () => {

@@ -1,6 +1,7 @@
 // The conversation: valid at every moment, and what is not valid is named.
 import { expect, test } from "vitest";
 import { text } from "../base/content.js";
+import { markContent } from "../base/marked-content.js";
 import type { ModelMessage } from "../models/index.js";
 import { Transcript } from "./transcript.js";
 import { transcriptProblems } from "./transcript-check.js";
@@ -44,10 +45,10 @@ test("prompts, calls with their results and answers make a conversation, finishe
 
 test("a prompt after a turn without a word, or without any words of its own, still makes one", () => {
   const transcript = new Transcript();
-  transcript.addUser([]);
-  transcript.addUser([text("again")]);
+  transcript.addUser(markContent([]));
+  transcript.addUser(markContent([text("again")]));
   transcript.addAnswer("");
-  transcript.addUser([text("once more")]);
+  transcript.addUser(markContent([text("once more")]));
   expect(transcript.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant", "user"]);
   expect(transcriptProblems(transcript.messages)).toEqual([]);
 });

@@ -1,7 +1,8 @@
 // The conversation as the model sees it. It is valid at every moment: each tool call is followed by exactly one result.
-import { type ContentBlock, text } from "../base/content.js";
+import { text } from "../base/content.js";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
+import type { MarkedContent } from "../base/marked-content.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../models/index.js";
 import { transcriptProblems } from "./transcript-check.js";
 
@@ -39,7 +40,7 @@ export class Transcript {
   }
 
   /** The prompt of a new turn. A turn before it that ended without a word gets one: some models take only alternating roles. */
-  addUser(content: readonly ContentBlock[]): void {
+  addUser(content: MarkedContent): void {
     this.endTurn(NO_ANSWER);
     this.#add({ role: "user", content: content.length === 0 ? [text("(empty message)")] : content });
   }

@@ -8,7 +8,8 @@ import type {
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
 import { type ContentBlock, plainText } from "../base/content.js";
-import { dataHeader } from "../base/marking.js";
+import { framed, markLine } from "../base/marked-content.js";
+import { dataHeader, markHidden } from "../base/marking.js";
 import { type FoundTools, foundOutput, hasWordsBeside, wrapSearch } from "./found-tools.js";
 import type { ModelMessage, ModelRequest, ModelToolResult } from "./model.js";
 import { toAssistantParts } from "./provider-data.js";
@@ -27,7 +28,7 @@ type UserPart = LanguageModelV3TextPart | LanguageModelV3FilePart;
 
 export function toPrompt(request: ModelRequest, options: PromptOptions): LanguageModelV3Prompt {
   const prompt: LanguageModelV3Prompt = [];
-  if (request.system.trim() !== "") prompt.push({ role: "system", content: request.system });
+  if (request.system.trim() !== "") prompt.push({ role: "system", content: markHidden(request.system) });
   for (const message of request.messages) prompt.push(...toMessages(message, options));
   return prompt;
 }
@@ -116,7 +117,12 @@ function filePart(block: ContentBlock, options: PromptOptions): MediaPart | unde
     case "resource": {
       const { blob, mimeType } = block;
       if (blob === undefined || mimeType === undefined || !options.accepts(mimeType)) return undefined;
-      return { type: "file", data: blob, mediaType: mimeType, filename: block.uri.split("/").at(-1) ?? block.uri };
+      return {
+        type: "file",
+        data: blob,
+        mediaType: mimeType,
+        filename: markLine(block.uri.split("/").at(-1) ?? block.uri),
+      };
     }
     case "text":
     case "resource_link":
@@ -126,8 +132,11 @@ function filePart(block: ContentBlock, options: PromptOptions): MediaPart | unde
   }
 }
 
-/** The words of a block; an embedded file keeps its address, which a model needs in order to act on it. */
+/**
+ * The words of a block; an embedded file keeps its address, which a model needs in order to act on it. Whatever comes
+ * here was marked before; hidden characters are marked here once more, since every text for a provider passes here.
+ */
 function wordsOf(block: ContentBlock): string {
-  if (block.type !== "resource" || block.text === undefined) return plainText([block]);
-  return `<resource uri=${JSON.stringify(block.uri)}>\n${block.text}\n</resource>`;
+  if (block.type !== "resource" || block.text === undefined) return markHidden(plainText([block]));
+  return framed(block.uri, markHidden(block.text));
 }

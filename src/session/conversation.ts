@@ -1,5 +1,6 @@
 // The conversation of a session: turns of the model over one transcript, each step journaled, then told.
 import type { ContentBlock } from "../base/content.js";
+import { alreadyMarked, type MarkedContent } from "../base/marked-content.js";
 import type { World } from "../base/world.js";
 import { type BuiltinPresentation, presentationOf } from "../builtin/index.js";
 import {
@@ -118,7 +119,7 @@ export class Conversation {
 
   /** One turn of the model. Throws a TenonError when the model fails; the transcript is valid in every case. */
   async answer(
-    content: readonly ContentBlock[],
+    content: MarkedContent,
     about: { readonly number: number; readonly system: string },
     signal: AbortSignal,
   ): Promise<TurnEnd> {
@@ -153,10 +154,11 @@ export class Conversation {
   }
 
   /** The prompt, and before it what has come in since the last one. */
-  #addPrompt(content: readonly ContentBlock[]): void {
+  #addPrompt(content: MarkedContent): void {
     const { waiting } = this.#notes;
     const notes = waiting.map(({ toolCallId }) => toolCallId);
-    this.#during({ notes }, () => this.#transcript.addUser([...waiting.flatMap((note) => note.content), ...content]));
+    const whole = alreadyMarked([...waiting.flatMap((note) => note.content), ...content]);
+    this.#during({ notes }, () => this.#transcript.addUser(whole));
     this.#notes.tell(notes);
   }
 

@@ -1,5 +1,6 @@
 // A prompt as the model gets it: a server's prompt filled in, what is mentioned read and attached.
 import type { ContentBlock } from "../base/content.js";
+import { alreadyMarked, type MarkedContent } from "../base/marked-content.js";
 import type { World } from "../base/world.js";
 import type { Audience } from "./audience.js";
 import { commandsWith, promptNameIn, runPrompt, ServerPrompts } from "./commands/index.js";
@@ -9,7 +10,7 @@ import type { OpenServer } from "./server-entry.js";
 import type { SessionTools } from "./session-tools.js";
 
 export type Expanded =
-  | { readonly kind: "content"; readonly content: readonly ContentBlock[] }
+  | { readonly kind: "content"; readonly content: MarkedContent }
   /** Answered by Tenon: the model hears nothing of it. */
   | { readonly kind: "said"; readonly text: string };
 
@@ -69,10 +70,10 @@ export class PromptExpansion implements AsyncDisposable {
     const run = await runPrompt(command, meant.words, signal);
     if (run.kind === "said") return run;
     // Links in the server's own words are not the person's mentions.
-    return { kind: "content", content: [...run.content, ...(await this.#attach(rest, signal))] };
+    return { kind: "content", content: alreadyMarked([...run.content, ...(await this.#attach(rest, signal))]) };
   }
 
-  #attach(content: readonly ContentBlock[], signal: AbortSignal): Promise<readonly ContentBlock[]> {
+  #attach(content: readonly ContentBlock[], signal: AbortSignal): Promise<MarkedContent> {
     const { world, tools, audience } = this.#options;
     const options = {
       world,

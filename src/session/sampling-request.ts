@@ -2,7 +2,8 @@
 import { type ContentBlock, plainText, text } from "../base/content.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markHidden } from "../base/marking.js";
+import { markBlock } from "../base/marked-content.js";
+import { markForeign } from "../base/marking.js";
 import type { ModelMessage } from "../models/index.js";
 import type { SamplingMessage } from "./ports.js";
 
@@ -41,7 +42,7 @@ export function readSamplingWish(params: JsonObject): ReadWish {
   return {
     ok: true,
     wish: {
-      system: typeof systemPrompt === "string" ? markHidden(systemPrompt) : "",
+      system: typeof systemPrompt === "string" ? markForeign(systemPrompt) : "",
       messages: read,
       maxTokens,
       stopSequences: stops.filter((stop) => typeof stop === "string" && stop !== ""),
@@ -82,9 +83,9 @@ function readMessage(raw: JsonValue): SamplingMessage | string {
 /** Marked at once: a person is shown exactly what the model will read. */
 function readBlock(block: JsonObject): ContentBlock | undefined {
   const { type, data, mimeType } = block;
-  if (type === "text" && typeof block["text"] === "string") return text(markHidden(block["text"]));
+  if (type === "text" && typeof block["text"] === "string") return text(markForeign(block["text"]));
   if ((type === "image" || type === "audio") && typeof data === "string" && typeof mimeType === "string") {
-    return { type, data, mimeType };
+    return markBlock({ type, data, mimeType });
   }
   return undefined;
 }

@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import type { JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markHidden } from "../base/marking.js";
+import { markLine } from "../base/marked-content.js";
+import { hostLine, markForeign } from "../base/marking.js";
 import { witnessed } from "../base/trace.js";
 import type { World } from "../base/world.js";
 
@@ -50,11 +51,12 @@ export function givenPrompts(
 export function systemPrompt(facts: PromptFacts): string {
   const { cwd, additionalDirectories, date, serverIndex, instructions, given } = facts;
   const overriding = given.findLastIndex(({ mode }) => mode === "override");
-  const words = given.slice(Math.max(0, overriding)).map(({ text }) => text);
-  const more = additionalDirectories.length === 0 ? "" : ` Also open: ${additionalDirectories.join(", ")}.`;
+  const words = given.slice(Math.max(0, overriding)).map(({ text }) => markForeign(text));
+  const others = additionalDirectories.map((path) => markLine(path)).join(", ");
+  const more = others === "" ? "" : ` Also open: ${others}.`;
   return [
     ...(overriding === -1 ? [IDENTITY] : words.splice(0, 1)),
-    `The working directory is ${cwd}.${more} Today is ${date}.`,
+    `The working directory is ${markLine(cwd)}.${more} Today is ${date}.`,
     ...RULES,
     ...(serverIndex === "" ? [] : [serverIndex]),
     ...(instructions === "" ? [] : [instructions]),
@@ -91,8 +93,8 @@ async function readInstructions(world: Pick<World, "files" | "log">, cwd: string
     if (found?.kind !== "file") return "";
     const length = Math.min(found.bytes, LIMITS.instructionsMaxBytes);
     const bytes = await world.files.readBytes(path, { start: 0, length });
-    const text = markHidden(new TextDecoder().decode(bytes)).trim();
-    const isCut = found.bytes > length ? `\n[tenon: cut, the file has ${found.bytes} bytes]` : "";
+    const text = markForeign(new TextDecoder().decode(bytes)).trim();
+    const isCut = found.bytes > length ? `\n${hostLine(`cut, the file has ${found.bytes} bytes`)}` : "";
     return text === "" ? "" : `The project's ${INSTRUCTIONS_FILE} says:\n${text}${isCut}`;
   } catch (error) {
     world.log.warn("session.no_instructions", { path, error: String(error) });

@@ -42,6 +42,8 @@ export interface CatalogTool {
   readonly label: string;
   /** As the model is shown it: shaped by configuration and code. What the source said is `CatalogEntry.raw`. */
   readonly definition: ToolDefinition;
+  /** Arguments by the definition as it is shown, with the source's own names and values where those had to be marked. */
+  toOwn?(args: JsonObject): JsonObject;
   /**
    * Of the definition the source gave: name, title, description, schemas and annotations. Approvals are bound to it.
    * Computed when first read: of ten thousand tools a session needs a few.

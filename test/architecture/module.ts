@@ -11,7 +11,15 @@ export interface ImportEdge {
 
 /** Something a rule may forbid, with the line it stands on. */
 export interface Finding {
-  readonly kind: "export-star" | "default-export" | "computed-import" | "cast" | "global" | "member";
+  readonly kind:
+    | "export-star"
+    | "default-export"
+    | "computed-import"
+    | "cast"
+    | "global"
+    | "member"
+    | "model-role"
+    | "imported-name";
   readonly what: string;
   readonly line: number;
 }
@@ -71,6 +79,7 @@ class Reader {
     this.#readImports(node);
     this.#readExports(node);
     this.#readCasts(node);
+    this.#readModelWords(node);
     this.#readNames(node);
     for (const key of visitorKeys[node.type] ?? []) {
       if (isNameOnly(node, key)) continue;
@@ -132,6 +141,19 @@ class Reader {
       const name = isNode(type) && type.type === "TSTypeReference" ? nameOf(type["typeName"]) : undefined;
       if (name !== "const") this.#findings.push({ kind: "cast", what: name ?? "a type", line });
     } else if (node.type === "TSNonNullExpression") this.#findings.push({ kind: "cast", what: "non-null", line });
+  }
+
+  /** `{ role: "user" }` is a message for a model; names of imports say which makers of such messages are used. */
+  #readModelWords(node: Node): void {
+    const line = this.#lineOf(node);
+    if (node.type === "ImportSpecifier") {
+      this.#findings.push({ kind: "imported-name", what: nameOf(node["imported"]) ?? "", line });
+    } else if (node.type === "Property" && nameOf(node["key"]) === "role") {
+      const role = textOf(node["value"]);
+      if (role === "user" || role === "tool" || role === "system") {
+        this.#findings.push({ kind: "model-role", what: role, line });
+      }
+    }
   }
 
   #readNames(node: Node): void {

@@ -63,3 +63,25 @@ export const WORLDLY_GLOBALS: ReadonlySet<string> = new Set(
 
 /** Members of pure globals that are not pure themselves. */
 export const WORLDLY_MEMBERS: ReadonlySet<string> = new Set(["Date.now", "Math.random", "AbortSignal.timeout"]);
+
+/** Rooms that talk to no model of a session: servers' prompts have roles too, and `testing` and `cli` play models. */
+export const FREE_OF_MODELS: ReadonlySet<string> = new Set(["mcp", "testing", "cli"]);
+
+/** The modules that build messages for a model. Anything new needs an argument in its commit: who marked the content? */
+export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
+  "src/engine/transcript.ts", // takes MarkedContent only
+  "src/engine/ask/ask.ts", // a constant
+  "src/engine/ask/refused-tools.ts", // a constant
+  "src/engine/context/put-away.ts", // results that were presented, shortened
+  "src/engine/context/summary.ts", // the conversation itself, and marked summaries of it
+  "src/models/to-prompt.ts", // the last step: marks hidden characters of everything
+]);
+
+/** The modules that vouch for content: put together from marked words, or read from a journal that was written marked. */
+export const MARKED_BY: ReadonlySet<string> = new Set([
+  "src/session/conversation.ts",
+  "src/session/expansion.ts",
+  "src/session/history/history.ts",
+  "src/session/mentions/attach.ts",
+  "src/session/tasks/note-of.ts",
+]);

@@ -2,7 +2,16 @@
 import { builtinModules } from "node:module";
 import { posix } from "node:path";
 import type { Finding, ImportEdge, SourceModule } from "./module.js";
-import { ROOMS, type Room, WORLDLY_GLOBALS, WORLDLY_MEMBERS, WORLDLY_MODULES } from "./rooms.js";
+import {
+  FREE_OF_MODELS,
+  MARKED_BY,
+  MESSAGE_BUILDERS,
+  ROOMS,
+  type Room,
+  WORLDLY_GLOBALS,
+  WORLDLY_MEMBERS,
+  WORLDLY_MODULES,
+} from "./rooms.js";
 
 const MAX_LINES = 600;
 
@@ -105,6 +114,9 @@ function findingBreach(module: SourceModule, room: Room, finding: Finding): stri
       return "default export; name it";
     case "computed-import":
       return "import() of a computed name: no wall can be kept around it";
+    case "model-role":
+    case "imported-name":
+      return isTest(module.path) ? undefined : unmarkedPath(module.path, finding);
     case "cast":
       return undefined; // needs the whole room: see castBreaches
     case "global":
@@ -118,6 +130,16 @@ function findingBreach(module: SourceModule, room: Room, finding: Finding): stri
         ? `uses ${finding.what}; take it from the World port`
         : undefined;
   }
+}
+
+/** Paths to a model: messages are built here only, of content that `markContent` marked or that these modules vouch for. */
+function unmarkedPath(path: string, { kind, what }: Finding): string | undefined {
+  if (FREE_OF_MODELS.has(roomOf(path))) return undefined;
+  const allowed = kind === "model-role" ? MESSAGE_BUILDERS : what === "alreadyMarked" ? MARKED_BY : undefined;
+  if (!allowed || allowed.has(path)) return undefined;
+  return kind === "model-role"
+    ? `unmarked path to a model: builds a message of the role ${what}; give the content to Transcript`
+    : `unmarked path to a model: uses ${what}; mark the content with markContent`;
 }
 
 /** A cast is fair only to a brand of the same room, and in one file: the brand's maker. */

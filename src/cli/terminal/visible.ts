@@ -1,12 +1,6 @@
 // Makes text from models, tools and servers safe to print: nothing in it can move the cursor, hide, or reorder what is read.
 
-/**
- * Everything that is not seen as itself: controls, format characters (bidi, zero-width, TAG), what renderers ignore by
- * definition, separators that break lines, and lone surrogates. Newline and tab stay, and so do emoji selectors and the
- * few format characters that are visible signs of their scripts.
- */
-const HIDDEN =
-  /(?![\ufe00-\ufe0f\n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}]/gu;
+import { replaceHidden } from "../../base/marking.js";
 
 const DELETE = 0x7f;
 const CONTROL_PICTURES = 0x2400;
@@ -14,7 +8,7 @@ const DELETE_PICTURE = "\u2421";
 
 /** The text with every hidden character replaced by a visible stand-in; line breaks and tabs are kept. */
 export function visible(text: string): string {
-  return text.replaceAll("\r\n", "\n").replaceAll(HIDDEN, standIn);
+  return replaceHidden(text, standIn);
 }
 
 /** The same on one line, for titles and table cells: breaks, tabs and runs of blanks become one blank. */
@@ -24,7 +18,7 @@ export function visibleLine(text: string): string {
 
 /** JSON text that means the same and holds no hidden character: they are written as escapes. */
 export function visibleJson(json: string): string {
-  return json.replaceAll(HIDDEN, (character) =>
+  return replaceHidden(json, (character) =>
     Array.from({ length: character.length }, (_, at) => `\\u${hex(character.charCodeAt(at)).toLowerCase()}`).join(""),
   );
 }

@@ -18,6 +18,7 @@ import {
 } from "../../../test/scripted-turn.js";
 import { Cell } from "../../base/cell.js";
 import { plainText, text } from "../../base/content.js";
+import { markContent } from "../../base/marked-content.js";
 import type { Model, ModelMessage, ModelRequest } from "../../models/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { ResultStore, resultTools, snapshot, type ToolSource } from "../../tools/index.js";
@@ -50,7 +51,7 @@ function summarising(script: Script, summary: Script = answers("SUMMARY OF IT AL
 function longTalk(turns: number, chars = 2_000): Transcript {
   const transcript = new Transcript();
   for (let turn = 0; turn < turns; turn++) {
-    transcript.addUser([text(`prompt ${turn} ${"p".repeat(chars)}`)]);
+    transcript.addUser(markContent([text(`prompt ${turn} ${"p".repeat(chars)}`)]));
     transcript.addAnswer(`answer ${turn} ${"a".repeat(chars)}`);
   }
   return transcript;
@@ -177,7 +178,7 @@ test("what is pinned stays word for word, over any number of compactions", async
     const request = model.requests.findLast((one) => !isSummaryRequest(one));
     expect(wordsOf(request?.messages ?? []).split("PINNED: never touch prod")).toHaveLength(2);
     for (let extra = 0; extra < 6; extra++) {
-      transcript.addUser([text("p".repeat(3_000))]);
+      transcript.addUser(markContent([text("p".repeat(3_000))]));
       transcript.addAnswer("b".repeat(3_000));
     }
   }

@@ -1,5 +1,6 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
 import type { JsonValue } from "../../base/json.js";
+import { alreadyMarked } from "../../base/marked-content.js";
 import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../event.js";
@@ -55,7 +56,7 @@ export class History {
         this.#compactions = Math.max(this.#compactions, numberOf(entry.event.compactionId));
         break;
       case "note":
-        this.#notes.add(entry);
+        this.#notes.add({ toolCallId: entry.toolCallId, content: alreadyMarked(entry.content) });
         break;
       case "transcript":
         if (entry.change.kind === "cut") this.#notes.takeBack();

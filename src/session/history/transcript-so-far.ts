@@ -1,5 +1,6 @@
 // The conversation as the model saw it, put together again from its journal; a turn that was broken off is brought to an end.
 import { type ContentBlock, plainText, text } from "../../base/content.js";
+import { markContent } from "../../base/marked-content.js";
 import { resolved, Transcript, transcriptProblems } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../../models/index.js";
 import type { ToolOutcome } from "../../tools/index.js";
@@ -90,7 +91,7 @@ export class TranscriptSoFar {
     const before = this.messages;
     const transcript = Transcript.from(before);
     const { content, isInTranscript, text: words, calls } = this.#open;
-    if (!isInTranscript) transcript.addUser(content);
+    if (!isInTranscript) transcript.addUser(markContent(content));
     if (calls.size > 0) {
       const all = [...calls.values()];
       transcript.addCalls({ text: words, toolCalls: all.map(({ call }) => call) }, all.map(resultOf));

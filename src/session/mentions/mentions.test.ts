@@ -85,7 +85,7 @@ describe("attaching", () => {
     const attached = await attach(content);
     expect(attached.slice(0, 4)).toEqual(content);
     expect(attached.slice(4)).toMatchObject([
-      { type: "text", text: expect.stringContaining('[tenon: the resource table://a of the server "db"') },
+      { type: "text", text: expect.stringContaining('[tenon: the resource "table://a" of the server "db"') },
       { type: "resource", uri: "table://a", text: "rows\\u{202E} of table://a" },
     ]);
     await attach([link("row://7")]);
@@ -139,8 +139,9 @@ describe("attaching", () => {
           }
         : undefined,
     );
-    const [, , long, large] = await attach([text("@db:x://long")]);
-    expect(JSON.stringify(long)).toContain("cut here, there are 5 more characters");
+    const [, , long, note, large] = await attach([text("@db:x://long")]);
+    expect(long).toMatchObject({ type: "resource", text: "x".repeat(LIMITS.mentions.maxChars) });
+    expect(JSON.stringify(note)).toContain("cut here, there are 5 more characters");
     expect(JSON.stringify(large)).toContain("too large");
   });
 

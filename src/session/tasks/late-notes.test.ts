@@ -2,9 +2,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { text } from "../../base/content.js";
+import { markContent } from "../../base/marked-content.js";
 import { LateNotes } from "./late-notes.js";
 
-const note = (toolCallId: string, words = toolCallId) => ({ toolCallId, content: [text(words)] });
+const note = (toolCallId: string, words = toolCallId) => ({ toolCallId, content: markContent([text(words)]) });
 
 test("a note waits until it is told, and is told once", () => {
   const notes = new LateNotes([note("1-1")]);

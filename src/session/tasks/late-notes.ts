@@ -1,9 +1,9 @@
 // Results that came after the turn of their call: each is put before the model once, with a prompt.
-import type { ContentBlock } from "../../base/content.js";
+import type { MarkedContent } from "../../base/marked-content.js";
 
 export interface Note {
   readonly toolCallId: string;
-  readonly content: readonly ContentBlock[];
+  readonly content: MarkedContent;
 }
 
 export class LateNotes {

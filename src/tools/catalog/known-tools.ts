@@ -3,7 +3,7 @@ import type { JsonObject } from "../../base/json.js";
 import { markHidden } from "../../base/marking.js";
 import { mcpToolId, plainToolId } from "../name.js";
 import { definitionHash } from "../policy/difference.js";
-import { markDefinition } from "../shape/mark-definition.js";
+import { type MarkedDefinition, markDefinition } from "../shape/mark-definition.js";
 import type { SourceSettings, ToolTransformer } from "../shape/settings.js";
 import { type Shaper, shaper } from "../shape/shape.js";
 import type { ToolSource } from "../source.js";
@@ -92,7 +92,7 @@ class KnownCatalogTool implements CatalogTool {
   readonly label: string;
   readonly #raw: ToolDefinition;
   readonly #shaped: ToolDefinition;
-  #definition: ToolDefinition | undefined;
+  #marked: MarkedDefinition | undefined;
   #hash: string | undefined;
 
   constructor({ name, origin }: ToolSource, raw: ToolDefinition, shaped: ToolDefinition) {
@@ -105,8 +105,17 @@ class KnownCatalogTool implements CatalogTool {
   }
 
   get definition(): ToolDefinition {
-    this.#definition ??= this.origin === "builtin" ? this.#shaped : markDefinition(this.#shaped);
-    return this.#definition;
+    return this.#markedDefinition().definition;
+  }
+
+  toOwn(args: JsonObject): JsonObject {
+    return this.#markedDefinition().toOwn(args);
+  }
+
+  #markedDefinition(): MarkedDefinition {
+    this.#marked ??=
+      this.origin === "builtin" ? { definition: this.#shaped, toOwn: (args) => args } : markDefinition(this.#shaped);
+    return this.#marked;
   }
 
   get definitionHash(): string {

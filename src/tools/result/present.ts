@@ -3,6 +3,7 @@ import { unreachable } from "../../base/brand.js";
 import { type ContentBlock, describeSpilled, type SpilledBlock, text } from "../../base/content.js";
 import type { JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { markBlock } from "../../base/marked-content.js";
 import { hostLine, markForeign, quoted } from "../../base/marking.js";
 import type { ToolAnswer, ToolOutcome } from "../tool.js";
 import { assemble, type Words } from "./assemble.js";
@@ -132,8 +133,8 @@ class Presentation {
         return { words: part };
       case "media": {
         const place = await this.#media.place(part.media);
-        if (place.kind === "native") return { native: place.block, person: block };
-        return { words: { label: place.label }, person: block };
+        const person = markBlock(block);
+        return place.kind === "native" ? { native: place.block, person } : { words: { label: place.label }, person };
       }
       case "spilled":
         return { words: await this.#spilled(part.block) };

@@ -17,7 +17,7 @@ export async function finishArguments(
   given: JsonObject,
   { world, results }: Pick<RunPorts, "world" | "results">,
 ): Promise<FinishedArguments> {
-  const filled = await substituteResults(given, results);
+  const filled = await substituteResults(entry.tool.toOwn?.(given) ?? given, results);
   if (!filled.ok) return filled;
   const complete = callArguments(entry, filled.arguments);
   const fit = await checkAgainstSchema(entry.raw.inputSchema, complete, world);

@@ -114,21 +114,53 @@ test("any change of what the server says changes the hash, any other does not", 
   expect(hash({ ...search, outputSchema: { type: "object" } })).not.toBe(before);
 });
 
-test("words that do not show are marked wherever the model reads them, and values of the schema stay what they are", () => {
+test("words that do not show are marked wherever the model reads them, names and values of the schema too", () => {
   const hidden = "\u{e0041}b\u202ec";
   const schema = (words: string) => ({
     type: "object",
-    properties: { p: { type: "string", description: words, enum: [hidden] }, default: { description: words } },
-    anyOf: [{ title: words }, { required: ["p"] }],
+    properties: {
+      [words]: { type: "string", description: words, enum: [words, "plain"], default: words, examples: [words] },
+      default: { description: words, const: words, $comment: words },
+    },
+    required: [words],
+    $defs: { [words]: { type: "object", default: { [words]: [words] } } },
+    dependentRequired: { [words]: [words] },
+    anyOf: [{ title: words }, { required: ["p"] }, { $ref: `#/$defs/${words}` }],
+    "x-other": words,
   });
-  const tool = testTool("t", { title: hidden, description: `a ${hidden}`, inputSchema: schema(hidden) });
+  const inputSchema = { ...schema(hidden), pattern: hidden, patternProperties: { [hidden]: {}, "^a": {} } };
+  const tool = testTool("t", { title: hidden, description: `a ${hidden}`, inputSchema });
   const entry = shaped([tool, search], {}).find("mcp__s__t");
   const marked = "\\u{E0041}b\\u{202E}c";
   expect(entry?.tool).toMatchObject({
     label: `s / ${marked}`,
     definition: { title: marked, description: `a ${marked}` },
   });
-  expect(entry?.tool.definition.inputSchema).toEqual(schema(marked));
+  // What a regular expression means cannot be marked: it is left out, and the server's own schema is what is checked.
+  expect(entry?.tool.definition.inputSchema).toEqual({ ...schema(marked), patternProperties: { "^a": {} } });
   expect(entry?.raw).toBe(tool);
   expect(shaped([search], {}).tools[0]?.definition).toBe(search);
+});
+
+test("what a model writes by a marked schema reaches the server under its own names and values", () => {
+  const inputSchema = {
+    type: "object",
+    properties: {
+      "a\u200bb": { type: "array", items: { type: "object", properties: { "[tenon: x]": { enum: ["\r\n", "\n"] } } } },
+      "a\\u{200B}b": { type: "string" },
+    },
+  };
+  const tool = shaped([testTool("t", { inputSchema })], {}).find("mcp__s__t")?.tool;
+  const names = Object.keys(Object(tool?.definition.inputSchema["properties"]));
+  expect(names).toEqual(["a\\u{200B}b", "a\\u{5C}u{200B}b"]);
+  const written = {
+    "a\\u{200B}b": [{ "\\u{5B}tenon: x]": "\\u{D}\n" }, { "\\u{5B}tenon: x]": "\n" }],
+    "a\\u{5C}u{200B}b": "kept \\u{200B}",
+  };
+  expect(tool?.toOwn?.(written)).toEqual({
+    "a\u200bb": [{ "[tenon: x]": "\r\n" }, { "[tenon: x]": "\n" }],
+    "a\\u{200B}b": "kept \\u{200B}",
+  });
+  const plain = shaped([search], {}).tools[0];
+  expect(plain?.toOwn?.(written)).toBe(written);
 });

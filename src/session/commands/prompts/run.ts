@@ -1,16 +1,16 @@
 // Runs a server's prompt: what it gives becomes the person's prompt; what is missing is asked for, with what the server suggests.
-import { type ContentBlock, text } from "../../../base/content.js";
+import { text } from "../../../base/content.js";
 import { messageOf } from "../../../base/errors.js";
 import { isJsonObject } from "../../../base/json.js";
 import { LIMITS } from "../../../base/limits.js";
-import { markForeign } from "../../../base/marking.js";
+import { type MarkedContent, markContent } from "../../../base/marked-content.js";
 import { complete, getPrompt, type Link, type McpPromptMessage } from "../../../mcp/index.js";
 import { oneLine } from "../words.js";
 import { argumentHint, readArguments } from "./arguments.js";
 import type { PromptCommand } from "./server-prompts.js";
 
 export type PromptRun =
-  | { readonly kind: "content"; readonly content: readonly ContentBlock[] }
+  | { readonly kind: "content"; readonly content: MarkedContent }
   /** Nothing for the model: words for the person, in Markdown. */
   | { readonly kind: "said"; readonly text: string };
 
@@ -78,16 +78,11 @@ async function completions(
 }
 
 /** One voice is the person's own; of several, each says who speaks. */
-function contentOf(messages: readonly McpPromptMessage[]): readonly ContentBlock[] {
+function contentOf(messages: readonly McpPromptMessage[]): MarkedContent {
   const isDialogue = messages.some(({ role }) => role === "assistant");
-  return messages.flatMap(({ role, content }) => {
-    const marked = content.map((block) => visible(block));
-    return isDialogue ? [text(role === "assistant" ? "Assistant:" : "User:"), ...marked] : marked;
-  });
-}
-
-function visible(block: ContentBlock): ContentBlock {
-  if (block.type === "text") return text(markForeign(block.text));
-  if (block.type === "resource" && block.text !== undefined) return { ...block, text: markForeign(block.text) };
-  return block;
+  return markContent(
+    messages.flatMap(({ role, content }) =>
+      isDialogue ? [text(role === "assistant" ? "Assistant:" : "User:"), ...content] : content,
+    ),
+  );
 }
