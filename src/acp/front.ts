@@ -2,6 +2,8 @@
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { isJsonObject } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { sharedLog } from "../base/log.js";
+import { handled } from "../base/scope.js";
 import type { World } from "../base/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
@@ -113,11 +115,15 @@ export class Front {
     let enqueue: (message: AnyMessage) => void = () => {};
     const readable = new ReadableStream<AnyMessage>({
       start: (controller) => {
-        enqueue = (message) => controller.enqueue(message);
-        this.#wire.closed.then(
-          () => controller.close(),
-          () => controller.close(),
-        );
+        let isOpen = true;
+        enqueue = (message) => {
+          if (isOpen) controller.enqueue(message);
+        };
+        const close = this.#wire.closed.then(() => {
+          isOpen = false;
+          controller.close();
+        });
+        handled(close, sharedLog(), "close the stream of the agent");
       },
     });
     const handOver = () => {

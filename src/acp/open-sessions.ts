@@ -3,7 +3,7 @@ import { type AgentConnection, methods, type SessionConfigOption, type SessionUp
 import { Cell } from "../base/cell.js";
 import type { ContentBlock } from "../base/content.js";
 import { messageOf, TenonError } from "../base/errors.js";
-import { Scope } from "../base/scope.js";
+import { contained, handled, Scope } from "../base/scope.js";
 import {
   type GivenServers,
   SETTINGS,
@@ -200,24 +200,49 @@ export class OpenSessions {
   }
 
   async #relay(
-    { session, relayedTurn, told, send }: Relay,
+    relay: Relay,
     events: AsyncIterableIterator<SessionEvent>,
     connection: AgentConnection,
     signal: AbortSignal,
   ): Promise<void> {
+    const { session, relayedTurn, told, send } = relay;
     const abilities = (await this.#abilities.until((known) => known !== undefined, signal)) ?? abilitiesOf();
     if (!session.isAttached) session.attach(this.#portsOf(session.id, connection, abilities));
-    for await (const event of events) {
-      const updates = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
-      // What a model can do may be known only after it was asked.
-      const late = event.kind === "turn_ended" ? told.updates(session.settings) : [];
-      for (const update of updates) {
-        const held = send(update);
-        if (held) await held;
+    try {
+      for await (const event of events) {
+        try {
+          const updates = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
+          // What a model can do may be known only after it was asked.
+          const late = event.kind === "turn_ended" ? told.updates(session.settings) : [];
+          for (const update of updates) {
+            const held = send(update);
+            if (held) await held;
+          }
+          for (const update of late) await send(update);
+        } catch (error) {
+          this.#lose(relay, event, { error, abilities });
+        }
+        if (event.kind === "turn_ended") relayedTurn.set(event.turn);
       }
-      for (const update of late) await send(update);
-      if (event.kind === "turn_ended") relayedTurn.set(event.turn);
+    } finally {
+      relayedTurn.set(Number.POSITIVE_INFINITY); // whoever waits for updates need not any longer
     }
+  }
+
+  /** One event that cannot be shown costs the client that event: it is told, and the next ones follow. */
+  #lose(
+    { session, send }: Relay,
+    event: SessionEvent,
+    { error, abilities }: { readonly error: unknown; readonly abilities: ClientAbilities },
+  ): void {
+    const { log } = this.#host.world;
+    const stack = error instanceof Error ? error.stack : undefined;
+    log.error("acp.event_lost", { session: session.id, kind: event.kind, error: messageOf(error), stack });
+    const text = `An update of this session ("${event.kind}") could not be shown: ${messageOf(error)}`;
+    contained(log, "tell of a lost update", () => {
+      for (const update of toUpdates({ kind: "notice", level: "error", text }, abilities))
+        handled(Promise.resolve(send(update)), log, "tell of a lost update");
+    });
   }
 
   #portsOf(sessionId: string, { client }: AgentConnection, abilities: ClientAbilities): SessionPorts {

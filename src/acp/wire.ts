@@ -1,7 +1,9 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { isJsonObject, parseJson } from "../base/json.js";
+import { messageOf } from "../base/errors.js";
+import { isJsonObject, parseJson, tooDeepReason } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { type MessageHead, MessageHeadFinder } from "../base/message-head.js";
 import { type Line, LineSplitter } from "../base/ndjson.js";
 import type { World } from "../base/world.js";
 
@@ -20,7 +22,7 @@ export type WireMessage = AnyMessage & Readonly<Record<string, unknown>>;
 export class Wire {
   readonly #world: WireStreams["world"];
   readonly #output: NodeJS.WritableStream;
-  readonly #lines = new LineSplitter(LIMITS.acpMaxLineBytes);
+  readonly #lines = new LineSplitter(LIMITS.acpMaxLineBytes, { findsHeads: true });
   readonly #onTraffic: WireStreams["onTraffic"];
   readonly closed: Promise<void>;
   onMessage: (message: WireMessage) => void = () => {};
@@ -36,22 +38,24 @@ export class Wire {
     this.#output = output;
     this.#onTraffic = onTraffic;
     this.closed = new Promise((resolve) => {
+      // At once, not when the promise is heard: a line that comes now is nobody's any more.
+      const close = () => {
+        if (this.#isOver) return;
+        this.#isOver = true;
+        this.#goOn();
+        resolve();
+      };
       const end = () => {
         this.#receive(this.#lines.flush());
-        resolve();
+        close();
       };
       input.on("data", (chunk: Buffer) => this.#receive(this.#lines.push(chunk)));
       input.once("end", end);
       input.once("close", end);
-      input.once("error", end);
-      output.on("error", () => resolve()); // EPIPE: the client is gone
+      input.on("error", end);
+      output.on("error", close); // EPIPE: the client is gone
     });
     output.on("drain", () => this.#goOn());
-    const end = () => {
-      this.#isOver = true;
-      this.#goOn();
-    };
-    this.closed.then(end, end);
   }
 
   /** In order. A promise when the client does not keep up: whoever has more to say should wait for it. */
@@ -63,7 +67,7 @@ export class Wire {
   /** In order, for whoever has nothing more to say. */
   post(message: object): void {
     this.#onTraffic?.("out", message);
-    this.#pending += `${JSON.stringify(message)}\n`;
+    this.#pending += `${textOf(message)}\n`;
     if (this.#jam) return;
     if (this.#pending.length >= LIMITS.acpWriteChars) this.flush();
     else if (!this.#isDue) {
@@ -80,6 +84,7 @@ export class Wire {
     if (this.#pending === "") return;
     const text = this.#pending;
     this.#pending = "";
+    if (this.#isOver && !this.#output.writable) return; // nobody reads it
     const isTaken = this.#output.write(text);
     if (isTaken || this.#isOver || this.#jam) return;
     let end = () => {};
@@ -98,27 +103,62 @@ export class Wire {
 
   #receive(lines: readonly Line[]): void {
     for (const line of lines) {
-      if (line.kind === "oversize") {
-        this.#refuse(
-          -32600,
-          `Invalid request: a message of ${line.bytes} bytes is over the limit of ${LIMITS.acpMaxLineBytes}`,
-        );
-        continue;
+      if (this.#isOver) return;
+      if (line.kind === "line") this.#read(line.text);
+      else {
+        const what = `a message of ${line.bytes} bytes is over the limit of ${LIMITS.acpMaxLineBytes}`;
+        this.#refuse(-32600, `Invalid request: ${what}`, line.head);
       }
-      const parsed = parseJson(line.text);
-      if (!parsed.ok) this.#refuse(-32700, `Parse error: ${parsed.reason}`);
-      else if (isMessage(parsed.value)) this.#hear(parsed.value);
-      else this.#refuse(-32600, "Invalid request: a message is one JSON object; batches are not supported");
     }
   }
 
-  #hear(message: WireMessage): void {
-    this.#onTraffic?.("in", message);
-    this.onMessage(message);
+  #read(text: string): void {
+    const parsed = parseJson(text);
+    if (!parsed.ok) {
+      const isDeep = parsed.reason === tooDeepReason();
+      if (isDeep) this.#refuse(-32600, `Invalid request: ${parsed.reason}`, headOf(text));
+      else this.#refuse(-32700, `Parse error: ${parsed.reason}`);
+    } else if (isMessage(parsed.value)) this.#hear(parsed.value);
+    else this.#refuse(-32600, "Invalid request: a message is one JSON object; batches are not supported");
   }
 
-  #refuse(code: number, message: string): void {
-    this.post({ jsonrpc: "2.0", id: null, error: { code, message } });
+  /** What one message causes ends with that message: the client hears of it, and the next one is read. */
+  #hear(message: WireMessage): void {
+    try {
+      this.#onTraffic?.("in", message);
+      this.onMessage(message);
+    } catch (error) {
+      const { id, method } = message;
+      const isRequest = method !== undefined && (typeof id === "string" || typeof id === "number");
+      if (isRequest) this.#refuse(-32603, `Internal error: ${messageOf(error)}`, { id, hasMethod: true });
+    }
+  }
+
+  /** An answer that cannot be read still ends the request it is for. */
+  #refuse(code: number, message: string, { id, hasMethod }: MessageHead = { hasMethod: true }): void {
+    if (!hasMethod && id !== undefined) this.#hear({ jsonrpc: "2.0", id, error: { code, message } });
+    else this.post({ jsonrpc: "2.0", id: id ?? null, error: { code, message } });
+  }
+}
+
+function headOf(text: string): MessageHead {
+  const finder = new MessageHeadFinder();
+  finder.feed(Buffer.from(text));
+  return finder.head;
+}
+
+/** An answer that cannot be written is answered as a failure; of anything else the sender hears. */
+function textOf(message: object): string {
+  try {
+    return JSON.stringify(message);
+  } catch (error) {
+    if ("method" in message || !("id" in message)) throw error;
+    const id = typeof message.id === "string" || typeof message.id === "number" ? message.id : null;
+    return JSON.stringify({
+      jsonrpc: "2.0",
+      id,
+      error: { code: -32603, message: `Internal error: ${messageOf(error)}` },
+    });
   }
 }
 

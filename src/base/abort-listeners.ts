@@ -1,4 +1,6 @@
 // One listener per signal, however many wait for its abort: a turn's calls share a signal, and Node warns at the eleventh.
+import { sharedLog } from "./log.js";
+import { contained } from "./scope.js";
 
 const sets = new WeakMap<AbortSignal, Set<() => void>>();
 
@@ -15,16 +17,10 @@ export function abortListeners(signal: AbortSignal): Set<() => void> {
   return listeners;
 }
 
-/** What a listener deletes before its turn does not run. What listeners throw is thrown once all have run. */
+/** What a listener deletes before its turn does not run. What one throws is logged: thrown, it would end the process. */
 function runAll(listeners: Set<() => void>): void {
-  const failures: unknown[] = [];
   for (const run of listeners) {
     listeners.delete(run);
-    try {
-      run();
-    } catch (error) {
-      failures.push(error);
-    }
+    contained(sharedLog(), "abort listener", run);
   }
-  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures, "several failed");
 }

@@ -1,5 +1,7 @@
 // An observable value: read it, set it, hear of every change.
 import { abortListeners } from "./abort-listeners.js";
+import { sharedLog } from "./log.js";
+import { contained } from "./scope.js";
 
 export interface ReadonlyCell<T> {
   readonly value: T;
@@ -35,7 +37,7 @@ export class Cell<T> implements ReadonlyCell<T> {
 
   /**
    * Setting an identical value is no change. When a listener sets the cell, the others hear of that change after the one
-   * they are being told, so that all hear one order. What listeners throw is thrown once everybody has been told.
+   * they are being told, so that all hear one order. What a listener throws is logged: it is no fault of whoever sets.
    */
   set(value: T): void {
     if (Object.is(value, this.#value)) return;
@@ -43,11 +45,8 @@ export class Cell<T> implements ReadonlyCell<T> {
     this.#changes.push({ value, subscriptions: [...this.#subscriptions] });
     if (this.#isTelling) return;
     this.#isTelling = true;
-    const failures: unknown[] = [];
-    for (let change = this.#changes.shift(); change; change = this.#changes.shift()) this.#tell(change, failures);
+    for (let change = this.#changes.shift(); change; change = this.#changes.shift()) this.#tell(change);
     this.#isTelling = false;
-    if (failures.length > 1) throw new AggregateError(failures, "several listeners of a cell failed");
-    if (failures.length === 1) throw failures[0];
   }
 
   subscribe(listener: (value: T) => void): () => void {
@@ -84,14 +83,10 @@ export class Cell<T> implements ReadonlyCell<T> {
     });
   }
 
-  #tell(change: Change<T>, failures: unknown[]): void {
+  #tell(change: Change<T>): void {
     for (const subscription of change.subscriptions) {
       if (!this.#subscriptions.has(subscription)) continue; // stopped by a listener before it
-      try {
-        subscription.listener(change.value);
-      } catch (error) {
-        failures.push(error);
-      }
+      contained(sharedLog(), "listener of a state cell", () => subscription.listener(change.value));
     }
   }
 }

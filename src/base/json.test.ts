@@ -86,7 +86,7 @@ describe("canonicalJson", () => {
   test("takes nesting deeper than the call stack", () => {
     const depth = 200_000;
     const text = '{"a":['.repeat(depth) + "]}".repeat(depth);
-    expect(canonicalJson(parsed(text))).toBe(text);
+    expect(canonicalJson(JSON.parse(text))).toBe(text);
   });
 });
 
@@ -98,6 +98,33 @@ describe("isJsonObject", () => {
 });
 
 describe("parseJson", () => {
+  test("refuses what is nested deeper than the limit, and names the limit", () => {
+    const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+    expect(parseJson(nested(256)).ok).toBe(true);
+    for (const text of [nested(257), nested(4_500), nested(1_000_000), `{"a":${nested(256)}}`, `${nested(300)} `])
+      expect(parseJson(text)).toEqual({ ok: false, reason: expect.stringContaining("256") });
+    expect(parseJson(nested(300), 300).ok).toBe(true);
+  });
+
+  test("counts no brackets in strings, and no siblings", () => {
+    const text = JSON.stringify({ a: `${'[{"\\'.repeat(250_000)}`, b: Array.from({ length: 60_000 }, () => [[{}]]) });
+    expect(parseJson(text).ok).toBe(true);
+  });
+
+  test("finds depth as a plain recursion does, in short texts and in long ones", () => {
+    const depthOf = (value: unknown): number =>
+      typeof value === "object" && value !== null
+        ? 1 + Math.max(0, ...Object.values(value).map((field) => depthOf(field)))
+        : 0;
+    fc.assert(
+      fc.property(anyJson, fc.integer({ min: 0, max: 6 }), fc.boolean(), (value, maxDepth, isLong) => {
+        const text = JSON.stringify(isLong ? { ...{ pad: "x".repeat(1_100_000) }, value } : { value });
+        expect(parseJson(text, maxDepth).ok).toBe(depthOf({ value }) <= maxDepth);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   test("gives back any value from its text, and a reason for a text that is none", () => {
     fc.assert(
       fc.property(anyJson, fc.constantFrom("", "{", "]", "nul", "'a'", "{a:1}", "1,"), (value, broken) => {

@@ -1,6 +1,13 @@
 // Every default that bounds something, with its unit in the name and its reason beside it.
 
 export const LIMITS = {
+  /**
+   * Nesting of JSON from outside, at every entrance. Real messages stay below 40; `JSON.stringify` and recursive checks
+   * overflow the stack from about 4,000 on.
+   */
+  jsonMaxDepth: 256,
+  /** Nesting of one record of a journal: what came in from outside, and the record around it. */
+  journalMaxDepth: 288,
   /** One ACP message: editors embed whole files and images; the SDK's own servers take 32 MiB. */
   acpMaxLineBytes: 33_554_432,
   /** One MCP message over stdio: results to 64 MB must arrive, base64 and JSON escapes included. */
@@ -86,7 +93,7 @@ export const LIMITS = {
   nameMaxChars: 1_024,
   uriMaxChars: 65_536,
   /** Nesting of a result's data: above it, writing it as JSON would end in a stack overflow. */
-  dataMaxDepth: 500,
+  dataMaxDepth: 256,
   /** Blocks of one result, and values inside blocks of unknown kinds: beyond them they are left out, and it is said. */
   contentMaxBlocks: 10_000,
   contentMaxStrangeNodes: 100_000,

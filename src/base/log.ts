@@ -36,6 +36,17 @@ export function createLog(options: LogOptions): Log {
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
+let shared: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Of the World made last: for code of `base` that is given no log, and must report a bug it contained. */
+export function sharedLog(): Log {
+  return shared;
+}
+
+export function shareLog(log: Log): void {
+  shared = log;
+}
+
 /** JSON leaves C1 controls, bidi marks and invisible characters as they are; a server's words must not steer a terminal. */
 function escapeUnseen(json: string): string {
   return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (unseen) => {

@@ -1,9 +1,15 @@
 // Splits a byte stream into lines: linear in the input however it is cut up, with a cap on the bytes held for one line.
 import { Buffer } from "node:buffer";
+import { type MessageHead, MessageHeadFinder } from "./message-head.js";
 
 export type Line =
   | { readonly kind: "line"; readonly text: string }
-  | { readonly kind: "oversize"; readonly bytes: number };
+  | {
+      readonly kind: "oversize";
+      readonly bytes: number;
+      /** Where the splitter looks for it. */
+      readonly head?: MessageHead;
+    };
 
 const NEWLINE = 0x0a;
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -17,9 +23,14 @@ export class LineSplitter {
   #held: Buffer = NOTHING;
   /** Bytes of that line so far, the dropped ones included. */
   #bytes = 0;
+  readonly #findsHeads: boolean;
+  /** There while a line over the cap goes by. */
+  #finder: MessageHeadFinder | undefined;
 
-  constructor(maxLineBytes: number) {
+  /** `findsHeads`: the lines are JSON-RPC messages, and of one over the cap its id is to be known. */
+  constructor(maxLineBytes: number, { findsHeads = false }: { readonly findsHeads?: boolean } = {}) {
     this.#maxLineBytes = maxLineBytes;
+    this.#findsHeads = findsHeads;
   }
 
   /** The lines that `chunk` completes. A line over the cap is dropped as it comes and reported once, when it ends. */
@@ -49,8 +60,12 @@ export class LineSplitter {
       whole = this.#held.subarray(0, this.#bytes);
     }
     const bytes = Math.max(this.#bytes, rest.length);
-    if (bytes > this.#maxLineBytes) lines.push({ kind: "oversize", bytes });
-    else {
+    if (bytes > this.#maxLineBytes) {
+      if (this.#bytes === 0) this.#pass(NOTHING, rest); // it came in one piece
+      const head = this.#finder?.head;
+      lines.push({ kind: "oversize", bytes, ...(head ? { head } : {}) });
+      this.#finder = undefined;
+    } else {
       const text = whole.toString("utf8").trim();
       if (text !== "") lines.push({ kind: "line", text });
     }
@@ -62,6 +77,7 @@ export class LineSplitter {
     const before = this.#bytes;
     this.#bytes += part.length;
     if (this.#bytes > this.#maxLineBytes) {
+      this.#pass(this.#held.subarray(0, before), part);
       this.#held = NOTHING;
       return;
     }
@@ -72,5 +88,15 @@ export class LineSplitter {
       this.#held = grown;
     }
     part.copy(this.#held, before);
+  }
+
+  /** `held`: what was kept of the line before it went over the cap. */
+  #pass(held: Buffer, part: Buffer): void {
+    if (!this.#findsHeads) return;
+    if (!this.#finder) {
+      this.#finder = new MessageHeadFinder();
+      this.#finder.feed(held);
+    }
+    this.#finder.feed(part);
   }
 }

@@ -2,6 +2,29 @@
 import { messageOf } from "./errors.js";
 import type { Log } from "./log.js";
 
+/**
+ * Owns a promise that nobody awaits: a rejection is logged with its stack, and goes no further. For work that must also end
+ * with its owner there is `Scope.run`.
+ */
+export function handled(promise: Promise<unknown>, log: Log, name: string): void {
+  promise.catch((error: unknown) => reportThrown(log, name, error));
+}
+
+/** Runs a listener of somebody else's: what it throws is logged with its stack, and does not reach the caller. */
+export function contained(log: Log, name: string, run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    reportThrown(log, name, error);
+  }
+}
+
+/** A bug that was contained: the stack is what its report needs. */
+function reportThrown(log: Log, name: string, error: unknown): void {
+  const stack = error instanceof Error ? error.stack : undefined;
+  log.error("work.failed", { work: name, error: messageOf(error), ...(stack === undefined ? {} : { stack }) });
+}
+
 type Disposer = () => void | Promise<void>;
 
 export class Scope implements AsyncDisposable {

@@ -131,7 +131,10 @@ export interface Files {
   createNew(path: string, text: string): Promise<boolean>;
   /** The files (no folders) in a folder; none when there is no such folder. */
   list(folder: string): Promise<readonly FileEntry[]>;
-  /** Whether a file (no folder) is there; at once, since a command is looked up while a server is started. */
+  /**
+   * Whether a file (no folder) is there; at once, since a command is looked up while a server is started. Never throws: a
+   * path that cannot be looked at, for whatever reason, is neither a file nor a folder.
+   */
   isFile(path: string): boolean;
   isFolder(path: string): boolean;
   /** A private folder for what lives no longer than this process, which is gone with it however it ends. */
@@ -229,6 +232,7 @@ export interface World {
   /** As soon as all that is ready to run has run: what comes in one go can be dealt with as one. */
   soon(run: () => void): void;
   deadline(timeoutMs: number, parent?: AbortSignal): Deadline;
+  /** Never throws: a child that cannot be started says so by its `exited`. */
   spawn(request: SpawnRequest): Child;
   /** Runs `source`, a script with `require`, in a thread of its own; `data` is its `workerData`. */
   thread(source: string, data: unknown): Thread;

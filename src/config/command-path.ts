@@ -9,14 +9,14 @@ export interface CommandPlace {
   readonly cwd: string;
 }
 
-/** The full path; undefined when there is no such file. A bare name is looked up in PATH, where links are left as they are: version managers live by them. */
+/** The full path; undefined when there is no such file, or none that can be looked at. A bare name is looked up in PATH, where links are left as they are: version managers live by them. */
 export async function commandPath(command: string, place: CommandPlace): Promise<string | undefined> {
   const { world, cwd } = place;
   const paths = world.platform === "win32" ? win32 : posix;
   const isBare = !command.includes("/") && !(world.platform === "win32" && command.includes("\\"));
   if (isBare) return inPath(command, place);
   const full = withEnding(paths.resolve(cwd, command), place);
-  return full === undefined ? undefined : (await world.files.find(full))?.realPath;
+  return full === undefined ? undefined : (await world.files.find(full).catch(() => undefined))?.realPath;
 }
 
 function inPath(command: string, place: CommandPlace): string | undefined {

@@ -1,5 +1,6 @@
 // All layers together: which servers and values a session gets, and why the others are not among them.
 import { dirname } from "node:path";
+import { messageOf } from "../base/errors.js";
 import { canonicalJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { witnessed } from "../base/trace.js";
@@ -50,7 +51,7 @@ export async function loadWith(
     ask: "configuration",
     about: { cwd: request.cwd, client: (request.clientServers ?? []).map(({ name }) => name) },
     work: async () => {
-      const config = await loadNow(request, secrets, patience);
+      const config = await loadNow(request, secrets, patience).catch((error: unknown) => unreadable(request, error));
       request.world.trace?.hide(secretsIn(config)); // before it is recorded with them in it
       return config;
     },
@@ -90,6 +91,32 @@ async function loadNow(request: ConfigRequest, secrets: Secrets, patience: Abort
   };
 }
 
+/** Nothing of it can be relied on: no server is used, every tool is asked about, and the person is told why. */
+function unreadable({ world, cwd, clientServers = [] }: ConfigRequest, error: unknown): EffectiveConfig {
+  const message = `the configuration cannot be read: ${messageOf(error)}`;
+  world.log.error("config.unreadable", { error: message, stack: error instanceof Error ? error.stack : undefined });
+  const place: Place = { layer: "user" };
+  return {
+    servers: clientServers.map(({ name }): EffectiveServer => {
+      return { status: "disabled", name, place: { layer: "client" }, reason: message, isWaiting: false };
+    }),
+    models: {},
+    mayBypass: false,
+    rules: [],
+    allowHosts: [],
+    leastSandbox: "read-only",
+    providers: {},
+    tools: { limits: {}, hasMemory: false },
+    systemPrompt: {},
+    values: [],
+    questions: [],
+    notices: [],
+    problems: [{ severity: "error", place, message }],
+    project: cwd,
+    watched: [],
+  };
+}
+
 interface Makers {
   readonly request: ConfigRequest;
   readonly layers: LayerSet;
@@ -104,7 +131,10 @@ async function standings(stack: ServerStack, makers: Makers): Promise<readonly E
   const shadowed = shadowedBy(stack).map(
     (server): EffectiveServer => ({ status: "shadowed", ...identityOf(server), by: winner.place }),
   );
-  return [await standingOf(winner, makers), ...shadowed];
+  const standing = await standingOf(winner, makers).catch((error: unknown): EffectiveServer => {
+    return { status: "disabled", ...identityOf(winner), reason: messageOf(error), isWaiting: false };
+  });
+  return [standing, ...shadowed];
 }
 
 async function standingOf(server: LayerServer, makers: Makers): Promise<EffectiveServer> {

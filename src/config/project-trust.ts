@@ -1,4 +1,5 @@
 // Sorts a project's entries by what the person decided about them. Nothing of an entry is used here but its text.
+import { messageOf } from "../base/errors.js";
 import type { World } from "../base/world.js";
 import type { DisabledServer, ShadowedServer, UntrustedServer } from "./effective.js";
 import {
@@ -66,7 +67,8 @@ class Judge {
       for (const shadowed of above ? stack : shadowedBy(stack)) {
         this.#others.push({ status: "shadowed", ...identityOf(shadowed), by });
       }
-      if (!above && isWritten(server)) await this.#judge(server);
+      if (!above && isWritten(server))
+        await this.#judge(server).catch((error: unknown) => this.#leaveOut(server, error));
     }
     const { values, question } = await this.#settings([...own.values.values()]);
     return {
@@ -93,6 +95,13 @@ class Judge {
       this.#servers.push(server);
       if (question.resolvedCommand !== undefined) this.#commands.set(name, question.resolvedCommand);
     } else this.#others.push({ status: "untrusted", ...identityOf(server), question, isDenied: decision === "denied" });
+  }
+
+  /** What cannot be judged is not used, and costs nobody but itself. */
+  #leaveOut(server: LayerServer, error: unknown): void {
+    const reason = `it cannot be checked: ${messageOf(error)}`;
+    this.#others.push({ status: "disabled", ...identityOf(server), reason, isWaiting: false });
+    this.#problems.push({ severity: "error", place: server.place, message: reason, server: server.name });
   }
 
   async #settings(

@@ -2,7 +2,7 @@
 import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from "@ai-sdk/provider";
 import { orAborted } from "../base/deadline.js";
 import { TenonError } from "../base/errors.js";
-import { isJsonObject } from "../base/json.js";
+import { isJsonObject, isTooDeep } from "../base/json.js";
 import type { ModelPrice } from "./abilities.js";
 import { unwrapSearch } from "./found-tools.js";
 import type { ModelEvent, ModelFinish, ModelToolCall } from "./model.js";
@@ -204,7 +204,7 @@ class Answer {
 
 function withOptions<T extends RecordedPart>(part: T, options: SharedV3ProviderMetadata | undefined): T {
   // The last one wins: signatures and encrypted thoughts come complete, at the end of their part.
-  if (options !== undefined) part.options = options;
+  if (options !== undefined && !isTooDeep(options)) part.options = options;
   return part;
 }
 

@@ -1,4 +1,5 @@
 // Follows the configuration of one session: which servers it wants, what must be asked first, what people should hear of.
+import { messageOf } from "../base/errors.js";
 import {
   type ConfigRequest,
   type ConfigWatch,
@@ -54,10 +55,10 @@ export class SessionConfiguration implements AsyncDisposable {
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    this.#opened = this.#open();
+    this.#opened = this.#open().catch((error: unknown) => this.#fail(error));
   }
 
-  /** Resolves once the first configuration is in force. */
+  /** Resolves once the first configuration is in force, or could not be put in force. Never rejects. */
   get opened(): Promise<void> {
     return this.#opened;
   }
@@ -116,6 +117,13 @@ export class SessionConfiguration implements AsyncDisposable {
     if (this.#isClosed) return;
     this.#apply();
     this.#watch.config.subscribe(() => this.#apply());
+  }
+
+  /** The session goes on without it; the person is told. */
+  #fail(error: unknown): void {
+    const stack = error instanceof Error ? error.stack : undefined;
+    this.#options.world.log.error("session.configuration_failed", { error: messageOf(error), stack });
+    this.#tell("error", `the configuration could not be put in force: ${messageOf(error)}`);
   }
 
   #apply({ isBetweenTurns = !this.#isBusy } = {}): void {

@@ -84,22 +84,29 @@ export class Journal {
     this.#isLost = true;
   }
 
-  #line(entry: JournalEntry): string {
-    this.#seq += 1;
-    const record = { seq: this.#seq, t: this.#options.world.now() };
+  /** Nothing an entry holds may cost more than its own record, and the count goes on. */
+  #lines(entry: JournalEntry): string {
+    const first = this.#seq;
     try {
-      return `${JSON.stringify({ ...record, ...entry })}\n`;
+      return this.#blobs
+        .pack(entry)
+        .map((packed) => this.#line(packed))
+        .join("");
     } catch (error) {
-      // Nested too deeply, for one. It costs this record only, and the count goes on.
       const { path, world } = this.#options;
       world.log.error("journal.unwritable", { path, kind: entry.kind, error: messageOf(error) });
-      return `${JSON.stringify({ ...record, kind: "unwritable" })}\n`;
+      this.#seq = first + 1;
+      return `${JSON.stringify({ seq: this.#seq, t: world.now(), kind: "unwritable" })}\n`;
     }
   }
 
+  #line(entry: JournalEntry): string {
+    this.#seq += 1;
+    return `${JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry })}\n`;
+  }
+
   #write(entries: readonly JournalEntry[]): void {
-    const packed = [...this.#pending, ...entries].flatMap((entry) => this.#blobs.pack(entry));
-    const text = this.#start + packed.map((entry) => this.#line(entry)).join("");
+    const text = this.#start + [...this.#pending, ...entries].map((entry) => this.#lines(entry)).join("");
     this.#start = "";
     this.#pending = [];
     this.#guard(() => {

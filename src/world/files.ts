@@ -9,6 +9,7 @@ import {
   openSync,
   rmdirSync,
   rmSync,
+  type Stats,
   statSync,
   writeSync,
 } from "node:fs";
@@ -49,11 +50,25 @@ export const files: Files = {
   adopt,
   createNew,
   list,
-  isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
-  isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+  isFile: (path) => statsOf(path)?.isFile() === true,
+  isFolder,
   scratchFolder,
   remove,
 };
+
+/** `throwIfNoEntry` covers ENOENT only: a file on the way, a loop of links, a long name or a closed folder throws all the same. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Never throws: a path that cannot be looked at is no folder. */
+export function isFolder(path: string): boolean {
+  return statsOf(path)?.isDirectory() === true;
+}
 
 function openAppend(path: string): AppendFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

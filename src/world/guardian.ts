@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
+import type { Writable } from "node:stream";
 
 /** The variable every child carries. Its value is `<guardian id>.<number>`; a descendant keeps it, whatever its group. */
 export const MARKER = "TENON_SERVER";
@@ -87,13 +88,9 @@ class Guardian {
 
   #start(): void {
     if (this.#starts >= MAX_STARTS_IN_A_ROW) return;
+    const child = startGuardian();
+    if (!child) return; // tried again with the next group
     this.#starts++;
-    const child = spawn("/bin/sh", ["-c", SCRIPT, "tenon-guardian"], {
-      cwd: "/",
-      detached: true, // a session of its own: no signal of the terminal reaches it
-      env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
-      stdio: ["pipe", "ignore", "ignore"],
-    });
     this.#process = child;
     child.on("error", () => this.#lost(child));
     child.on("exit", () => this.#lost(child));
@@ -127,6 +124,22 @@ class Guardian {
 
   #isIdle(): boolean {
     return this.#groups.size === 0 && this.#folder === undefined;
+  }
+}
+
+/** Undefined when there are no file descriptors or processes left to start it with. */
+function startGuardian(): (ChildProcess & { stdin: Writable }) | undefined {
+  try {
+    const child = spawn("/bin/sh", ["-c", SCRIPT, "tenon-guardian"], {
+      cwd: "/",
+      detached: true, // a session of its own: no signal of the terminal reaches it
+      env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    child.on("error", () => {}); // an `error` without a listener ends this process
+    return child.pid === undefined ? undefined : child;
+  } catch {
+    return undefined;
   }
 }
 

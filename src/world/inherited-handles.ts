@@ -9,18 +9,18 @@ type Handle = "pipe" | "ignore" | number;
  * started it may have left more. A folder among them would lead out of any sandbox.
  */
 export function handlesIn(processFolder: string): readonly number[] {
-  return listed(`${processFolder}/fd`)
+  return (listed(`${processFolder}/fd`) ?? [])
     .map(Number)
     .filter((fd) => fd > 2 && staysOpen(`${processFolder}/fdinfo/${fd}`))
     .sort((one, other) => one - other);
 }
 
-/** Nothing where the system does not say. */
-function listed(folder: string): readonly string[] {
+/** Undefined where the system does not say. */
+export function listed(folder: string): readonly string[] | undefined {
   try {
     return readdirSync(folder);
   } catch {
-    return [];
+    return undefined;
   }
 }
 

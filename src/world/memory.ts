@@ -1,6 +1,7 @@
 // How much memory there is, and how much of it trees of processes take, as Linux shows it.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
+import { listed } from "./inherited-handles.js";
 
 /** Of the machine, or of the container where that has less. */
 export function memoryBytes(): number {
@@ -44,7 +45,7 @@ function rootOf(id: number, seen: ReadonlyMap<number, Seen>, roots: ReadonlySet<
 
 function look(): ReadonlyMap<number, Seen> {
   const seen = new Map<number, Seen>();
-  for (const entry of readdirSync("/proc")) {
+  for (const entry of listed("/proc") ?? []) {
     if (!/^\d+$/u.test(entry)) continue;
     const found = read(entry);
     if (found) seen.set(Number(entry), found);

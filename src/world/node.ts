@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { createDeadline } from "../base/deadline.js";
-import { createLog, type Log, type LogLevel } from "../base/log.js";
+import { createLog, type Log, type LogLevel, shareLog } from "../base/log.js";
 import type { WireTrace } from "../base/trace.js";
 import type { Timer, World } from "../base/world.js";
 import { machineEnv } from "./environment.js";
@@ -24,6 +24,8 @@ export interface NodeWorldOptions {
 }
 
 export function nodeWorld(options: NodeWorldOptions = {}): World {
+  const log = options.log ?? stderrLog("warn");
+  shareLog(log);
   return {
     now: () => Date.now(),
     monotonicMs: () => performance.now(),
@@ -46,7 +48,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     random: () => Math.random(),
     env: options.env ?? machineEnv(),
     platform: process.platform,
-    log: options.log ?? stderrLog("warn"),
+    log,
     telemetry: openTelemetry,
     ...(options.trace ? { trace: options.trace } : {}),
   };

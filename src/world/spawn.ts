@@ -1,10 +1,10 @@
 // Starts a child that leads a group of its own, carries our marker, and is watched over by the guardian.
 import { type ChildProcess, execFile, spawn as spawnChild } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { PassThrough, Readable } from "node:stream";
 import type { Child, ChildExit, SpawnRequest } from "../base/world.js";
 import { guardian, MARKER } from "./guardian.js";
-import { childStdio } from "./inherited-handles.js";
+import { childStdio, listed } from "./inherited-handles.js";
 import { markedProcesses } from "./strays.js";
 
 const isWindows = process.platform === "win32";
@@ -13,16 +13,20 @@ let count = 0;
 export function spawn(request: SpawnRequest): Child {
   const marker = `${guardian.id}.${++count}`;
   const child = start(request, marker);
-  if (child instanceof Error) return notStarted(child);
+  if (child instanceof Error)
+    return { ...notStarted(), exited: Promise.resolve({ kind: "not_started", error: child }) };
+  // Before anything else: an `error` without a listener ends this process.
+  const exited = exitOf(child);
   const { pid, stdin, stdout, stderr } = child;
-  if (!stdin || !stdout || !stderr) return notStarted(new Error("it was started without its pipes"));
+  // Out of file descriptors: the error comes as an event, and there are no pipes.
+  if (!stdin || !stdout || !stderr) return { ...notStarted(), exited };
   if (pid !== undefined) guardian.watchGroup(pid);
   return {
     pid,
     stdin,
     stdout,
     stderr,
-    exited: exitOf(child),
+    exited,
     signalGroup: (signal) => {
       if (isWindows) endWindowsTree(pid);
       else if (request.isKeeper && signal === "SIGTERM") signalHeld(pid, signal);
@@ -31,7 +35,7 @@ export function spawn(request: SpawnRequest): Child {
     isGroupAlive: () => {
       if (!signalGroup(pid, 0)) return false;
       const hasLeader = child.exitCode === null && child.signalCode === null;
-      return hasLeader || process.platform !== "linux" || livingMembers(pid).length > 0;
+      return hasLeader || process.platform !== "linux" || livingMembers(pid)?.length !== 0;
     },
     signalStrays: (signal) => signalMarked(marker, signal),
     release: async () => {
@@ -56,14 +60,13 @@ function start(request: SpawnRequest, marker: string): ChildProcess | Error {
   }
 }
 
-function notStarted(error: Error): Child {
+function notStarted(): Omit<Child, "exited"> {
   const ended = () => Readable.from([]);
   return {
     pid: undefined,
     stdin: new PassThrough().end().resume(),
     stdout: ended(),
     stderr: ended(),
-    exited: Promise.resolve({ kind: "not_started", error }),
     signalGroup: () => {},
     isGroupAlive: () => false,
     signalStrays: async () => 0,
@@ -73,7 +76,8 @@ function notStarted(error: Error): Child {
 
 function exitOf(child: ChildProcess): Promise<ChildExit> {
   return new Promise((resolve) => {
-    child.once("error", (error) => {
+    // Also for a signal that could not be sent: more than one may come.
+    child.on("error", (error) => {
       if (child.pid === undefined) resolve({ kind: "not_started", error });
     });
     child.once("exit", (code, signal) => resolve({ kind: "exited", code, signal }));
@@ -85,10 +89,13 @@ async function signalMarked(marker: string, signal: NodeJS.Signals | 0): Promise
   return pids.filter((pid) => send(pid, signal)).length;
 }
 
-/** A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count. */
-function livingMembers(group: number | undefined): readonly number[] {
-  return readdirSync("/proc")
-    .filter((entry) => {
+/**
+ * A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count.
+ * Undefined when /proc cannot be listed, for example for lack of file descriptors.
+ */
+function livingMembers(group: number | undefined): readonly number[] | undefined {
+  return listed("/proc")
+    ?.filter((entry) => {
       if (!/^\d+$/u.test(entry)) return false;
       try {
         const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
@@ -103,9 +110,9 @@ function livingMembers(group: number | undefined): readonly number[] {
 
 /** All of a keeper's group but itself: it would end at once, and take with it what was to have time to end. */
 function signalHeld(keeper: number | undefined, signal: NodeJS.Signals): void {
-  const held = process.platform === "linux" ? livingMembers(keeper).filter((pid) => pid !== keeper) : [];
-  if (held.length === 0) signalGroup(keeper, signal);
-  for (const pid of held) send(pid, signal);
+  const held = process.platform === "linux" ? livingMembers(keeper)?.filter((pid) => pid !== keeper) : [];
+  if (!held?.length) signalGroup(keeper, signal);
+  for (const pid of held ?? []) send(pid, signal);
 }
 
 /** True when the signal reached someone. Signal 0 only asks. */
@@ -125,5 +132,9 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 /** Windows has no groups: the tree is found by parents, as long as the parent is there. */
 function endWindowsTree(pid: number | undefined): void {
   if (pid === undefined) return;
-  execFile("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }, () => {}); // gone already: fine
+  try {
+    execFile("taskkill", ["/pid", String(pid), "/T", "/F"], { windowsHide: true }, () => {}); // gone already: fine
+  } catch {
+    // no process or handle left to start it with
+  }
 }

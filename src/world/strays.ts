@@ -1,6 +1,7 @@
 // Finds processes by the marker in their environment: those that left their group, which no signal to it reaches.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { MARKER } from "./guardian.js";
+import { listed } from "./inherited-handles.js";
 
 let scan: Promise<ReadonlyMap<string, readonly number[]>> | undefined;
 
@@ -21,7 +22,7 @@ export function markedProcesses(guardianId: string): Promise<ReadonlyMap<string,
 function look(prefix: string): Map<string, number[]> {
   const found = new Map<string, number[]>();
   if (process.platform !== "linux") return found; // elsewhere nobody may see another process's environment
-  for (const entry of readdirSync("/proc")) {
+  for (const entry of listed("/proc") ?? []) {
     if (!/^\d+$/u.test(entry)) continue;
     const marker = markerOf(entry, prefix);
     if (marker === undefined) continue;

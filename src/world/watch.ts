@@ -2,6 +2,7 @@
 import { type FSWatcher, statSync, unwatchFile, watchFile, watch as watchFolder } from "node:fs";
 import { dirname, relative, sep } from "node:path";
 import type { Watch } from "../base/world.js";
+import { isFolder } from "./files.js";
 
 /** How often a path is looked at where the system cannot watch it (no inotify handles left, a network drive). */
 const POLL_MS = 2_000;
@@ -73,10 +74,6 @@ class PathWatch implements Watch {
 function nearestFolder(folder: string): string {
   const above = dirname(folder);
   return isFolder(folder) || above === folder ? folder : nearestFolder(above);
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Empty when it is gone, or out of reach by now. */

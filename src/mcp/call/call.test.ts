@@ -252,7 +252,7 @@ test("structured content nested beyond what can be written again is left out, an
     kind: "answered",
     isError: false,
     content: [{ type: "text", text: "t" }],
-    warnings: ["structured content nested more than 500 deep was left out"],
+    warnings: ["structured content nested more than 256 deep was left out"],
   });
 });
 

@@ -1,6 +1,6 @@
 // One long message: streamed to a thread that takes it apart, and put together again a piece per turn of the event loop.
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Thread, World } from "../../base/world.js";
 import type { PartFacts } from "./slim-parts.js";
@@ -174,7 +174,7 @@ export class LargeMessage {
   #parse(text: string, hasParts: boolean): JsonValue {
     const parsed = parseJson(text);
     if (!parsed.ok) {
-      this.#fail(new Error("it is no JSON"));
+      this.#fail(new Error(parsed.reason === tooDeepReason() ? parsed.reason : "it is no JSON"));
       return null;
     }
     return hasParts && this.#parts.length > 0 ? withParts(parsed.value, (text) => this.#part(text)) : parsed.value;

@@ -123,7 +123,7 @@ describe("readContent", () => {
 
   it("leaves out what is strange and too deep or too large to be written again, and says so", () => {
     expect(readContent([{ type: "new", at: nested(50_000) }])).toEqual([
-      { type: "unknown", kind: "new", raw: "(left out: nested more than 500 deep)" },
+      { type: "unknown", kind: "new", raw: "(left out: nested more than 256 deep)" },
     ]);
     const large = { type: "new", list: Array.from({ length: 60_000 }, () => 1) };
     const [first, second] = readContent([large, large]);

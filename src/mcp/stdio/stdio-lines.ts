@@ -1,8 +1,9 @@
 // Messages out of a byte stream, one per line: short ones at once, long ones by way of a thread, endless ones not at all.
 import { Buffer, isAscii } from "node:buffer";
-import { TenonError } from "../../base/errors.js";
-import { type JsonValue, parseJson } from "../../base/json.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { isJsonObject, isTooDeep, type JsonValue, mayBeDeep, parseJson, tooDeepReason } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { handled } from "../../base/scope.js";
 import type { World } from "../../base/world.js";
 import { LargeMessage } from "../large/large.js";
 import type { RpcId } from "../rpc/json-rpc.js";
@@ -40,6 +41,8 @@ interface LongLine {
   tail: Buffer;
   /** Undefined: it is over every limit, and only looked through for its end. */
   message: LargeMessage | undefined;
+  /** Why it cannot be kept at all. */
+  readonly fault?: string;
 }
 
 export class MessageLines {
@@ -113,7 +116,15 @@ export class MessageLines {
       this.#parseStrange(text);
       return;
     }
-    this.#listener.onValue(value);
+    if (mayBeDeep(text.length) && isTooDeep(value)) this.#refuseDeep(value);
+    else this.#listener.onValue(value);
+  }
+
+  #refuseDeep(value: JsonValue): void {
+    const id = isJsonObject(value) && value["method"] === undefined ? value["id"] : undefined;
+    if (typeof id === "string" || typeof id === "number")
+      this.#listener.onLost(id, new TenonError("mcp.protocol", tooDeepReason()));
+    else this.#listener.onNoise(tooDeepReason());
   }
 
   /** Servers print banners and debug lines; a byte order mark and empty lines are no noise. */
@@ -122,7 +133,7 @@ export class MessageLines {
     if (trimmed === "") return;
     const parsed = parseJson(trimmed);
     if (parsed.ok) this.#listener.onValue(parsed.value);
-    else this.#listener.onNoise(`no JSON: ${trimmed.slice(0, 200)}`);
+    else this.#listener.onNoise(`no JSON: ${trimmed.slice(0, 200)}`); // also where it is too deep
   }
 
   #hold(part: Buffer): void {
@@ -176,13 +187,22 @@ export class MessageLines {
   #becomeLong(): void {
     const held = this.#takeHeld();
     const head = Buffer.concat(held, END_BYTES).toString("utf8");
-    this.#long = { head, tail: Buffer.alloc(0), message: this.#startMessage() };
+    const message = this.#startMessage();
+    this.#long =
+      message instanceof LargeMessage
+        ? { head, tail: Buffer.alloc(0), message }
+        : { head, tail: Buffer.alloc(0), message: undefined, fault: message };
     for (const part of held) this.#feed(this.#long, part);
   }
 
-  #startMessage(): LargeMessage {
+  /** Or why there can be none: the temporary folder cannot be written, or the system gives no thread. */
+  #startMessage(): LargeMessage | string {
     const { world, folder } = this.#options;
-    return new LargeMessage({ world, folder: folder(), onRoom: () => this.#tellRoom(false) });
+    try {
+      return new LargeMessage({ world, folder: folder(), onRoom: () => this.#tellRoom(false) });
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 
   #feed(long: LongLine, part: Buffer): void {
@@ -196,6 +216,10 @@ export class MessageLines {
 
   #readInThread(line: Buffer): void {
     const message = this.#startMessage();
+    if (!(message instanceof LargeMessage)) {
+      this.#loseUnread(endsOf(line), line.length, message);
+      return;
+    }
     if (!message.push(line)) this.#tellRoom(true);
     this.#finish(message, endsOf(line), line.length);
   }
@@ -204,23 +228,28 @@ export class MessageLines {
     this.#long = undefined;
     const ends = { head: long.head, tail: long.tail.toString("utf8") };
     if (long.message) this.#finish(long.message, ends, bytes);
+    else if (long.fault !== undefined) this.#loseUnread(ends, bytes, long.fault);
     else this.#lose(ends, `a message of ${bytes} bytes is over the limit of ${LIMITS.mcpMaxLineBytes} and was dropped`);
   }
 
   #finish(message: LargeMessage, ends: MessageEnds, bytes: number): void {
     this.#finishing.add(message);
     this.#tellRoom(this.#isBehind);
-    message.end().then(
+    const delivered = message.end().then(
       (value) => {
         this.#finished(message);
         if (!this.#isClosed) this.#listener.onValue(value);
       },
       (error: unknown) => {
         this.#finished(message);
-        const reason = error instanceof Error ? error.message : String(error);
-        if (!this.#isClosed) this.#lose(ends, `a message of ${bytes} bytes could not be read: ${reason}`);
+        if (!this.#isClosed) this.#loseUnread(ends, bytes, messageOf(error));
       },
     );
+    handled(delivered, this.#options.world.log, "deliver a long message");
+  }
+
+  #loseUnread(ends: MessageEnds, bytes: number, reason: string): void {
+    this.#lose(ends, `a message of ${bytes} bytes could not be read: ${reason}`);
   }
 
   #finished(message: LargeMessage): void {

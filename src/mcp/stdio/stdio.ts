@@ -4,6 +4,7 @@ import { TenonError } from "../../base/errors.js";
 import type { JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type EndGrace, endTree } from "../../base/process.js";
+import { handled } from "../../base/scope.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../base/world.js";
 import { SpillShelf } from "../large/spill-shelf.js";
 import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
@@ -90,9 +91,10 @@ export class StdioWire implements Wire {
     stdout.on("data", (chunk: Buffer) => this.#take(lines, chunk));
     stdout.on("end", () => this.#breakOff());
     stdout.on("error", () => this.#breakOff());
-    this.#child.exited.then(
-      () => this.#breakOff(),
-      () => this.#breakOff(),
+    handled(
+      this.#child.exited.finally(() => this.#breakOff()),
+      this.#world.log,
+      "end of a server's process",
     );
     if (this.#output.isOver) this.#breakOff(); // its stdin broke before anybody listened
   }
@@ -219,10 +221,10 @@ export class StdioWire implements Wire {
     if (this.#isBreaking || !this.#listener) return;
     this.#isBreaking = true;
     this.#onAllAnswered();
-    this.#lastWords().then(
-      (exit) => this.#announce(exit),
-      () => this.#announce(undefined),
-    );
+    const announced = this.#lastWords()
+      .catch(() => undefined)
+      .then((exit) => this.#announce(exit));
+    handled(announced, this.#world.log, "report the end of a server");
   }
 
   #announce(exit: ChildExit | undefined): void {

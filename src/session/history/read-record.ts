@@ -1,5 +1,6 @@
 // One line of a journal -> one record, or nothing when the line is not what a journal holds.
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, isTooDeep, type JsonObject, type JsonValue, mayBeDeep, parseJson } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
 import type {
   JournalEntry,
   JournalHeader,
@@ -30,15 +31,40 @@ export interface StrangeRecord {
   readonly seq: number;
 }
 
+/** What nests too deep in it is replaced by a few words: a session that holds such a record can still be loaded. */
 export function readRecord(line: string): JournalRecord | StrangeRecord | undefined {
-  const parsed = parseJson(line);
+  const parsed = parseJson(line, Number.POSITIVE_INFINITY);
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const { value } = parsed;
+  const isDeep = mayBeDeep(line.length, LIMITS.journalMaxDepth) && isTooDeep(parsed.value, LIMITS.journalMaxDepth);
+  const value = isDeep ? cutDeep(parsed.value) : parsed.value;
   const { seq, t, kind } = value;
   if (!isCount(seq) || seq === 0 || !isCount(t) || !isText(kind)) return undefined;
   const isKnown = checks.get(kind);
   if (!isKnown) return { kind: "strange", seq };
-  return isRecord(value, isKnown) ? value : undefined;
+  if (isRecord(value, isKnown)) return value;
+  return isDeep ? { kind: "strange", seq } : undefined;
+}
+
+/** Levels that are kept of a record that nests too deep: its own fields, and what a person can make sense of. */
+const KEPT_LEVELS = 12;
+const LEFT_OUT = `[left out: nested more than ${LIMITS.jsonMaxDepth} levels deep]`;
+
+function cutDeep(record: JsonObject): JsonObject {
+  const fields = Object.entries(record).map(([key, field]): [string, JsonValue | undefined] => {
+    const isDeep = field !== undefined && isTooDeep(field, LIMITS.journalMaxDepth - 1);
+    return [key, isDeep ? cutBelow(field, KEPT_LEVELS) : field];
+  });
+  return Object.fromEntries(fields);
+}
+
+function cutBelow(value: JsonValue, levels: number): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (levels === 0) return LEFT_OUT;
+  if (!isJsonObject(value)) return value.map((item) => cutBelow(item, levels - 1));
+  const fields = Object.entries(value).map(([key, field]): [string, JsonValue | undefined] => {
+    return [key, field === undefined ? undefined : cutBelow(field, levels - 1)];
+  });
+  return Object.fromEntries(fields);
 }
 
 /** The header, or the version that wrote it when that is another one. */

@@ -1,7 +1,7 @@
 // A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
 import { setImmediate as realSetImmediate } from "node:timers";
 import { createDeadline } from "../../base/deadline.js";
-import { createLog, type Log } from "../../base/log.js";
+import { createLog, type Log, shareLog } from "../../base/log.js";
 import type { Telemetry, WireTrace } from "../../base/trace.js";
 import type {
   Child,
@@ -92,6 +92,7 @@ export class FakeWorld implements World {
     this.platform = options.platform ?? "linux";
     this.fetch = options.fetch ?? refuseFetch;
     this.log = createLog({ level: "debug", now: () => this.now(), write: (line) => this.#logLines.push(line) });
+    shareLog(this.log);
     if (options.trace) this.trace = options.trace;
     if (options.telemetry) this.telemetry = options.telemetry;
     this.#hosts = options.hosts ?? {};

@@ -1,5 +1,5 @@
 // Reads the arguments a model wrote. Whatever is wrong with them becomes words for the model, never a lost turn.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json.js";
 import { jsonFault } from "./json-fault.js";
 
 export type ReadArguments =
@@ -13,7 +13,7 @@ const EXCERPT_CHARS = 40;
 export function readArguments(json: string): ReadArguments {
   if (json.trim() === "") return { ok: true, arguments: {} };
   const parsed = parseJson(json);
-  return parsed.ok ? asArguments(parsed.value) : { ok: false, reason: faultIn(json) };
+  return parsed.ok ? asArguments(parsed.value) : { ok: false, reason: faultIn(json, parsed.reason) };
 }
 
 /** An object, or one written as a text, as some models and gateways do. */
@@ -22,13 +22,14 @@ export function asArguments(value: JsonValue | undefined): ReadArguments {
   if (isJsonObject(value)) return { ok: true, arguments: value };
   const inner = typeof value === "string" ? parseJson(value) : undefined;
   if (inner?.ok && isJsonObject(inner.value)) return { ok: true, arguments: inner.value };
+  if (inner?.ok === false && inner.reason === tooDeepReason()) return inner;
   const found = Array.isArray(value) ? "a list" : `a ${typeof value}`;
   return { ok: false, reason: `the arguments must be a JSON object, and are ${found}` };
 }
 
-function faultIn(json: string): string {
+function faultIn(json: string, reason: string): string {
   const fault = jsonFault(json);
-  if (!fault) return "the arguments are not valid JSON";
+  if (!fault) return `the arguments cannot be used: ${reason}`;
   const before = json.slice(Math.max(0, fault.at - EXCERPT_CHARS), fault.at);
   if (fault.isCutOff) {
     return `the arguments are not valid JSON: they break off after ${fault.at} characters, where ${fault.expected} is missing; they end with ${JSON.stringify(before)}. Send the whole call again, in smaller parts if it was too long`;
