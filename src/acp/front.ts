@@ -2,8 +2,6 @@
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { isJsonObject } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
-import { sharedLog } from "../base/log.js";
-import { handled } from "../base/scope.js";
 import type { World } from "../base/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
@@ -119,11 +117,11 @@ export class Front {
         enqueue = (message) => {
           if (isOpen) controller.enqueue(message);
         };
-        const close = this.#wire.closed.then(() => {
+        const closed = this.#wire.closed.then(() => {
           isOpen = false;
           controller.close();
         });
-        handled(close, sharedLog(), "close the stream of the agent");
+        closed.catch(() => {}); // the agent closed it itself
       },
     });
     const handOver = () => {
