@@ -147,7 +147,7 @@ class FuzzedAgent {
   }
 
   #note(text: string): void {
-    const parsed = parseJson(text);
+    const parsed = parseJson(text, Number.POSITIVE_INFINITY);
     if (!parsed.ok || !isJsonObject(parsed.value)) return;
     const { id, method, jsonrpc } = parsed.value;
     if (id === undefined) return;
