@@ -68,7 +68,10 @@ export class OpenSessions {
 
   /** `promisedId`: it was given out before this agent was loaded, and so were the settings that are certain. */
   open(request: SessionRequest, promisedId?: string): string {
-    const session = this.#host.createSession({ ...request, ...(promisedId === undefined ? {} : { id: promisedId }) });
+    const session = this.#host.createSession({
+      ...request,
+      ...(promisedId === undefined ? {} : { id: promisedId, isPromised: true }),
+    });
     this.#take(session, promisedId === undefined ? session.settings : EARLY_SETTINGS).begin();
     return session.id;
   }

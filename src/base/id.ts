@@ -1,4 +1,12 @@
-// Time-ordered ids (UUIDv7, RFC 9562), so that a listing by id is a listing by age.
+// Ids of sessions: time-ordered ones (UUIDv7, RFC 9562), so that a listing by id is a listing by age, and the check of given ones.
+import type { Brand } from "./brand.js";
+
+/** Safe as a part of a file name: nothing that becomes a path takes an unchecked id. */
+export type SessionId = Brand<string, "SessionId">;
+
+export function isSessionId(text: string): text is SessionId {
+  return /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/u.test(text);
+}
 
 /** `random` fills a buffer with random bytes; injected, so that tests can fix it. */
 export function uuidV7(nowMs: number, random: (bytes: number) => Uint8Array): string {

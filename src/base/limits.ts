@@ -337,8 +337,10 @@ export const LIMITS = {
   configQuietMs: 100,
   /** A file named by `{file:…}` holds a token or a certificate. */
   configValueMaxBytes: 65_536,
-  /** Editing a configuration file: how often one looks whether another process is done, for how long, and when it must have died. */
-  configLock: { everyMs: 50, waitMs: 5_000, staleMs: 10_000 },
+  /** A lock file: how often it is looked at while another process changes it, and when an empty one counts as abandoned. */
+  fileLock: { everyMs: 25, unwrittenMs: 1_000 },
+  /** Editing a configuration file: how often one looks whether another process is done, and for how long. */
+  configLock: { everyMs: 50, waitMs: 5_000 },
   /** A `!command` or the keyring may have to ask the person; then they are given up. */
   secretTimeoutMs: 60_000,
   /** How long the other servers wait for one whose secret is still being fetched. */

@@ -127,7 +127,10 @@ export interface Files {
   writeParts(path: string, parts: Iterable<Uint8Array>): Promise<void>;
   /** A private file with what is in another, which may be removed afterwards: the same bytes on the disk where that is possible. */
   adopt(from: string, path: string): Promise<void>;
-  /** Makes a private file; false when something of that name is there already. Of several who try, one succeeds. */
+  /**
+   * Makes a private file; false when something of that name is there already. Of several who try, one succeeds, and whoever reads
+   * the file finds the whole text (where the file system has hard links).
+   */
   createNew(path: string, text: string): Promise<boolean>;
   /** The files (no folders) in a folder; none when there is no such folder. */
   list(folder: string): Promise<readonly FileEntry[]>;

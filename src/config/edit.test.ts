@@ -5,8 +5,7 @@ import type { JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { parseDocument } from "./document.js";
-import { addServer, type ConfigFile, removeServer, setServerEnabled } from "./edit.js";
-import { withLock } from "./lock.js";
+import { addServer, type ConfigFile, removeServer, setServerEnabled, withConfigLock } from "./edit.js";
 import { removeValue, setValue } from "./text-edit.js";
 
 const PATH = "/home/me/.config/tenon/config.json";
@@ -194,7 +193,8 @@ describe("the lock of a file", () => {
 
   it("is waited for, and then the file it belongs to is named", async () => {
     const given = file("{}");
-    given.world.files.write(`${PATH}.lock`, `abc ${given.world.now() + 10_000}\n`);
+    given.world.otherProcesses.set(77, "identity-77");
+    given.world.files.write(`${PATH}.lock`, "77 identity-77 abcd\n");
     const adding = addServer(given, "a", ENTRY).catch((error: unknown) => error);
     expect(await passing(given.world, adding)).toMatchObject({
       code: "config.unreadable",
@@ -205,13 +205,13 @@ describe("the lock of a file", () => {
 
   it("is not removed by one who lost it", async () => {
     const { world } = file();
-    await withLock(world, PATH, async () => world.files.write(`${PATH}.lock`, `other ${world.now()}\n`));
+    await withConfigLock(world, PATH, async () => world.files.write(`${PATH}.lock`, `other ${world.now()}\n`));
     expect(world.files.text(`${PATH}.lock`)).toContain("other");
   });
 
   it("is taken over from a process that died", async () => {
     const given = file("{}");
-    given.world.files.write(`${PATH}.lock`, `abc ${given.world.now() - LIMITS.configLock.staleMs - 1}\n`);
+    given.world.files.write(`${PATH}.lock`, "77 identity-77 abcd\n");
     expect(await addServer(given, "a", ENTRY)).toMatchObject({ change: "added" });
     expect(given.world.files.paths).toEqual([PATH]);
   });

@@ -1,11 +1,12 @@
 // Adds, removes, enables and disables servers in a configuration file by the smallest change of its text.
 import { messageOf, TenonError } from "../base/errors.js";
+import { withFileLock } from "../base/file-lock.js";
 import { canonicalJson, isJsonObject, type JsonObject } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
 import type { FoundPath, World } from "../base/world.js";
 import { type Document, parseDocument } from "./document.js";
 import type { ProviderName } from "./entry.js";
 import { isInside } from "./inside.js";
-import { withLock } from "./lock.js";
 import { type Place, placeText, problemText } from "./place.js";
 import { nameProblem, readEntry } from "./read-entry.js";
 import { removeValue, setValue } from "./text-edit.js";
@@ -86,7 +87,7 @@ export async function setServerEnabled(file: ConfigFile, name: string, isEnabled
 /** Says where the key of a model provider is to be had (`keyring:name`); the key itself is not for a file. Returns the file. */
 export async function setProviderKey(file: ConfigFile, provider: ProviderName, reference: string): Promise<string> {
   const path = (await locate(file))?.realPath ?? file.path;
-  return await withLock(file.world, path, async () => {
+  return await withConfigLock(file.world, path, async () => {
     const found = await locate(file);
     const text = found ? await readText(file, found) : "";
     faultless(text, file);
@@ -95,6 +96,27 @@ export async function setProviderKey(file: ConfigFile, provider: ProviderName, r
     await write(file, found?.realPath ?? path, edited, found?.mode);
     return found?.realPath ?? path;
   });
+}
+
+/** One editor of a file at a time, across processes; the lock file lies beside it. */
+export async function withConfigLock<T>(world: World, path: string, work: () => Promise<T>): Promise<T> {
+  const lock = `${path}.lock`;
+  const unlocked = (what: string, options: { readonly cause?: unknown; readonly hint?: string }) =>
+    new TenonError("config.unreadable", what, options);
+  const heldTooLong = (heldBy: number) =>
+    unlocked(`another process (${heldBy}) is editing the file: ${lock} is there`, {
+      hint: "Wait for it; if that is no Tenon, delete the lock file.",
+    });
+  let hasLock = false;
+  try {
+    return await withFileLock(world, lock, { ...LIMITS.configLock, heldTooLong }, async () => {
+      hasLock = true;
+      return await work();
+    });
+  } catch (error) {
+    if (hasLock || error instanceof TenonError) throw error;
+    throw unlocked(`${lock} cannot be made: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 interface Current {
@@ -110,7 +132,7 @@ interface Change {
 
 async function edit(file: ConfigFile, make: (current: Current) => Change, name: string): Promise<Edited> {
   const path = (await locate(file))?.realPath ?? file.path;
-  return await withLock(file.world, path, async () => {
+  return await withConfigLock(file.world, path, async () => {
     const found = await locate(file);
     const text = found ? await readText(file, found) : "";
     const before = entryOf(faultless(text, file), name, file);

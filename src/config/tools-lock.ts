@@ -4,8 +4,8 @@ import { messageOf, TenonError } from "../base/errors.js";
 import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import type { World } from "../base/world.js";
 import { type LockedTools, lockText, parseLock, type ToolsLock } from "../tools/index.js";
+import { withConfigLock } from "./edit.js";
 import { isInside } from "./inside.js";
-import { withLock } from "./lock.js";
 import { projectFiles } from "./paths.js";
 import type { Problem } from "./place.js";
 
@@ -62,7 +62,7 @@ export async function writeToolsLock(
       },
     );
   }
-  return await withLock(world, path, async () => {
+  return await withConfigLock(world, path, async () => {
     const before = await readToolsLock(world, path, project);
     const kept = Object.entries(before?.servers ?? {}).flatMap(([name, tools]) =>
       tools ? [[name, tools] as const] : [],

@@ -1,7 +1,8 @@
 // Opens, finds, stores and closes sessions. Whoever owns the host owns every process its sessions started.
 import { isAbsolute } from "node:path";
 import { TenonError } from "../base/errors.js";
-import { uuidV7 } from "../base/id.js";
+import type { FileLock } from "../base/file-lock.js";
+import { type SessionId, uuidV7 } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { World } from "../base/world.js";
@@ -10,9 +11,8 @@ import type { ServerInclude } from "../tools/index.js";
 import type { SessionEvent } from "./event.js";
 import type { Restored, RestoredTask } from "./history/history.js";
 import { type ListRequest, listSessions, type SessionPage } from "./history/listing.js";
-import { type StoredSession, StoredSessions, unknownSession } from "./history/stored-sessions.js";
+import { type StoredSession, StoredSessions, sessionId, unknownSession } from "./history/stored-sessions.js";
 import { givenTitle } from "./history/titles.js";
-import type { SessionLock } from "./journal-lock.js";
 import type { SharedOptions } from "./options.js";
 import type { RejectedServer } from "./server-entry.js";
 import { Session } from "./session.js";
@@ -33,8 +33,10 @@ export interface NewSession {
   readonly systemPrompt?: GivenPrompt;
   /** Told to whoever attaches. */
   readonly notices?: readonly string[];
-  /** For a session whose id was given out before it could be opened. */
+  /** Of the caller's own choice, else one is made: 1 to 128 letters, digits, - and _. One that is in use is refused. */
   readonly id?: string;
+  /** Its id was given out before it could be opened, and its journal has been begun. */
+  readonly isPromised?: boolean;
 }
 
 /** Servers and directories are those of now: nothing of them is taken over from before. */
@@ -70,11 +72,22 @@ export class SessionHost implements AsyncDisposable {
     return [...this.#sessions.values()];
   }
 
-  /** Returns at once: its servers connect in the background. */
+  /**
+   * Returns at once: its servers connect in the background. Throws for an id that no session can have, and for one that is in
+   * use: `session.busy` when that session is open. Another process that opens it at this moment fails the first prompt.
+   */
   createSession(request: NewSession): Session {
     checkPlace(request);
-    const id = request.id ?? newSessionId(this.world);
-    return this.#open({ ...request, id }, this.#stored.hold(id));
+    this.#mustBeOpen();
+    if (request.id === undefined) {
+      const id = newSessionId(this.world);
+      return this.#open({ ...request, id }, { lock: this.#stored.hold(id) });
+    }
+    const id = sessionId(request.id);
+    if (this.#sessions.has(id)) throw alreadyOpen(id);
+    if (request.isPromised !== true && this.#stored.has(id)) throw alreadyStored(id);
+    const lock = this.#stored.hold(id);
+    return this.#open({ ...request, id }, { lock, ...(request.isPromised === true ? {} : { owned: lock }) });
   }
 
   /**
@@ -89,10 +102,11 @@ export class SessionHost implements AsyncDisposable {
     checkPlace(request);
     const { id } = request;
     if (!this.#stored.has(id)) throw unknownSession(id);
+    if (this.#sessions.has(id)) throw alreadyOpen(id);
     const lock = await this.#stored.lock(id);
     try {
       const stored = await this.#stored.read(id);
-      const session = this.#open(request, Promise.resolve(lock), stored);
+      const session = this.#open({ ...request, id }, { lock: Promise.resolve(lock), stored });
       return { session, history: stored.history.events() };
     } catch (error) {
       await lock.release();
@@ -131,7 +145,7 @@ export class SessionHost implements AsyncDisposable {
   async setTitle(id: string, words: string): Promise<string> {
     this.statusOf(id);
     const title = givenTitle(words);
-    await this.#tracked(() => this.#stored.setTitle(id, title));
+    await this.#tracked(() => this.#stored.setTitle(sessionId(id), title));
     this.#sessions.get(id)?.retitled(title);
     return title;
   }
@@ -179,6 +193,10 @@ export class SessionHost implements AsyncDisposable {
     return this.close();
   }
 
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw new TenonError("session.closed", "no session can be opened any more: Tenon is ending");
+  }
+
   async #tracked<T>(run: () => Promise<T>): Promise<T> {
     const work = run();
     this.#work.add(work);
@@ -189,8 +207,9 @@ export class SessionHost implements AsyncDisposable {
     }
   }
 
-  #open(request: StoredRequest, lock: Promise<SessionLock | undefined>, stored?: StoredSession): Session {
-    if (this.#isClosed) throw new TenonError("session.closed", "no session can be opened any more: Tenon is ending");
+  #open(request: NewSession & { readonly id: SessionId }, { lock, owned, stored }: Opening): Session {
+    lock.catch(() => {}); // `owned` tells the person; a session that was not opened has nothing to release
+    this.#mustBeOpen();
     const { servers = [], rejected = [], includes = {}, notices = [] } = request;
     const session = new Session({
       ...this.#options,
@@ -204,12 +223,31 @@ export class SessionHost implements AsyncDisposable {
       ...(stored ? { history: { restored: restoredFrom(stored), tail: stored.tail } } : {}),
       onClosed: async () => {
         this.#sessions.delete(request.id);
-        await (await lock)?.release();
+        await (await lock.catch(() => undefined))?.release();
       },
+      ...(owned ? { owned } : {}),
     });
     this.#sessions.set(request.id, session);
     return session;
   }
+}
+
+interface Opening {
+  readonly lock: Promise<FileLock | undefined>;
+  readonly owned?: Promise<unknown>;
+  readonly stored?: StoredSession;
+}
+
+function alreadyOpen(id: SessionId): TenonError {
+  return new TenonError("session.busy", `session "${id}" is already open here`, {
+    hint: "Go on with it, or close it first.",
+  });
+}
+
+function alreadyStored(id: SessionId): TenonError {
+  return new TenonError("session.invalid_request", `there is a stored session "${id}" already`, {
+    hint: "Load it with loadSession, delete it, or leave the id out.",
+  });
 }
 
 /** With what a copy shares with its original told apart from what is its own. */
@@ -224,6 +262,6 @@ function checkPlace({ cwd }: NewSession): void {
   throw new TenonError("session.invalid_request", `cwd must be an absolute path, got "${cwd}"`);
 }
 
-function newSessionId(world: Pick<World, "now" | "randomBytes">): string {
-  return uuidV7(world.now(), (count) => world.randomBytes(count));
+function newSessionId(world: Pick<World, "now" | "randomBytes">): SessionId {
+  return sessionId(uuidV7(world.now(), (count) => world.randomBytes(count)));
 }

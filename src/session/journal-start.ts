@@ -1,5 +1,6 @@
 // How a session's journal begins: where it lies, its first line, and the title of the session.
 import { type ContentBlock, plainText } from "../base/content.js";
+import type { SessionId } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import { markHidden } from "../base/marking.js";
 import type { NoticeLevel } from "./event.js";
@@ -21,7 +22,7 @@ export function openJournal(options: SessionOptions, onNotice: (level: NoticeLev
 }
 
 interface Beginning {
-  readonly id: string;
+  readonly id: SessionId;
   readonly cwd: string;
   readonly additionalDirectories?: readonly string[];
 }

@@ -1,4 +1,5 @@
 // What a session is made from.
+import type { SessionId } from "../base/id.js";
 import type { World } from "../base/world.js";
 import type { BuiltinName } from "../builtin/index.js";
 import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
@@ -40,7 +41,9 @@ export interface SharedOptions {
 export interface SessionOptions extends SharedOptions {
   /** The servers of all sessions of the host; its own unless given. */
   readonly pool?: ServerPool;
-  readonly id: string;
+  readonly id: SessionId;
+  /** For an id that somebody else may want at this moment: settles once it is this session's. No turn runs before. */
+  readonly owned?: Promise<unknown>;
   readonly cwd: string;
   readonly servers: readonly ServerSpec[];
   readonly rejected: readonly RejectedServer[];

@@ -1,5 +1,6 @@
 // The tools of one session: what its servers, Tenon and the embedder bring, put in front of the model and run under its policy.
 import { join } from "node:path";
+import type { SessionId } from "../base/id.js";
 import type { JsonObject } from "../base/json.js";
 import type { Scope } from "../base/scope.js";
 import type { World } from "../base/world.js";
@@ -30,6 +31,7 @@ import {
   type ToolTransformer,
 } from "../tools/index.js";
 import type { NoticeLevel } from "./event.js";
+import { resultsFolder } from "./history/stored-sessions.js";
 import { LockGuard } from "./lock-guard.js";
 import type { SessionPolicy } from "./permission/clearance.js";
 import { protectedFiles } from "./permission/protected-files.js";
@@ -69,9 +71,9 @@ export interface ToolPlaces {
   readonly memory: string;
 }
 
-export function toolPlaces({ stateDir, id }: { readonly stateDir: string; readonly id: string }): ToolPlaces {
+export function toolPlaces({ stateDir, id }: { readonly stateDir: string; readonly id: SessionId }): ToolPlaces {
   return {
-    results: join(stateDir, "sessions", `${id}.results`),
+    results: resultsFolder(stateDir, id),
     approvals: join(stateDir, "approvals"),
     memory: join(stateDir, "tool-memory"),
   };

@@ -112,6 +112,10 @@ export class Session implements AsyncDisposable {
   /** Runs one turn. Rejects with a TenonError when the session is busy or closed, or when the model fails. */
   async prompt(content: string | readonly ContentBlock[], signal?: AbortSignal): Promise<PromptResult> {
     this.#mustBeOpen();
+    if (this.#parts.options.owned) {
+      await this.#parts.options.owned;
+      this.#mustBeOpen();
+    }
     return await this.#turns.run(content, signal);
   }
 

@@ -198,16 +198,26 @@ async function adopt(from: string, path: string): Promise<void> {
   });
 }
 
+/** A link puts the written file there in one step. Where the file system has none, the file is made first and written after. */
 async function createNew(path: string, text: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomUUID()}.tmp`;
   try {
-    await writeFile(path, text, { mode: 0o600, flag: "wx" });
+    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+    await link(draft, path).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && NO_LINKS.includes(error.code))) throw error;
+      return writeFile(path, text, { mode: 0o600, flag: "wx" });
+    });
     return true;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
     throw error;
+  } finally {
+    await rm(draft, { force: true });
   }
 }
+
+const NO_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EACCES"];
 
 async function list(folder: string): Promise<readonly FileEntry[]> {
   const names = await readdir(folder).catch(() => []);

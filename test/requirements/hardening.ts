@@ -46,4 +46,8 @@ export const HARDENING_REQUIREMENTS = [
   },
   // H550 to H599: sandbox and git; process tracking.
   // H600 to H699: locks, ids, shutdown.
+  { id: "H600", text: "a lock that a dead process left is taken over by exactly one of the processes that find it" },
+  { id: "H601", text: "two processes never have one session open, and no acknowledged turn is lost" },
+  { id: "H602", text: "an id in use is refused, and the session that has it goes on" },
+  { id: "H603", text: "ids are checked at every public entrance: none becomes a path outside the state folder" },
 ] as const;

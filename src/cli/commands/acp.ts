@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../acp/index.js";
-import { uuidV7 } from "../../base/id.js";
+import { isSessionId, uuidV7 } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import type { WireTrace } from "../../base/trace.js";
 import { possiblePaths } from "../../config/index.js";
@@ -49,8 +49,8 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
 /** A session whose id was given out can be loaded, whatever becomes of this process. A journal that cannot be begun is told later. */
 function beginJournal({ id, request }: PromisedSession): void {
   const { stateDir } = possiblePaths(machineEnv());
-  if (stateDir === undefined) return; // said by what is loaded next
-  const { path, line } = journalStart(stateDir, { id, ...request }, Date.now());
+  if (stateDir === undefined || !isSessionId(id)) return; // said by what is loaded next
+  const { path, line } = journalStart(stateDir, { ...request, id }, Date.now());
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, line, { flag: "wx", mode: 0o600 });

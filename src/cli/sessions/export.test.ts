@@ -1,12 +1,16 @@
 // Exports: nothing that was said can become markup, whatever it is.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { isSessionId } from "../../base/id.js";
 import { talkHtml } from "./html.js";
 import { talkMarkdown } from "./markdown.js";
 import { itemsOf, type Talk } from "./talk.js";
 
+const ID = "s1";
+
 function talk(text: string): Talk {
-  const session = { id: "s1", cwd: text, additionalDirectories: [], title: text, updatedMs: 0 };
+  if (!isSessionId(ID)) throw new Error("no id");
+  const session = { id: ID, cwd: text, additionalDirectories: [], title: text, updatedMs: 0 };
   const call = { kind: "call", tool: text, arguments: text, outcome: "done", text } as const;
   const said = (["prompt", "answer", "thought", "note"] as const).map((kind) => ({ kind, text }));
   return { session, items: [...said, call], problems: [] };

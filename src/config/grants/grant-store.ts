@@ -6,9 +6,8 @@ import { LOGIN_LIMITS } from "../../base/limits-login.js";
 import type { FileEntry, World } from "../../base/world.js";
 import type { Grant, GrantKey, GrantStore, OAuthClient } from "../../mcp/index.js";
 import { type GrantRecord, readClientRecord, readRecord, secretsOf, writeRecord } from "./grant-record.js";
-import { withLivenessLock } from "./liveness-lock.js";
 import { seal, unseal } from "./sealed.js";
-import { Vault, type VaultOptions, type VaultStanding } from "./vault.js";
+import { Vault, type VaultOptions, type VaultStanding, withLogInLock } from "./vault.js";
 
 export type GrantStoreOptions = VaultOptions;
 
@@ -76,7 +75,7 @@ export class DiskGrantStore implements GrantStore {
   ): Promise<Grant | undefined> {
     const name = await this.#nameOf(key);
     return await this.#inLine(name, signal, () =>
-      withLivenessLock(this.#world, join(this.#dir, "locks", name), signal, async () => {
+      withLogInLock(this.#world, join(this.#dir, "locks", name), signal, async () => {
         const current = await this.#readRecord(name);
         const wanted = await change(current?.grant);
         if (wanted === current?.grant) return wanted;

@@ -1,10 +1,10 @@
 // The key that grants are sealed with: in the system's keyring, or where there is none in a file beside them. Chosen once.
 import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
+import { withFileLock } from "../../base/file-lock.js";
 import { isJsonObject, parseJson } from "../../base/json.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
 import type { World } from "../../base/world.js";
-import { withLivenessLock } from "./liveness-lock.js";
 import { KEY_BYTES } from "./sealed.js";
 
 /** The part of a keyring that is needed. */
@@ -70,7 +70,7 @@ export class Vault {
   async keyToWrite(signal: AbortSignal): Promise<Uint8Array> {
     const known = await this.key(signal);
     if (known) return known;
-    const made = await withLivenessLock(this.#world, this.#path(join("locks", "vault")), signal, async () => {
+    const made = await withLogInLock(this.#world, this.#path(join("locks", "vault")), signal, async () => {
       const other = await this.#fetchKey(signal); // somebody else was faster
       return other ?? (await this.#makeKey(signal));
     });
@@ -159,6 +159,21 @@ export class Vault {
   #path(name: string): string {
     return join(this.#options.dir, name);
   }
+}
+
+/** One change of a log-in at a time, across processes. Rejects when the signal aborts, or when a living process has it for too long. */
+export async function withLogInLock<T>(
+  world: World,
+  path: string,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { lockWaitMs: waitMs, lockEveryMs: everyMs } = LOGIN_LIMITS;
+  const heldTooLong = (heldBy: number) =>
+    new TenonError("config.unreadable", `process ${heldBy} has held a log-in for more than ${waitMs / 1000} s`, {
+      hint: `End that process; its number stands in ${path}.`,
+    });
+  return await withFileLock(world, path, { waitMs, everyMs, signal, heldTooLong }, work);
 }
 
 function keyOf(text: string | undefined): Uint8Array | undefined {

@@ -1,6 +1,7 @@
 // Lists the sessions on the disk, page by page, the one used last first.
 import { join, resolve } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
+import { isSessionId, type SessionId } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import { LineSplitter } from "../../base/ndjson.js";
 import type { World } from "../../base/world.js";
@@ -9,7 +10,7 @@ import { isHeader, readHeader, readRecord } from "./read-record.js";
 import { TITLE_EXTENSION, titleFile } from "./titles.js";
 
 export interface SessionSummary {
-  readonly id: string;
+  readonly id: SessionId;
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   /** Given by a person, else the beginning of the first prompt. */
@@ -33,7 +34,7 @@ export interface ListRequest {
 
 interface Place {
   readonly updatedMs: number;
-  readonly id: string;
+  readonly id: SessionId;
 }
 
 const EXTENSION = ".ndjson";
@@ -46,7 +47,10 @@ export async function listSessions(world: World, folder: string, request: ListRe
   const titled = new Set(files.map(({ name }) => name).filter((name) => name.endsWith(TITLE_EXTENSION)));
   const places = files
     .filter(({ name }) => name.endsWith(EXTENSION))
-    .map(({ name, modifiedMs }): Place => ({ id: name.slice(0, -EXTENSION.length), updatedMs: Math.floor(modifiedMs) }))
+    .flatMap(({ name, modifiedMs }): readonly Place[] => {
+      const id = name.slice(0, -EXTENSION.length);
+      return isSessionId(id) ? [{ id, updatedMs: Math.floor(modifiedMs) }] : [];
+    })
     .sort(byAge)
     .filter((place) => after === undefined || byAge(after, place) < 0);
   const sessions: SessionSummary[] = [];
@@ -104,7 +108,7 @@ function writeCursor({ updatedMs, id }: Place): string {
 
 function readCursor(cursor: string): Place {
   const [, updatedMs, id] = /^(\d+) (.+)$/u.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
-  if (updatedMs === undefined || id === undefined) {
+  if (updatedMs === undefined || id === undefined || !isSessionId(id)) {
     throw new TenonError("session.invalid_request", "the cursor is not one that a listing gave", {
       hint: "List the sessions from the beginning.",
     });

@@ -1,11 +1,12 @@
 // The sessions on the disk: their files, what is in them, and copying and removing them.
 import { join } from "node:path";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { type FileLock, tryFileLock } from "../../base/file-lock.js";
+import { isSessionId, type SessionId } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
 import type { JournalTail } from "../journal.js";
 import type { JournalHeader } from "../journal-entry.js";
-import { SessionLock } from "../journal-lock.js";
 import { History } from "./history.js";
 import { readJournal } from "./read-journal.js";
 import { readRecord } from "./read-record.js";
@@ -36,20 +37,30 @@ export class StoredSessions {
   }
 
   /** False as well for what cannot be the id of a session: it never becomes a path. */
-  has(id: string): boolean {
+  has(id: string): id is SessionId {
     return isSessionId(id) && this.#world.files.isFile(this.#journal(id));
   }
 
-  async lock(id: string): Promise<SessionLock> {
-    return await SessionLock.take(this.#world, this.#lockFile(id), id);
+  /** One process at a time has a session open. Throws `session.busy` when it is open, here or in another process. */
+  async lock(id: SessionId): Promise<FileLock> {
+    const path = this.#lockFile(id);
+    const attempt = await tryFileLock(this.#world, path);
+    if (attempt.lock) return attempt.lock;
+    throw inUse(this.#world, id, { heldBy: attempt.heldBy, path });
   }
 
-  /** For a session that is new: nobody else can want it. */
-  async hold(id: string): Promise<SessionLock | undefined> {
-    return await SessionLock.hold(this.#world, this.#lockFile(id), id);
+  /** For a new session: a lock that cannot be written costs the protection, not the session. Throws `session.busy` all the same. */
+  async hold(id: SessionId): Promise<FileLock | undefined> {
+    try {
+      return await this.lock(id);
+    } catch (error) {
+      if (error instanceof TenonError && error.code === "session.busy") throw error;
+      this.#world.log.warn("session.not_locked", { session: id, error: messageOf(error) });
+      return undefined;
+    }
   }
 
-  async read(id: string): Promise<StoredSession> {
+  async read(id: SessionId): Promise<StoredSession> {
     const history = new History();
     const { header, tail, problems } = await readJournal(this.#world.files, this.#journal(id), (record) =>
       history.add(record),
@@ -68,7 +79,10 @@ export class StoredSessions {
   }
 
   /** A session of its own with everything the other one has by now, its kept results included. */
-  async copy(from: string, header: Omit<JournalHeader, "v" | "t" | "forkedFrom">): Promise<void> {
+  async copy(
+    from: SessionId,
+    header: Omit<JournalHeader, "v" | "t" | "forkedFrom"> & { readonly id: SessionId },
+  ): Promise<void> {
     const { files } = this.#world;
     const first = `${JSON.stringify({ v: 1, ...header, forkedFrom: from, t: this.#world.now() })}\n`;
     const records = await this.#recordBytes(from);
@@ -85,15 +99,15 @@ export class StoredSessions {
   }
 
   /** What a listing shows from now on, in place of the beginning of the first prompt. */
-  async setTitle(id: string, title: string): Promise<void> {
+  async setTitle(id: SessionId, title: string): Promise<void> {
     await this.#world.files.writeAtomic(titleFile(this.folder, id), title);
   }
 
-  hasTitle(id: string): boolean {
+  hasTitle(id: SessionId): boolean {
     return this.#world.files.isFile(titleFile(this.folder, id));
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: SessionId): Promise<void> {
     const { files } = this.#world;
     await files.remove(this.#results(id));
     await files.remove(titleFile(this.folder, id));
@@ -101,7 +115,7 @@ export class StoredSessions {
   }
 
   /** Everything behind the header. */
-  async #recordBytes(id: string): Promise<readonly Uint8Array[]> {
+  async #recordBytes(id: SessionId): Promise<readonly Uint8Array[]> {
     const parts: Uint8Array[] = [];
     const length = LIMITS.journal.readBytes;
     for (let start = 0; ; ) {
@@ -116,29 +130,49 @@ export class StoredSessions {
     return isRecord ? parts : [head.subarray(end), ...parts.slice(1)];
   }
 
-  #journal(id: string): string {
+  #journal(id: SessionId): string {
     return journalFile(this.#stateDir, id);
   }
 
-  #results(id: string): string {
+  #results(id: SessionId): string {
     return resultsFolder(this.#stateDir, id);
   }
 
-  #lockFile(id: string): string {
+  #lockFile(id: SessionId): string {
     return join(this.#stateDir, "session-locks", `${id}.lock`);
   }
 }
 
-export function journalFile(stateDir: string, id: string): string {
+export function journalFile(stateDir: string, id: SessionId): string {
   return join(stateDir, "sessions", `${id}.ndjson`);
 }
 
-function resultsFolder(stateDir: string, id: string): string {
+export function resultsFolder(stateDir: string, id: SessionId): string {
   return join(stateDir, "sessions", `${id}.results`);
 }
 
-function isSessionId(id: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/u.test(id);
+/** Throws `session.invalid_request` for a text that cannot be the id of a session. */
+export function sessionId(text: string): SessionId {
+  if (isSessionId(text)) return text;
+  const shown = JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+  throw new TenonError("session.invalid_request", `${shown} cannot be the id of a session`, {
+    hint: "Use 1 to 128 letters, digits, - and _, beginning with a letter or a digit; or leave it out.",
+  });
+}
+
+function inUse(
+  world: World,
+  id: SessionId,
+  { heldBy, path }: { readonly heldBy: number; readonly path: string },
+): TenonError {
+  if (heldBy === world.processes.ownId) {
+    return new TenonError("session.busy", `session "${id}" is already open here`, {
+      hint: "Go on with it, or close it first.",
+    });
+  }
+  return new TenonError("session.busy", `session "${id}" is open in process ${heldBy}`, {
+    hint: `Close it there. If that is no Tenon, delete the file ${path}.`,
+  });
 }
 
 export function unknownSession(id: string): TenonError {

@@ -1,12 +1,13 @@
 // Titles people gave their sessions: each in a file beside its journal, so that a listing need not read all of that.
 import { join } from "node:path";
 import { TenonError } from "../../base/errors.js";
+import type { SessionId } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import { markHidden } from "../../base/marking.js";
 
 export const TITLE_EXTENSION = ".title";
 
-export function titleFile(folder: string, id: string): string {
+export function titleFile(folder: string, id: SessionId): string {
   return join(folder, `${id}${TITLE_EXTENSION}`);
 }
 
