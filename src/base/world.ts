@@ -115,10 +115,13 @@ export interface Files {
   entries(folder: string): Promise<readonly FolderEntry[]>;
   /**
    * Replaces a file of the person's own as a whole: its permissions stay, a new one and the folders on the way get the
-   * usual ones. A link in its place is replaced, not followed.
+   * usual ones. A link in its place is replaced, not followed. A character device or a pipe is written into.
    */
   saveText(path: string, text: string): Promise<void>;
-  /** Replaces a file as a whole: whoever reads it finds the old text or the new one. Private to this user unless `mode` is given. */
+  /**
+   * Replaces a file as a whole: whoever reads it finds the old text or the new one. Private to this user unless `mode` is given.
+   * Rejects for a device, a pipe or a socket, and for a link to one.
+   */
   writeAtomic(path: string, text: string, mode?: number): Promise<void>;
   /**
    * The same from parts, each asked for when the one before is written: a long text is never made ready all at once, and

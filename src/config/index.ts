@@ -22,7 +22,7 @@ export { type Place, type Problem, placeText, problemText } from "./place.js";
 export { providerEnvironment } from "./providers.js";
 export { type ServerSandbox, stricterMode } from "./sandbox.js";
 export type { SecretWay } from "./secret-literals.js";
-export type { ResolveSecret } from "./secrets.js";
+export { type ResolveSecret, sharedSecrets } from "./secrets.js";
 export { sourceSettings } from "./settings.js";
 export type { ConfigRequest } from "./sources.js";
 export { tenonPaths } from "./tenon-paths.js";

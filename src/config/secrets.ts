@@ -1,4 +1,5 @@
 // What stands behind `!command` and `keyring:name`: fetched through a port, once, and never waited for without end.
+import { orAborted } from "../base/deadline.js";
 import { messageOf } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
@@ -8,7 +9,64 @@ export type SecretRequest =
   | { readonly kind: "keyring"; readonly name: string };
 
 /** Fetches one secret; undefined when there is none of that name. This room neither spawns nor reaches a keyring itself. */
-export type ResolveSecret = (request: SecretRequest, signal: AbortSignal) => Promise<string | undefined>;
+export interface ResolveSecret {
+  (request: SecretRequest, signal: AbortSignal): Promise<string | undefined>;
+  /** The value proved wrong: whoever keeps it fetches it anew when next asked. */
+  forget?(request: SecretRequest, value: string): void;
+}
+
+interface SharedFetch {
+  readonly value: Promise<string | undefined>;
+  /** Those who still wait for it. Once there is none, it is given up. */
+  waiting: number;
+  readonly controller: AbortController;
+}
+
+/**
+ * Fetches each secret once for all sessions of a process, and keeps it in memory only. Those who ask at the same time share one
+ * run. A failure is not kept: the next one who asks starts another run. The key is the text of the reference.
+ */
+export function sharedSecrets(resolve: ResolveSecret): ResolveSecret {
+  const fetches = new Map<string, SharedFetch>();
+  const values = new Map<string, string>();
+  const start = (key: string, request: SecretRequest): SharedFetch => {
+    const controller = new AbortController();
+    const fetching = async () => {
+      try {
+        const value = await resolve(request, controller.signal);
+        if (value !== undefined) values.set(key, value);
+        return value;
+      } finally {
+        fetches.delete(key);
+      }
+    };
+    const fetch: SharedFetch = { value: fetching(), waiting: 0, controller };
+    fetches.set(key, fetch);
+    return fetch;
+  };
+  const shared: ResolveSecret = async (request, signal) => {
+    const key = JSON.stringify(request);
+    const known = values.get(key);
+    if (known !== undefined) return known;
+    const fetch = fetches.get(key) ?? start(key, request);
+    fetch.waiting++;
+    try {
+      return await orAborted(fetch.value, signal);
+    } finally {
+      fetch.waiting--;
+      if (fetch.waiting === 0 && signal.aborted) {
+        fetches.delete(key);
+        fetch.controller.abort(signal.reason);
+      }
+    }
+  };
+  shared.forget = (request, value) => {
+    const key = JSON.stringify(request);
+    if (values.get(key) === value) values.delete(key); // another session may have a newer one already
+    resolve.forget?.(request, value);
+  };
+  return shared;
+}
 
 export type SecretAnswer =
   | { readonly kind: "found"; readonly value: string }
@@ -17,6 +75,7 @@ export type SecretAnswer =
   | { readonly kind: "waiting" };
 
 interface Asked {
+  readonly request: SecretRequest;
   readonly answer: Promise<SecretAnswer>;
   settled: SecretAnswer | undefined;
 }
@@ -50,12 +109,24 @@ export class Secrets {
     }
   }
 
+  /** These values proved wrong. True when one of them was fetched here: it is fetched again when next wanted. */
+  forgetValues(values: readonly string[]): boolean {
+    let hasForgotten = false;
+    for (const [key, { request, settled }] of this.#asked) {
+      if (settled?.kind !== "found" || !values.includes(settled.value)) continue;
+      this.#asked.delete(key);
+      this.#resolve?.forget?.(request, settled.value);
+      hasForgotten = true;
+    }
+    return hasForgotten;
+  }
+
   #ask(key: string, request: SecretRequest): Asked {
     const answer = this.#fetch(request).then((fetched) => {
       asked.settled = fetched;
       return fetched;
     });
-    const asked: Asked = { answer, settled: undefined };
+    const asked: Asked = { request, answer, settled: undefined };
     this.#asked.set(key, asked);
     return asked;
   }

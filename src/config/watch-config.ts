@@ -56,6 +56,11 @@ export class ConfigWatch implements AsyncDisposable {
     return this.#config.value;
   }
 
+  /** A server refused these values: those that a command or the keyring gave are fetched again, then everything is read again. */
+  async refetch(values: readonly string[]): Promise<void> {
+    if (this.#secrets.forgetValues(values)) await this.reload();
+  }
+
   async close(): Promise<void> {
     this.#timer?.clear();
     for (const watch of this.#watches.values()) watch.close();

@@ -46,6 +46,8 @@ export class SessionConfiguration implements AsyncDisposable {
   readonly #told = new Set<string>();
   /** Asked and not answered, or denied for now: not to be asked again in this session. */
   readonly #asked = new Set<string>();
+  /** Servers whose secrets were fetched again after a refusal. */
+  readonly #refetched = new Set<string>();
   #watch: ConfigWatch | undefined;
   #applied: EffectiveConfig | undefined;
   #isBusy = false;
@@ -100,6 +102,15 @@ export class SessionConfiguration implements AsyncDisposable {
     }
     await this.#watch?.reload();
     this.#apply({ isBetweenTurns: true });
+  }
+
+  /** A server refused what it was sent: its secrets are fetched again, once per session, since a fresh one may be refused as well. */
+  async refused(server: string): Promise<void> {
+    await this.#opened;
+    const entry = this.#applied?.servers.find((one) => one.name === server);
+    if (entry?.status !== "ready" || this.#refetched.has(server) || this.#isClosed) return;
+    this.#refetched.add(server);
+    await this.#watch?.refetch(entry.settings.secrets);
   }
 
   async close(): Promise<void> {

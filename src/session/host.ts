@@ -6,6 +6,7 @@ import { type SessionId, uuidV7 } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { World } from "../base/world.js";
+import { sharedSecrets } from "../config/index.js";
 import { ServerPool, type ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
 import type { SessionEvent } from "./event.js";
@@ -59,7 +60,7 @@ export class SessionHost implements AsyncDisposable {
   #isClosed = false;
 
   constructor(options: HostOptions) {
-    this.#options = options;
+    this.#options = withSharedSecrets(options);
     this.#stored = new StoredSessions(options.world, options.stateDir);
     this.#pool = new ServerPool(options);
   }
@@ -230,6 +231,13 @@ export class SessionHost implements AsyncDisposable {
     this.#sessions.set(request.id, session);
     return session;
   }
+}
+
+/** `!command` and `keyring:` references are fetched once for all sessions of the host. */
+function withSharedSecrets(options: HostOptions): HostOptions {
+  const { config } = options;
+  if (!config?.resolveSecret) return options;
+  return { ...options, config: { ...config, resolveSecret: sharedSecrets(config.resolveSecret) } };
 }
 
 interface Opening {

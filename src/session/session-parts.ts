@@ -128,7 +128,10 @@ export class SessionParts {
         onUsed: (_server, usage) => this.conversation.alsoSpent(usage),
       }),
       onStatus: (status) => this.#onServerStatus(status),
-      onRefused: (server) => this.logins.refused(server),
+      onRefused: (server) => {
+        this.logins.refused(server);
+        this.#refetchSecrets(server);
+      },
       onNotice: (level, text) => this.#notice(level, text),
     });
   }
@@ -173,7 +176,15 @@ export class SessionParts {
       this.#world.log.warn("server.failed", { session: this.options.id, server: status.name, error: status.error });
     }
     this.logins.heard(status);
+    if (status.needsLogin === true) this.#refetchSecrets(status.name);
     this.audience.tell({ kind: "server", status });
+  }
+
+  #refetchSecrets(server: string): void {
+    const { configuration } = this;
+    if (configuration && !this.scope.isClosed) {
+      this.scope.run("fetch refused secrets again", () => configuration.refused(server));
+    }
   }
 
   #notice(level: NoticeLevel, text: string): void {

@@ -137,7 +137,12 @@ async function readBytes(path: string, { start, length }: { start: number; lengt
 }
 
 async function saveText(path: string, text: string): Promise<void> {
-  const mode = await unlessNothing(async () => (await stat(path)).mode & 0o7777);
+  const found = await unlessNothing(() => stat(path));
+  const mode = found === undefined ? undefined : found.mode & 0o7777;
+  if (found?.isCharacterDevice() === true || found?.isFIFO() === true) {
+    await writeFile(path, text, { flag: constants.O_WRONLY | constants.O_NOCTTY });
+    return;
+  }
   await mkdir(dirname(path), { recursive: true });
   await replace(path, async (draft) => {
     await writeFile(draft, text, { flag: "wx" });
@@ -165,7 +170,13 @@ async function writeAtomic(path: string, text: string, mode = 0o600): Promise<vo
   });
 }
 
+/** What is no file (a device, a pipe, a socket) is never replaced: it would be gone for every program of the machine. */
 async function replace(path: string, write: (draft: string) => Promise<void>): Promise<void> {
+  const found = await unlessNothing(() => lstat(path));
+  const target = found?.isSymbolicLink() === true ? await unlessNothing(() => stat(path)) : found;
+  if (target && !target.isFile() && !target.isDirectory()) {
+    throw Object.assign(new Error(`${path} is not a regular file`), { code: "EINVAL", path });
+  }
   // In the same folder, since a rename works within one file system only; a name of its own, since others write too.
   const draft = `${path}.${randomUUID()}.tmp`;
   try {

@@ -1,11 +1,28 @@
 // One owner of a session across processes, and ids that lead nowhere else.
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { createRuntime, nodeWorld, type StdioSpec } from "../../src/index.js";
-import { type AcpClient, echoTool, scriptedServer } from "../../src/testing/index.js";
+import {
+  type AcpClient,
+  echoTool,
+  type HttpGate,
+  scriptedHttpServer,
+  scriptedServer,
+} from "../../src/testing/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { replayedTurns } from "./conversation.js";
 import { agentNode, TENON } from "./peers.js";
@@ -247,4 +264,93 @@ scenario(
     expect(existsSync(join(home.path, "x.results"))).toBe(false);
     expect(readdirSync(home.path).filter((name) => name.startsWith("x"))).toEqual(["x.ndjson"]);
   },
+);
+
+scenario(
+  ["H604"],
+  "an export writes into a pipe or a device and never takes its place; what else is no file is refused",
+  async () => {
+    using home = new TemporaryFolder();
+    const id = "exported";
+    {
+      await using runtime = createRuntime({ world: quietWorld(home) });
+      await runtime.createSession({ cwd: home.path, id }).prompt("/help");
+    }
+    const exported = (path: string) =>
+      runCommand(agentNode(), [TENON, "sessions", "export", id, "-o", path, "--force"], {
+        env: cleanEnv(home.path),
+        cwd: home.path,
+      });
+    const pipe = join(home.path, "pipe");
+    spawnSync("mkfifo", [pipe]);
+    const reading = readFile(pipe, "utf8");
+    expect(await exported(pipe)).toMatchObject({ code: 0 });
+    expect(await reading).toContain("/help");
+    expect(lstatSync(pipe).isFIFO()).toBe(true);
+    const device = join(home.path, "device");
+    const isMade = spawnSync("mknod", [device, "c", "1", "3"]).status === 0; // needs rights that not everybody has
+    if (isMade) {
+      symlinkSync(device, join(home.path, "link.md"));
+      for (const path of [device, join(home.path, "link.md")]) expect(await exported(path)).toMatchObject({ code: 0 });
+      expect(lstatSync(device).isCharacterDevice()).toBe(true);
+      expect(lstatSync(join(home.path, "link.md")).isSymbolicLink()).toBe(true);
+    }
+    const socket = join(home.path, "socket");
+    const server = createServer().listen(socket);
+    await once(server, "listening");
+    const refused = await exported(socket);
+    expect([refused.code === 0, refused.stderr.includes("is not a regular file")]).toEqual([false, true]);
+    expect(lstatSync(socket).isSocket()).toBe(true);
+    server.close();
+  },
+  { platform: "linux" },
+);
+
+scenario(
+  ["H605"],
+  "a !command secret runs once for all sessions of a process, and again when it failed or its value was refused",
+  async () => {
+    using home = new TemporaryFolder();
+    const runs = join(home.path, "runs");
+    const token = join(home.path, "token");
+    writeFileSync(token, "old");
+    // The token is renewed at the moment the old one is refused.
+    const gate: HttpGate = ({ headers }) => {
+      if (headers.authorization === "Bearer old") writeFileSync(token, "new");
+      return false;
+    };
+    await using http = await scriptedHttpServer({ tools: [echoTool()] }, { bearer: "new", gate });
+    const config = {
+      mcpServers: {
+        web: {
+          url: http.url,
+          headers: { Authorization: `!echo r >> '${runs}'; printf 'Bearer '; cat '${token}'` },
+        },
+        local: { ...scriptedServer({ tools: [echoTool()] }), env: { KEY: `!echo l >> '${runs}'; echo key` } },
+        broken: { ...scriptedServer({ tools: [echoTool()] }), env: { KEY: `!echo b >> '${runs}'; exit 3` } },
+      },
+    };
+    writeFileSync(join(home.path, "config.json"), JSON.stringify(config));
+    await using client = await startTenon(home);
+    await client.initialize();
+    const opened = await Promise.all(Array.from({ length: 3 }, () => client.newSession({ cwd: home.path })));
+    for (const { sessionId } of opened) await client.prompt(sessionId, "/help"); // servers have come by then
+    for (const { sessionId } of opened) {
+      await vi.waitFor(async () => {
+        const status = JSON.stringify(await client.request("_tenon/mcp/status", { sessionId }));
+        expect(status).toMatch(/"name":"web"[^{}]*"state":"ready"/u);
+      });
+    }
+    const count = (letter: string) =>
+      readFileSync(runs, "utf8")
+        .split("\n")
+        .filter((line) => line === letter).length;
+    expect([count("l"), count("r")]).toEqual([1, 2]);
+    const failures = count("b");
+    expect(failures).toBeLessThanOrEqual(3);
+    const { sessionId } = await client.newSession({ cwd: home.path });
+    await client.prompt(sessionId, "/help");
+    expect([count("l"), count("r"), count("b")]).toEqual([1, 2, failures + 1]);
+  },
+  { timeoutMs: 60_000 },
 );
