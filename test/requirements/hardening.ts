@@ -51,5 +51,8 @@ export const HARDENING_REQUIREMENTS = [
   { id: "H602", text: "an id in use is refused, and the session that has it goes on" },
   { id: "H603", text: "ids are checked at every public entrance: none becomes a path outside the state folder" },
   { id: "H604", text: "nothing that is no regular file is replaced by a write: devices and pipes are written into" },
-  { id: "H605", text: "a !command secret runs once per process and text, and again only when it failed or was refused" },
+  {
+    id: "H605",
+    text: "a !command secret runs once per process and text, and again only when it failed or was refused",
+  },
 ] as const;
