@@ -103,8 +103,11 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
 }
 
 /** What is to be read before answering, beside the arguments. */
-function noteLines({ reason, change, lock }: PermissionQuestion): readonly string[] {
+function noteLines({ reason, change, lock, presentation }: PermissionQuestion): readonly string[] {
   return [
+    ...(presentation?.isRenewed
+      ? ["The file changed while you were asked. This is the change as it would be now."]
+      : []),
     ...(reason === undefined ? [] : [`Asked because ${reason}.`]),
     ...(change ? [lock === undefined ? "The tool changed since it was approved:" : `It ${lock}:`, ...change] : []),
   ];

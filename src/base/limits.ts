@@ -356,6 +356,8 @@ export const LIMITS = {
   /** A file that is edited or written as a whole: more is data, not source. */
   editMaxBytes: 5_242_880,
   editMaxEdits: 100,
+  /** Questions about one edit whose file changes while it is asked about: then it is refused. */
+  changedFileMaxQuestions: 3,
   /** Old and new text of a change shown in full to an editor; above it the change is only described. */
   diffMaxBytes: 1_048_576,
   /**

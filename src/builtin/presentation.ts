@@ -31,6 +31,10 @@ export interface BuiltinPresentation {
   readonly locations: readonly FileLocation[];
   /** Left out for texts above `LIMITS.diffMaxBytes`: the outcome then says in words what changed. */
   readonly diff?: FileDiff;
+  /** What the change was made from: the real path and the content. Of a preview only; equal for equal files. */
+  readonly basis?: string;
+  /** The file changed while the question about it was open: this is the change as it would be now. */
+  readonly isRenewed?: boolean;
   /** A terminal of the client, to be embedded at once: it is released right before the outcome comes. */
   readonly terminalId?: string;
 }

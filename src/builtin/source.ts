@@ -116,11 +116,12 @@ async function run(call: SourceCall, offered: readonly BuiltinName[], context: B
 }
 
 /** A presentation counts as progress too: a client that knows nothing of it shows its title. */
-function runOf({ signal, toolCallId, onProgress }: SourceCall): BuiltinRun {
+function runOf({ signal, toolCallId, expected, onProgress }: SourceCall): BuiltinRun {
   let progress = 0;
   return {
     signal,
     ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(expected === undefined ? {} : { expected }),
     present: (presentation) => {
       const shown = titled(presentation);
       const notice: BuiltinProgress = { progress, message: shown.title, presentation: shown };

@@ -32,6 +32,8 @@ export interface BuiltinRun {
   readonly signal: AbortSignal;
   /** By which the client knows the call. */
   readonly toolCallId?: string;
+  /** The `basis` of the preview that the person allowed. */
+  readonly expected?: string;
   /** Replaces how the call looks. */
   present(presentation: BuiltinPresentation): void;
   /** Says how far it is. */

@@ -4,6 +4,7 @@ import { messageOf } from "../base/errors.js";
 import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import type { Log } from "../base/log.js";
 import type { Approval, ApprovalSubject, CatalogTool, PolicyDecision, SourcedTool, Standing } from "../tools/index.js";
+import { askUntilUnchanged } from "./permission/checked-question.js";
 import { Clearance, type ClearanceOptions } from "./permission/clearance.js";
 import { approvalOf, type PermissionRequest, questionAbout } from "./permission/question.js";
 import type { PermissionAnswer, SessionPorts } from "./ports.js";
@@ -45,7 +46,7 @@ export class Permissions {
       // While this question waited, another one's answer may have covered it.
       return (
         this.#clearance.withoutAsking(subject, decision) ??
-        (await this.#ask(request, { subject, decision }, ports, signal))
+        (await askUntilUnchanged(request, (shown) => this.#ask(shown, { subject, decision }, ports, signal)))
       );
     });
     const ended = orCancelled(answered, signal);

@@ -18,6 +18,8 @@ export interface SourceCall {
   readonly tool: string;
   readonly arguments: ToolArguments;
   readonly signal: AbortSignal;
+  /** What the person was shown the change of: it must not be made from anything else. For Tenon's own tools. */
+  readonly expected?: string;
   readonly onProgress: (progress: ToolProgress) => void;
   /** The source goes on with it whatever becomes of the connection, or of us: kept before anything else happens. */
   readonly onLasting?: (lasting: LastingCall) => void;

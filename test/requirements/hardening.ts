@@ -39,6 +39,10 @@ export const HARDENING_REQUIREMENTS = [
     id: "H453",
     text: "an explicit bypass, or a rule of the user's that names the path exactly, opens a protected file; wider rules do not",
   },
+  {
+    id: "H454",
+    text: "a write is made only against the content its shown change was made from: changed meanwhile, it is asked about again, a bounded number of times",
+  },
   // H500 to H549: what servers and files say stays data; secrets.
   {
     id: "H500",

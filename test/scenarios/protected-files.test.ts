@@ -1,7 +1,8 @@
 // Files that git, a shell, an editor or Tenon obeys; writes held against what was shown; what a question says; look-alikes.
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { HAS_FILES, inEditor } from "./builtin/editor.js";
 import { scenario } from "./scenario.js";
 import { calls, inTurn, RecordedModel } from "./tools/recorded-model.js";
 import { ToolBench } from "./tools/tool-session.js";
@@ -65,3 +66,70 @@ scenario(
     }
   },
 );
+
+scenario(
+  ["H454"],
+  "a file that the person saves while they are asked is not overwritten: the new change is asked about, three times at most",
+  async () => {
+    const path = "notes.txt";
+    const cases: readonly (readonly [saves: number, call: ReturnType<typeof calls>, outcome: string, text: string])[] =
+      [
+        [0, calls("write_file", { path, content: "model\n" }), "done", "model\n"],
+        [1, calls("write_file", { path, content: "model\n" }), "done", "model\n"],
+        [9, calls("write_file", { path, content: "model\n" }), "refused", "saved 3\n"],
+        [1, calls("edit_file", { path, edits: [{ old_text: "d", new_text: "D" }] }), "done", "saveD 1\n"],
+      ];
+    for (const [saves, call, outcome, text] of cases) {
+      await using bench = new ToolBench();
+      const file = join(bench.project, path);
+      writeFileSync(file, "saved 0\n");
+      const session = bench.open({
+        model: new RecordedModel(inTurn(call)),
+        answer: () => {
+          if (bench.asked.length <= saves) writeFileSync(file, `saved ${bench.asked.length}\n`);
+          return "once";
+        },
+      });
+      await session.prompt("go on");
+      expect(bench.outcomes).toMatchObject([{ kind: outcome }]);
+      expect(readFileSync(file, "utf8")).toBe(text);
+      const shown = bench.asked.map(({ presentation }) => presentation?.diff?.oldText);
+      expect(shown).toEqual(Array.from({ length: Math.min(saves + 1, 3) }, (_, index) => `saved ${index}\n`));
+      expect(bench.asked.map(({ presentation }) => presentation?.isRenewed === true)).toEqual(
+        shown.map((_, index) => index > 0),
+      );
+    }
+  },
+);
+
+scenario(
+  ["H454"],
+  "the same for what the person types in an editor while its question is open: buffers are compared, not the disk",
+  () =>
+    inEditor(
+      {
+        capabilities: HAS_FILES,
+        files: { "a.txt": "one\n" },
+        onRead: async () => {
+          reads += 1;
+          // After the first question was answered, and before the second look.
+          if (reads === 2) type?.();
+        },
+      },
+      async (editor) => {
+        const path = editor.project.at("a.txt");
+        reads = 0;
+        type = () => editor.desk.buffers.set(path, "typed by the person\n");
+        await editor.call("write_file", { path: "a.txt", content: "model\n" });
+        expect(editor.questions).toHaveLength(2);
+        expect(editor.questions[1]?.toolCall.content).toMatchObject([
+          { type: "content", content: { text: expect.stringContaining("changed while you were asked") } },
+          { type: "diff", oldText: "typed by the person\n", newText: "model\n" },
+        ]);
+        expect(editor.desk.written).toEqual([{ path, content: "model\n" }]);
+      },
+    ),
+);
+
+let reads = 0;
+let type: (() => void) | undefined;

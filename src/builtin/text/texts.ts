@@ -1,4 +1,6 @@
 // Whole text files, read and written where the person has them: in the client's editor if it offers that, else on the disk.
+import { createHash } from "node:crypto";
+import { unreachable } from "../../base/brand.js";
 import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Files } from "../../base/world.js";
@@ -78,6 +80,35 @@ export class Texts {
     }
   }
 
+  /** What a change is made from, to be compared: where the file really is, and what is in it. */
+  async basisOf({ realPath, found }: Place, loaded: Loaded): Promise<string> {
+    switch (loaded.kind) {
+      case "text":
+        return `text ${hashOf(loaded.text)} ${realPath}`;
+      case "absent":
+        return `absent ${realPath}`;
+      case "unusable": {
+        const bytes = found?.bytes ?? 0;
+        const length = Math.min(bytes, LIMITS.editMaxBytes);
+        const raw = found?.kind === "file" ? await this.#files.readBytes(realPath, { start: 0, length }) : "";
+        return `bytes ${bytes} ${hashOf(raw)} ${realPath}`;
+      }
+      default:
+        return unreachable(loaded);
+    }
+  }
+
+  /**
+   * Whether the file on the disk is still what a change was made from, right before it is written. An editor's buffer was
+   * read just now, and is not asked for twice.
+   */
+  async isStill(place: Place, basis: string, signal: AbortSignal): Promise<boolean> {
+    if (this.#client.readText) return true;
+    const found = await this.#files.find(place.path);
+    const now: Place = { ...place, realPath: found?.realPath ?? place.realPath, found };
+    return (await this.basisOf(now, await this.load(now, signal))) === basis;
+  }
+
   async save(place: Place, text: string, signal: AbortSignal): Promise<Saved> {
     signal.throwIfAborted();
     const shown = this.#folders.show(place.path);
@@ -91,4 +122,8 @@ export class Texts {
       return { kind: "failed", reason };
     }
   }
+}
+
+function hashOf(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
 }

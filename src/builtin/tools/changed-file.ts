@@ -12,6 +12,8 @@ export interface FileChange {
   /** Undefined: there was no file, or none whose text could be told. */
   readonly oldText: string | undefined;
   readonly newText: string;
+  /** What it was made from (`Texts.basisOf`). */
+  readonly basis: string;
   /** What was there was no text: then no diff can be shown. */
   readonly isReplaced?: boolean;
 }
@@ -37,6 +39,10 @@ export function changing<Arguments>({ describe, plan }: Change<Arguments>): Chan
     run: async (args, run, context) => {
       const planned = await plan(args, context, run.signal);
       if (!planned.ok) return failed(planned.reason);
+      const { place, basis } = planned.change;
+      if (run.expected !== undefined && run.expected !== basis) {
+        return changedMeanwhile(context.folders.show(place.path), "after it was allowed");
+      }
       return await saveChange(planned.change, describe(args, context).title, run, context);
     },
   };
@@ -46,7 +52,12 @@ export function changing<Arguments>({ describe, plan }: Change<Arguments>): Chan
 function previewOf(planned: PlannedChange, presentation: BuiltinPresentation): BuiltinPresentation {
   if (!planned.ok) return presentation;
   const { oldText = "", newText } = planned.change;
-  return presentChange(planned.change, presentation.title, unifiedDiff(oldText, newText).firstLine);
+  const shown = presentChange(planned.change, presentation.title, unifiedDiff(oldText, newText).firstLine);
+  return { ...shown, basis: planned.change.basis };
+}
+
+function changedMeanwhile(shown: string, when: string): ToolOutcome {
+  return { kind: "refused", reason: `${shown} changed ${when}, so nothing was written. Read it again.` };
 }
 
 /** Exactly one outcome; the diff is shown whether or not the writing succeeds. */
@@ -65,6 +76,9 @@ async function saveChange(
   const diff = unifiedDiff(oldText ?? "", newText);
   // Shown before it is done: an editor that is asked to write then has the diff on the card already.
   run.present(presentChange(change, title, diff.firstLine));
+  if (!(await texts.isStill(place, change.basis, run.signal))) {
+    return changedMeanwhile(folders.show(place.path), "while the call was made");
+  }
   const saved = await texts.save(place, newText, run.signal);
   if (saved.kind === "unknown") return { kind: "unknown", reason: saved.reason };
   if (saved.kind === "failed") return failed(saved.reason);

@@ -87,6 +87,7 @@ test("what it would change is told before it is done, as far as it can be told",
     title: "Edit a.txt",
     locations: [{ path, line: 2 }],
     diff: { path, oldText: "one\ntwo\n", newText: "one\nthree\n" },
+    basis: expect.stringContaining(path),
   });
   expect(await preview("three", "four")).toEqual({ kind: "edit", title: "Edit a.txt", locations: [{ path }] });
   expect(await session.source.preview("edit_file", { path: 5 }, signal)).toBeUndefined();

@@ -53,5 +53,6 @@ async function plan(args: Arguments, { folders, texts }: BuiltinContext, signal:
   if (before.kind === "unusable") return { ok: false, reason: before.reason };
   const edited = applyEdits(before.text, args.edits);
   if (!edited.ok) return { ok: false, reason: `${shown} was not changed. ${edited.reason}` };
-  return { ok: true, change: { place, oldText: before.text, newText: edited.text } };
+  const basis = await texts.basisOf(place, before);
+  return { ok: true, change: { place, oldText: before.text, newText: edited.text, basis } };
 }

@@ -1,5 +1,5 @@
 // write_file: new and replaced files, permissions, the editor.
-import { chmodSync, existsSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { testSessions } from "../../../test/builtin-session.js";
@@ -78,4 +78,50 @@ test.each(["../outside/x", "link/x", "dead", "dead/x"])("nothing is written to %
   expect(await session.say("write_file", { path, content: "x" })).toMatch(/^failed: .*(outside of|leads nowhere)/);
   expect(existsSync(join(session.folder, "outside/x"))).toBe(false);
   expect(existsSync(join(session.folder, "outside/new"))).toBe(false);
+});
+
+test("what is not as the preview was made from is left as it is", async () => {
+  const session = open();
+  const { signal } = new AbortController();
+  const given = { path: "a.txt", content: "new\n" };
+  const write = async (expected: string | undefined) =>
+    await session.source.call({
+      tool: "write_file",
+      arguments: given,
+      signal,
+      onProgress: () => undefined,
+      ...(expected === undefined ? {} : { expected }),
+    });
+  for (const [before, after] of [
+    ["one\n", "typed by the person\n"],
+    [undefined, "made by the person\n"],
+    [Buffer.from([0, 1]), Buffer.from([0, 2])],
+  ] as const) {
+    if (before !== undefined) session.write("a.txt", before);
+    const shown = await session.source.preview("write_file", given, signal);
+    session.write("a.txt", after);
+    expect(await write(shown?.basis)).toMatchObject({
+      kind: "refused",
+      reason: expect.stringContaining("a.txt changed"),
+    });
+    expect(session.read("a.txt")).toBe(after.toString());
+    expect(await write((await session.source.preview("write_file", given, signal))?.basis)).toMatchObject({
+      kind: "done",
+    });
+    rmSync(join(session.project, "a.txt"));
+  }
+});
+
+test("a link that came in its place is not written through", async () => {
+  const session = open();
+  const { signal } = new AbortController();
+  const given = { path: "a.txt", content: "new\n" };
+  session.write("a.txt", "same\n");
+  session.write("other.txt", "same\n");
+  const expected = (await session.source.preview("write_file", given, signal))?.basis ?? "";
+  rmSync(join(session.project, "a.txt"));
+  symlinkSync("other.txt", join(session.project, "a.txt"));
+  const call = { tool: "write_file", arguments: given, signal, expected, onProgress: () => undefined };
+  expect(await session.source.call(call)).toMatchObject({ kind: "refused" });
+  expect(session.read("other.txt")).toBe("same\n");
 });

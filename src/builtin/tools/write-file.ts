@@ -41,5 +41,7 @@ async function plan(args: Arguments, { folders, texts }: BuiltinContext, signal:
   }
   const before = await texts.load(place, signal);
   const oldText = before.kind === "text" ? before.text : undefined;
-  return { ok: true, change: { place, oldText, newText: args.content, isReplaced: before.kind === "unusable" } };
+  const basis = await texts.basisOf(place, before);
+  const isReplaced = before.kind === "unusable";
+  return { ok: true, change: { place, oldText, newText: args.content, basis, isReplaced } };
 }

@@ -81,11 +81,12 @@ async function outcomeOf(preparation: Preparation, ports: RunPorts, steps: Steps
   if (plan.kind === "ended") return plan.outcome;
   if (steps.signal.aborted) return CANCELLED;
   try {
-    const request = await cleared(preparation, plan.entry, { ports, steps });
-    if ("kind" in request) return request;
+    const clearance = await cleared(preparation, plan.entry, { ports, steps });
+    if ("kind" in clearance) return clearance;
     if (steps.signal.aborted) return CANCELLED;
+    const { request } = clearance;
     ports.journal.intent(request);
-    return await inToolSpan(request, ports, () => sent(plan.entry, request, { ports, steps }));
+    return await inToolSpan(request, ports, () => sent(plan.entry, clearance, { ports, steps }));
   } catch (error) {
     return steps.signal.aborted ? CANCELLED : failed(notMade(name, messageOf(error)));
   }
@@ -96,12 +97,17 @@ interface Way {
   readonly steps: Steps;
 }
 
+interface Cleared {
+  readonly request: CallRequest;
+  readonly expected?: string | undefined;
+}
+
 /** The call as it may be sent, or why it may not. */
 async function cleared(
   { call, name, given }: Preparation,
   entry: CatalogEntry,
   { ports, steps }: Way,
-): Promise<CallRequest | ToolOutcome> {
+): Promise<Cleared | ToolOutcome> {
   const finished = await untilAborted(finishArguments(entry, given, ports), steps.signal);
   if (finished === ABORTED) return CANCELLED;
   if (!finished.ok) return failed(notMade(name, finished.reason));
@@ -116,11 +122,12 @@ async function cleared(
   };
   const approval = await untilAborted(ports.approve(asked, steps.signal), steps.signal);
   if (approval === ABORTED || approval.kind === "cancelled") return CANCELLED;
-  return approval.kind === "refused" ? { kind: "refused", reason: approval.reason } : request;
+  if (approval.kind === "refused") return { kind: "refused", reason: approval.reason };
+  return { request, expected: approval.expected };
 }
 
 /** From here on the source may have acted, whatever happens. */
-async function sent(entry: CatalogEntry, request: CallRequest, { ports, steps }: Way): Promise<ToolOutcome> {
+async function sent(entry: CatalogEntry, { request, expected }: Cleared, { ports, steps }: Way): Promise<ToolOutcome> {
   const { signal } = steps;
   try {
     steps.onSending();
@@ -129,6 +136,7 @@ async function sent(entry: CatalogEntry, request: CallRequest, { ports, steps }:
       tool: entry.raw.name,
       arguments: request.arguments,
       signal,
+      ...(expected === undefined ? {} : { expected }),
       onProgress: (progress) => steps.onProgress(progress),
       onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: entry.raw.name }),
     });

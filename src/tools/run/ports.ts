@@ -9,7 +9,8 @@ import type { CatalogTool, ToolDefinition, ToolOutcome, ToolProgress } from "../
 import type { PreparedCall } from "./prepare.js";
 
 export type Approval =
-  | { readonly kind: "allowed" }
+  /** `expected`: what the change was made from that the person was shown. */
+  | { readonly kind: "allowed"; readonly expected?: string }
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "cancelled" };
 
