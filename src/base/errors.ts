@@ -93,6 +93,10 @@ export const ERROR_CODES = {
   "session.not_found": { cause: "No session of that id is open.", cure: "Open a session first." },
   "session.busy": { cause: "A turn is already running in the session.", cure: "Wait for it or cancel it." },
   "session.closed": { cause: "The session has been closed.", cure: "Open a new session." },
+  "session.not_recorded": {
+    cause: "The session's journal cannot be written, so the turn does not count as done.",
+    cure: "Free space on the disk or make the state folder writable, then send the prompt again.",
+  },
   "session.invalid_request": {
     cause: "A session was asked for with malformed parameters.",
     cure: "Correct what it names.",

@@ -185,8 +185,10 @@ export class Conversation {
   #turn({ number, system }: { readonly number: number; readonly system: string }): Turn {
     const { settings, tools, journal, cacheKey } = this.#options;
     let { model, thinking } = settings;
-    const intent = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }) =>
+    const intent = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }) => {
       journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
+      journal.assertWritten(); // a call that a crash would forget is not made
+    };
     const lasting = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }, call: KeptCall) => {
       const task = this.tasks.taskOf(tool, { ...call, toolCallId });
       if (!task) return;

@@ -16,8 +16,8 @@ export function openJournal(options: SessionOptions, onNotice: (level: NoticeLev
     path,
     header: headerOf(options),
     ...(history ? { tail: history.tail } : { isBegun: world.files.isFile(path) }),
-    onLost: (reason) =>
-      onNotice("warning", `This session is not recorded any more: its journal cannot be written (${reason})`),
+    onFailing: (reason) =>
+      onNotice("warning", `The journal of this session cannot be written (${reason}): prompts fail until it can`),
   });
 }
 

@@ -1,5 +1,5 @@
 // The session's journal: append-only, one file per session, written before the client hears of what it records.
-import { messageOf } from "../base/errors.js";
+import { messageOf, TenonError } from "../base/errors.js";
 import type { AppendFile, World } from "../base/world.js";
 import { type BlobStock, BlobWriter } from "./journal-blobs.js";
 import type { JournalEntry, JournalHeader } from "./journal-entry.js";
@@ -25,8 +25,8 @@ export interface JournalOptions {
   readonly tail?: JournalTail;
   /** Somebody has written its first line, and nothing else. */
   readonly isBegun?: boolean;
-  /** From now on nothing is recorded. */
-  onLost(reason: string): void;
+  /** Called once when writing begins to fail: prompts fail until it works again. */
+  onFailing(reason: string): void;
 }
 
 /** The first line of a journal. */
@@ -34,7 +34,10 @@ export function headerLine(header: JournalOptions["header"], nowMs: number): str
   return `${JSON.stringify({ v: 1, ...header, t: nowMs })}\n`;
 }
 
-/** A journal that cannot be written costs the record, never the session: it is told once, and the session goes on. */
+/**
+ * Records that cannot be written are kept and written again with the next ones, so that a disk that was full for a while costs
+ * nothing. Until then `assertWritten` fails: nobody is told that a turn is over which a crash would lose.
+ */
 export class Journal {
   readonly #options: JournalOptions;
   readonly #blobs: BlobWriter;
@@ -43,45 +46,72 @@ export class Journal {
   /** To be written before the next record. */
   #start: string;
   #pending: readonly JournalEntry[];
-  #isLost = false;
+  /** Lines that are not on the disk, and the number of the first record in them. */
+  #unwritten = "";
+  #unwrittenSeq: number;
+  /** A part of `#unwritten` may be in the file. */
+  #isTorn = false;
+  #failure: string | undefined;
+  #isSealed = false;
 
   constructor(options: JournalOptions) {
     const { world, header, tail, isBegun = false } = options;
     this.#options = options;
     this.#seq = tail?.seq ?? 0;
+    this.#unwrittenSeq = this.#seq + 1;
     this.#blobs = new BlobWriter(tail?.blobs);
     // What is left of a line that was never finished must not become the beginning of the next one.
     const end = tail && !tail.isClean ? "\n" : "";
     this.#start = end + (isBegun || tail?.hasHeader ? "" : headerLine(header, world.now()));
     const reopened: readonly JournalEntry[] = end === "" ? [] : [{ kind: "reopened", after: this.#seq }];
     this.#pending = [...reopened, ...(tail?.repairs ?? [])];
-    if (!tail && !isBegun) this.#write([]);
+    if (!tail && !isBegun) this.append();
   }
 
-  /** One write for all of them, done when this returns. */
+  /** One write for all of them, done when this returns unless the disk fails. */
   append(...entries: readonly JournalEntry[]): void {
-    if (!this.#isLost) this.#write(entries);
+    if (this.#isSealed) return;
+    if (this.#unwritten === "") this.#unwrittenSeq = this.#seq + 1;
+    this.#unwritten += this.#start + [...this.#pending, ...entries].map((entry) => this.#lines(entry)).join("");
+    this.#start = "";
+    this.#pending = [];
+    this.#write();
   }
 
   /** At the end of a turn: what was acknowledged must survive the machine, not only the process. */
   sync(): void {
-    this.#guard(() => this.#file?.sync());
+    if (this.#isSealed || !this.#file) return;
+    try {
+      this.#file.sync();
+    } catch {
+      this.#closeFile(); // a handle whose sync has failed once may report success for what it lost
+      this.#attempt(() => this.#open().sync());
+    }
+  }
+
+  /** Throws `session.not_recorded` when something is not on the disk, after one more attempt to write it. */
+  assertWritten(): void {
+    if (this.#isSealed || this.#failure === undefined) return;
+    if (this.#unwritten === "") this.#attempt(() => this.#open().sync());
+    else this.#write();
+    if (this.#failure === undefined) return;
+    const { path } = this.#options;
+    throw new TenonError("session.not_recorded", `the journal of this session cannot be written: ${this.#failure}`, {
+      hint: `Free space on the disk or make ${path} writable, then send the prompt again.`,
+    });
   }
 
   close(): void {
-    if (!this.#file) return;
-    this.append({ kind: "closed" });
+    if (this.#file || this.#failure !== undefined) this.append({ kind: "closed" });
     this.sync();
-    this.#guard(() => this.#file?.close());
-    this.#file = undefined;
+    this.#closeFile();
   }
 
   /** Nothing is recorded any more: what is under way shall be found as it is now, by whoever loads the session next. */
   seal(): void {
     this.sync();
-    this.#guard(() => this.#file?.close());
-    this.#file = undefined;
-    this.#isLost = true;
+    this.#closeFile();
+    this.#isSealed = true;
   }
 
   /** Nothing an entry holds may cost more than its own record, and the count goes on. */
@@ -105,27 +135,51 @@ export class Journal {
     return `${JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry })}\n`;
   }
 
-  #write(entries: readonly JournalEntry[]): void {
-    const text = this.#start + [...this.#pending, ...entries].map((entry) => this.#lines(entry)).join("");
-    this.#start = "";
-    this.#pending = [];
-    this.#guard(() => {
-      this.#file ??= this.#options.world.files.openAppend(this.#options.path);
-      this.#file.write(text);
+  #write(): void {
+    this.#attempt(() => {
+      const file = this.#open();
+      // The reader skips what it has already: these are the same records under the same numbers.
+      const again = this.#isTorn ? `\n${againLine(this.#unwrittenSeq)}` : "";
+      this.#isTorn = true;
+      file.write(again + this.#unwritten);
+      this.#isTorn = false;
+      this.#unwritten = "";
     });
   }
 
-  #guard(write: () => void): void {
-    if (this.#isLost) return;
+  #open(): AppendFile {
+    this.#file ??= this.#options.world.files.openAppend(this.#options.path);
+    return this.#file;
+  }
+
+  #closeFile(): void {
+    const file = this.#file;
+    this.#file = undefined;
     try {
-      write();
+      file?.close();
     } catch (error) {
-      const { path, world } = this.#options;
-      const reason = messageOf(error);
-      this.#isLost = true;
-      this.#file = undefined;
-      world.log.error("journal.lost", { path, error: reason });
-      this.#options.onLost(reason);
+      // What was synced is on the disk, and what was not has been reported as such.
+      this.#options.world.log.warn("journal.close_failed", { path: this.#options.path, error: messageOf(error) });
     }
   }
+
+  #attempt(write: () => void): void {
+    try {
+      write();
+      this.#failure = undefined;
+    } catch (error) {
+      const { path, world } = this.#options;
+      const isNew = this.#failure === undefined;
+      this.#failure = messageOf(error);
+      this.#closeFile();
+      if (!isNew) return;
+      world.log.error("journal.failing", { path, error: this.#failure });
+      this.#options.onFailing(this.#failure);
+    }
+  }
+}
+
+/** Stands before records that are written a second time, since the first attempt may have left a part of them. */
+function againLine(seq: number): string {
+  return `${JSON.stringify({ again: seq })}\n`;
 }

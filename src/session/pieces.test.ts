@@ -13,7 +13,7 @@ const PATH = "/state/sessions/s.ndjson";
 function setUp() {
   const world = fakeWorld();
   const audience = new Audience();
-  const journal = new Journal({ world, path: PATH, header: { id: "s", cwd: "/" }, onLost: () => {} });
+  const journal = new Journal({ world, path: PATH, header: { id: "s", cwd: "/" }, onFailing: () => {} });
   const events = audience.join([]);
   const recorded = async (): Promise<Piece[]> =>
     (await world.files.readText(PATH))

@@ -11,7 +11,7 @@ test("an open plan is journaled, told and pinned; a finished one is not pinned",
   const audience = new Audience();
   const events = audience.join([]);
   const header = { id: "a", cwd: "/" };
-  const journal = new Journal({ world, path: "/s/a.ndjson", header, onLost: () => {} });
+  const journal = new Journal({ world, path: "/s/a.ndjson", header, onFailing: () => {} });
   const plan = new SessionPlan(journal, audience);
   expect(plan.pinned).toEqual([]);
   const entry = { content: "Measure twice", priority: "high", status: "in_progress" } as const;

@@ -147,15 +147,19 @@ test("a model that fails rejects the prompt, tells the readers, and the session 
   expect(world.files.text("/state/sessions/two.ndjson")).toContain("wires crossed");
 });
 
-test("a disk that cannot be written costs the journal, not the session", async () => {
+test("while the journal cannot be written prompts fail with the reason; then the session goes on", async () => {
   const world = fakeWorld();
   const host = new SessionHost({ world, model: greeting, stateDir: "/state", client: { name: "t", version: "1" } });
-  vi.spyOn(world.files, "openAppend").mockImplementation(() => {
+  const full = vi.spyOn(world.files, "openAppend").mockImplementation(() => {
     throw new Error("read-only file system");
   });
-  expect((await host.createSession({ cwd: "/project" }).prompt("hi")).stopReason).toBe("end_turn");
-  expect(world.logLines.join()).toContain("read-only file system");
+  const session = host.createSession({ cwd: "/project", id: "full" });
+  const refused = { code: "session.not_recorded", message: expect.stringContaining("read-only file system") };
+  await expect(session.prompt("hi")).rejects.toMatchObject(refused);
+  full.mockRestore();
+  expect((await session.prompt("hi again")).stopReason).toBe("end_turn");
   await host.close();
+  expect(world.files.text("/state/sessions/full.ndjson")).toMatch(/"v":1.*hi again/su);
 });
 
 test("a relative directory and an unknown session are errors with a code", async () => {

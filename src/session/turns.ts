@@ -75,7 +75,9 @@ export class SessionTurns {
 
   async #run(content: readonly ContentBlock[], signal: AbortSignal): Promise<TurnEnd> {
     const { journal, audience, configuration } = this.#parts;
+    journal.assertWritten(); // what an earlier turn left unwritten comes first
     const number = ++this.#count;
+    let hasEnd = false;
     const invocation = commandOf(plainText(content));
     journal.append(...(number === 1 ? [{ kind: "title", title: titleOf(content) } as const] : []), {
       kind: "prompt",
@@ -86,15 +88,19 @@ export class SessionTurns {
     await audience.publish({ kind: "user", content });
     if (number === 1 && !this.#isTitled) await audience.publish({ kind: "title", title: titleOf(content) });
     try {
+      journal.assertWritten();
       const end = invocation
         ? await this.#runCommand(invocation, number, signal)
         : await this.#answer(number, content, signal);
       journal.append({ kind: "end", turn: number, stopReason: end.stopReason });
+      hasEnd = true;
+      journal.sync();
+      journal.assertWritten(); // whoever hears that the turn is over finds it after a crash
       await audience.publish({ kind: "turn_ended", turn: number, stopReason: end.stopReason });
       return end;
     } catch (thrown) {
       const error = toTenonError(thrown);
-      journal.append({ kind: "error", turn: number, code: error.code, message: error.message });
+      if (!hasEnd) journal.append({ kind: "error", turn: number, code: error.code, message: error.message });
       await audience.publish({ kind: "turn_ended", turn: number, error });
       throw error;
     } finally {

@@ -70,7 +70,7 @@ test("cut anywhere and written on, it has what was whole before and all that cam
           path: PATH,
           header: HEADER,
           tail: { ...tail, repairs: [] },
-          onLost: (reason) => expect.fail(reason),
+          onFailing: (reason) => expect.fail(reason),
         });
         journal.append({ kind: "title", title: `run ${index}` }, { kind: "text", text: "größer" });
         const added = Buffer.from(world.files.text(PATH) ?? "");

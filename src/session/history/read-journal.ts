@@ -47,6 +47,8 @@ class JournalReader {
   #lineCount = 0;
   /** Lines since the first that is no record, or not the next one. */
   #skipped = 0;
+  /** Records come that were written before, as far as the disk took them. */
+  #isAgain = false;
 
   constructor(path: string, onRecord: (record: JournalRecord) => void) {
     this.#path = path;
@@ -57,7 +59,9 @@ class JournalReader {
     const text = line.kind === "line" ? line.text : "";
     this.#lineCount += 1;
     if (!this.#header && this.#readHeader(text)) return;
+    if (this.#goesOnAgain(text)) return;
     const record = readRecord(text);
+    if (this.#isAgain && record && record.seq <= this.#seq) return; // read already
     if (!record && this.#lineCount === 1) return; // the header is damaged: the records need none
     const isNext = record?.seq === this.#seq + 1;
     const goesOn = record?.kind === "reopened" && record.after === this.#seq;
@@ -66,6 +70,7 @@ class JournalReader {
       return;
     }
     this.#skipped = 0;
+    this.#isAgain = false;
     this.#seq = record.seq;
     switch (record.kind) {
       case "strange":
@@ -93,6 +98,16 @@ class JournalReader {
       tail: { seq: this.#seq, isClean, blobs, hasHeader: this.#header !== undefined },
       problems: this.#skipped === 0 ? [] : [this.#loss()],
     };
+  }
+
+  /** After a write that failed: the same records follow once more, none of which may be missing. */
+  #goesOnAgain(text: string): boolean {
+    if (!text.startsWith('{"again":')) return false;
+    const from = Number(/^\{"again":(\d{1,15})\}$/u.exec(text)?.[1] ?? Number.NaN);
+    if (!(from <= this.#seq + 1)) return false;
+    this.#skipped = 0;
+    this.#isAgain = true;
+    return true;
   }
 
   #loss(): string {

@@ -34,6 +34,12 @@ export class FakeClock {
     return this.#entries.size;
   }
 
+  /** How long until the next timer falls due; undefined when none is set. */
+  get nextDelayMs(): number | undefined {
+    const next = this.#next(Number.POSITIVE_INFINITY);
+    return next && Math.max(0, next.atMs - this.#elapsedMs);
+  }
+
   after(delayMs: number, run: () => void): Timer {
     const entry: Entry = { atMs: this.#elapsedMs + Math.max(0, delayMs), order: this.#order++, run };
     this.#entries.add(entry);
