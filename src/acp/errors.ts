@@ -49,6 +49,7 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "session.not_found": NOT_FOUND,
   "session.busy": INVALID_REQUEST,
   "session.closed": NOT_FOUND,
+  "session.not_recorded": INTERNAL,
   "session.invalid_request": INVALID_PARAMS,
 };
 

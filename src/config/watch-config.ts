@@ -61,6 +61,11 @@ export class ConfigWatch implements AsyncDisposable {
     if (this.#secrets.forgetValues(values)) await this.reload();
   }
 
+  /** Reads everything again when something could not be read: no change of a file tells that the disk works again. */
+  async retry(): Promise<void> {
+    if (this.#config.value.problems.some(({ severity }) => severity === "error")) await this.#load();
+  }
+
   async close(): Promise<void> {
     this.#timer?.clear();
     for (const watch of this.#watches.values()) watch.close();

@@ -87,6 +87,12 @@ export class SessionConfiguration implements AsyncDisposable {
     this.#apply();
   }
 
+  /** Before a turn: files that could not be read are read again, and what they say now is put in force. */
+  async retry(): Promise<void> {
+    await this.#watch?.retry();
+    this.#apply({ isBetweenTurns: true });
+  }
+
   /** Puts the open trust questions to the person, each once a session; what is approved is connected at once. */
   async askForTrust(ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
     const open = this.#watch?.config.value.questions.filter(({ hash }) => !this.#asked.has(hash)) ?? [];

@@ -14,7 +14,7 @@ import { titleOf } from "./journal-start.js";
 const PATH = "/state/sessions/x.ndjson";
 
 function journalIn(world: FakeWorld, lost: string[] = []): Journal {
-  return new Journal({ world, path: PATH, header: { id: "x", cwd: "/p" }, onLost: (reason) => lost.push(reason) });
+  return new Journal({ world, path: PATH, header: { id: "x", cwd: "/p" }, onFailing: (reason) => lost.push(reason) });
 }
 
 async function recordsIn(world: FakeWorld): Promise<readonly JournalRecord[]> {
@@ -90,7 +90,7 @@ test("what cannot be written as JSON costs its own record, and the count goes on
   expect(world.logLines.join()).toContain("journal.unwritable");
 });
 
-test("a disk that fails is told once, and nothing is written behind the gap", async () => {
+test("a disk that fails is told once, and what it did not take is written with the next record", async () => {
   const world = fakeWorld();
   const lost: string[] = [];
   const journal = journalIn(world, lost);
@@ -101,8 +101,9 @@ test("a disk that fails is told once, and nothing is written behind the gap", as
     return {
       ...file,
       write: (text) => {
-        if (isFull) throw new Error("ENOSPC: no space left on device");
-        file.write(text);
+        if (!isFull) return file.write(text);
+        file.write(text.slice(0, text.length - 3));
+        throw new Error("ENOSPC: no space left on device");
       },
     };
   };
@@ -111,18 +112,21 @@ test("a disk that fails is told once, and nothing is written behind the gap", as
     path: PATH,
     header: { id: "x", cwd: "/p" },
     tail: { seq: 0, isClean: true, hasHeader: true, blobs: { known: [], bytes: 0 }, repairs: [] },
-    onLost: (reason) => lost.push(reason),
+    onFailing: (reason) => lost.push(reason),
   });
   journal.close();
   again.append({ kind: "text", text: "kept" });
   isFull = true;
-  again.append({ kind: "text", text: "gone" });
+  again.append({ kind: "text", text: "torn" }, { kind: "text", text: "torn too" });
+  expect(() => again.assertWritten()).toThrow(expect.objectContaining({ code: "session.not_recorded" }));
   isFull = false;
-  again.append({ kind: "text", text: "gone too" });
+  again.assertWritten();
+  again.append({ kind: "text", text: "after" });
   again.sync();
   again.close();
   expect(lost).toEqual(["ENOSPC: no space left on device"]);
-  expect(world.files.text(PATH)).not.toContain("gone");
+  const texts = (await recordsIn(world)).flatMap((record) => (record.kind === "text" ? [record.text] : []));
+  expect(texts).toEqual(["kept", "torn", "torn too", "after"]);
 });
 
 test.each([

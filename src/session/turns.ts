@@ -160,6 +160,7 @@ export class SessionTurns {
   async #settle(number: number, signal: AbortSignal): Promise<void> {
     const { configuration, servers, logins } = this.#parts;
     if (this.#isFirstHere(number)) await configuration?.opened;
+    await configuration?.retry();
     await configuration?.askForTrust(this.#parts.ports, signal);
     configuration?.turnStarts();
     if (this.#system === undefined) await servers.settled(signal);

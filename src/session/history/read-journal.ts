@@ -61,7 +61,7 @@ class JournalReader {
     if (!this.#header && this.#readHeader(text)) return;
     if (this.#goesOnAgain(text)) return;
     const record = readRecord(text);
-    if (this.#isAgain && record && record.seq <= this.#seq) return; // read already
+    if (this.#isAgain && (record ? record.seq <= this.#seq : readHeader(text))) return; // read already
     if (!record && this.#lineCount === 1) return; // the header is damaged: the records need none
     const isNext = record?.seq === this.#seq + 1;
     const goesOn = record?.kind === "reopened" && record.after === this.#seq;

@@ -429,6 +429,7 @@ async function never(signal: AbortSignal | undefined): Promise<never> {
 /** A request on a connection that never stands, breaks, or says nothing: nothing is opened. */
 function brokenRequest(fault: Fault, host: string): ClientRequest {
   const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() });
-  if (fault !== "stall") socket.destroy(networkError(fault, host));
-  return httpRequest({ hostname: host, createConnection: () => socket });
+  const request = httpRequest({ hostname: host, createConnection: () => socket });
+  if (fault !== "stall") request.once("socket", () => setImmediate(() => socket.destroy(networkError(fault, host))));
+  return request;
 }

@@ -40,7 +40,7 @@ async function attempt(
     problems.push(`would have ended the process: ${error instanceof Error ? error.stack : String(error)}`);
   process.on("uncaughtException", onUncaught);
   process.on("unhandledRejection", onUncaught);
-  const stage = new FaultStage({ ...program.stage, ...(plan ? { plan } : {}) });
+  const stage = new FaultStage({ ...(await program.stage?.()), ...(plan ? { plan } : {}) });
   try {
     await stage.openOther();
     const session = await program.prepare?.(stage);

@@ -1,12 +1,23 @@
 // Ten whole programs against the runtime, each of which every operation of its World may fail in.
 import { join } from "node:path";
-import type { Session } from "../../../src/index.js";
-import { authServer, protectedServer, visit } from "../../../src/testing/index.js";
+import { isJsonObject } from "../../../src/base/json.js";
+import type { ElicitQuestion, ServerSpec, Session } from "../../../src/index.js";
+import {
+  type AuthServer,
+  answerText,
+  answerToolCall,
+  authServer,
+  type FakeProvider,
+  fakeProvider,
+  type ProtectedServer,
+  protectedServer,
+  visit,
+} from "../../../src/testing/index.js";
 import { ECHO, type FaultStage, type StageOptions } from "./stage.js";
 
 export interface Program {
   readonly name: string;
-  readonly stage?: StageOptions;
+  stage?(): Promise<StageOptions>;
   /** What comes before: nothing fails there. */
   prepare?(stage: FaultStage): Promise<Session | undefined>;
   /** Whether it came to what the program is for. */
@@ -38,6 +49,11 @@ export const PROGRAMS: readonly Program[] = [
   },
   {
     name: "prompt with a tool call",
+    stage: async () => {
+      const { provider } = await lab();
+      const env = { TENON_BASE_URL: provider.url };
+      return { env, runtime: { model: "openai-compatible/test-model" } };
+    },
     prepare: opened,
     run: async (stage, given) => {
       const session = need(given);
@@ -109,16 +125,19 @@ export const PROGRAMS: readonly Program[] = [
   },
   {
     name: "log-in",
-    run: async (stage) => {
+    stage: async () => {
       const { auth, mcp } = await lab();
-      const elicit = async ({ request }: { readonly request: { readonly url?: string } }) => {
+      return { config: { allowHosts: [auth.host, mcp.host] } };
+    },
+    run: async (stage) => {
+      const { mcp } = await lab();
+      const elicit = async ({ request }: ElicitQuestion) => {
         const back = await visit(String(request.url)).catch(() => undefined);
         if (back !== undefined) stage.base.listeners.visit(back);
         return { action: "accept" } as const;
       };
-      const config = { allowHosts: [auth.host, mcp.host], mcpServers: { web: { type: "http", url: mcp.url } } };
-      stage.base.files.write(join(stage.home, ".config/tenon/config.json"), JSON.stringify(config));
-      const session = await stage.attempt(() => stage.open({ servers: [], ports: { elicit } }));
+      const web: ServerSpec = { kind: "http", name: "web", url: mcp.url, headers: {} };
+      const session = await stage.attempt(() => stage.open({ servers: [web], ports: { elicit } }));
       if (!session) return false;
       await stage.prompt(session, "whoami {}");
       return stage.text(session).includes("you are");
@@ -126,7 +145,7 @@ export const PROGRAMS: readonly Program[] = [
   },
   {
     name: "big result",
-    stage: { hasRealFiles: true },
+    stage: async () => ({ hasRealFiles: true }),
     prepare: async (stage) => {
       const session = await stage.open({ servers: [{ ...ECHO, command: "big-server" }] });
       await stage.prompt(session, "hello");
@@ -150,14 +169,32 @@ export const PROGRAMS: readonly Program[] = [
   },
 ];
 
-let servers: Promise<{ auth: Awaited<ReturnType<typeof authServer>>; mcp: Awaited<ReturnType<typeof protectedServer>> }> | undefined;
+interface Lab {
+  readonly auth: AuthServer;
+  readonly mcp: ProtectedServer;
+  readonly provider: FakeProvider;
+}
 
-function lab() {
-  servers ??= (async () => {
-    const auth = await authServer();
-    return { auth, mcp: await protectedServer({ authServers: [auth] }) };
-  })();
+let servers: Promise<Lab> | undefined;
+
+/** Real servers on this machine, the same for all runs. */
+function lab(): Promise<Lab> {
+  servers ??= openLab();
   return servers;
+}
+
+async function openLab(): Promise<Lab> {
+  const auth = await authServer();
+  const provider = await fakeProvider();
+  provider.replyWith(({ body }) => {
+    const messages = Array.isArray(body["messages"]) ? body["messages"] : [];
+    const last = messages.findLast((message) => isJsonObject(message) && message["role"] !== "system");
+    const words = isJsonObject(last) ? JSON.stringify(last["content"]) : "";
+    if (isJsonObject(last) && last["role"] === "tool") return answerText(`the tool said: ${words.slice(0, 200)}`);
+    const [, name = "", given = "{}"] = /(\w+) (\{.*\})/su.exec(words.replaceAll("\\", "")) ?? [];
+    return answerToolCall(name === "other" ? "mcp__o__other" : `mcp__s__${name}`, JSON.parse(given));
+  });
+  return { auth, mcp: await protectedServer({ authServers: [auth] }), provider };
 }
 
 export async function closeLab(): Promise<void> {
@@ -165,4 +202,5 @@ export async function closeLab(): Promise<void> {
   servers = undefined;
   await open?.mcp[Symbol.asyncDispose]();
   await open?.auth[Symbol.asyncDispose]();
+  await open?.provider[Symbol.asyncDispose]();
 }

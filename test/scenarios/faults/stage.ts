@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../../src/base/errors.js";
+import type { JsonObject } from "../../../src/base/json.js";
 import type { World } from "../../../src/base/world.js";
 import {
   createRuntime,
@@ -15,6 +16,7 @@ import {
   type Session,
   type SessionEvent,
   type SessionHost,
+  type ServerSpec,
   type SessionPorts,
   type StdioSpec,
 } from "../../../src/index.js";
@@ -23,20 +25,14 @@ import { FaultyWorld, type PlannedFault } from "../../../src/testing/world/fault
 import { FakeChild as Child } from "../../../src/testing/world/child.js";
 import { scriptedChild } from "../../../src/testing/world/scripted-child.js";
 
-export const HOME = "/home/person";
-export const PROJECT = "/home/person/project";
-export const CONFIG: string = `${HOME}/.config/tenon/config.json`;
-const STATE = `${HOME}/.local/state/tenon`;
+const HOME = "/home/person";
+const PROJECT = "/home/person/project";
 /** More than this on the fake clock is a hang: no limit of Tenon's waits so long. */
 const MAX_FAKE_MS = 3_600_000;
 /** The same on the real one, for what no fake clock rules. */
 const MAX_REAL_MS = 20_000;
 const IDLE_TURNS = 400;
 const LONG_JUMP_MS = 500;
-export const HOSTS: Readonly<Record<string, readonly string[]>> = {
-  "mcp.test": ["127.0.0.1"],
-  "auth.test": ["127.0.0.1"],
-};
 
 export const ECHO: StdioSpec = { kind: "stdio", name: "s", command: "echo-server", args: [], env: {} };
 
@@ -63,6 +59,8 @@ export interface StageOptions {
   readonly hasRealFiles?: boolean;
   readonly runtime?: Partial<RuntimeOptions>;
   readonly env?: Readonly<Record<string, string>>;
+  /** The person's own file. */
+  readonly config?: JsonObject;
 }
 
 export class FaultStage {
@@ -80,18 +78,18 @@ export class FaultStage {
   readonly project: string;
   #other: Session | undefined;
 
-  constructor({ plan, hasRealFiles = false, runtime = {}, env = {} }: StageOptions = {}) {
+  constructor({ plan, hasRealFiles = false, runtime = {}, env = {}, config }: StageOptions = {}) {
     this.#real = hasRealFiles ? mkdtempSync(join(tmpdir(), "tenon-faults-")) : undefined;
     this.home = this.#real === undefined ? HOME : join(this.#real, "home");
     this.project = join(this.home, "project");
     if (this.#real !== undefined) mkdirSync(this.project, { recursive: true });
     this.base = new FakeWorld({
       env: { HOME: this.home, PATH: "/usr/bin", ...env },
-      hosts: HOSTS,
       files: {
         [`${PROJECT}/README.md`]: "# A project\n",
         [`${PROJECT}/notes.txt`]: "one\ntwo\n",
         "/bin/bash": "",
+        ...(config ? { [`${HOME}/.config/tenon/config.json`]: JSON.stringify(config) } : {}),
         ...Object.fromEntries(Object.keys(BEHAVIOURS).map((name) => [`/usr/bin/${name}`, ""])),
       },
       fetch: (input, init) => fetch(input, init),
@@ -132,7 +130,7 @@ export class FaultStage {
     await this.prompt(this.#other, 'other {"text":"before"}');
   }
 
-  async open(more: { readonly servers?: readonly StdioSpec[]; readonly ports?: Partial<SessionPorts> } = {}): Promise<Session> {
+  async open(more: { readonly servers?: readonly ServerSpec[]; readonly ports?: Partial<SessionPorts> } = {}): Promise<Session> {
     const session = this.host.createSession({ cwd: this.project, servers: more.servers ?? [ECHO] });
     this.follow(session, more.ports);
     return session;
@@ -302,14 +300,10 @@ function wordsOf(event: SessionEvent): string {
 
 function reasonOf(event: SessionEvent): string | undefined {
   if (event.kind === "notice" && event.level !== "info") return event.text;
-  if (event.kind === "server" && event.status.state === "failed") return event.status.error;
+  if (event.kind === "server") return event.status.error;
   if (event.kind === "turn_ended" && "error" in event) return event.error.message;
   if (event.kind !== "turn") return undefined;
   const inner = event.event;
   if (inner.kind === "call_ended" && inner.outcome.kind !== "done") return JSON.stringify(inner.outcome);
   return undefined;
-}
-
-export function stateOf(home: string): string {
-  return home === HOME ? STATE : join(home, ".local/state/tenon");
 }
