@@ -25,6 +25,8 @@ export interface Problem {
   readonly server?: string;
   /** What is wrong and what was expected, without place, server and suggestion. */
   readonly message: string;
+  /** The file may be as it was: reading it failed. Until it can be read again, what it said before holds. */
+  readonly isUnread?: true;
   /** What was probably meant. */
   readonly suggestion?: string;
 }

@@ -29,8 +29,8 @@ export interface LayerFile {
 /** Never rejects: what cannot be read is a problem of the layer. */
 export async function readLayer(world: World, file: LayerFile): Promise<Layer> {
   const { kind, path } = file;
-  const failed = (message: string): Layer =>
-    emptyLayer(kind, path, [{ severity: "error", place: { layer: kind, file: path }, message }]);
+  const failed = (message: string, more: { readonly isUnread?: true } = {}): Layer =>
+    emptyLayer(kind, path, [{ severity: "error", place: { layer: kind, file: path }, message, ...more }]);
   try {
     const found = await world.files.find(path);
     if (!found) return file.isRequired ? failed("there is no such file") : emptyLayer(kind, path);
@@ -41,7 +41,7 @@ export async function readLayer(world: World, file: LayerFile): Promise<Layer> {
     const schemas = await import("./schema.js");
     return layerOf(text, file, schemas);
   } catch (error) {
-    return failed(`the file cannot be read: ${messageOf(error)}`);
+    return failed(`the file cannot be read: ${messageOf(error)}`, { isUnread: true });
   }
 }
 

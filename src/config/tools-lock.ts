@@ -24,7 +24,7 @@ export async function readToolsLock(world: World, path: string, within: string):
       return broken(`it is larger than ${FOREIGN_LIMITS.lockMaxBytes} bytes`);
     return parseLock(await world.files.readText(found.realPath), LOCK_NAME);
   } catch (error) {
-    return broken(`it cannot be read: ${messageOf(error)}`);
+    return { ...broken(`it cannot be read: ${messageOf(error)}`), isUnread: true };
   }
 }
 
@@ -32,7 +32,7 @@ export function lockProblems(lock: ToolsLock | undefined, file: string): readonl
   const place = { layer: "project", file } as const;
   if (lock?.problem !== undefined) {
     const message = `${lock.problem}; no tool of an MCP server is used until it is corrected or deleted`;
-    return [{ severity: "error", place, message }];
+    return [{ severity: "error", place, message, ...(lock.isUnread ? { isUnread: true } : {}) }];
   }
   const broken = Object.entries(lock?.servers ?? {}).flatMap(([name, tools]) => (tools ? [] : [name]));
   return broken.map((server) => {

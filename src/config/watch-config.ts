@@ -103,11 +103,20 @@ export class ConfigWatch implements AsyncDisposable {
   async #loadUntilFresh(): Promise<void> {
     while (this.#isStale && !this.#scope.isClosed) {
       this.#isStale = false;
-      const config = await loadPatiently(this.#request, this.#secrets);
+      const loaded = await loadPatiently(this.#request, this.#secrets);
       if (this.#scope.isClosed) return;
+      const config = this.#withoutLoss(loaded);
       this.#follow(config);
       if (JSON.stringify(config) !== JSON.stringify(this.#config.value)) this.#config.set(config);
     }
+  }
+
+  /** A disk that fails for a moment takes away no server and no rule: what held before holds until the files can be read. */
+  #withoutLoss(loaded: EffectiveConfig): EffectiveConfig {
+    const unread = loaded.problems.filter(({ isUnread }) => isUnread === true);
+    if (unread.length === 0) return loaded;
+    const { value: before } = this.#config;
+    return { ...before, problems: [...before.problems.filter(({ isUnread }) => !isUnread), ...unread] };
   }
 
   #follow(config: EffectiveConfig): void {

@@ -111,7 +111,7 @@ test("a disk that fails is told once, and what it did not take is written with t
     world,
     path: PATH,
     header: { id: "x", cwd: "/p" },
-    tail: { seq: 0, isClean: true, hasHeader: true, blobs: { known: [], bytes: 0 }, repairs: [] },
+    tail: { seq: 1, isClean: true, hasHeader: true, blobs: { known: [], bytes: 0 }, repairs: [] },
     onFailing: (reason) => lost.push(reason),
   });
   journal.close();

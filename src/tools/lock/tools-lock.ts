@@ -19,6 +19,8 @@ export interface ToolsLock {
   readonly file: string;
   /** Why nothing of it can be told. Then every server counts as locked, and nothing as it was locked. */
   readonly problem?: string;
+  /** Reading it failed: it may be as it was. */
+  readonly isUnread?: true;
   /** By name; null for a server whose entry cannot be read: nothing of it counts as it was locked. */
   readonly servers: Readonly<Record<string, LockedTools | null>>;
 }
