@@ -26,6 +26,7 @@ export { ApprovalFiles, type KeptDecision } from "./policy/approval-files.js";
 export { Approvals, type Standing } from "./policy/approvals.js";
 export { decide, type PolicyDecision, type PolicyQuestion } from "./policy/decide.js";
 export { hintsOf } from "./policy/hints.js";
+export { NO_PATHS, type PathTable, resolvePaths } from "./policy/paths.js";
 export type { OwnPlace, ProtectedFile } from "./policy/protected-paths.js";
 export {
   type Finding,
@@ -36,7 +37,6 @@ export {
   underProtection,
   type WrittenPath,
 } from "./policy/protection.js";
-export { NO_PATHS, type PathTable, resolvePaths } from "./policy/paths.js";
 export type {
   ArgumentCondition,
   HintCondition,

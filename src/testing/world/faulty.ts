@@ -28,7 +28,20 @@ export type Operation =
   | "request"
   | "watch";
 
-const ERRNO = {
+type ErrorName =
+  | "ENOENT"
+  | "ENOTDIR"
+  | "EACCES"
+  | "ELOOP"
+  | "ENAMETOOLONG"
+  | "EMFILE"
+  | "ENOSPC"
+  | "EROFS"
+  | "EIO"
+  | "EAGAIN"
+  | "EADDRINUSE";
+
+const ERRNO: Readonly<Record<ErrorName, string>> = {
   ENOENT: "no such file or directory",
   ENOTDIR: "not a directory",
   EACCES: "permission denied",
@@ -40,13 +53,13 @@ const ERRNO = {
   EIO: "i/o error",
   EAGAIN: "resource temporarily unavailable",
   EADDRINUSE: "address already in use",
-} as const;
+};
 
 /**
  * `torn`: half of the text is there, then an error. `short`: all but the last bytes. `slow`: it takes longer than anybody waits.
  * `exit`: the process ends at once. `full`: this write and all later ones find no room. `reset`, `stall`, `dns`: the network.
  */
-export type Fault = keyof typeof ERRNO | "torn" | "short" | "slow" | "full" | "exit" | "reset" | "stall" | "dns";
+export type Fault = ErrorName | "torn" | "short" | "slow" | "full" | "exit" | "reset" | "stall" | "dns";
 
 const READS: readonly Fault[] = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EMFILE", "EIO"];
 const WRITES: readonly Fault[] = [
@@ -126,7 +139,10 @@ export class FaultyWorld {
   #outsideMs = -QUIET_MS;
 
   /** `files`: other files than those of the World below. */
-  constructor(base: World, { plan, files = base.files }: { readonly plan?: PlannedFault; readonly files?: Files } = {}) {
+  constructor(
+    base: World,
+    { plan, files = base.files }: { readonly plan?: PlannedFault; readonly files?: Files } = {},
+  ) {
     this.#base = base;
     this.#baseFiles = files;
     this.#plan = plan;
@@ -225,7 +241,8 @@ export class FaultyWorld {
       kindOf: (path) => question("kindOf", path, () => files.kindOf(path)),
       isFile: (path) => this.#fails("files.isFile", path) === undefined && files.isFile(path),
       isFolder: (path) => this.#fails("files.isFolder", path) === undefined && files.isFolder(path),
-      list: async (folder) => (this.#fails("files.list", folder) === undefined ? await this.#away(() => files.list(folder)) : []),
+      list: async (folder) =>
+        this.#fails("files.list", folder) === undefined ? await this.#away(() => files.list(folder)) : [],
       readText: (path) => ask("readText", path, () => files.readText(path)),
       readBytes: (path, range) => ask("readBytes", path, () => files.readBytes(path, range)),
       entries: (folder) => ask("entries", folder, () => files.entries(folder)),
@@ -300,7 +317,7 @@ export class FaultyWorld {
     if (fault === undefined) return this.#countedThread(source, data);
     return {
       post: () => {},
-      listen: ({ onFailed }) => this.#base.soon(() => onFailed(errno(fault, "a thread"))),
+      listen: (listener) => this.#base.soon(() => listener.onFailed(errno(fault, "a thread"))),
       end: () => {},
     };
   }
@@ -318,15 +335,15 @@ export class FaultyWorld {
         this.#outside += 1;
         thread.post(message);
       },
-      listen: ({ onMessage, onFailed }) =>
+      listen: (listener) =>
         thread.listen({
           onMessage: (message) => {
             done();
-            onMessage(message);
+            listener.onMessage(message);
           },
           onFailed: (error) => {
             done();
-            onFailed(error);
+            listener.onFailed(error);
           },
         }),
       end: () => {
@@ -408,9 +425,12 @@ function partOf(text: string, fault: Fault): string {
 }
 
 function errno(fault: Fault, subject: string): Error {
-  const code = fault === "full" || fault === "short" ? "ENOSPC" : fault === "torn" ? "EIO" : fault;
-  const words = code in ERRNO ? ERRNO[code as keyof typeof ERRNO] : code;
-  return Object.assign(new Error(`${code}: ${words}, '${subject}'`), { code });
+  const code = fault === "full" || fault === "short" ? "ENOSPC" : isErrorName(fault) ? fault : "EIO";
+  return Object.assign(new Error(`${code}: ${ERRNO[code]}, '${subject}'`), { code });
+}
+
+function isErrorName(fault: Fault): fault is ErrorName {
+  return Object.hasOwn(ERRNO, fault);
 }
 
 function networkError(fault: Fault, subject: string): Error {

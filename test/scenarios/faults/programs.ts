@@ -67,7 +67,10 @@ export const PROGRAMS: readonly Program[] = [
     run: async (stage, given) => {
       const session = need(given);
       const path = join(stage.project, "notes.txt");
-      await stage.prompt(session, `edit_file ${JSON.stringify({ path, edits: [{ old_text: "two", new_text: "three" }] })}`);
+      await stage.prompt(
+        session,
+        `edit_file ${JSON.stringify({ path, edits: [{ old_text: "two", new_text: "three" }] })}`,
+      );
       await stage.prompt(session, `write_file ${JSON.stringify({ path: "new/file.txt", content: "fresh" })}`);
       const { files } = stage.base;
       return files.text(path) === "one\nthree\n" && files.text(join(stage.project, "new/file.txt")) === "fresh";

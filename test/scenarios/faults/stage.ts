@@ -13,16 +13,16 @@ import {
   type ModelRequest,
   nodeWorld,
   type RuntimeOptions,
+  type ServerSpec,
   type Session,
   type SessionEvent,
   type SessionHost,
-  type ServerSpec,
   type SessionPorts,
   type StdioSpec,
 } from "../../../src/index.js";
 import { type Behaviour, echoTool, type FakeChild, FakeWorld, settle } from "../../../src/testing/index.js";
-import { FaultyWorld, type PlannedFault } from "../../../src/testing/world/faulty.js";
 import { FakeChild as Child } from "../../../src/testing/world/child.js";
+import { FaultyWorld, type PlannedFault } from "../../../src/testing/world/faulty.js";
 import { scriptedChild } from "../../../src/testing/world/scripted-child.js";
 
 const HOME = "/home/person";
@@ -102,7 +102,11 @@ export class FaultStage {
     this.faulty = new FaultyWorld(this.base, { files, ...(plan ? { plan } : {}) });
     this.faulty.pause();
     const { world } = this.faulty;
-    const grants = new DiskGrantStore({ world, dir: join(this.home, ".local/state/tenon/grants"), keyring: "there is none here" });
+    const grants = new DiskGrantStore({
+      world,
+      dir: join(this.home, ".local/state/tenon/grants"),
+      keyring: "there is none here",
+    });
     this.host = createRuntime({ world, model: MODEL, grants, config: {}, ...runtime });
   }
 
@@ -130,7 +134,9 @@ export class FaultStage {
     await this.prompt(this.#other, 'other {"text":"before"}');
   }
 
-  async open(more: { readonly servers?: readonly ServerSpec[]; readonly ports?: Partial<SessionPorts> } = {}): Promise<Session> {
+  async open(
+    more: { readonly servers?: readonly ServerSpec[]; readonly ports?: Partial<SessionPorts> } = {},
+  ): Promise<Session> {
     const session = this.host.createSession({ cwd: this.project, servers: more.servers ?? [ECHO] });
     this.follow(session, more.ports);
     return session;
@@ -180,15 +186,18 @@ export class FaultStage {
   /** Lets time pass as long as something waits for it, and nothing is under way that it does not rule. */
   async drive<T>(work: Promise<T>): Promise<T> {
     let isDone = false;
-    const done = () => {
+    const watched = (async () => {
+      await work.catch(() => undefined);
       isDone = true;
-    };
-    work.then(done, done);
+    })();
     const { clock } = this.base;
     const limits = { fakeMs: clock.elapsedMs + MAX_FAKE_MS, realMs: performance.now() + MAX_REAL_MS };
     for (let idle = 0; ; ) {
       await settle();
-      if (isDone) return await work;
+      if (isDone) {
+        await watched;
+        return await work;
+      }
       if (performance.now() > limits.realMs) throw new Hang(`nothing for ${MAX_REAL_MS} ms`);
       if (clock.elapsedMs > limits.fakeMs) throw new Hang(`not done after ${MAX_FAKE_MS} ms on the fake clock`);
       const nextMs = clock.nextDelayMs;
@@ -216,7 +225,9 @@ export class FaultStage {
       if (stop !== "end_turn" || !this.text(other).slice(before).includes("after"))
         problems.push(`the other session does not work: ${stop} ${this.reasons.at(-1)}`);
     }
-    await this.drive(this.host.close()).catch((error) => problems.push(`the runtime does not close: ${messageOf(error)}`));
+    await this.drive(this.host.close()).catch((error) =>
+      problems.push(`the runtime does not close: ${messageOf(error)}`),
+    );
     await this.drive(Promise.all(this.#readers)).catch((error) => problems.push(`readers: ${messageOf(error)}`));
     problems.push(...this.#leaks());
     problems.push(...(await this.#journals()));
