@@ -86,12 +86,19 @@ async function acquire(world: LockWorld, path: string, { base, isHeld }: Claim):
   const text = ownerText(world);
   let hasBroken = false;
   for (let unclearLooks = 0; ; ) {
-    if (await world.files.createNew(path, text)) {
-      if ((await textAt(world, path)) !== text) continue; // taken for abandoned before it was written
-      if (hasBroken && path === base) await removeBreakFiles(world, base);
+    const isMade = await made(world, path, text);
+    const found = await ownerAt(world, path).catch(async (error: unknown) => {
+      if (isMade) await release(world, path, text);
+      throw error;
+    });
+    if (found.text === text) {
+      if (hasBroken && path === base)
+        await removeBreakFiles(world, base).catch((error: unknown) =>
+          world.log.warn("lock.break_files_stay", { path, error: messageOf(error) }),
+        );
       return { lock: { release: () => release(world, path, text) } };
     }
-    const found = await ownerAt(world, path);
+    if (isMade) continue; // taken for abandoned before it was written
     unclearLooks = found.kind === "unwritten" || found.kind === "none" ? unclearLooks + 1 : 0;
     const isAbandoned = unclearLooks > UNCLEAR_LOOKS;
     if (found.kind === "alive") {
@@ -104,6 +111,15 @@ async function acquire(world: LockWorld, path: string, { base, isHeld }: Claim):
       hasBroken ||= isBroken;
       if (!isBroken) await pause(world); // another process is breaking it
     } else await pause(world);
+  }
+}
+
+async function made(world: LockWorld, path: string, text: string): Promise<boolean> {
+  try {
+    return await world.files.createNew(path, text);
+  } catch (error) {
+    abandonedIn(world).add(text); // a part of it may be there
+    throw error;
   }
 }
 
@@ -162,7 +178,7 @@ async function ownerAt(world: LockWorld, path: string): Promise<Owner> {
   if (text === undefined) return { kind: "none", text: "" };
   if (text === "") return { kind: "unwritten", text };
   const [, id, identity] = /^(\d+) (\S+) /u.exec(text) ?? [];
-  const isAlive = id !== undefined && world.processes.identityOf(Number(id)) === identity;
+  const isAlive = id !== undefined && world.processes.identityOf(Number(id)) === identity && !isAbandoned(world, text);
   return isAlive ? { kind: "alive", text, processId: Number(id) } : { kind: "dead", text };
 }
 
@@ -176,9 +192,26 @@ async function textAt(world: LockWorld, path: string): Promise<string | undefine
   }
 }
 
+/** By the processes they are about: texts of locks that this process owns no more, though their files may be there. */
+const abandoned = new WeakMap<LockWorld["processes"], Set<string>>();
+
+function abandonedIn({ processes }: LockWorld): Set<string> {
+  const texts = abandoned.get(processes) ?? new Set();
+  abandoned.set(processes, texts);
+  return texts;
+}
+
+/** A write that failed may have left a part of the text. */
+function isAbandoned(world: LockWorld, text: string): boolean {
+  return [...abandonedIn(world)].some((one) => one.startsWith(text));
+}
+
 async function release(world: LockWorld, path: string, text: string): Promise<void> {
+  abandonedIn(world).add(text);
   try {
-    if ((await textAt(world, path)) === text) await world.files.remove(path);
+    if ((await textAt(world, path)) !== text) return;
+    await world.files.remove(path);
+    abandonedIn(world).delete(text);
   } catch (error) {
     world.log.warn("lock.release_failed", { path, error: messageOf(error) });
   }
