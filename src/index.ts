@@ -68,6 +68,7 @@ export type {
   OutputOwner,
   OutputSink,
   PermissionAnswer,
+  PermissionChoice,
   PermissionQuestion,
   PromptResult,
   ServerOutput,

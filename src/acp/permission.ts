@@ -3,6 +3,7 @@ import {
   type AgentContext,
   methods,
   type PermissionOption,
+  type PermissionOptionKind,
   type ToolCallContent,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
@@ -11,6 +12,7 @@ import { LIMITS } from "../base/limits.js";
 import { markHidden } from "../base/marking.js";
 import type {
   PermissionAnswer,
+  PermissionChoice,
   PermissionQuestion,
   SessionPorts,
   TrustAnswer,
@@ -19,18 +21,16 @@ import type {
 import { samplingPort } from "./sampling.js";
 import { looksOf } from "./to-client/index.js";
 
-const ONCE: PermissionOption = { optionId: "once", name: "Allow once", kind: "allow_once" };
-const NO: PermissionOption = { optionId: "no", name: "No", kind: "reject_once" };
-const NEVER: PermissionOption = { optionId: "never", name: "Never", kind: "reject_always" };
-const ALWAYS: PermissionOption[] = [
-  { optionId: "always", name: "Always allow this tool", kind: "allow_always" },
-  { optionId: "always_server", name: "Always allow this server", kind: "allow_always" },
-];
+const KINDS: Readonly<Record<PermissionChoice["answer"], PermissionOptionKind>> = {
+  once: "allow_once",
+  always: "allow_always",
+  no: "reject_once",
+  never: "reject_always",
+};
 
-/** Where a rule wants the question asked every time, "always" would promise what is not kept. */
-function optionsFor({ mayRemember, isReview }: PermissionQuestion): PermissionOption[] {
-  if (isReview) return [{ ...ONCE, name: "Allow in this session" }, ...ALWAYS, NO, NEVER];
-  return [ONCE, ...(mayRemember ? ALWAYS : []), NO, NEVER];
+/** At most one of each kind; the words say what it grants. */
+function optionsFor({ choices }: PermissionQuestion): PermissionOption[] {
+  return choices.map(({ answer, label }) => ({ optionId: answer, name: label, kind: KINDS[answer] }));
 }
 
 export function permissionPorts(client: AgentContext, sessionId: string): SessionPorts {
@@ -103,11 +103,12 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
 }
 
 /** What is to be read before answering, beside the arguments. */
-function noteLines({ reason, change, lock, presentation }: PermissionQuestion): readonly string[] {
+function noteLines({ reason, change, lock, isFormer, presentation }: PermissionQuestion): readonly string[] {
   return [
     ...(presentation?.isRenewed
       ? ["The file changed while you were asked. This is the change as it would be now."]
       : []),
+    ...(isFormer ? ['You allowed this tool in every project before; "always" now confirms it for this one.'] : []),
     ...(reason === undefined ? [] : [`Asked because ${reason}.`]),
     ...(change ? [lock === undefined ? "The tool changed since it was approved:" : `It ${lock}:`, ...change] : []),
   ];
@@ -153,7 +154,6 @@ function readAnswer(optionId: string): PermissionAnswer {
   switch (optionId) {
     case "once":
     case "always":
-    case "always_server":
     case "never":
       return optionId;
     default:

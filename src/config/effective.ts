@@ -80,6 +80,8 @@ export interface EffectiveConfig {
   readonly permissionMode?: Sourced<PermissionMode>;
   /** Only ever true by the user's own word. */
   readonly mayBypass: boolean;
+  /** What happens to calls that send or write once content from outside was read. */
+  readonly afterUntrusted: "ask" | "off";
   /** In the order in which they are tried: command line, user, project. A project's only ask or deny. */
   readonly rules: readonly PolicyRule[];
   readonly allowHosts: readonly string[];

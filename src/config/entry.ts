@@ -90,6 +90,7 @@ export interface ServerExtras {
   readonly lazy?: boolean | undefined;
   readonly shared?: boolean | undefined;
   readonly trustAnnotations?: boolean | undefined;
+  readonly trustResults?: boolean | undefined;
 }
 
 type Texts = Readonly<Record<string, string>>;
@@ -190,6 +191,7 @@ export interface ConfigValues {
     | {
         readonly mode?: PermissionMode | undefined;
         readonly allowBypass?: boolean | undefined;
+        readonly afterUntrusted?: "ask" | "off" | undefined;
         readonly rules?: readonly RuleEntry[] | undefined;
       }
     | undefined;

@@ -1,4 +1,5 @@
 // The door of the configuration room.
+export { commandPath } from "./command-path.js";
 export { parseDocument } from "./document.js";
 export { addServer, type ConfigFile, type Edited, removeServer, setProviderKey, setServerEnabled } from "./edit.js";
 export {

@@ -102,6 +102,7 @@ function unreadable({ world, cwd, clientServers = [] }: ConfigRequest, error: un
     }),
     models: {},
     mayBypass: false,
+    afterUntrusted: "ask",
     rules: [],
     allowHosts: [],
     leastSandbox: "read-only",
@@ -210,6 +211,7 @@ type Values = Pick<
   | "models"
   | "permissionMode"
   | "mayBypass"
+  | "afterUntrusted"
   | "allowHosts"
   | "commandVariables"
   | "leastSandbox"
@@ -227,6 +229,7 @@ function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
   const level = THINKING_LEVELS.find((known) => known === thinking?.value);
   return {
     mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
+    afterUntrusted: valueOf(merged, ["permissions", "afterUntrusted"])?.value === "ask" ? "ask" : "off",
     allowHosts,
     commandVariables: textsAt(merged, ["commands", "env", "allow"]),
     leastSandbox: leastOfAll(sandbox),

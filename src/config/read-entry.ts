@@ -78,6 +78,7 @@ function withoutEcho(findings: readonly Finding[]): readonly Finding[] {
 const PROJECT_CANNOT: Readonly<Record<string, string>> = {
   account: "choose an account of the user's",
   trustAnnotations: "vouch for what its own server says",
+  trustResults: "vouch for what its own server answers",
   idempotent: "say that calls may be repeated",
 };
 
@@ -87,7 +88,7 @@ function forProject(written: JsonObject): { readonly written: JsonObject; readon
   const paths: KeyPath[] = tools.flatMap(([name, tool]): KeyPath[] =>
     isJsonObject(tool) && tool["idempotent"] !== undefined ? [["tools", name, "idempotent"]] : [],
   );
-  for (const key of ["account", "trustAnnotations"]) if (written[key] !== undefined) paths.push([key]);
+  for (const key of ["account", "trustAnnotations", "trustResults"]) if (written[key] !== undefined) paths.push([key]);
   const findings = paths.map((path): Finding => {
     const key = String(path.at(-1));
     const why = PROJECT_CANNOT[key] ?? "say this";

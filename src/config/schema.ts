@@ -96,6 +96,12 @@ const extras = {
     .describe(
       "What the server says about its tools (that one only reads) is taken as true, by rules and by the mode plan. User configuration only.",
     ),
+  trustResults: z
+    .boolean()
+    .optional()
+    .describe(
+      "What the server answers is not counted as content from outside: see permissions.afterUntrusted. User configuration only.",
+    ),
 };
 
 export const stdioEntry: z.ZodType<StdioEntry> = z
@@ -186,7 +192,11 @@ const condition = z
       .describe("Where the argument stands, as a JSON pointer: /path, /files/0. One that is not there does not match."),
     equals: z.unknown().optional().describe("It is exactly this."),
     glob: anyText.optional().describe("It is a text that matches this glob: * is any text, ? one character."),
-    prefix: anyText.optional().describe("It is a text that begins so. Not for commands and paths: see under."),
+    prefix: anyText
+      .optional()
+      .describe(
+        "It is a text that begins so. For run_command: it begins with these words, and is one program with literal arguments; for fetch_url: the same host, and a path that begins so. Not for paths: see under.",
+      ),
     under: text
       .optional()
       .describe("It is a path in this directory, links followed. Relative paths begin at the session's directory."),
@@ -243,6 +253,12 @@ const values = {
     .strictObject({
       mode: z.enum(PERMISSION_MODES).optional().describe("The mode sessions start in."),
       allowBypass: z.boolean().optional().describe("Whether a session may be switched to ask for nothing at all."),
+      afterUntrusted: z
+        .enum(["off", "ask"])
+        .optional()
+        .describe(
+          '"ask": once a session has read a web page or an answer of a server without trustResults, tools that send or write are asked about, whatever grants and rules allow. "off" (the default). Recommended for unattended use.',
+        ),
       rules: z
         .array(ruleEntry)
         .optional()

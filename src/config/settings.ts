@@ -39,6 +39,8 @@ export interface ServerSettings {
   readonly pool: PoolSettings;
   /** The user's word that what the server says about its tools is true. */
   readonly trustsAnnotations: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults: boolean;
   /** What its process may touch; without meaning for a server that is not started here. */
   readonly sandbox: ServerSandbox;
   /** Which of several log-ins at the server. */
@@ -99,6 +101,7 @@ export function settingsOf(
     mayShare: entry.shared !== false,
     pool: rules.pool ?? {},
     trustsAnnotations: origin === "user" && entry.trustAnnotations === true,
+    trustsResults: origin === "user" && entry.trustResults === true,
     sandbox: sandboxOf(entry.sandbox, origin, rules.sandbox),
     secrets: [...new Set(secrets)],
     ...(entry.include === undefined ? {} : { include: entry.include }),

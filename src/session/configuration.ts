@@ -229,6 +229,7 @@ function wantedOf({ spec, settings }: ReadyServer, project: string): Standing {
     },
     catalog: sourceSettings(settings),
     trustsAnnotations: settings.trustsAnnotations,
+    trustsResults: settings.trustsResults,
     isRequired: settings.isRequired,
     isLazy: settings.isLazy,
     mayShare: settings.mayShare,

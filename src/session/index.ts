@@ -14,6 +14,7 @@ export type { SessionConfig } from "./options.js";
 export type {
   ElicitQuestion,
   PermissionAnswer,
+  PermissionChoice,
   PermissionQuestion,
   SamplingAnswer,
   SamplingRequest,
@@ -26,4 +27,5 @@ export type { OutputOwner, OutputSink, ServerOutput } from "./server-output.js";
 export type { GivenServers } from "./server-set.js";
 export { type PromptResult, Session } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
+export { programOf } from "./tools/followed-servers.js";
 export type { ToolControls } from "./tools/tool-controls.js";

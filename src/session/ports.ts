@@ -9,12 +9,14 @@ export interface PermissionQuestion {
   readonly toolCallId: string;
   readonly tool: CatalogTool;
   readonly arguments: JsonObject;
-  /** False when a rule wants this asked every time: `session`, `always` and `always_server` then count as `once`. */
-  readonly mayRemember: boolean;
-  /** Why it is asked, where a rule says so. */
+  /** What may be answered, at most one of each kind. An answer that is not among them is a no. */
+  readonly choices: readonly PermissionChoice[];
+  /** Why it is asked, where a rule, content from outside or a decision that cannot be read is the cause. */
   readonly reason?: string;
   /** It writes a protected file: one of Tenon's own, or one that git, a shell, an editor or a build server obeys. */
   readonly protects?: "own" | "obeyed";
+  /** The person allowed this tool in every project, before grants were for one: to be confirmed for this one. */
+  readonly isFormer?: boolean;
   /** What changed since the tool was approved, a line each: to be shown before anything is answered. */
   readonly change?: readonly string[];
   /** The tool is not as the project's lock of definitions says: why, after "it". `change` is then against the lock. */
@@ -25,10 +27,15 @@ export interface PermissionQuestion {
   readonly isReview?: boolean;
 }
 
+/** One answer that a question offers, with the words that say exactly what it means. */
+export interface PermissionChoice {
+  readonly answer: ApprovalAnswer;
+  readonly label: string;
+}
+
 /**
- * `session` is for this tool and this session, `always` for this tool from now on, `always_server` for every tool its
- * server has now; all of them for exactly these definitions. `never` is for this tool from now on, whatever it becomes.
- * `cancelled` means the person ended the turn instead of answering.
+ * `always` is the one grant that the question offers, as its label says. `never` is for this tool from now on, whatever it
+ * becomes. `cancelled` means the person ended the turn instead of answering.
  */
 export type PermissionAnswer = ApprovalAnswer | "cancelled";
 

@@ -25,6 +25,8 @@ export interface WantedServer {
   readonly catalog?: SourceSettings;
   /** The user's word that what the server says about its tools is true. */
   readonly trustsAnnotations?: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults?: boolean;
   /** The project's real path, for a project's server. */
   readonly project?: string;
   /** The first turn waits longer for it. */
@@ -38,7 +40,7 @@ export interface WantedServer {
 }
 
 /** A server of the session, whatever state it is in. */
-export interface OpenServer extends Pick<WantedServer, "catalog" | "trustsAnnotations" | "project"> {
+export interface OpenServer extends Pick<WantedServer, "catalog" | "trustsAnnotations" | "trustsResults" | "project"> {
   readonly connection: ServerConnection;
   readonly source: ToolSource;
   /** Whether other sessions use the same server now. */
@@ -51,7 +53,8 @@ export interface OpenServer extends Pick<WantedServer, "catalog" | "trustsAnnota
 export function treatment({
   catalog = {},
   trustsAnnotations = false,
+  trustsResults = false,
   project,
 }: WantedServer): Omit<OpenServer, "connection" | "source" | "login" | "isShared"> {
-  return { catalog, trustsAnnotations, ...(project === undefined ? {} : { project }) };
+  return { catalog, trustsAnnotations, trustsResults, ...(project === undefined ? {} : { project }) };
 }

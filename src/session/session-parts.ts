@@ -94,6 +94,7 @@ export class SessionParts {
     return new SessionTools({
       ...options,
       places: toolPlaces(options),
+      outside: options.history?.restored.outside ?? [],
       policy: () => this.settings.policy,
       attached: () => this.ports,
       allowHosts: () => this.#allowHosts,
@@ -162,8 +163,9 @@ export class SessionParts {
   #apply(applied: AppliedConfig): void {
     const { config } = applied;
     this.#world.trace?.hide(readyServers(config).flatMap(({ settings }) => settings.secrets));
-    const { permissionMode, mayBypass, rules, leastSandbox } = config;
-    this.settings.configure({ mode: permissionMode?.value ?? "ask", mayBypass, rules, leastSandbox });
+    const { permissionMode, mayBypass, afterUntrusted, rules, leastSandbox } = config;
+    const mode = permissionMode?.value ?? "ask";
+    this.settings.configure({ mode, mayBypass, afterUntrusted, rules, leastSandbox });
     this.#allowHosts = config.allowHosts;
     this.#commandVariables = config.commandVariables ?? [];
     this.#promptValues = config.systemPrompt;

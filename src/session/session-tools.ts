@@ -1,5 +1,5 @@
 // The tools of one session: what its servers, Tenon and the embedder bring, put in front of the model and run under its policy.
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { SessionId } from "../base/id.js";
 import type { JsonObject } from "../base/json.js";
 import type { Scope } from "../base/scope.js";
@@ -13,13 +13,15 @@ import {
   type TextFile,
 } from "../builtin/index.js";
 import type { EffectiveConfig } from "../config/index.js";
+import type { ServerSpec } from "../mcp/index.js";
 import {
   type AbsentServer,
-  ApprovalFiles,
   type CatalogTool,
+  DecisionFiles,
   type DenseScores,
   type Embedder,
   type IncludeMode,
+  type MigrationReport,
   type Offer,
   ResourceSource,
   ResultStore,
@@ -30,20 +32,22 @@ import {
   ToolEmbeddings,
   type ToolTransformer,
 } from "../tools/index.js";
+import type { PermissionControls } from "./commands/permissions.js";
 import type { NoticeLevel } from "./event.js";
 import { resultsFolder } from "./history/stored-sessions.js";
 import { LockGuard } from "./lock-guard.js";
 import type { SessionPolicy } from "./permission/clearance.js";
+import { type OutsideRead, OutsideReads } from "./permission/outside.js";
 import { protectedFiles } from "./permission/protected-files.js";
 import { Permissions } from "./permission.js";
 import type { SessionPorts } from "./ports.js";
 import type { OpenServer } from "./server-entry.js";
 import { builtinPorts } from "./tools/builtin-ports.js";
-import { FollowedServers } from "./tools/followed-servers.js";
+import { FollowedServers, programOf } from "./tools/followed-servers.js";
 import { type ToolControls, toolControls } from "./tools/tool-controls.js";
 import { ToolMemory } from "./tools/tool-memory.js";
-import { witnessedApprovals } from "./witnessed-approvals.js";
 import { witnessedBuiltin } from "./witnessed-builtin.js";
+import { witnessedDecisions, witnessedText } from "./witnessed-decisions.js";
 
 export interface SessionToolsOptions {
   readonly world: World;
@@ -57,6 +61,8 @@ export interface SessionToolsOptions {
   /** Tenon's own tools: all of them unless given. */
   readonly builtin?: readonly BuiltinName[];
   readonly additionalDirectories?: readonly string[];
+  /** Content from outside that the session read before it was closed. */
+  readonly outside?: readonly OutsideRead[];
   policy(): SessionPolicy;
   attached(): SessionPorts | undefined;
   allowHosts(): readonly string[];
@@ -67,14 +73,15 @@ export interface SessionToolsOptions {
 
 export interface ToolPlaces {
   readonly results: string;
-  readonly approvals: string;
+  /** Decisions are kept in a folder of it. */
+  readonly state: string;
   readonly memory: string;
 }
 
 export function toolPlaces({ stateDir, id }: { readonly stateDir: string; readonly id: SessionId }): ToolPlaces {
   return {
     results: resultsFolder(stateDir, id),
-    approvals: join(stateDir, "approvals"),
+    state: stateDir,
     memory: join(stateDir, "tool-memory"),
   };
 }
@@ -83,11 +90,16 @@ export class SessionTools implements AsyncDisposable {
   readonly results: ResultStore;
   /** What others may do with the tools. */
   readonly controls: ToolControls;
+  /** What was granted and refused, for `/permissions`. */
+  readonly permissions: PermissionControls;
   readonly #options: SessionToolsOptions;
   readonly #catalog: SessionCatalog;
   readonly #resources: ResourceSource;
   readonly #builtin: BuiltinSource;
   readonly #permissions: Permissions;
+  readonly #outside: OutsideReads;
+  /** Looked up once for each launch: a call need not wait for the disk. */
+  readonly #programs = new WeakMap<ServerSpec, Promise<string | undefined>>();
   readonly #lock = new LockGuard();
   readonly #servers: FollowedServers;
   readonly #memory: ToolMemory;
@@ -99,9 +111,15 @@ export class SessionTools implements AsyncDisposable {
     this.#options = options;
     this.results = new ResultStore({ world, folder: places.results });
     this.#memory = new ToolMemory(world, places.memory);
+    this.#outside = new OutsideReads(options.outside ?? [], (read) => this.#isTrusted(read));
     this.#permissions = this.#makePermissions(options);
     this.#catalog = this.#makeCatalog(options);
     this.controls = toolControls(this.#catalog);
+    this.permissions = {
+      decisions: () => this.#permissions.decisions(),
+      revoke: (decision) => this.#permissions.revoke(decision),
+      grantServer: (name) => this.#grantServer(name),
+    };
     this.#servers = new FollowedServers(this.#catalog);
     this.#builtin = makeBuiltin(options);
     this.#catalog.add(this.#builtin);
@@ -197,20 +215,47 @@ export class SessionTools implements AsyncDisposable {
     const { world, cwd, places } = options;
     const home = world.env["HOME"];
     return new Permissions(world.log, {
-      store: witnessedApprovals(new ApprovalFiles(world, places.approvals), world),
+      store: witnessedDecisions(new DecisionFiles(world, places.state), world),
+      folder: (path) =>
+        witnessedText(world, "folder", { path }, async () => {
+          const found = await world.files.find(resolve(cwd, path));
+          return found?.kind === "folder" ? found.realPath : undefined;
+        }),
+      program: (tool) => this.#programOf(tool),
+      platform: world.platform,
+      outside: () => this.#outside.describe(),
+      onAllowed: ({ tool, arguments: given }) => this.#outside.note(tool, given),
+      onMigrated: (report) => options.onNotice("info", migrationText(report)),
       places: { files: world.files, cwd, ...(home === undefined ? {} : { home }) },
       policy: () => options.policy(),
       protects: protectedFiles({ ...options, describe: (tool, args) => this.#builtin.describe(tool, args) }),
       lock: (tool) => this.#lock.holdOf(tool),
       server: (tool) => this.#servers.factsOf(tool),
-      siblings: (tool) =>
-        this.#catalog.toolsOf(tool.origin, tool.source).map(({ tool: { definitionHash, origin, source }, raw }) => ({
-          origin,
-          source,
-          definition: raw,
-          definitionHash,
-        })),
     });
+  }
+
+  async #programOf(tool: Pick<CatalogTool, "origin" | "source">): Promise<string | undefined> {
+    const spec = this.#servers.specOf(tool);
+    const { world, cwd } = this.#options;
+    if (!spec) return undefined;
+    const { origin, source } = tool;
+    const known = this.#programs.get(spec);
+    const program = known ?? witnessedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
+    this.#programs.set(spec, program);
+    return await program;
+  }
+
+  async #grantServer(name: string): Promise<readonly string[] | undefined> {
+    const sources = this.#servers.sources.filter((source) => source.name === name);
+    if (sources.length === 0) return undefined;
+    const tools = sources.flatMap(({ origin }) => this.#catalog.toolsOf(origin, name));
+    return (await this.#permissions.grantAll(tools)).map(({ raw }) => raw.name);
+  }
+
+  #isTrusted(read: OutsideRead): boolean {
+    if (read.kind === "page") return false;
+    const origins = read.origin === undefined ? (["user"] as const) : [read.origin];
+    return origins.some((origin) => this.#servers.factsOf({ origin, source: read.server }).trustsResults === true);
   }
 
   #makeCatalog(options: SessionToolsOptions): SessionCatalog {
@@ -244,6 +289,14 @@ export class SessionTools implements AsyncDisposable {
     else this.#held.set(sourced.tool.id, sourced);
     return reason;
   }
+}
+
+function migrationText({ never, former, lapsed, backup }: MigrationReport): string {
+  return (
+    `An approval is now for one project and one command, site or tool. Of your earlier answers ${never} "never" stay, ` +
+    `${former} "always" of servers' tools will be asked about once more, and ${lapsed} for Tenon's own tools or for whole ` +
+    `servers no longer count. The earlier records are kept in ${backup}; tenon trust approvals lists what is in force.`
+  );
 }
 
 function makeBuiltin(options: SessionToolsOptions): BuiltinSource {

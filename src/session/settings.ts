@@ -35,7 +35,7 @@ export interface SettingsView {
 }
 
 /** What the configuration says about them. */
-export interface ConfiguredSettings extends Pick<SessionPolicy, "mode" | "mayBypass" | "rules"> {
+export interface ConfiguredSettings extends Pick<SessionPolicy, "mode" | "mayBypass" | "rules" | "afterUntrusted"> {
   readonly leastSandbox?: SandboxMode;
 }
 

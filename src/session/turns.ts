@@ -140,6 +140,7 @@ export class SessionTurns {
       servers: () => parts.statuses,
       settled: () => servers.settled(signal),
       mcp: parts.serverSet.switches,
+      permissions: parts.tools.permissions,
       logins: parts.logins,
       show: async (words) => await audience.publish({ kind: "turn", event: { kind: "text", text: words } }),
       settings: parts.settings,

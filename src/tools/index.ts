@@ -15,16 +15,32 @@ export { mcpSource } from "./mcp-source.js";
 export { READ_RESOURCE, ResourceSource } from "./meta/read-resource.js";
 export { resultTools } from "./meta/read-result.js";
 export { CALL_TOOL, SEARCH_TOOLS } from "./meta/search-tools.js";
-export type {
-  ApprovalAnswer,
-  ApprovalStore,
-  ApprovalSubject,
-  KeptApproval,
-  ServerIdentity,
-} from "./policy/approval.js";
-export { ApprovalFiles, type KeptDecision } from "./policy/approval-files.js";
-export { Approvals, type Standing } from "./policy/approvals.js";
+export { type ApprovalAnswer, Approvals, type Standing } from "./policy/approvals.js";
 export { decide, type PolicyDecision, type PolicyQuestion } from "./policy/decide.js";
+export {
+  type Decision,
+  type DecisionProblem,
+  type DecisionStore,
+  decisionId,
+  type KeptDecision,
+  type LoadedDecisions,
+  type MigrationReport,
+} from "./policy/decision.js";
+export { DecisionFiles } from "./policy/decision-files.js";
+export { definitionData, definitionHash } from "./policy/difference.js";
+export {
+  type ApprovalSubject,
+  coversCall,
+  forSession,
+  type GrantedCall,
+  grantedCall,
+  grantId,
+  grantLabel,
+  neverLabel,
+  type OfferedGrant,
+  type PermissionGrant,
+  type ToolGrant,
+} from "./policy/grant.js";
 export { hintsOf } from "./policy/hints.js";
 export { NO_PATHS, type PathTable, resolvePaths } from "./policy/paths.js";
 export type { OwnPlace, ProtectedFile } from "./policy/protected-paths.js";

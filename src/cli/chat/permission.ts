@@ -32,19 +32,10 @@ interface Choice {
   readonly label: string;
   /** The first kind there is an option of. */
   readonly kinds: readonly PermissionOptionKind[];
-  /** Where the kind does not tell two options apart. */
-  readonly optionId?: string;
 }
 
 const ONCE: Choice = { key: "y", words: ["y", "yes", "once"], label: "yes, once", kinds: ["allow_once"] };
-const ALWAYS: Choice = { key: "a", words: ["a", "always"], label: "always this tool", kinds: ["allow_always"] };
-const SERVER: Choice = {
-  key: "s",
-  words: ["s", "server"],
-  label: "always this server",
-  optionId: "always_server",
-  kinds: [],
-};
+const ALWAYS: Choice = { key: "a", words: ["a", "always"], label: "always", kinds: ["allow_always"] };
 const NO: Choice = { key: "n", words: ["n", "no"], label: "no", kinds: ["reject_once", "reject_always"] };
 
 const TRUST: Choice = { key: "t", words: ["t", "trust"], label: "trust exactly this", kinds: ["allow_always"] };
@@ -105,12 +96,12 @@ export class PermissionDesk {
           columns: ARGUMENT_COLUMNS,
         });
         const lines = [...notesOf(request), ...given];
-        const choices = [ONCE, ALWAYS, SERVER, NO, NEVER].filter(
-          (choice) => choice === NO || select(request.options, choice),
-        );
+        const choices = [ONCE, ALWAYS, NO, NEVER]
+          .filter((choice) => choice === NO || optionOf(request.options, choice))
+          .map((choice) => labelled(choice, request.options));
         const choice = await this.#ask(`Allow ${this.#options.palette.bold(title)}?`, lines, choices, signal);
         if (signal.aborted) return CANCELLED;
-        return choice === undefined || choice === NO || choice === NEVER
+        return choice === undefined || choice.key === NO.key || choice.key === NEVER.key
           ? this.#deny(request.options, choice)
           : (select(request.options, choice) ?? CANCELLED);
       }
@@ -184,10 +175,19 @@ export class PermissionDesk {
   }
 }
 
+function optionOf(options: readonly PermissionOption[], { kinds }: Choice): PermissionOption | undefined {
+  return kinds.flatMap((kind) => options.find((candidate) => candidate.kind === kind) ?? [])[0];
+}
+
 function select(options: readonly PermissionOption[], choice: Choice): RequestPermissionResponse | undefined {
-  const named = options.find(({ optionId }) => optionId === choice.optionId);
-  const [option = named] = choice.kinds.flatMap((kind) => options.find((candidate) => candidate.kind === kind) ?? []);
+  const option = optionOf(options, choice);
   return option && { outcome: { outcome: "selected", optionId: option.optionId } };
+}
+
+/** In the agent's own words where it grants or refuses more than one call: they say exactly what. */
+function labelled(choice: Choice, options: readonly PermissionOption[]): Choice {
+  const option = choice === ALWAYS || choice === NEVER ? optionOf(options, choice) : undefined;
+  return option ? { ...choice, label: visibleLine(option.name) } : choice;
 }
 
 /** What changed, and why it is asked: all of it, since it is what the answer should depend on. */

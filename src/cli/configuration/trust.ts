@@ -11,6 +11,7 @@ import {
 import { EXIT } from "../exit.js";
 import type { Given, Run } from "../table/command.js";
 import { misused } from "../table/parse.js";
+import { decisionFiles, decisionJson, problemsJson, showDecisions } from "./approvals.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "./context.js";
 import { subjectOf, type TrustSubject } from "./trust-arguments.js";
 import { decisionLine, questionJson, recordJson, shownQuestion, subjectText } from "./trust-report.js";
@@ -55,11 +56,15 @@ function deskFor({ json, yes }: ListValues, context: CommandContext): Desk {
 async function list({ project, questions, problems }: EffectiveConfig, desk: Desk): Promise<void> {
   const kept = await desk.store.list();
   const decided = kept.records.filter((record) => record.project === project);
+  const here = (await desk.world.files.find(desk.cwd).catch(() => undefined))?.realPath ?? desk.cwd;
+  const approvals = await decisionFiles(desk).load(here);
   if (desk.isJson) {
     return printJson(desk, {
       project,
       questions: questions.map(questionJson),
       decisions: decided.map(recordJson),
+      approvals: approvals.decisions.map(decisionJson),
+      ...problemsJson(approvals),
     });
   }
   print(
@@ -72,6 +77,7 @@ async function list({ project, questions, problems }: EffectiveConfig, desk: Des
     questions.length === 0 ? "Nothing of this project waits for a decision." : desk.palette.dim(hint),
     ...decided.map(decisionLine),
   ]);
+  showDecisions(approvals, desk);
   for (const problem of [...kept.problems, ...problems]) warn(desk, problemText(problem));
 }
 

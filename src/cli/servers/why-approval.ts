@@ -1,9 +1,9 @@
 // Whether a tool that is in front of the model could be called at all: what the person and their rules said of it.
-import { join } from "node:path";
-import { type EffectiveConfig, type ReadyServer, tenonPaths } from "../../config/index.js";
+import type { EffectiveConfig, ReadyServer } from "../../config/index.js";
 import type { WhyAnswer } from "../../index.js";
-import { launchFingerprint } from "../../mcp/index.js";
-import { ApprovalFiles, type CatalogTool, decide, type KeptApproval, NO_PATHS } from "../../tools/index.js";
+import { programOf } from "../../session/index.js";
+import { type CatalogTool, decide, NO_PATHS } from "../../tools/index.js";
+import { decisionFiles } from "../configuration/approvals.js";
 import type { CommandContext } from "../configuration/context.js";
 
 /** The answer, or `not_approved` in its place for a tool whose every call is refused or must be asked about anew. */
@@ -17,7 +17,7 @@ export async function withApproval(
   if (!tool || tool.origin === "builtin" || server?.status !== "ready") return answer;
   const rule = ruleAgainst(tool, server, config);
   const refusal =
-    rule === undefined ? await saidOf(tool, server, { config, context }) : `But every call of it is refused: ${rule}.`;
+    rule === undefined ? await saidOf(tool, server, context) : `But every call of it is refused: ${rule}.`;
   return refusal === undefined ? answer : { ...answer, kind: "not_approved", text: `${answer.text} ${refusal}` };
 }
 
@@ -49,28 +49,19 @@ export function ruleAgainst(
   return effect === "deny" ? reason : undefined;
 }
 
-async function saidOf(
-  tool: CatalogTool,
-  server: ReadyServer,
-  { config, context }: { readonly config: EffectiveConfig; readonly context: CommandContext },
-): Promise<string | undefined> {
-  const { world } = context;
-  const files = new ApprovalFiles(world, join(tenonPaths(world.env).stateDir, "approvals"));
-  const kept = await files.load({
-    origin: tool.origin,
-    name: tool.source,
-    fingerprint: launchFingerprint(server.spec),
-    ...(server.settings.origin === "project" ? { project: config.project } : {}),
+async function saidOf(tool: CatalogTool, server: ReadyServer, context: CommandContext): Promise<string | undefined> {
+  const { world, cwd } = context;
+  const { name } = tool.definition;
+  const project = (await world.files.find(cwd).catch(() => undefined))?.realPath ?? cwd;
+  const { decisions } = await decisionFiles(context).load(project);
+  const about = decisions.flatMap(({ decision }) => {
+    const isAbout = "server" in decision && decision.server === tool.source && decision.tool === name;
+    return isAbout && decision.origin === tool.origin ? [decision] : [];
   });
-  const about = kept.filter((one) => isAbout(one, tool));
-  if (about.some(({ decision }) => decision === "never")) {
-    return "But every call of it is refused: you said never to it.";
-  }
-  const approved = about.flatMap(({ tools }) => tools.filter(({ name }) => name === tool.definition.name));
-  const isChanged = approved.length > 0 && approved.every(({ hash }) => hash !== tool.definitionHash);
+  if (about.some(({ kind }) => kind === "never")) return "But every call of it is refused: you said never to it.";
+  const program = await programOf(server.spec, { world, cwd }).catch(() => undefined);
+  const grants = about.filter((one) => one.kind === "tool" && one.program === program);
+  const isChanged =
+    grants.length > 0 && grants.every((one) => one.kind === "tool" && one.definitionHash !== tool.definitionHash);
   return isChanged ? "But its definition changed since you approved it, so the next call asks again." : undefined;
-}
-
-function isAbout({ scope, tools }: KeptApproval, { definition }: CatalogTool): boolean {
-  return scope === "server" || tools.some(({ name }) => name === definition.name);
 }

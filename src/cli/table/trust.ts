@@ -26,14 +26,14 @@ function decision(name: "approve" | "deny" | "revoke", summary: string, does: st
 export const TRUST: Group = {
   kind: "group",
   name: "trust",
-  summary: "what this project's files may bring, and which tools you allowed for good",
+  summary: "what this project's files may bring, and what you allowed or refused for good",
   fallback: "list",
   commands: [
     command({
       name: "list",
       summary: "show in full what this project's files want to bring",
       options: { json: JSON_OPTION, yes: NO_YES },
-      examples: [{ line: "tenon trust", does: "shows open questions and what was decided" }],
+      examples: [{ line: "tenon trust", does: "shows open questions, what was decided, and what is granted here" }],
       load: async () => (await import("../configuration/trust.js")).runTrustList,
     }),
     decision("approve", "let exactly this be used", "shows the server in full and approves exactly that"),
@@ -41,20 +41,34 @@ export const TRUST: Group = {
     decision("revoke", "forget what was decided", "asks again the next time"),
     command({
       name: "approvals",
-      summary: "the tools you said always or never to",
+      summary: "what you allowed or refused for good, in every project",
       options: { json: JSON_OPTION },
-      examples: [{ line: "tenon trust approvals", does: "lists them with the id that forget takes" }],
+      examples: [{ line: "tenon trust approvals", does: "lists it with the id that forget takes" }],
       load: async () => (await import("../configuration/approvals.js")).runApprovals,
     }),
     command({
       name: "forget",
-      summary: "be asked again about a tool",
+      summary: "be asked again about a command, a site or a tool",
       arguments: [
         { name: "WHICH", summary: "an id of tenon trust approvals, a server, or server/tool", isOptional: true },
       ],
-      options: { json: JSON_OPTION, all: { type: "boolean", summary: "forget every always and never" } },
+      options: { json: JSON_OPTION, all: { type: "boolean", summary: "forget every grant and every never" } },
       examples: [{ line: "tenon trust forget github/create_issue", does: "the next call of it asks again" }],
       load: async () => (await import("../configuration/approvals.js")).runForget,
+    }),
+    command({
+      name: "grant",
+      summary: "allow every tool a server has now, as it is defined now, in this project",
+      details: [
+        "Connects to the server, shows its tools and asks you to confirm. A tool that changes or is added later is asked about.",
+      ],
+      arguments: [{ name: "SERVER", summary: "its name in tenon mcp list", completes: "server" }],
+      options: {
+        json: JSON_OPTION,
+        timeout: { type: "string", value: "SECONDS", summary: "wait no longer than this for the server to be ready" },
+      },
+      examples: [{ line: "tenon trust grant github", does: "shows its tools and allows them in this project" }],
+      load: async () => (await import("../configuration/approvals.js")).runGrant,
     }),
   ],
 };

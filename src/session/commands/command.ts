@@ -7,6 +7,7 @@ import type { SessionLogins } from "../login/session-logins.js";
 import type { Switched } from "../server-switches.js";
 import type { SessionSettings } from "../settings.js";
 import type { ToolControls } from "../tools/tool-controls.js";
+import type { PermissionControls } from "./permissions.js";
 
 /** What can be done about the servers of this session; nothing of it is written anywhere. */
 export interface ServerControls {
@@ -25,6 +26,7 @@ export interface CommandContext {
   /** Waits, within a bound, until no server is connecting any more. */
   settled(): Promise<void>;
   readonly mcp: ServerControls;
+  readonly permissions: PermissionControls;
   readonly logins: Pick<SessionLogins, "login">;
   /** Shows something before the answer that is for this moment: it is not kept with the conversation. */
   show(text: string): Promise<void>;

@@ -5,6 +5,7 @@ import { compactCommand } from "./compact.js";
 import { costCommand } from "./cost.js";
 import { mcpCommand } from "./mcp.js";
 import { modelCommand } from "./model.js";
+import { permissionsCommand } from "./permissions.js";
 import { argumentHint } from "./prompts/arguments.js";
 import type { PromptCommand } from "./prompts/server-prompts.js";
 import { toolsCommand } from "./tools.js";
@@ -30,6 +31,7 @@ const COMMANDS: readonly Command[] = [
   mcpCommand,
   toolsCommand,
   whyCommand,
+  permissionsCommand,
   modelCommand,
   compactCommand,
   costCommand,

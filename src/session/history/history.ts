@@ -5,6 +5,7 @@ import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../event.js";
 import type { JournalEntry, OpenTask } from "../journal-entry.js";
+import { type OutsideRead, outsideRead } from "../permission/outside.js";
 import { LateNotes, type Note } from "../tasks/late-notes.js";
 import { type ShownCall, ShownConversation } from "./shown.js";
 import { TranscriptSoFar } from "./transcript-so-far.js";
@@ -25,6 +26,8 @@ export interface Restored {
   readonly compactions: number;
   readonly usage: ModelUsage;
   readonly settings: ReadonlyMap<string, JsonValue>;
+  /** Content from outside that it has read. */
+  readonly outside: readonly OutsideRead[];
   /** Calls that go on at their servers. */
   readonly tasks: readonly RestoredTask[];
   /** What the model is to be told with the next prompt. */
@@ -38,6 +41,9 @@ export class History {
   readonly #shown = new ShownConversation(() => this.#transcript.lastReplacement);
   readonly #settings = new Map<string, JsonValue>();
   readonly #notes = new LateNotes();
+  /** What a call brings from outside once it is made, by its id. */
+  readonly #reading = new Map<string, OutsideRead>();
+  readonly #outside: OutsideRead[] = [];
   #usage: ModelUsage = NO_USAGE;
   #turnCount = 0;
   #compactions = 0;
@@ -58,6 +64,10 @@ export class History {
       case "note":
         this.#notes.add({ toolCallId: entry.toolCallId, content: alreadyMarked(entry.content) });
         break;
+      case "call":
+      case "intent":
+        this.#followOutside(entry);
+        break;
       case "transcript":
         if (entry.change.kind === "cut") this.#notes.takeBack();
         else if (entry.change.kind === "added" && entry.change.messages[0]?.role === "user") {
@@ -70,6 +80,17 @@ export class History {
       default:
         break;
     }
+  }
+
+  #followOutside(entry: Extract<JournalEntry, { readonly kind: "call" | "intent" }>): void {
+    if (entry.kind === "intent") {
+      const read = this.#reading.get(entry.toolCallId);
+      if (read) this.#outside.push(read);
+      return;
+    }
+    const { tool } = entry.subject;
+    const read = tool && outsideRead(tool, entry.arguments);
+    if (read) this.#reading.set(entry.toolCallId, read);
   }
 
   /** Ends what a crash left open. The entries belong into the journal before anything else is written to it. */
@@ -98,6 +119,7 @@ export class History {
       compactions: this.#compactions,
       usage: this.#usage,
       settings: this.#settings,
+      outside: this.#outside,
       tasks: this.#shown.openCalls.flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
       notes: this.#notes.waiting,
     };

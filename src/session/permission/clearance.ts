@@ -1,18 +1,21 @@
-// What may be called without asking anybody: what the policy says, what the person said before, what the lock of definitions holds.
+// What may be called without asking anybody: what the policy says, what the person granted, what the lock of definitions holds.
 import type { JsonObject } from "../../base/json.js";
 import type { Log } from "../../base/log.js";
 import type { Files } from "../../base/world.js";
 import {
   type Approval,
   type ApprovalAnswer,
-  type ApprovalStore,
   type ApprovalSubject,
   Approvals,
   type CatalogTool,
+  type DecisionStore,
   decide,
   type Finding,
+  type GrantedCall,
+  grantedCall,
   hintsOf,
   type LockHold,
+  type MigrationReport,
   NO_PATHS,
   type PathTable,
   type PermissionMode,
@@ -30,16 +33,16 @@ export interface SessionPolicy {
   readonly mayBypass: boolean;
   /** In their order: command line, user, project. */
   readonly rules: readonly PolicyRule[];
+  /** `ask`: after content from outside was read, tools that send or write are asked about whatever was granted. */
+  readonly afterUntrusted?: "ask" | "off";
 }
 
 /** What the session knows of a tool's server. */
 export interface ServerFacts {
-  /** `launchFingerprint` of its spec: without it approvals last for the session. */
-  readonly fingerprint?: string;
-  /** The project's real path, for a project's server. */
-  readonly project?: string;
   /** The user's word that the server's hints are true. */
   readonly trustsAnnotations?: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults?: boolean;
   /** Where it runs, if not in the session's directory: its relative paths begin there. */
   readonly cwd?: string;
 }
@@ -50,8 +53,8 @@ export interface ClearanceOptions {
   server?(tool: Pick<CatalogTool, "origin" | "source">): ServerFacts;
   /** What the lock of definitions has against a tool. */
   lock?(tool: ApprovalSubject): LockHold | undefined;
-  /** Where `always` and `never` outlive the session. */
-  readonly store?: ApprovalStore;
+  /** Where grants and refusals outlive the session. */
+  readonly store?: DecisionStore;
   /** For rules about directories; without it they are unclear, and so never allow. */
   readonly places?: {
     readonly files: Pick<Files, "find" | "linkTarget">;
@@ -60,6 +63,14 @@ export interface ClearanceOptions {
   };
   /** The protected files that a call would write. Never rejects. Without it none is protected. */
   protects?(call: CalledTool & { readonly cwd?: string }): Promise<readonly Finding[]>;
+  /** Real path of a folder of the session; undefined when there is none. Never rejects. */
+  folder?(path: string): Promise<string | undefined>;
+  /** Which program or service a server is, see `ToolGrant.program`: without it grants last for the session. Never rejects. */
+  program?(tool: Pick<CatalogTool, "origin" | "source">): Promise<string | undefined>;
+  readonly platform?: NodeJS.Platform;
+  /** What content from outside the session has read, for people; undefined when none. */
+  outside?(): string | undefined;
+  onMigrated?(report: MigrationReport): void;
 }
 
 /** What the policy decides about. */
@@ -70,66 +81,133 @@ export interface CalledTool {
   readonly arguments: JsonObject;
 }
 
+/** All that is known of a call before anybody is asked about it. */
+export interface JudgedCall {
+  readonly subject: ApprovalSubject;
+  readonly decision: PolicyDecision;
+  readonly call: GrantedCall;
+  /** Neither reads only nor stays on this machine, as far as is known. */
+  readonly mayAct: boolean;
+}
+
 const DEFAULT_POLICY: SessionPolicy = { mode: "ask", mayBypass: false, rules: [] };
 const ALLOWED: Approval = { kind: "allowed" };
 
 export class Clearance {
+  readonly approvals: Approvals;
   readonly #options: ClearanceOptions;
-  readonly #approvals: Approvals;
+  readonly #programs = new Map<string, string | undefined>();
 
   constructor(log: Log, options: ClearanceOptions) {
     this.#options = options;
-    this.#approvals = new Approvals({
+    this.approvals = new Approvals({
       log,
       ...(options.store ? { store: options.store } : {}),
-      identify: ({ origin, source }) => {
-        const { fingerprint, project } = this.#facts({ origin, source });
-        return {
-          origin,
-          name: source,
-          ...(fingerprint === undefined ? {} : { fingerprint }),
-          ...(project === undefined ? {} : { project }),
-        };
-      },
+      project: async () => (await options.folder?.(".")) ?? "",
+      program: ({ origin, source }) => this.#programs.get(`${origin} ${source}`),
+      onMigrated: (report) => options.onMigrated?.(report),
     });
-  }
-
-  /** Reads what is remembered of these tools' servers; until then only what happened in this session is known. */
-  load(subjects: readonly ApprovalSubject[]): Promise<void> {
-    return this.#approvals.load(subjects);
-  }
-
-  /** Where a tool stands with the person. */
-  standing(subject: ApprovalSubject): Standing {
-    return this.#approvals.standing(subject);
-  }
-
-  /** Its definition changed since it was approved. */
-  isHeld(subject: ApprovalSubject): boolean {
-    return this.#approvals.isHeld(subject);
   }
 
   /** What the lock of definitions has against a tool. Whoever approved of exactly this definition has looked at it. */
   lockHold(subject: ApprovalSubject): LockHold | undefined {
     const hold = this.#options.lock?.(subject);
-    return hold?.isReviewable && this.#approvals.standing(subject).kind === "approved" ? undefined : hold;
+    return hold?.isReviewable && this.approvals.standing(subject).kind === "approved" ? undefined : hold;
   }
 
-  record(subject: ApprovalSubject, answer: ApprovalAnswer, siblings: readonly ApprovalSubject[]): Promise<void> {
-    return this.#approvals.record(subject, answer, siblings);
+  standing(subject: ApprovalSubject): Standing {
+    return this.approvals.standing(subject);
   }
 
-  async decide({ tool, raw = tool.definition, arguments: given }: CalledTool): Promise<PolicyDecision> {
+  /** Reads what was decided, and finds the programs of these tools' servers. Never rejects. */
+  async load(subjects: readonly ApprovalSubject[]): Promise<void> {
+    await this.approvals.load();
+    const servers = new Map(subjects.map(({ origin, source }) => [`${origin} ${source}`, { origin, source }]));
+    for (const [key, server] of servers) {
+      if (server.origin === "builtin" || server.origin === "extra") continue;
+      this.#programs.set(key, await this.#options.program?.(server));
+    }
+  }
+
+  /** After `load`. */
+  async judge(called: CalledTool, subject: ApprovalSubject): Promise<JudgedCall> {
+    const { origin, definition } = subject;
+    const { annotations } = definition;
+    const { trustsAnnotations = false } = this.#facts(subject);
+    const { readOnly, openWorld } = hintsOf({ origin, annotations, trustsAnnotations });
+    const decision = await this.#decide(called);
+    const call = await this.grantedCall(subject, called.arguments);
+    return { subject, decision, call, mayAct: !readOnly || openWorld };
+  }
+
+  /** What "always" would mean for a call with these arguments. */
+  async grantedCall(subject: ApprovalSubject, given: JsonObject): Promise<GrantedCall> {
+    const { platform } = this.#options;
+    const { origin, source, definition } = subject;
+    const { path } = given;
+    const folder =
+      origin === "builtin" && definition.name === "run_command"
+        ? await this.#options.folder?.(typeof path === "string" ? path : ".")
+        : undefined;
+    return grantedCall(subject, given, {
+      project: this.approvals.project,
+      folder,
+      program: this.#programs.get(`${origin} ${source}`),
+      ...(platform === undefined ? {} : { platform }),
+    });
+  }
+
+  /** Why a call is asked about that a grant, a rule or the mode would let through; undefined when none of that is so. */
+  whyAsked({ subject, mayAct }: JudgedCall): string | undefined {
+    const unreadable = this.approvals.unreadable(subject);
+    if (unreadable !== undefined) return unreadable;
+    const { afterUntrusted } = this.#policy();
+    if (afterUntrusted !== "ask" || !mayAct || this.#isBypassed()) return undefined;
+    const outside = this.#options.outside?.();
+    if (outside === undefined) return undefined;
+    return `this session has read ${outside}, and permissions.afterUntrusted is "ask"`;
+  }
+
+  /** Undefined when the person has to be asked. */
+  withoutAsking(judged: JudgedCall): Approval | undefined {
+    const { subject, decision, call } = judged;
+    const { effect, rule, reason } = decision;
+    if (effect === "deny") return { kind: "refused", reason };
+    const standing = this.approvals.standing(subject);
+    if (standing.kind === "never") return { kind: "refused", reason: "the person said never to this tool" };
+    const hold = this.lockHold(subject);
+    if (hold && !hold.isReviewable) return { kind: "refused", reason: `it ${hold.reason}` };
+    if (this.whyAsked(judged) !== undefined) return undefined;
+    if (effect === "allow") {
+      const isHeld = (standing.kind === "changed" && standing.isHeld) || hold !== undefined;
+      if (isHeld && !this.#isBypassed()) return undefined;
+      this.approvals.pin(subject);
+      return ALLOWED;
+    }
+    // A rule that says ask is about these arguments, whatever was granted.
+    if (rule !== undefined || hold !== undefined || standing.kind === "changed") return undefined;
+    return this.approvals.covers(call) ? ALLOWED : undefined;
+  }
+
+  async record(judged: Pick<JudgedCall, "subject" | "call">, answer: ApprovalAnswer): Promise<void> {
+    await this.approvals.record(judged.subject, answer, judged.call);
+  }
+
+  async #decide({ tool, raw = tool.definition, arguments: given }: CalledTool): Promise<PolicyDecision> {
     const { mode, mayBypass, rules } = this.#policy();
     const { trustsAnnotations = false, cwd } = this.#facts(tool);
-    const { places } = this.#options;
+    const { places, platform } = this.#options;
     const paths: PathTable = places
       ? await resolvePaths(rules, given, { ...places, ...(cwd === undefined ? {} : { toolCwd: cwd }) })
       : NO_PATHS;
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
+    const shell = platform === undefined ? {} : { platform };
     const decision = decide(
-      { origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths, mode, mayBypass },
+      {
+        ...{ origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths, mode, mayBypass },
+        ...shell,
+      },
       rules,
     );
     if (decision.effect === "deny" || hintsOf({ origin, annotations, trustsAnnotations }).readOnly) return decision;
@@ -146,30 +224,16 @@ export class Clearance {
     });
   }
 
-  /** Undefined when the person has to be asked. */
-  withoutAsking(subject: ApprovalSubject, { effect, rule, reason }: PolicyDecision): Approval | undefined {
-    if (effect === "deny") return { kind: "refused", reason };
-    const standing = this.#approvals.standing(subject);
-    if (standing.kind === "never") return { kind: "refused", reason: "the person said never to this tool" };
-    const hold = this.lockHold(subject);
-    if (hold && !hold.isReviewable) return { kind: "refused", reason: `it ${hold.reason}` };
-    if (effect === "allow") {
-      const { mode, mayBypass } = this.#policy();
-      const isBypassed = mode === "bypass" && mayBypass;
-      const isHeld = (standing.kind === "changed" && standing.isHeld) || hold !== undefined;
-      if (isHeld && !isBypassed) return undefined;
-      this.#approvals.pin(subject);
-      return ALLOWED;
-    }
-    // A rule that says ask is about these arguments; an approval was about the tool.
-    return standing.kind === "approved" && rule === undefined ? ALLOWED : undefined;
+  #isBypassed(): boolean {
+    const { mode, mayBypass } = this.#policy();
+    return mode === "bypass" && mayBypass;
   }
 
   #policy(): SessionPolicy {
     return this.#options.policy?.() ?? DEFAULT_POLICY;
   }
 
-  #facts(tool: Pick<CatalogTool, "origin" | "source">): ServerFacts {
-    return this.#options.server?.(tool) ?? {};
+  #facts({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
+    return this.#options.server?.({ origin, source }) ?? {};
   }
 }

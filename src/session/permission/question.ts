@@ -1,9 +1,16 @@
 // The question a person is asked about a call or a changed tool, and what their answer means for it.
 import { unreachable } from "../../base/brand.js";
 import type { JsonObject } from "../../base/json.js";
-import type { Approval, ApprovalSubject, CatalogTool, PolicyDecision, ToolDefinition } from "../../tools/index.js";
-import type { PermissionAnswer, PermissionQuestion } from "../ports.js";
-import type { Clearance } from "./clearance.js";
+import {
+  type Approval,
+  type CatalogTool,
+  forSession,
+  grantLabel,
+  neverLabel,
+  type ToolDefinition,
+} from "../../tools/index.js";
+import type { PermissionAnswer, PermissionChoice, PermissionQuestion } from "../ports.js";
+import type { Clearance, JudgedCall } from "./clearance.js";
 
 /** A call that waits for permission. */
 export interface PermissionRequest {
@@ -23,33 +30,68 @@ export interface PermissionRequest {
   onAsking?(): void;
 }
 
+type AskedRequest = Pick<PermissionRequest, "toolCallId" | "tool" | "arguments" | "shown">;
+
 export function questionAbout(
-  { toolCallId, tool, arguments: given, shown = given }: PermissionRequest,
-  about: { readonly subject: ApprovalSubject; readonly decision?: PolicyDecision; readonly isReview?: boolean },
-  clearance: Pick<Clearance, "standing" | "lockHold">,
+  { toolCallId, tool, arguments: given, shown = given }: AskedRequest,
+  judged: JudgedCall,
+  clearance: Pick<Clearance, "standing" | "lockHold" | "whyAsked" | "approvals">,
 ): PermissionQuestion {
-  const { subject, decision, isReview = false } = about;
-  const standing = clearance.standing(subject);
-  const hold = standing.kind === "changed" ? undefined : clearance.lockHold(subject);
+  const { subject, decision } = judged;
+  const why = clearance.whyAsked(judged);
+  const isRuled = decision.effect === "ask" && decision.rule !== undefined;
+  const reason = why ?? (isRuled ? decision.reason : undefined);
   return {
     toolCallId,
     tool,
     arguments: shown,
-    mayRemember: decision?.effect === "allow" || decision?.rule === undefined,
-    ...(decision?.rule && decision.effect === "ask" ? { reason: decision.reason } : {}),
-    ...(decision?.protects ? { protects: decision.protects.isOwn ? ("own" as const) : ("obeyed" as const) } : {}),
-    ...(standing.kind === "changed" ? { change: standing.difference } : {}),
-    ...(hold ? { lock: hold.reason, change: hold.difference() } : {}),
-    ...(isReview ? { isReview } : {}),
+    choices: choicesFor(judged, { mayRemember: reason === undefined }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(decision.protects ? { protects: decision.protects.isOwn ? ("own" as const) : ("obeyed" as const) } : {}),
+    ...(clearance.approvals.wasApprovedBefore(subject) ? { isFormer: true } : {}),
+    ...changeOf(judged, clearance),
   };
+}
+
+/** About a changed definition, without a call: "once" is for the session then. */
+export function reviewOf(
+  request: AskedRequest,
+  judged: JudgedCall,
+  clearance: Pick<Clearance, "standing" | "lockHold">,
+): PermissionQuestion {
+  const { offer } = judged.call;
+  const once = offer?.kind === "tool" ? grantLabel(forSession(offer)) : "Allow it for the rest of this session";
+  const choices = choicesFor(judged, { mayRemember: offer?.kind === "tool", once });
+  return { ...request, choices, isReview: true, ...changeOf(judged, clearance) };
+}
+
+function changeOf(
+  { subject }: JudgedCall,
+  clearance: Pick<Clearance, "standing" | "lockHold">,
+): Pick<PermissionQuestion, "change" | "lock"> {
+  const standing = clearance.standing(subject);
+  if (standing.kind === "changed") return { change: standing.difference };
+  const hold = clearance.lockHold(subject);
+  return hold ? { lock: hold.reason, change: hold.difference() } : {};
+}
+
+/** At most one of each kind. */
+function choicesFor(
+  { subject, call: { offer } }: JudgedCall,
+  { mayRemember, once = "Allow once" }: { readonly mayRemember: boolean; readonly once?: string },
+): readonly PermissionChoice[] {
+  return [
+    { answer: "once", label: once },
+    ...(offer && mayRemember ? [{ answer: "always", label: grantLabel(offer) } as const] : []),
+    { answer: "no", label: "No" },
+    { answer: "never", label: neverLabel(subject) },
+  ];
 }
 
 export function approvalOf(answer: PermissionAnswer): Approval {
   switch (answer) {
     case "once":
-    case "session":
     case "always":
-    case "always_server":
       return { kind: "allowed" };
     case "no":
       return { kind: "refused", reason: "the person said no" };

@@ -1,13 +1,35 @@
-// What the person has approved, bound to the definitions they were shown. A changed definition is another tool.
+// What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
 import { messageOf } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import type { Log } from "../../base/log.js";
-import type { ApprovalAnswer, ApprovalStore, ApprovalSubject, KeptTool, ServerIdentity } from "./approval.js";
+import {
+  type Decision,
+  type DecisionProblem,
+  type DecisionStore,
+  decisionId,
+  type FormerApproval,
+  type KeptDecision,
+  type MigrationReport,
+  refusalOf,
+} from "./decision.js";
 import { definitionData, definitionDifference } from "./difference.js";
+import {
+  type ApprovalSubject,
+  coversCall,
+  type GrantedCall,
+  grantId,
+  isLasting,
+  type OfferedGrant,
+  type ToolGrant,
+} from "./grant.js";
+
+/** `always` is the one grant that the question offers. `never` is for the tool, whatever it becomes. */
+export type ApprovalAnswer = "once" | "always" | "no" | "never";
 
 /** Where a tool stands with the person. */
 export type Standing =
   | { readonly kind: "new" }
+  /** This definition is granted in this project, or was let through for the session. */
   | { readonly kind: "approved" }
   | { readonly kind: "never"; readonly decidedAt?: string }
   /** It was approved with another definition. `difference` is for people, a line each. */
@@ -16,59 +38,85 @@ export type Standing =
 export interface ApprovalsOptions {
   readonly log: Log;
   /** Without one nothing outlives the session. */
-  readonly store?: ApprovalStore;
-  /** By origin and name alone unless given, and then for the session only. */
-  identify?(subject: ApprovalSubject): ServerIdentity;
+  readonly store?: DecisionStore;
+  /** Real path of the session's folder. Never rejects. */
+  project(): Promise<string>;
+  /** See `ToolGrant`. Undefined for a server that cannot be told from another one of its name. */
+  program?(subject: Pick<ApprovalSubject, "origin" | "source">): string | undefined;
+  onMigrated?(report: MigrationReport): void;
 }
 
 interface Accepted {
   readonly hash: string;
   readonly definition: JsonObject | undefined;
-  /** It may run without asking; else it was only let through once, and is known for the difference. */
+  /** It may run without asking in this session. */
   readonly isApproved: boolean;
   /** Seen to be in force in this session: a change from now on holds it back. */
   readonly isPinned: boolean;
-  readonly decidedAt: string;
-}
-
-interface ServerMemory {
-  readonly accepted: Map<string, Accepted>;
-  /** With when it was said, if that is known. */
-  readonly refused: Map<string, string | undefined>;
-  loaded: Promise<void> | undefined;
 }
 
 export class Approvals {
   readonly #options: ApprovalsOptions;
-  readonly #servers = new Map<string, ServerMemory>();
+  readonly #accepted = new Map<string, Accepted>();
+  /** With when it was said, if that is known. */
+  readonly #refused = new Map<string, string | undefined>();
+  readonly #former = new Map<string, FormerApproval>();
+  /** By id. */
+  readonly #grants = new Map<string, OfferedGrant>();
+  #problems: readonly DecisionProblem[] = [];
+  #project = "";
+  #loaded: Promise<void> | undefined;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
   }
 
-  /** Reads what is remembered of the servers of these tools, each once. Before that nothing of it counts. Never rejects. */
-  async load(subjects: readonly ApprovalSubject[]): Promise<void> {
-    const loads = new Set<Promise<void>>();
-    for (const subject of subjects) {
-      const server = this.#identify(subject);
-      const memory = this.#memoryOf(server);
-      memory.loaded ??= this.#read(server, memory);
-      loads.add(memory.loaded);
-    }
-    await Promise.all(loads);
+  /** Reads what was decided, once. Before that nothing of it counts. Never rejects. */
+  load(): Promise<void> {
+    this.#loaded ??= this.#read();
+    return this.#loaded;
+  }
+
+  /** Real path of the session's folder; empty until it is loaded. */
+  get project(): string {
+    return this.#project;
+  }
+
+  /** What is in force in this session now. */
+  get grants(): readonly OfferedGrant[] {
+    return [...this.#grants.values()];
+  }
+
+  /**
+   * Why it cannot be told what was decided about a tool, and what to do: a `never` may be among what cannot be read.
+   * Undefined when everything about it could be read.
+   */
+  unreadable(subject: ApprovalSubject): string | undefined {
+    const id = decisionId(refusalOf(subject));
+    const problem = this.#problems.find((one) => one.id === undefined || one.id === id);
+    if (!problem) return undefined;
+    return `a decision about it may be kept in ${problem.file}, which cannot be read (${problem.reason}): make it readable, or remove it`;
   }
 
   standing(subject: ApprovalSubject): Standing {
-    const { name } = subject.definition;
-    const memory = this.#memoryOf(this.#identify(subject));
-    const refusedAt = memory.refused.get(name);
-    if (memory.refused.has(name))
-      return { kind: "never", ...(refusedAt === undefined ? {} : { decidedAt: refusedAt }) };
-    const accepted = memory.accepted.get(name);
+    const key = keyOf(subject);
+    const refusedAt = this.#refused.get(key);
+    if (this.#refused.has(key)) return { kind: "never", ...(refusedAt === undefined ? {} : { decidedAt: refusedAt }) };
+    const accepted = this.#acceptedOf(subject);
     if (!accepted) return { kind: "new" };
     if (accepted.hash === subject.definitionHash) return { kind: accepted.isApproved ? "approved" : "new" };
     const difference = definitionDifference(accepted.definition, subject.definition);
     return { kind: "changed", difference, isHeld: accepted.isPinned };
+  }
+
+  /** Whether a grant covers the call. */
+  covers(call: GrantedCall): boolean {
+    return [...this.#grants.values()].some((grant) => coversCall(grant, call));
+  }
+
+  /** The person allowed this tool in every project, before grants were for one. */
+  wasApprovedBefore(subject: ApprovalSubject): boolean {
+    return this.#former.has(keyOf(subject));
   }
 
   /**
@@ -76,137 +124,154 @@ export class Approvals {
    * even read it. A change between two sessions only asks again. Cheap: a hash is read only of tools decided on.
    */
   isHeld(subject: ApprovalSubject): boolean {
-    const memory = this.#servers.get(keyOf(this.#identify(subject)));
-    const accepted = memory?.accepted.get(subject.definition.name);
-    if (!memory || !accepted) return false;
+    const accepted = this.#acceptedOf(subject);
+    if (!accepted) return false;
     if (accepted.hash !== subject.definitionHash) return accepted.isPinned;
-    if (accepted.isApproved && !accepted.isPinned) {
-      memory.accepted.set(subject.definition.name, { ...accepted, isPinned: true });
-    }
+    if (accepted.isApproved && !accepted.isPinned) this.#accepted.set(keyOf(subject), { ...accepted, isPinned: true });
     return false;
   }
 
   /** It runs without the person being asked (a rule, a mode): from now on a change of its definition is noticed. */
   pin(subject: ApprovalSubject): void {
     if (subject.origin === "builtin") return; // changes with Tenon itself only
-    const memory = this.#memoryOf(this.#identify(subject));
-    const known = memory.accepted.get(subject.definition.name);
+    const known = this.#acceptedOf(subject);
     const isApproved = known?.hash === subject.definitionHash && known.isApproved;
-    memory.accepted.set(subject.definition.name, acceptedOf(subject, { isApproved, isPinned: true }));
+    this.#accepted.set(keyOf(subject), acceptedOf(subject, { isApproved, isPinned: true }));
   }
 
-  /**
-   * Remembers an answer; `siblings` are all tools the server has now, for `always_server`. Never rejects: what cannot be
-   * kept counts for the session.
-   */
-  async record(
-    subject: ApprovalSubject,
-    answer: ApprovalAnswer,
-    siblings: readonly ApprovalSubject[] = [],
-  ): Promise<void> {
-    const server = this.#identify(subject);
-    const memory = this.#memoryOf(server);
-    const { name } = subject.definition;
+  /** A changed definition was looked at, and may be used in this session. */
+  accept(subject: ApprovalSubject): void {
+    this.#accepted.set(keyOf(subject), acceptedOf(subject, { isApproved: true, isPinned: true }));
+  }
+
+  /** Remembers an answer about a call. Never rejects: what cannot be kept counts for the session. */
+  async record(subject: ApprovalSubject, answer: ApprovalAnswer, { offer }: GrantedCall = {}): Promise<void> {
     switch (answer) {
       case "no":
         return;
       case "never":
-        memory.refused.set(name, undefined);
-        return await this.#keep(server, "never", "tool", [{ name, hash: subject.definitionHash }]);
+        this.#refused.set(keyOf(subject), undefined);
+        await this.#keep(refusalOf(subject));
+        return await this.#forgetFormer(subject);
       case "once": {
         // What was approved stays so, and what changed stays held: the next one is compared with what was let through last.
-        const known = memory.accepted.get(name);
-        if (known?.isApproved || known?.isPinned) return;
-        memory.accepted.set(name, acceptedOf(subject, { isApproved: false, isPinned: false }));
+        const known = this.#acceptedOf(subject);
+        if (known?.isApproved || known?.isPinned || subject.origin === "builtin") return;
+        this.#accepted.set(keyOf(subject), acceptedOf(subject, { isApproved: false, isPinned: false }));
         return;
       }
-      case "session":
-        memory.accepted.set(name, acceptedOf(subject, { isApproved: true, isPinned: true }));
-        return;
       case "always":
-        memory.accepted.set(name, acceptedOf(subject, { isApproved: true, isPinned: true }));
-        return await this.#keep(server, "always", "tool", [keptOf(subject)]);
-      case "always_server":
-        return await this.#acceptServer(server, memory, [subject, ...siblings]);
+        if (!offer) return;
+        await this.grant(offer, subject);
+        return await this.#forgetFormer(subject);
     }
   }
 
-  async #acceptServer(server: ServerIdentity, memory: ServerMemory, all: readonly ApprovalSubject[]): Promise<void> {
-    const covered = new Map<string, ApprovalSubject>();
-    for (const one of all) {
-      const isOfServer = keyOf(this.#identify(one)) === keyOf(server);
-      const { name } = one.definition;
-      if (isOfServer && !memory.refused.has(name) && !covered.has(name)) covered.set(name, one);
-    }
-    for (const [name, one] of covered) {
-      memory.accepted.set(name, acceptedOf(one, { isApproved: true, isPinned: true }));
-    }
-    await this.#keep(server, "always", "server", [...covered.values()].map(keptOf));
+  /** Puts a grant in force, and keeps it where it outlives the session. Never rejects. */
+  async grant(offer: OfferedGrant, subject: ApprovalSubject): Promise<void> {
+    this.#grants.set(grantId(offer), offer);
+    if (offer.kind === "tool" || offer.kind === "session_tool") this.accept(subject);
+    if (!isLasting(offer)) return;
+    await this.#keep(offer.kind === "tool" ? { ...offer, definition: definitionData(subject.definition) } : offer);
   }
 
-  async #keep(
-    server: ServerIdentity,
-    decision: "always" | "never",
-    scope: "tool" | "server",
-    tools: readonly KeptTool[],
-  ): Promise<void> {
-    const { store, log } = this.#options;
-    if (!store || !isLasting(server)) return;
+  /** Everything that is kept, for `/permissions`. Never rejects. */
+  async kept(): Promise<readonly KeptDecision[]> {
+    return (await this.#options.store?.load(await this.#options.project()))?.decisions ?? [];
+  }
+
+  /** Takes a decision back, in this session too. Rejects when the store cannot remove it. */
+  async revoke({ id, decision }: KeptDecision): Promise<void> {
+    await this.#options.store?.remove(id);
+    if (decision.kind === "never") this.#refused.delete(keyOfNames(decision));
+    else if (decision.kind === "former") this.#former.delete(keyOfNames(decision));
+    else this.#forget(decision);
+  }
+
+  /** Ends a grant of this session. */
+  forgetSessionGrant(grant: OfferedGrant): void {
+    this.#forget(grant);
+  }
+
+  #forget(grant: OfferedGrant): void {
+    this.#grants.delete(grantId(grant));
+    if (grant.kind !== "tool" && grant.kind !== "session_tool") return;
+    const key = keyOfNames(grant);
+    const known = this.#accepted.get(key);
+    if (known) this.#accepted.set(key, { ...known, isApproved: false });
+  }
+
+  async #forgetFormer(subject: ApprovalSubject): Promise<void> {
+    const former = this.#former.get(keyOf(subject));
+    if (!former) return;
+    this.#former.delete(keyOf(subject));
     try {
-      await store.keep(server, { decision, scope, tools });
+      await this.#options.store?.remove(decisionId(former));
     } catch (error) {
-      log.warn("approval.not_kept", { server: server.name, decision, error: messageOf(error) });
+      this.#options.log.warn("decision.not_removed", { server: former.server, error: messageOf(error) });
     }
   }
 
-  async #read(server: ServerIdentity, memory: ServerMemory): Promise<void> {
+  async #keep(decision: Decision): Promise<void> {
     const { store, log } = this.#options;
-    if (!store || !isLasting(server)) return;
     try {
-      for (const { decision, tools, decidedAt } of await store.load(server)) {
-        for (const { name, hash, definition } of tools) {
-          if (decision === "never") memory.refused.set(name, decidedAt);
-          else {
-            const known = memory.accepted.get(name);
-            const isNewer = known === undefined || (!known.isPinned && known.decidedAt < decidedAt);
-            if (isNewer) memory.accepted.set(name, { hash, definition, isApproved: true, isPinned: false, decidedAt });
-          }
-        }
-      }
+      await store?.keep(decision);
     } catch (error) {
-      log.warn("approval.not_read", { server: server.name, error: messageOf(error) });
+      log.warn("decision.not_kept", { kind: decision.kind, error: messageOf(error) });
     }
   }
 
-  #memoryOf(server: ServerIdentity): ServerMemory {
-    const key = keyOf(server);
-    const memory = this.#servers.get(key) ?? { accepted: new Map(), refused: new Map(), loaded: undefined };
-    this.#servers.set(key, memory);
-    return memory;
+  async #read(): Promise<void> {
+    const { store, log } = this.#options;
+    this.#project = await this.#options.project();
+    if (!store) return;
+    try {
+      const { decisions, problems, migrated } = await store.load(this.#project);
+      this.#problems = problems;
+      for (const kept of decisions) this.#take(kept);
+      if (migrated) this.#options.onMigrated?.(migrated);
+    } catch (error) {
+      this.#problems = [{ file: "the store of decisions", reason: messageOf(error) }];
+      log.warn("decision.not_read", { error: messageOf(error) });
+    }
   }
 
-  #identify(subject: ApprovalSubject): ServerIdentity {
-    return this.#options.identify?.(subject) ?? { origin: subject.origin, name: subject.source };
+  #take({ decision, decidedAt }: KeptDecision): void {
+    if (decision.kind === "never") this.#refused.set(keyOfNames(decision), decidedAt);
+    else if (decision.kind === "former") this.#former.set(keyOfNames(decision), decision);
+    else this.#grants.set(grantId(decision), decision);
+  }
+
+  /** What this session knows of the tool's definition, else the latest grant of it or the approval of before. */
+  #acceptedOf(subject: ApprovalSubject): Accepted | undefined {
+    const key = keyOf(subject);
+    const known = this.#accepted.get(key);
+    if (known) return known;
+    const mine = [...this.#grants.values()].filter((grant): grant is ToolGrant => this.#isAbout(grant, subject));
+    const granted = mine.find((grant) => grant.definitionHash === subject.definitionHash) ?? mine.at(-1);
+    const found = granted ?? this.#former.get(key);
+    if (!found) return undefined;
+    const { definitionHash: hash, definition } = found;
+    return { hash, definition, isApproved: granted !== undefined, isPinned: false };
+  }
+
+  #isAbout(grant: OfferedGrant, subject: ApprovalSubject): boolean {
+    if (grant.kind !== "tool" || keyOfNames(grant) !== keyOf(subject)) return false;
+    return grant.program === this.#options.program?.(subject);
   }
 }
 
-/** What has no launch has only its name, and a name is nobody: an embedder's sources are remembered for the session. */
-function isLasting({ origin, fingerprint }: ServerIdentity): boolean {
-  return origin === "builtin" || fingerprint !== undefined;
+function keyOf({ origin, source, definition }: ApprovalSubject): string {
+  return keyOfNames({ origin, server: source, tool: definition.name });
 }
 
-function keyOf({ origin, name, fingerprint = "", project = "" }: ServerIdentity): string {
-  return `${origin}\0${fingerprint}\0${name}\0${project}`;
+function keyOfNames({ origin, server, tool }: Pick<ToolGrant, "origin" | "server" | "tool">): string {
+  return `${origin}\0${server}\0${tool}`;
 }
 
 function acceptedOf(
   subject: ApprovalSubject,
   { isApproved, isPinned }: { readonly isApproved: boolean; readonly isPinned: boolean },
 ): Accepted {
-  const definition = definitionData(subject.definition);
-  return { hash: subject.definitionHash, definition, isApproved, isPinned, decidedAt: "" };
-}
-
-function keptOf({ definition, definitionHash }: ApprovalSubject): KeptTool {
-  return { name: definition.name, hash: definitionHash, definition: definitionData(definition) };
+  return { hash: subject.definitionHash, definition: definitionData(subject.definition), isApproved, isPinned };
 }

@@ -3,7 +3,8 @@ import { compileGlob, type GlobMatcher } from "../../base/glob.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { pointerSteps, valueAtPointer } from "../../base/json-pointer.js";
 import { LIMITS } from "../../base/limits.js";
-import { type HintedTool, hintsOf } from "./hints.js";
+import { hasCommandPrefix, mayHavePrefix, parseCommand } from "./command.js";
+import { FETCH_URL, type HintedTool, hintsOf, RUN_COMMAND } from "./hints.js";
 import { isUnder, type PathTable } from "./paths.js";
 import type { ArgumentCondition, HintCondition, PolicyEffect, PolicyRule } from "./rule.js";
 
@@ -17,6 +18,8 @@ export interface PolicySubject extends HintedTool {
   readonly arguments: JsonObject;
   /** From `resolvePaths`; `under` is unclear where it is not in here. */
   readonly paths: PathTable;
+  /** Whose shell reads commands; POSIX unless given. */
+  readonly platform?: NodeJS.Platform;
 }
 
 class OutOfSteps extends Error {}
@@ -105,7 +108,7 @@ function testCondition(
   if (value === undefined) return "no";
   if ("equals" in condition) return isSame(value, condition.equals, meter) ? "yes" : "no";
   if ("oneOf" in condition) return condition.oneOf.some((one) => isSame(value, one, meter)) ? "yes" : "no";
-  const test = textTest(condition, subject.paths, meter);
+  const test = ownTest(condition, subject, { effect, meter }) ?? textTest(condition, subject.paths, meter);
   const verdicts = (Array.isArray(value) ? value : [value]).map((one): Verdict => {
     meter.spend(1);
     return typeof one === "string" ? test(one) : "unclear";
@@ -130,6 +133,61 @@ function textTest(condition: TextCondition, paths: PathTable, meter: MatchMeter)
     if (meter.isClimbing(text)) return "unclear";
     return (glob ? glob(text, meter.spend) : text.startsWith(prefix)) ? "yes" : "no";
   };
+}
+
+/** Tests for the arguments of Tenon's own tools that are more than texts: a command for a shell, and an address. */
+function ownTest(
+  condition: TextCondition,
+  { origin, tool, platform }: PolicySubject,
+  { effect, meter }: { readonly effect: PolicyEffect; readonly meter: MatchMeter },
+): ((text: string) => Verdict) | undefined {
+  if (origin !== "builtin") return undefined;
+  const isMatch = (glob: string, text: string) => globOf(glob)(text, meter.spend);
+  if (tool === RUN_COMMAND && condition.pointer === "/command") {
+    return (text) => {
+      meter.spend(COMMAND_STEPS * text.length);
+      if (effect !== "allow") return deniesCommand(condition, text, isMatch);
+      return allowsCommand(condition, text, { platform, isMatch }) ? "yes" : "no";
+    };
+  }
+  if (tool !== FETCH_URL || condition.pointer !== "/url" || effect !== "allow") return undefined;
+  return (text) => (allowsAddress(condition, text, isMatch) ? "yes" : "no");
+}
+
+/** How often a command is gone through to take it apart. */
+const COMMAND_STEPS = 4;
+type IsMatch = (glob: string, text: string) => boolean;
+
+/** An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning. */
+function allowsCommand(
+  condition: TextCondition,
+  text: string,
+  { platform, isMatch }: { readonly platform: NodeJS.Platform | undefined; readonly isMatch: IsMatch },
+): boolean {
+  const parsed = parseCommand(text, platform);
+  if ("prefix" in condition) return hasCommandPrefix(condition.prefix, parsed, platform);
+  return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text);
+}
+
+function deniesCommand(condition: TextCondition, text: string, isMatch: IsMatch): Verdict {
+  if ("prefix" in condition) return mayHavePrefix(condition.prefix, text);
+  if (!("glob" in condition)) return "unclear";
+  const parts = [text, ...text.split(/[;&|\n\r(){}`]+/u)].map((part) => part.trim());
+  return parts.some((part) => isMatch(condition.glob, part)) ? "yes" : "no";
+}
+
+/** The host is compared as a whole: `https://example.org` begins `https://example.org.evil.net` too. */
+function allowsAddress(condition: TextCondition, text: string, isMatch: IsMatch): boolean {
+  if (!URL.canParse(text) || "under" in condition) return false;
+  const { protocol, host, username, password, pathname, search } = new URL(text);
+  if (username !== "" || password !== "") return false;
+  const wanted = "prefix" in condition ? condition.prefix : condition.glob;
+  const [, scheme, hosts = "", paths = ""] = /^([a-z]+:)\/\/([^/?#]+)(.*)$/iu.exec(wanted) ?? [];
+  if (scheme === undefined) return "glob" in condition && isMatch(wanted, text);
+  if (scheme.toLowerCase() !== protocol) return false;
+  const rest = `${pathname}${search}`;
+  if ("prefix" in condition) return hosts.toLowerCase() === host && rest.startsWith(paths);
+  return isMatch(hosts.toLowerCase(), host) && isMatch(paths === "" ? "/" : paths, rest);
 }
 
 /** An empty list is no consent. */

@@ -2,6 +2,11 @@
 import type { ToolAnnotations, ToolOrigin } from "../tool.js";
 import type { HintCondition } from "./rule.js";
 
+/** Tenon's own tools whose arguments the policy understands. */
+export const RUN_COMMAND = "run_command";
+export const FETCH_URL = "fetch_url";
+export const EDIT_TOOLS: readonly string[] = ["write_file", "edit_file"];
+
 export interface HintedTool {
   readonly origin: ToolOrigin;
   readonly annotations?: ToolAnnotations | undefined;

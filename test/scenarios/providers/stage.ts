@@ -107,7 +107,7 @@ export class Stage implements AsyncDisposable {
         ...(options.specs ?? []),
       ],
     });
-    this.permit("session");
+    this.permit("always");
     this.#reading = this.#read();
   }
 

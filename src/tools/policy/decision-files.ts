@@ -1,0 +1,217 @@
+// Decisions on disk: one small private file each, so that two processes never write the same one. What cannot be read is reported.
+import { isAbsolute, join } from "node:path";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/world.js";
+import type { ToolOrigin } from "../tool.js";
+import {
+  type Decision,
+  type DecisionProblem,
+  type DecisionStore,
+  decisionId,
+  type KeptDecision,
+  type LoadedDecisions,
+  type MigrationReport,
+} from "./decision.js";
+import { type FormerRecords, readFormer } from "./former-approvals.js";
+
+type StoreWorld = Pick<World, "files" | "log" | "now">;
+
+const NAME = /^((?:grant|never|former)-[0-9a-f]{32})\.json$/u;
+const MARKER = "migrated.json";
+
+export class DecisionFiles implements DecisionStore {
+  readonly #world: StoreWorld;
+  readonly #folder: string | undefined;
+  /** Where approvals were kept before grants; they are read once and left as they are. */
+  readonly #formerFolder: string | undefined;
+
+  /** A state folder that is not a full path would lie in whatever project is open, so it does not count. */
+  constructor(world: StoreWorld, stateDir: string | undefined) {
+    const isPlace = stateDir !== undefined && isAbsolute(stateDir);
+    this.#world = world;
+    this.#folder = isPlace ? join(stateDir, "decisions") : undefined;
+    this.#formerFolder = isPlace ? join(stateDir, "approvals") : undefined;
+  }
+
+  async load(project?: string): Promise<LoadedDecisions> {
+    const folder = this.#folder;
+    if (folder === undefined) return { decisions: [], problems: [] };
+    const brought = await this.#migrate(folder);
+    const read = await this.#readAll(folder);
+    const problems = [...brought.problems, ...read.problems];
+    for (const { file, reason } of problems) this.#world.log.warn("decision.not_read", { file, error: reason });
+    const decisions = read.decisions.filter(({ decision }) => isOf(decision, project));
+    return { decisions, problems, ...(brought.report ? { migrated: brought.report } : {}) };
+  }
+
+  async keep(decision: Decision): Promise<void> {
+    if (this.#folder === undefined) {
+      throw new TenonError("config.unreadable", "there is no place to keep the decision: HOME is not set", {
+        hint: "Set HOME, or TENON_HOME, to a full path.",
+      });
+    }
+    const decidedAt = new Date(this.#world.now()).toISOString();
+    const text = JSON.stringify({ version: 2, decidedAt, decision: bounded(decision) });
+    await this.#world.files.writeAtomic(join(this.#folder, `${decisionId(decision)}.json`), `${text}\n`);
+  }
+
+  async remove(id: string): Promise<void> {
+    const name = `${id}.json`;
+    if (this.#folder !== undefined && NAME.test(name)) await this.#world.files.remove(join(this.#folder, name));
+  }
+
+  async #readAll(folder: string): Promise<LoadedDecisions> {
+    const names = await namesIn(folder, this.#world);
+    if ("reason" in names) return { decisions: [], problems: [names] };
+    const decisions: KeptDecision[] = [];
+    const problems: DecisionProblem[] = [];
+    for (const name of names.names.filter((one) => NAME.test(one))) {
+      const read = await this.#read(folder, name);
+      if (read && "decision" in read) decisions.push(read);
+      else if (read) problems.push(read);
+    }
+    return { decisions, problems };
+  }
+
+  /** Undefined when it is gone since the folder was read. */
+  async #read(folder: string, name: string): Promise<KeptDecision | DecisionProblem | undefined> {
+    const file = join(folder, name);
+    const id = name.replace(/\.json$/u, "");
+    try {
+      const text = await readBounded(file, this.#world);
+      const kept = keptOf(id, text);
+      return kept ?? { file, id, reason: "it is damaged" };
+    } catch (error) {
+      if (await isGone(file, this.#world)) return undefined;
+      return { file, id, reason: messageOf(error) };
+    }
+  }
+
+  /** Brings records of before over, once. As long as one of them cannot be read, that is tried again and reported. */
+  async #migrate(
+    folder: string,
+  ): Promise<{ readonly problems: readonly DecisionProblem[]; readonly report?: MigrationReport }> {
+    const { files } = this.#world;
+    const old = this.#formerFolder;
+    if (old === undefined) return { problems: [] };
+    try {
+      if ((await files.kindOf(old)) === undefined || (await files.kindOf(join(folder, MARKER))) !== undefined) {
+        return { problems: [] };
+      }
+      const names = await namesIn(old, this.#world);
+      if ("reason" in names) return { problems: [names] };
+      const records = await this.#formerRecords(old, names.names);
+      if (records.problems.length > 0) return { problems: records.problems };
+      for (const decision of [...records.never, ...records.former]) await this.keep(decision);
+      const counts = { never: records.never.length, former: records.former.length, lapsed: records.lapsed };
+      const isFirst = await files.createNew(join(folder, MARKER), `${JSON.stringify({ version: 2, ...counts })}\n`);
+      const isNews = counts.never + counts.former + counts.lapsed > 0;
+      return { problems: [], ...(isFirst && isNews ? { report: { ...counts, backup: old } } : {}) };
+    } catch (error) {
+      return { problems: [{ file: old, reason: messageOf(error) }] };
+    }
+  }
+
+  async #formerRecords(
+    folder: string,
+    names: readonly string[],
+  ): Promise<FormerRecords & { readonly problems: readonly DecisionProblem[] }> {
+    const texts = new Map<string, string>();
+    const problems: DecisionProblem[] = [];
+    for (const name of names) {
+      const file = join(folder, name);
+      try {
+        texts.set(name, await readBounded(file, this.#world));
+      } catch (error) {
+        problems.push({ file, reason: messageOf(error) });
+      }
+    }
+    const { damaged, ...records } = readFormer(texts);
+    for (const name of damaged) problems.push({ file: join(folder, name), reason: "it is damaged" });
+    // Keys and drafts are no decisions; what is unreadable and looks like none cannot be one.
+    return { ...records, problems: problems.filter(({ file }) => file.endsWith(".json")) };
+  }
+}
+
+function isOf(decision: Decision, project: string | undefined): boolean {
+  return project === undefined || !("project" in decision) || decision.project === project;
+}
+
+async function namesIn(
+  folder: string,
+  { files }: StoreWorld,
+): Promise<{ readonly names: readonly string[] } | DecisionProblem> {
+  try {
+    if ((await files.kindOf(folder)) === undefined) return { names: [] };
+    return { names: (await files.entries(folder)).map(({ name }) => name) };
+  } catch (error) {
+    return { file: folder, reason: messageOf(error) };
+  }
+}
+
+async function isGone(file: string, { files }: StoreWorld): Promise<boolean> {
+  return (await files.kindOf(file).catch(() => "other" as const)) === undefined;
+}
+
+/** Twice the bound of what is written: what is longer was not written here, and fails as damaged. */
+async function readBounded(file: string, { files }: StoreWorld): Promise<string> {
+  const bytes = await files.readBytes(file, { start: 0, length: 2 * LIMITS.approvalMaxFileBytes });
+  return Buffer.from(bytes).toString("utf8");
+}
+
+/** A definition that is too long is left out: then a change is shown as a whole. */
+function bounded(decision: Decision): Decision {
+  if (!("definition" in decision) || decision.definition === undefined) return decision;
+  const bytes = Buffer.byteLength(JSON.stringify(decision.definition));
+  if (bytes <= LIMITS.approvalMaxDefinitionBytes) return decision;
+  const { definition: _, ...rest } = decision;
+  return rest;
+}
+
+function keptOf(id: string, text: string): KeptDecision | undefined {
+  const parsed = parseJson(text);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { version, decidedAt, decision: written } = parsed.value;
+  if (version !== 2 || typeof decidedAt !== "string" || !isJsonObject(written)) return undefined;
+  const decision = decisionOf(written);
+  // The name says what a file is about, also where it cannot be read: one that says something else was not written here.
+  return decision && decisionId(decision) === id ? { id, decision, decidedAt } : undefined;
+}
+
+const ORIGINS: readonly ToolOrigin[] = ["client", "project", "user", "builtin", "extra"];
+
+function decisionOf(written: JsonObject): Decision | undefined {
+  const { kind, project, folder, words, isExact, site, server, program, tool, definitionHash, definition } = written;
+  const origin = ORIGINS.find((one) => one === written["origin"]);
+  switch (kind) {
+    case "command":
+      if (!isText(project) || !isText(folder) || !isTexts(words) || typeof isExact !== "boolean") return undefined;
+      return { kind, project, folder, words, isExact };
+    case "site":
+      return isText(project) && isText(site) ? { kind, project, site } : undefined;
+    case "tool": {
+      if (!isText(project) || !origin || !isText(server) || !isText(program)) return undefined;
+      if (!isText(tool) || !isText(definitionHash)) return undefined;
+      const shown = isJsonObject(definition) ? { definition } : {};
+      return { kind, project, origin, server, program, tool, definitionHash, ...shown };
+    }
+    case "never":
+      return origin && isText(server) && isText(tool) ? { kind, origin, server, tool } : undefined;
+    case "former": {
+      if (!origin || !isText(server) || !isText(tool) || !isText(definitionHash)) return undefined;
+      return { kind, origin, server, tool, definitionHash, ...(isJsonObject(definition) ? { definition } : {}) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === "string";
+}
+
+function isTexts(value: JsonValue | undefined): value is readonly string[] & JsonValue {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
