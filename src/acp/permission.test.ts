@@ -12,8 +12,15 @@ const [TOOL] = snapshot([{ name: "mail", origin: "user", tools: new Cell([defini
 
 function question(given: Partial<PermissionQuestion> = {}): PermissionQuestion {
   if (!TOOL) throw new Error("no tool");
-  return { toolCallId: "1-1", tool: TOOL, arguments: {}, mayRemember: true, ...given };
+  return { toolCallId: "1-1", tool: TOOL, arguments: {}, choices: CHOICES, ...given };
 }
+
+const CHOICES: PermissionQuestion["choices"] = [
+  { answer: "once", label: "Allow once" },
+  { answer: "always", label: "Always allow mail / send in this project" },
+  { answer: "no", label: "No" },
+  { answer: "never", label: "Never allow mail / send" },
+];
 
 /** Asks once; the client chooses an option, or closes the question. */
 async function ask(asked: PermissionQuestion, optionId?: string) {
@@ -36,26 +43,25 @@ function asClient(client: object): AgentContext {
 }
 
 describe("the answers", () => {
-  it("are five, by kinds that clients know", async () => {
+  it("are at most one of each kind that clients know, with labels that say what they grant", async () => {
     const { sent } = await ask(question());
     expect(sent?.options).toEqual([
       { optionId: "once", name: "Allow once", kind: "allow_once" },
-      { optionId: "always", name: "Always allow this tool", kind: "allow_always" },
-      { optionId: "always_server", name: "Always allow this server", kind: "allow_always" },
+      { optionId: "always", name: "Always allow mail / send in this project", kind: "allow_always" },
       { optionId: "no", name: "No", kind: "reject_once" },
-      { optionId: "never", name: "Never", kind: "reject_always" },
+      { optionId: "never", name: "Never allow mail / send", kind: "reject_always" },
     ]);
   });
 
   it("promise nothing that is not kept, where a rule asks every time", async () => {
-    const { sent } = await ask(question({ mayRemember: false }));
+    const { sent } = await ask(question({ choices: CHOICES.filter(({ answer }) => answer !== "always") }));
     expect(sent?.options.map(({ optionId }) => optionId)).toEqual(["once", "no", "never"]);
   });
 
   it.each([
     ["once", "once"],
     ["always", "always"],
-    ["always_server", "always_server"],
+    ["always_server", "no"],
     ["no", "no"],
     ["never", "never"],
     ["session", "no"],

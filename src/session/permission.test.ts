@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { Cell } from "../base/cell.js";
 import { fakeWorld } from "../testing/index.js";
-import { ApprovalFiles, type CatalogTool, type PolicyRule, snapshot, type ToolDefinition } from "../tools/index.js";
+import { type CatalogTool, DecisionFiles, type PolicyRule, snapshot, type ToolDefinition } from "../tools/index.js";
 import type { SessionPolicy } from "./permission/clearance.js";
 import { Permissions, type PermissionsOptions } from "./permission.js";
 import type { PermissionAnswer, PermissionQuestion, SessionPorts } from "./ports.js";
@@ -43,20 +43,15 @@ function policy(rules: readonly PolicyRule[], given: Partial<SessionPolicy> = {}
 
 function setUp(options: PermissionsOptions = {}, world = fakeWorld()) {
   const permissions = new Permissions(world.log, {
-    store: new ApprovalFiles(world, "/state/approvals"),
-    server: () => ({ fingerprint: "f" }),
-    siblings: () => [READ, WRITE].map((definition) => siblingOf(definition)),
+    store: new DecisionFiles(world, "/state"),
+    program: async () => "program",
+    folder: async (path) => (path === "." ? "/work" : undefined),
     places: { files: world.files, cwd: "/work" },
     ...options,
   });
   const call = (definition: ToolDefinition, ports?: SessionPorts, args = {}) =>
     permissions.approve({ toolCallId: "1-1", tool: toolOf(definition), arguments: args }, ports, never);
   return { world, permissions, call };
-}
-
-function siblingOf(definition: ToolDefinition) {
-  const { origin, source, definitionHash } = toolOf(definition);
-  return { origin, source, definition, definitionHash };
 }
 
 describe("a call that would fail whoever allowed it", () => {
@@ -84,9 +79,7 @@ describe("a call that would fail whoever allowed it", () => {
 describe("the person's answers", () => {
   it.each<[PermissionAnswer, string, number]>([
     ["once", "allowed", 2],
-    ["session", "allowed", 1],
     ["always", "allowed", 1],
-    ["always_server", "allowed", 1],
     ["no", "refused", 2],
     ["never", "refused", 1],
     ["cancelled", "cancelled", 2],
@@ -96,15 +89,24 @@ describe("the person's answers", () => {
     expect((await call(READ, person)).kind).toBe(kind);
     expect((await call(READ, person)).kind).toBe(kind);
     expect(person.asked).toHaveLength(count);
-    expect(person.asked[0]).toMatchObject({ mayRemember: true, arguments: {} });
+    expect(person.asked[0]).toMatchObject({ arguments: {} });
+    expect(person.asked[0]?.choices.map((choice) => choice.answer)).toEqual(["once", "always", "no", "never"]);
   });
 
-  it("are remembered in the next session where they say so, the whole server's tools with them", async () => {
+  it("are remembered in the next session of the project for exactly this tool, definition and program", async () => {
     const first = setUp();
-    await first.call(READ, new Person("always_server"));
+    await first.call(READ, new Person("always"));
     const next = setUp({}, first.world);
-    expect(await next.call(WRITE)).toEqual({ kind: "allowed" });
+    expect(await next.call(READ)).toEqual({ kind: "allowed" });
+    expect((await next.call(WRITE)).kind).toBe("refused");
     expect((await next.call(CHANGED)).kind).toBe("refused");
+    expect((await setUp({ program: async () => "other" }, first.world).call(READ)).kind).toBe("refused");
+    expect((await setUp({ folder: async () => "/elsewhere" }, first.world).call(READ)).kind).toBe("refused");
+  });
+
+  it("that were not offered are a no", async () => {
+    const { call } = setUp(policy([{ effect: "ask" }]));
+    expect((await call(READ, new Person("always"))).kind).toBe("refused");
   });
 
   it("cover questions that waited meanwhile", async () => {
@@ -150,14 +152,13 @@ describe("rules", () => {
       place: "config.json:2:3",
     };
     const { call } = setUp(policy([rule]));
-    const person = new Person("always", "always", "session", "once");
+    const person = new Person("always", "once", "once", "once");
     await call(READ, person);
     expect(await call(READ, person)).toEqual({ kind: "allowed" });
     expect(person.asked).toHaveLength(1);
     for (let time = 0; time < 3; time++) expect(await call(READ, person, { to: "all" })).toEqual({ kind: "allowed" });
     expect(person.asked).toHaveLength(4);
     expect(person.asked[3]).toMatchObject({
-      mayRemember: false,
       reason: "the rule at config.json:2:3 wants it to be asked about",
     });
     expect(await call(READ, person)).toEqual({ kind: "allowed" });
@@ -211,7 +212,7 @@ describe("modes", () => {
 describe("a definition that changes", () => {
   it("is asked about with what changed, and held until it is approved", async () => {
     const { call, permissions } = setUp();
-    await call(READ, new Person("session"));
+    await call(READ, new Person("always"));
     expect(permissions.whyHeld(subject(READ))).toBeUndefined();
     expect(permissions.whyHeld(subject(CHANGED))).toBe("its definition changed since it was approved");
     const person = new Person("no", "always");
@@ -229,16 +230,16 @@ describe("a definition that changes", () => {
       kind: "refused",
       reason: "nobody is attached to this session who could approve it, and its definition changed",
     });
-    const person = new Person("session");
+    const person = new Person("always");
     expect((await call(CHANGED, person)).kind).toBe("allowed");
     expect((await call(CHANGED, person)).kind).toBe("allowed");
-    expect(person.asked).toMatchObject([{ mayRemember: true, change: expect.any(Array) }]);
+    expect(person.asked).toMatchObject([{ change: expect.any(Array) }]);
   });
 
   it("is reviewed once without a call; yes frees it for the session, no leaves it held", async () => {
     const { call, permissions } = setUp();
-    await call(READ, new Person("session"));
-    await call(WRITE, new Person("session"));
+    await call(READ, new Person("always"));
+    await call(WRITE, new Person("always"));
     const changed = [subject(CHANGED), subject({ ...WRITE, description: "Deletes" })];
     expect(await permissions.review(changed, undefined, never)).toBe(false);
     const person = new Person("once", "no");
@@ -295,7 +296,7 @@ describe("a question that fails", () => {
     const request = { toolCallId: "1", tool: toolOf(READ), arguments: {}, onAsking: () => asking++ };
     await permissions.approve(request, undefined, never);
     expect(asking).toBe(0);
-    await permissions.approve(request, new Person("session"), never);
+    await permissions.approve(request, new Person("always"), never);
     await permissions.approve(request, new Person(), never);
     expect(asking).toBe(1);
   });

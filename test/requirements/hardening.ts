@@ -25,6 +25,31 @@ export const HARDENING_REQUIREMENTS = [
     id: "H400",
     text: "grants x wider actions: a grant covers exactly what its label says; anything wider is asked about",
   },
+  {
+    id: "H401",
+    text: "a question has at most one option of each kind, each label says exactly what it grants, and a grant is plain data",
+  },
+  {
+    id: "H402",
+    text: "a grant covers what its label says, in later sessions of the project and headless; edits per session",
+  },
+  {
+    id: "H403",
+    text: "a decision that cannot be read is asked about in every mode, and refused headless, with the file and what to do",
+  },
+  {
+    id: "H404",
+    text: "approvals of before: never stays, always of a server's tool is confirmed once for a project, others lapse; told once",
+  },
+  { id: "H405", text: "tenon trust and /permissions list, revoke, and alone grant all current tools of a server" },
+  {
+    id: "H406",
+    text: "afterUntrusted: after content from outside tools that send or write are asked about, whatever is granted, also after a load",
+  },
+  {
+    id: "H407",
+    text: "allow rules on commands are for whole words of one simple command; deny rules match any command of a line",
+  },
   // H450 to H499: protected files, checked writes, what a question shows.
   {
     id: "H450",

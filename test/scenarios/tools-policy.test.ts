@@ -69,7 +69,7 @@ scenario(
     expect(resultTexts(model.requests[1])[0]).toContain("config.json");
     // A rule that asks is about these arguments: it does not promise what it does not keep.
     const key = bench.asked.find(({ arguments: { path } }) => path === "a.key");
-    expect(key).toMatchObject({ mayRemember: false, reason: expect.stringContaining("wants it to be asked about") });
+    expect(key).toMatchObject({ reason: expect.stringContaining("wants it to be asked about") });
   },
 );
 
@@ -161,19 +161,18 @@ scenario(
     expect(shown).toContain("Echoes, and mails a copy.");
     expect(shown).toContain("sendTo");
     expect(bench.outcomes.at(-1)).toMatchObject({ kind: "refused" });
-    await session("always_server");
+    await session("always");
     await session("no");
-    await session("no", "other");
     expect(bench.asked).toHaveLength(4);
     expect(bench.outcomes.at(-1)).toMatchObject({ kind: "done" });
     await session("never", "other");
-    expect(bench.asked).toHaveLength(4); // approved with its server, so nobody was asked
+    expect(bench.asked).toHaveLength(5); // a grant is for one tool
   },
 );
 
 scenario(
   ["T11"],
-  "never is remembered whatever the definition becomes, and session ends with the session",
+  "never is remembered whatever the definition becomes, and always is for this project only",
   async () => {
     await using bench = new ToolBench();
     const server = changeable("tools", bench.home);
@@ -193,9 +192,10 @@ scenario(
     await session("once");
     expect(bench.asked).toHaveLength(1);
     expect(bench.outcomes.map(({ kind }) => kind)).toEqual(["refused", "refused", "refused", "refused"]);
-    await session("session", "other");
+    await session("always", "other");
     expect(bench.asked).toHaveLength(2);
-    await session("once", "other");
+    const elsewhere = bench.open({ model: twice("other"), answer: "once", servers: [server.spec], cwd: bench.root });
+    await elsewhere.prompt("say hi twice");
     expect(bench.asked).toHaveLength(4);
   },
 );
@@ -210,7 +210,7 @@ scenario(
     const servers = [stdio("s", { tools: [echoTool("note"), { ...echoTool("swap"), steps: change }] })];
     const note = calls("mcp__s__note", { text: "a" });
     const model = new RecordedModel(inTurn(note, calls("mcp__s__swap", { text: "b" }), "done", note, "done", note));
-    const answers: PermissionAnswer[] = ["session", "once", "no", "no", "once"];
+    const answers: PermissionAnswer[] = ["always", "once", "no", "no", "once"];
     const session = bench.open({ model, servers, answer: () => answers.shift() ?? "no" });
     await session.prompt("note, then swap");
     await expect.poll(() => session.tools.why("s/note").kind, { timeout: 10_000 }).toBe("not_approved");

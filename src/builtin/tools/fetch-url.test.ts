@@ -136,14 +136,12 @@ test("redirects are followed only to where the first URL might have gone, and no
   const redirect = (location: string) => {
     answer = (_, response) => response.writeHead(302, { location }).end();
   };
-  redirect(`http://127.0.0.1:${port}/secret`);
-  expect(await fetch(page)).toMatch(
-    /^failed: The page leads on to a URL that cannot be used: "127.0.0.1:\d+" is not a public/,
-  );
-  redirect("https://rebound.test/");
-  expect(await fetch(page)).toMatch(/^failed: The page leads on .*leads to no public address/);
-  redirect("file:///etc/passwd");
-  expect(await fetch(page)).toMatch(/only http and https/);
+  for (const other of [`http://127.0.0.1:${port}/secret`, "https://rebound.test/", "file:///etc/passwd"]) {
+    redirect(other);
+    expect(await fetch(page)).toBe(
+      `failed: The page leads on to another host: ${other}\nFetch that address if you need it.`,
+    );
+  }
   requests.length = 0;
   redirect("/again");
   expect(await fetch(page)).toBe("failed: The page leads on and on: more than 5 redirects.");

@@ -47,7 +47,12 @@ async function follow(text: string, options: AddressOptions): Promise<ToolOutcom
     if (!isRedirect) return outcomeOf(got, address.url);
     if (!URL.canParse(got.location ?? "", address.url.href))
       return failed("The page leads on to something that is no URL.");
-    current = new URL(got.location ?? "", address.url).href;
+    const next = new URL(got.location ?? "", address.url);
+    // Whoever allowed this page allowed its host, and a page could lead the words of its address on to any other.
+    if (next.host !== address.url.host) {
+      return failed(`The page leads on to another host: ${next.href}\nFetch that address if you need it.`);
+    }
+    current = next.href;
   }
   return failed(`The page leads on and on: more than ${LIMITS.httpMaxRedirects} redirects.`);
 }

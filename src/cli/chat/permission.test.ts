@@ -116,7 +116,8 @@ describe("with a person", () => {
         "      buy milk",
         "      and bread",
         '    tags: ["home"]',
-        "  [y] yes, once  [a] always this tool  [n] no › ",
+        "    [a] Always",
+        "  [y] yes, once  [a] always  [n] no › ",
       ].join("\n"),
     );
     chat.type("maybe");
@@ -203,10 +204,9 @@ const asksWithNotes: FakeAgent["turn"] = async (turn: Turn) => {
   const notes = ["The tool changed since it was approved:", "  + sends \u202eit away"];
   const outcome = await turn.ask({ ...CALL, _meta: { tenon: { notes } } }, [
     { optionId: "once", name: "Allow once", kind: "allow_once" },
-    { optionId: "always", name: "Always allow this tool", kind: "allow_always" },
-    { optionId: "always_server", name: "Always allow this server", kind: "allow_always" },
+    { optionId: "always", name: "Always allow notes / add in this project", kind: "allow_always" },
     { optionId: "no", name: "No", kind: "reject_once" },
-    { optionId: "never", name: "Never", kind: "reject_always" },
+    { optionId: "never", name: "Never allow notes / add, in any project", kind: "reject_always" },
   ]);
   await turn.say(outcome.outcome === "selected" ? `selected ${outcome.optionId}` : outcome.outcome);
   return "end_turn";
@@ -216,8 +216,6 @@ describe("a question of Tenon's own agent", () => {
   it.each([
     ["y", "once", 0],
     ["a", "always", 0],
-    ["s", "always_server", 0],
-    ["Server", "always_server", 0],
     ["n", "no", 5],
     ["never", "never", 5],
   ])("takes %s as %s and exits with %d", async (typed, optionId, code) => {
@@ -239,11 +237,13 @@ describe("a question of Tenon's own agent", () => {
         "      + sends <U+202E>it away",
         "    text:",
         "      buy milk",
+        "      and bread",
+        '    tags: ["home"]',
+        "    [a] Always allow notes / add in this project",
+        "    [never] Never allow notes / add, in any project",
       ].join("\n"),
     );
-    expect(chat.errorOutput.text).toContain(
-      "[y] yes, once  [a] always this tool  [s] always this server  [n] no  [never] do not ask again › ",
-    );
+    expect(chat.errorOutput.text).toContain("[y] yes, once  [a] always  [n] no  [never] do not ask again › ");
     chat.type("n");
     expect(await done).toBe(5);
   });

@@ -95,13 +95,13 @@ export class PermissionDesk {
           maxLines: ARGUMENT_LINES,
           columns: ARGUMENT_COLUMNS,
         });
-        const lines = [...notesOf(request), ...given];
-        const choices = [ONCE, ALWAYS, NO, NEVER]
-          .filter((choice) => choice === NO || optionOf(request.options, choice))
-          .map((choice) => labelled(choice, request.options));
+        const choices = [ONCE, ALWAYS, NO, NEVER].filter(
+          (choice) => choice === NO || optionOf(request.options, choice),
+        );
+        const lines = [...notesOf(request), ...given, ...choices.flatMap((choice) => meaningOf(choice, request))];
         const choice = await this.#ask(`Allow ${this.#options.palette.bold(title)}?`, lines, choices, signal);
         if (signal.aborted) return CANCELLED;
-        return choice === undefined || choice.key === NO.key || choice.key === NEVER.key
+        return choice === undefined || choice === NO || choice === NEVER
           ? this.#deny(request.options, choice)
           : (select(request.options, choice) ?? CANCELLED);
       }
@@ -185,9 +185,9 @@ function select(options: readonly PermissionOption[], choice: Choice): RequestPe
 }
 
 /** In the agent's own words where it grants or refuses more than one call: they say exactly what. */
-function labelled(choice: Choice, options: readonly PermissionOption[]): Choice {
+function meaningOf(choice: Choice, { options }: RequestPermissionRequest): readonly string[] {
   const option = choice === ALWAYS || choice === NEVER ? optionOf(options, choice) : undefined;
-  return option ? { ...choice, label: visibleLine(option.name) } : choice;
+  return option ? [`[${choice.key}] ${visibleLine(option.name)}`] : [];
 }
 
 /** What changed, and why it is asked: all of it, since it is what the answer should depend on. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { Cell } from "../../base/cell.js";
 import type { Model } from "../../models/index.js";
-import { type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
+import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
 import type { ServerStatus } from "../event.js";
 import type { Switched } from "../server-switches.js";
 import type { SettingName, SettingsView } from "../settings.js";
@@ -53,13 +53,19 @@ const VIEW: SettingsView = {
 // oxlint-disable-next-line require-yield -- a model nobody asks
 const MODEL: Model = { id: "a/one", async *stream() {} };
 
+const KEPT: KeptDecision = {
+  id: `never-${"ab".repeat(16)}`,
+  decision: { kind: "never", origin: "user", server: "s", tool: "echo" },
+  decidedAt: "2026-01-01T00:00:00Z",
+};
+
 interface Done {
   readonly switched: string[];
   readonly set: [SettingName, string][];
   readonly said?: string[];
 }
 
-function around(done: Done): Pick<CommandContext, "mcp" | "logins" | "show" | "settings" | "commands"> {
+function around(done: Done): Pick<CommandContext, "mcp" | "permissions" | "logins" | "show" | "settings" | "commands"> {
   const switched = (what: string): Switched => {
     done.switched.push(what);
     return what.endsWith("nobody") ? { ok: false, reason: "no such server" } : { ok: true, text: "Done." };
@@ -72,6 +78,13 @@ function around(done: Done): Pick<CommandContext, "mcp" | "logins" | "show" | "s
       disable: (name) => switched(`disable ${name}`),
       add: async (spec) => switched(`add ${JSON.stringify(spec)}`),
       remove: async (name) => switched(`remove ${name}`),
+    },
+    permissions: {
+      decisions: async () => ({ session: [{ kind: "edits" }], kept: [KEPT] }),
+      revoke: async (decision) => {
+        done.switched.push(`revoke ${"decision" in decision ? decision.id : decision.kind}`);
+      },
+      grantServer: async (name) => (name === "s" ? ["echo", "hidden"] : undefined),
     },
     logins: {
       login: async (name, { show, isPasted }) => {
@@ -199,6 +212,28 @@ describe("/mcp with a verb", () => {
     expect(await say("/mcp login nobody")).toContain("Nothing changed: no such server");
     expect(await say("/mcp login")).toContain("Say which server");
     expect(await say("/mcp frobnicate s")).toContain("restart, enable");
+  });
+});
+
+describe("/permissions", () => {
+  test("lists grants and refusals with their ids and what they mean", async () => {
+    const text = await say("/permissions");
+    expect(text).toContain("Allow file edits for the rest of this session");
+    expect(text).toContain("Never allow s / echo, in any project `never-abababab`");
+  });
+
+  test("takes back by id or by name, and says when there is nothing", async () => {
+    const done: Done = { switched: [], set: [] };
+    expect(await say("/permissions revoke never-abababab", controls(), done)).toContain("Taken back");
+    expect(await say("/permissions revoke s/echo", controls(), done)).toContain("Taken back");
+    expect(await say("/permissions revoke all", controls(), done)).toContain("file edits");
+    expect(await say("/permissions revoke other", controls(), done)).toContain("Nothing changed");
+    expect(done.switched).toEqual([`revoke ${KEPT.id}`, `revoke ${KEPT.id}`, "revoke edits", `revoke ${KEPT.id}`]);
+  });
+
+  test("allows all tools a server has now, and names them", async () => {
+    expect(await say("/permissions allow s")).toContain("`echo`, `hidden`");
+    expect(await say("/permissions allow nobody")).toContain("Nothing changed");
   });
 });
 

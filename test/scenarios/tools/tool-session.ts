@@ -19,6 +19,8 @@ import { type Behaviour, scriptedServer } from "../../../src/testing/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 
 interface OpenOptions extends Omit<NewSession, "cwd"> {
+  /** The project unless given. */
+  readonly cwd?: string;
   readonly model: Model | string;
   /** The project unless given. */
   readonly cwd?: string;
@@ -48,11 +50,26 @@ export class ToolBench implements AsyncDisposable {
     writeFileSync(join(this.home, "config.json"), JSON.stringify(config));
   }
 
-  open({ model, env = {}, transformers, answer = "once", ...request }: OpenOptions): Session {
+  open(options: OpenOptions): Session {
+    const { runtime, request } = this.#runtime(options);
+    return this.#follow(runtime, runtime.createSession({ cwd: this.project, ...request }), options);
+  }
+
+  /** Takes a session up again that was closed. */
+  async load(options: OpenOptions & { readonly id: string }): Promise<Session> {
+    const { runtime, request } = this.#runtime(options);
+    const { session } = await runtime.loadSession({ cwd: this.project, ...request, id: options.id });
+    return this.#follow(runtime, session, options);
+  }
+
+  #runtime({ model, env = {}, transformers, answer: _, ...request }: OpenOptions) {
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const world = nodeWorld({ env: cleanEnv(this.home, { HOME: this.home, ...env }), log });
     const runtime = createRuntime({ world, model, config: {}, ...(transformers ? { transformers } : {}) });
-    const session = runtime.createSession({ cwd: this.project, ...request });
+    return { runtime, request };
+  }
+
+  #follow(runtime: SessionHost, session: Session, { answer = "once" }: OpenOptions): Session {
     if (answer !== "nobody") {
       session.attach({
         ask: async (question) => {
