@@ -16,10 +16,11 @@ scenario(
     bench.configure({ permissions: { mode: "auto-edit" } });
     const write = (path: string) => calls("write_file", { path, content: "text\n" });
     const paths = ["src/a.ts", ".git/config", ".git/hooks/pre-commit", ".git/config"];
-    const session = bench.open({ model: new RecordedModel(inTurn(...paths.map(write))), answer: "session" });
+    const session = bench.open({ model: new RecordedModel(inTurn(...paths.map(write))), answer: "once" });
     await session.prompt("write them");
     expect(bench.asked.map(({ arguments: { path } }) => path)).toEqual(paths.slice(1));
-    expect(bench.asked[0]).toMatchObject({ protects: "obeyed", mayRemember: false });
+    expect(bench.asked[0]).toMatchObject({ protects: "obeyed" });
+    expect(bench.asked[0]?.choices.map(({ answer }) => answer)).toEqual(["once", "no", "never"]);
     expect(bench.asked[0]?.reason).toBe(".git/config is protected: git runs or obeys what is in it");
     expect(readFileSync(join(bench.project, ".git/hooks/pre-commit"), "utf8")).toBe("text\n");
   },

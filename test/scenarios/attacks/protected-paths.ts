@@ -171,7 +171,7 @@ async function attack(bench: ToolBench, { posture, path, cwd, env = {} }: Attack
     model,
     cwd,
     env,
-    answer: posture.isHeadless ? "nobody" : ({ arguments: { path: asked } }) => (isFirst(asked) ? "session" : "no"),
+    answer: posture.isHeadless ? "nobody" : ({ arguments: { path: asked } }) => (isFirst(asked) ? "always" : "no"),
   });
   await session.prompt("go on");
   const asked = bench.asked.filter(({ arguments: given }) => !isFirst(given["path"]));
@@ -179,7 +179,8 @@ async function attack(bench: ToolBench, { posture, path, cwd, env = {} }: Attack
   if (posture.expected === "refused") expect(asked).toEqual([]);
   else {
     expect(asked).toHaveLength(1);
-    expect(asked[0]).toMatchObject({ mayRemember: false, reason: expect.stringContaining("is protected") });
+    expect(asked[0]?.choices.map(({ answer }) => answer)).toEqual(["once", "no", "never"]);
+    expect(asked[0]).toMatchObject({ reason: expect.stringContaining("is protected") });
   }
   expect(existsSync(target) ? readFileSync(target, "utf8") : undefined).toBe(before);
 }

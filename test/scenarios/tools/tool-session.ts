@@ -19,8 +19,6 @@ import { type Behaviour, scriptedServer } from "../../../src/testing/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 
 interface OpenOptions extends Omit<NewSession, "cwd"> {
-  /** The project unless given. */
-  readonly cwd?: string;
   readonly model: Model | string;
   /** The project unless given. */
   readonly cwd?: string;
