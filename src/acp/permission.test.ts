@@ -116,7 +116,6 @@ describe("what is shown", () => {
     const { sent } = await ask(question({ isReview: true, change: ["changed title:"] }));
     expect(sent?.toolCall).toMatchObject({ title: "mail / Send mail: its definition changed" });
     expect(sent?.toolCall.rawInput).toBeUndefined();
-    expect(sent?.options[0]).toEqual({ optionId: "once", name: "Allow in this session", kind: "allow_once" });
   });
 
   it("says what is not as the project has locked it, and marks that for our own chat", async () => {

@@ -58,7 +58,7 @@ scenario(["Q10"], "what was allowed for good is listed, why knows of it, and it 
     await client.prompt(sessionId, "greet me");
   };
   await ask("deny_always");
-  expect(await approvals()).toMatchObject([{ decision: "never", server: "greeter", tools: ["greet"] }]);
+  expect(await approvals()).toMatchObject([{ decision: "never", server: "greeter", tool: "greet" }]);
   const why = await bench.tenon(["mcp", "why", "greeter/greet"]);
   expect(why.stdout).toContain("you said never to it");
   expect((await bench.tenon(["trust", "approvals"])).stdout).toMatch(/^never +greeter\/greet/mu);

@@ -106,7 +106,7 @@ export async function runGrant({ values, words }: Given<GrantValues>, context: C
   await confirm(name, grants, context);
   const files = decisionFiles(context);
   for (const grant of grants) await files.keep(grant);
-  if (values.json === true) printJson(context, { granted: grants.map(({ definition: _, ...grant }) => grant) });
+  if (values.json === true) printJson(context, { granted: grants.map(({ tool }) => `${name}/${tool}`) });
   else
     print(
       context,

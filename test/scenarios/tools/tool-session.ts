@@ -60,7 +60,8 @@ export class ToolBench implements AsyncDisposable {
     return this.#follow(runtime, session, options);
   }
 
-  #runtime({ model, env = {}, transformers, answer: _, ...request }: OpenOptions) {
+  #runtime(options: OpenOptions) {
+    const { model, env = {}, transformers, answer: _answer, ...request } = options;
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const world = nodeWorld({ env: cleanEnv(this.home, { HOME: this.home, ...env }), log });
     const runtime = createRuntime({ world, model, config: {}, ...(transformers ? { transformers } : {}) });
