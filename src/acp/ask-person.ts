@@ -1,7 +1,7 @@
 // A question of the model to the person: as an elicitation where the client has forms, else as a choice of options.
 import { type AgentContext, methods, type PermissionOption } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
-import { markHidden } from "../base/marking.js";
+import { markForeign } from "../base/marking.js";
 import type { SessionPorts } from "../session/index.js";
 
 type AskPerson = NonNullable<SessionPorts["askPerson"]>;
@@ -54,7 +54,7 @@ async function byForm(
       mode: "form",
       sessionId,
       ...(toolCallId === undefined ? {} : { toolCallId }),
-      message: markHidden(question),
+      message: markForeign(question),
       requestedSchema: { type: "object", properties: { answer }, required: ["answer"] },
     },
     { cancellationSignal: signal },
@@ -66,7 +66,7 @@ async function byForm(
 }
 
 function nameOf({ label, description }: Options[number]): string {
-  return markHidden(description === undefined ? label : `${label}: ${description}`);
+  return markForeign(description === undefined ? label : `${label}: ${description}`);
 }
 
 function contentOf(response: object): Record<string, unknown> {
@@ -86,7 +86,7 @@ async function byChoice(
     methods.client.session.requestPermission,
     {
       sessionId,
-      toolCall: { toolCallId, title: markHidden(question), kind: "other", status: "pending" },
+      toolCall: { toolCallId, title: markForeign(question), kind: "other", status: "pending" },
       options: [...choices, { optionId: "none", name: "None of these", kind: "reject_once" }],
     },
     { cancellationSignal: signal },

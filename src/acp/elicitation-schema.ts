@@ -1,7 +1,7 @@
 // The flat JSON Schema of an MCP form -> ACP's: the same idea, with fewer words. What ACP has no word for is left out.
 import type { ElicitationPropertySchema, ElicitationSchema, EnumOption, StringFormat } from "@agentclientprotocol/sdk";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { markHidden } from "../base/marking.js";
+import { markForeign } from "../base/marking.js";
 
 /** Undefined when it requires a field that cannot be asked for. */
 export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined {
@@ -74,7 +74,7 @@ function optionsOf(property: JsonObject): Pick<StringRules, "enum" | "oneOf"> {
   if (!values) return {};
   const names = textsOf(property["enumNames"]);
   if (!names) return { enum: values };
-  return { oneOf: values.map((value, index) => ({ const: value, title: markHidden(names[index] ?? value) })) };
+  return { oneOf: values.map((value, index) => ({ const: value, title: markForeign(names[index] ?? value) })) };
 }
 
 function toChoices(
@@ -100,7 +100,7 @@ function titledOptions(raw: JsonValue | undefined): EnumOption[] | undefined {
   return raw.flatMap((option) => {
     const { const: value, title } = isJsonObject(option) ? option : {};
     if (typeof value !== "string") return [];
-    return { const: value, title: markHidden(typeof title === "string" ? title : value) };
+    return { const: value, title: markForeign(typeof title === "string" ? title : value) };
   });
 }
 
@@ -115,8 +115,8 @@ function words(given: Readonly<Record<"title" | "description", JsonValue | undef
 } {
   const { title, description } = given;
   return {
-    ...(typeof title === "string" ? { title: markHidden(title) } : {}),
-    ...(typeof description === "string" ? { description: markHidden(description) } : {}),
+    ...(typeof title === "string" ? { title: markForeign(title) } : {}),
+    ...(typeof description === "string" ? { description: markForeign(description) } : {}),
   };
 }
 

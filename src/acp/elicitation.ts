@@ -1,7 +1,7 @@
 // What an MCP server wants to know of the person, as ACP elicitations: who asks is said, and addresses are shown in full.
 import { type AgentContext, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
 import { isJsonObject, type JsonObject } from "../base/json.js";
-import { markHidden } from "../base/marking.js";
+import { markForeign } from "../base/marking.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
 import { toFormSchema } from "./elicitation-schema.js";
@@ -42,8 +42,8 @@ export function elicitationPorts(
 export function toElicitation(question: ElicitQuestion, sessionId: string): CreateElicitationRequest | undefined {
   const { id, server, toolCallId, request } = question;
   const scope = { sessionId, ...(toolCallId === undefined ? {} : { toolCallId }) };
-  const who = `The MCP server "${markHidden(server)}"`;
-  const words = markHidden(request.message);
+  const who = `The MCP server "${markForeign(server)}"`;
+  const words = markForeign(request.message);
   if (request.mode === "form") {
     const requestedSchema = toFormSchema(request.requestedSchema ?? {});
     return requestedSchema && { mode: "form", ...scope, message: `${who} asks: ${words}`, requestedSchema };

@@ -9,7 +9,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import type { JsonObject, JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markHidden } from "../base/marking.js";
+import { markForeign } from "../base/marking.js";
 import type {
   PermissionAnswer,
   PermissionChoice,
@@ -139,14 +139,14 @@ interface AboutQuestion {
 }
 
 function argumentLines(args: JsonObject): readonly string[] {
-  return Object.entries(args).map(([name, value]) => `${markHidden(name)}: ${shown(value)}`);
+  return Object.entries(args).map(([name, value]) => `${markForeign(name)}: ${shown(value)}`);
 }
 
 function shown(value: JsonValue | undefined): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   const hidden = text.length - LIMITS.permissionMaxArgumentChars;
   const cut = hidden > 0 ? `${text.slice(0, LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : text;
-  return markHidden(cut);
+  return markForeign(cut);
 }
 
 /** An option we never offered is no consent. */

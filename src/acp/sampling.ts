@@ -2,7 +2,7 @@
 import { type AgentContext, methods, type PermissionOption, type ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { plainText } from "../base/content.js";
 import { LIMITS } from "../base/limits.js";
-import { markHidden } from "../base/marking.js";
+import { markForeign } from "../base/marking.js";
 import type { SamplingAnswer, SamplingRequest, SessionPorts } from "../session/index.js";
 
 const OPTIONS: PermissionOption[] = [
@@ -30,14 +30,14 @@ export function samplingPort(client: AgentContext, sessionId: string): Required<
 export function describeSampling(request: SamplingRequest): ToolCallUpdate {
   const { id, server, model, system, messages, maxTokens, callsLeft } = request;
   const lines = [
-    `The server "${markHidden(server)}" asks ${model} for an answer of at most ${maxTokens} tokens, at your expense.`,
+    `The server "${markForeign(server)}" asks ${model} for an answer of at most ${maxTokens} tokens, at your expense.`,
     `After this it may ask ${callsLeft} more times in this session.`,
     ...(system === "" ? [] : [`system: ${shown(system)}`]),
     ...messages.map(({ role, content }) => `${role}: ${shown(plainText(content))}`),
   ];
   return {
     toolCallId: `sampling-${id}`,
-    title: `${markHidden(server)} / wants to use the model`,
+    title: `${markForeign(server)} / wants to use the model`,
     kind: "think",
     status: "pending",
     rawInput: { server, model, maxTokens },

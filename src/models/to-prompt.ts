@@ -9,7 +9,7 @@ import type {
 } from "@ai-sdk/provider";
 import { type ContentBlock, plainText } from "../base/content.js";
 import { framed, markLine } from "../base/marked-content.js";
-import { dataHeader, markHidden } from "../base/marking.js";
+import { dataHeader, markForeign, markHidden } from "../base/marking.js";
 import { type FoundTools, foundOutput, hasWordsBeside, wrapSearch } from "./found-tools.js";
 import type { ModelMessage, ModelRequest, ModelToolResult } from "./model.js";
 import { toAssistantParts } from "./provider-data.js";
@@ -137,6 +137,7 @@ function filePart(block: ContentBlock, options: PromptOptions): MediaPart | unde
  * here was marked before; hidden characters are marked here once more, since every text for a provider passes here.
  */
 function wordsOf(block: ContentBlock): string {
-  if (block.type !== "resource" || block.text === undefined) return markHidden(plainText([block]));
+  if (block.type === "text") return markHidden(block.text);
+  if (block.type !== "resource" || block.text === undefined) return markForeign(plainText([block]));
   return framed(block.uri, markHidden(block.text));
 }

@@ -2,7 +2,7 @@
 import { type ContentBlock, plainText } from "../base/content.js";
 import type { SessionId } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
-import { markHidden } from "../base/marking.js";
+import { markForeign } from "../base/marking.js";
 import type { NoticeLevel } from "./event.js";
 import { journalFile } from "./history/stored-sessions.js";
 import { headerLine, Journal } from "./journal.js";
@@ -42,7 +42,7 @@ function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Parameter
 
 /** The beginning of the first prompt, on one line. */
 export function titleOf(prompt: readonly ContentBlock[]): string {
-  const line = markHidden(plainText(prompt)).replaceAll(/\s+/gu, " ").trim();
+  const line = markForeign(plainText(prompt)).replaceAll(/\s+/gu, " ").trim();
   if (line === "") return "(no words)";
   if (line.length <= LIMITS.journal.titleChars) return line;
   const start = line.slice(0, LIMITS.journal.titleChars).replace(/[\ud800-\udbff]$/u, ""); // half a character

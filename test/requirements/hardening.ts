@@ -73,6 +73,16 @@ export const HARDENING_REQUIREMENTS = [
     id: "H500",
     text: "secrets x sinks: no secret reaches a model, a log, a journal, a trace, a command or another server",
   },
+  {
+    id: "H501",
+    text: "sources x models: no hidden character and no forged line of a server, a file, a command or a clipboard reaches a model of any provider unmarked; what a model writes by a marked schema reaches the server under its own names",
+  },
+  { id: "H502", text: "sources x editors: the same for every text an ACP client is sent to show" },
+  { id: "H503", text: "sources x terminals: the same for everything the command line prints" },
+  {
+    id: "H504",
+    text: "commands get no variable that the strong detector calls a secret; a failing command and the doctor name what was withheld, and the user's configuration can allow a variable by name",
+  },
   // H550 to H599: sandbox and git; process tracking.
   // H600 to H699: locks, ids, shutdown.
   { id: "H600", text: "a lock that a dead process left is taken over by exactly one of the processes that find it" },

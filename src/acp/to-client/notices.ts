@@ -3,6 +3,7 @@ import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
 import { text } from "../../base/content.js";
 import { hashJson } from "../../base/hash.js";
+import { markForeign } from "../../base/marking.js";
 import type { ServerStatus } from "../../session/index.js";
 import { statusMeta } from "../mcp-status.js";
 import type { ClientAbilities } from "./abilities.js";
@@ -11,9 +12,10 @@ import { toolContent } from "./content.js";
 /** Where notices are not shown, what is wrong still is: as a call that failed before it could begin. */
 export function noticeUpdates(
   severity: "info" | "warning" | "error",
-  title: string,
+  words: string,
   client: ClientAbilities,
 ): acp.SessionUpdate[] {
+  const title = markForeign(words);
   if (client.notices) return [{ sessionUpdate: "notice", severity, title }];
   if (severity === "info") return [];
   const toolCallId = `notice-${hashJson(title).slice(0, 12)}`;
@@ -24,7 +26,19 @@ export function noticeUpdates(
 /** A failed server is never silent: as a notice where the client shows them, else as a failed call in the conversation. */
 export function serverUpdates(status: ServerStatus, client: ClientAbilities): acp.SessionUpdate[] {
   const _meta = statusMeta(status);
-  return aboutServer(status, client).map((update) => ({ ...update, _meta }));
+  return aboutServer(shown(status), client).map((update) => ({ ...update, _meta }));
+}
+
+/** A server's own words among them. */
+function shown(status: ServerStatus): ServerStatus {
+  const { name, error, hint, note } = status;
+  return {
+    ...status,
+    name: markForeign(name),
+    ...(error === undefined ? {} : { error: markForeign(error) }),
+    ...(hint === undefined ? {} : { hint: markForeign(hint) }),
+    ...(note === undefined ? {} : { note: markForeign(note) }),
+  };
 }
 
 function aboutServer(status: ServerStatus, client: ClientAbilities): acp.SessionUpdate[] {

@@ -3,7 +3,7 @@ import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
 import { text } from "../../base/content.js";
 import type { JsonObject } from "../../base/json.js";
-import { markHidden } from "../../base/marking.js";
+import { markForeign } from "../../base/marking.js";
 import type { CallSubject } from "../../engine/index.js";
 import type { SessionEvent } from "../../session/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../../tools/index.js";
@@ -22,11 +22,11 @@ export interface Looks {
 
 export function looksOf({ name, tool }: CallSubject, presentation: Presentation | undefined): Looks {
   if (!presentation) {
-    const title = markHidden(tool?.label ?? name);
+    const title = markForeign(tool?.label ?? name);
     return { title, kind: tool ? toolKind(tool) : "other", locations: [], content: [] };
   }
   const { title, kind, locations } = presentation;
-  return { title: markHidden(title), kind, locations: places(locations), content: shownContent(presentation) };
+  return { title: markForeign(title), kind, locations: places(locations), content: shownContent(presentation) };
 }
 
 function places(locations: Presentation["locations"]): acp.ToolCallLocation[] {
@@ -72,9 +72,9 @@ export function progressUpdate(
   presentation: Presentation | undefined,
 ): acp.SessionUpdate {
   const base = { sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" } as const;
-  if (!presentation) return { ...base, content: toolContent([text(markHidden(progressLines(told).join("\n")))]) };
+  if (!presentation) return { ...base, content: toolContent([text(markForeign(progressLines(told).join("\n")))]) };
   const { title, locations, content } = looksOf({ name: "" }, presentation);
-  const shown = [...content, ...toolContent(newWords(told, presentation).map((words) => text(markHidden(words))))];
+  const shown = [...content, ...toolContent(newWords(told, presentation).map((words) => text(markForeign(words))))];
   return { ...base, title, locations, ...(shown.length > 0 ? { content: shown } : {}) };
 }
 
@@ -106,7 +106,7 @@ export function endUpdate(
       const status = outcome.kind === "done" ? "completed" : "failed";
       // What a terminal shows need not be said again.
       const words = shown.some(({ type }) => type === "terminal") ? [] : toolContent(outcome.content);
-      const notes = toolContent(warnings.map((warning) => text(`Note: ${markHidden(warning)}`)));
+      const notes = toolContent(warnings.map((warning) => text(`Note: ${markForeign(warning)}`)));
       return {
         ...base,
         status,

@@ -1,6 +1,6 @@
 // A wire that lets no word of trouble through with a secret in it: everybody above may show, send and keep what it tells.
 import type { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
 import { KeyLines } from "../../base/secret-patterns.js";
@@ -68,18 +68,18 @@ class DiscreetListener implements WireListener {
       case "error":
         return { ...message, error: this.#error(message.error) };
       case "notification":
-        return TELLING.has(message.method) ? { ...message, params: this.#told(message.params) } : message;
+        if (SPEAKING.has(message.method)) return { ...message, params: this.#spoken(message.params) };
+        return TELLING.has(message.method) ? { ...message, params: this.#troubled(message.params) } : message;
     }
   }
 
   /** Words for people: without keys of any kind. */
-  #told(params: JsonObject): JsonObject {
+  #spoken(params: JsonObject): JsonObject {
     const { data } = params;
     const lines = typeof data === "string" ? data.split("\n") : undefined;
     const said = lines ? { ...params, data: lines.map((line) => this.#keys.pass(line)).join("\n") } : params;
-    const { result, ...words } = this.#troubled(said);
-    const clean = this.#secrets.cleanAll(words);
-    return { ...(isJsonObject(clean) ? clean : words), ...(result === undefined ? {} : { result }) };
+    const clean = this.#secrets.cleanAll(said);
+    return isJsonObject(clean) ? clean : params;
   }
 
   /** `data` may hold addresses the person is sent to: only what is known is taken out of it. */
@@ -102,11 +102,11 @@ class DiscreetListener implements WireListener {
   /** A task that has ended well carries its answer, which stays as it is. */
   #troubled(fields: JsonObject): JsonObject {
     const { result, ...words } = fields;
-    const clean = this.#secrets.takenFromAll(words);
+    const clean = this.#secrets.takenFromAll(withContent(words, (content) => this.#secrets.cleanAll(content)));
     if (!isJsonObject(clean)) return words;
     if (result === undefined) return clean === words ? fields : clean;
     const isError = isJsonObject(result) && result["isError"] === true;
-    return { ...clean, result: isError ? this.#secrets.takenFromAll(result) : result };
+    return { ...clean, result: isError ? this.#troubled(result) : result };
   }
 }
 
@@ -115,10 +115,15 @@ function isTrouble({ isError, taskId, task }: JsonObject): boolean {
   return isError === true || typeof taskId === "string" || isJsonObject(task);
 }
 
+/** The words of a failed call; ids beside them must stay what they are. */
+function withContent(fields: JsonObject, edit: (content: JsonValue) => JsonValue): JsonObject {
+  const { content } = fields;
+  if (fields["isError"] !== true || content === undefined) return fields;
+  const edited = edit(content);
+  return edited === content ? fields : { ...fields, content: edited };
+}
+
 /** Notifications made of words for people. */
-const TELLING: ReadonlySet<string> = new Set([
-  "notifications/message",
-  "notifications/progress",
-  "notifications/tasks",
-  "notifications/tasks/status",
-]);
+const SPEAKING: ReadonlySet<string> = new Set(["notifications/message", "notifications/progress"]);
+/** Notifications that have such words among others. */
+const TELLING: ReadonlySet<string> = new Set(["notifications/tasks", "notifications/tasks/status"]);

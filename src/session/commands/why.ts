@@ -1,5 +1,5 @@
 // `/why`: what became of a tool.
-import { markHidden } from "../../base/marking.js";
+import { markForeign } from "../../base/marking.js";
 import type { Command } from "./command.js";
 
 export const whyCommand: Command = {
@@ -11,7 +11,7 @@ export const whyCommand: Command = {
     if (name === "")
       return "Say which tool: `/why <tool>`, by its own name, `server/tool`, or the name the model sees.";
     const { text, candidates = [] } = tools.why(name);
-    const more = candidates.length === 0 ? [] : ["", ...candidates.map((path) => `- ${markHidden(path)}`)];
-    return [markHidden(text), ...more].join("\n");
+    const more = candidates.length === 0 ? [] : ["", ...candidates.map((path) => `- ${markForeign(path)}`)];
+    return [markForeign(text), ...more].join("\n");
   },
 };

@@ -1,7 +1,7 @@
 // Words of servers on one line of Markdown: what they say must not become layout.
-import { markHidden } from "../../base/marking.js";
+import { markForeign } from "../../base/marking.js";
 
 export function oneLine(text: string, maxChars = 200): string {
-  const line = markHidden(text).replaceAll(/\s+/gu, " ").replaceAll("`", "'").trim();
+  const line = markForeign(text).replaceAll(/\s+/gu, " ").replaceAll("`", "'").trim();
   return line.length <= maxChars ? line : `${line.slice(0, maxChars - 1)}…`;
 }

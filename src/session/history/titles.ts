@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import type { SessionId } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
-import { markHidden } from "../../base/marking.js";
+import { markForeign } from "../../base/marking.js";
 
 export const TITLE_EXTENSION = ".title";
 
@@ -13,7 +13,7 @@ export function titleFile(folder: string, id: SessionId): string {
 
 /** On one line, and not longer than a list has room for. Throws `session.invalid_request` when nothing is left of it. */
 export function givenTitle(words: string): string {
-  const line = markHidden(words).replaceAll(/\s+/gu, " ").trim();
+  const line = markForeign(words).replaceAll(/\s+/gu, " ").trim();
   if (line === "") throw new TenonError("session.invalid_request", "the title is empty");
   const characters = Array.from(line);
   if (characters.length <= LIMITS.journal.titleChars) return line;

@@ -1,10 +1,10 @@
 // The words a log-in page comes to a person with. The address itself is shown beside them, in full.
-import { markHidden } from "../../base/marking.js";
+import { markForeign } from "../../base/marking.js";
 import type { LoginPage } from "./loopback.js";
 
 /** For a client that shows the address by itself. */
 export function pageMessage({ server, issuer, warnings }: LoginPage): string {
-  const what = `Log in to the MCP server "${markHidden(server)}" at ${hostOf(issuer)}. Tenon goes on by itself once you have.`;
+  const what = `Log in to the MCP server "${markForeign(server)}" at ${hostOf(issuer)}. Tenon goes on by itself once you have.`;
   return [what, ...warnings.map((warning) => `Careful: ${warning}`)].join("\n");
 }
 
@@ -15,7 +15,7 @@ export function pageMarkdown(page: LoginPage, command: string): string {
     `If your browser is on another machine it cannot come back to this one: cancel, then run ` +
     `\`${command}\` in a terminal here and paste the address it ends at.`;
   return [
-    `Log in to **${markHidden(page.server)}** at ${hostOf(page.issuer)}:`,
+    `Log in to **${markForeign(page.server)}** at ${hostOf(page.issuer)}:`,
     `<${page.url.href}>`,
     ...careful,
     `Waiting for you to come back from that page. ${elsewhere}`,
@@ -24,5 +24,5 @@ export function pageMarkdown(page: LoginPage, command: string): string {
 }
 
 function hostOf(issuer: string): string {
-  return URL.canParse(issuer) ? new URL(issuer).host : markHidden(issuer);
+  return URL.canParse(issuer) ? new URL(issuer).host : markForeign(issuer);
 }

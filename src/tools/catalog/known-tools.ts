@@ -1,6 +1,6 @@
 // The tools of one source as the catalog knows them: shaped, named, and made anew only where the source's list changed.
 import type { JsonObject } from "../../base/json.js";
-import { markHidden } from "../../base/marking.js";
+import { markForeign } from "../../base/marking.js";
 import { mcpToolId, plainToolId } from "../name.js";
 import { definitionHash } from "../policy/difference.js";
 import { type MarkedDefinition, markDefinition } from "../shape/mark-definition.js";
@@ -99,7 +99,7 @@ class KnownCatalogTool implements CatalogTool {
     this.id = origin === "builtin" ? plainToolId(shaped.name) : mcpToolId(name, shaped.name);
     this.origin = origin;
     this.source = name;
-    this.label = markHidden(`${name} / ${shaped.title ?? raw.name}`);
+    this.label = markForeign(`${name} / ${shaped.title ?? raw.name}`);
     this.#raw = raw;
     this.#shaped = shaped;
   }

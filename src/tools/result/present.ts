@@ -134,7 +134,9 @@ class Presentation {
       case "media": {
         const place = await this.#media.place(part.media);
         const person = markBlock(block);
-        return place.kind === "native" ? { native: place.block, person } : { words: { label: place.label }, person };
+        return place.kind === "native"
+          ? { native: markBlock(place.block), person }
+          : { words: { label: place.label }, person };
       }
       case "spilled":
         return { words: await this.#spilled(part.block) };
