@@ -12,6 +12,8 @@ import { onStage } from "./providers/stage.js";
 import { TARGETS } from "./providers/target.js";
 import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
+import { inTurn, RecordedModel, resultTexts } from "./tools/recorded-model.js";
+import { ToolBench } from "./tools/tool-session.js";
 
 const call = (name: string, given: Record<string, string> = {}): ContentPart => ({
   kind: "tool_call",
@@ -174,3 +176,36 @@ scenario(["H503"], "terminals: no command of Tenon's prints a hostile server's c
   const json = results[calls.findIndex((args) => args.includes("--json"))]?.stdout ?? "";
   expect(JSON.parse(json)).toBeDefined();
 });
+
+scenario(
+  ["H504"],
+  "commands: secrets are withheld and named, and only the user's configuration allows one by name",
+  async () => {
+    const env = {
+      PGPASSWORD: "swordfish-1",
+      MYSQL_PWD: "swordfish-2",
+      COLOUR: `ghp_${"a1".repeat(18)}`,
+      JAVA_HOME: "/j",
+    };
+    const environment = async (user: object, project: object) => {
+      await using bench = new ToolBench();
+      bench.configure(user);
+      mkdirSync(join(bench.project, ".tenon"));
+      writeFileSync(join(bench.project, ".tenon", "config.json"), JSON.stringify(project));
+      const calls = ["env", "exit 3"].map((command) => ({ name: "run_command", arguments: { command } }));
+      const model = new RecordedModel(inTurn(calls));
+      await bench.open({ model, env }).prompt("go");
+      return resultTexts(model.requests.at(-1));
+    };
+    const [printed, failed] = await environment({}, { commands: { env: { allow: ["PGPASSWORD"] } } });
+    expect(printed).toContain("JAVA_HOME=/j");
+    expect(printed).not.toMatch(/swordfish|ghp_/u);
+    expect(printed).not.toContain("commands.env.allow"); // it did not fail: nothing is said
+    expect(failed).toMatch(/COLOUR, MYSQL_PWD, PGPASSWORD\. .*commands\.env\.allow/u);
+    const [allowed, stillFailed] = await environment({ commands: { env: { allow: ["PGPASSWORD", "COLOUR"] } } }, {});
+    expect(allowed).toContain("PGPASSWORD=swordfish-1");
+    expect(allowed).toContain("COLOUR=ghp_");
+    expect(allowed).not.toContain("swordfish-2");
+    expect(stillFailed).toMatch(/: MYSQL_PWD\. /u);
+  },
+);

@@ -175,6 +175,15 @@ test("a client's terminal is used where there is one, shown before it is release
   expect(terminal.log).toEqual(["release"]);
 });
 
+test("in a client's terminal, whose environment is the client's own, secrets are set to nothing", async () => {
+  const terminal = fakeTerminal({ kind: "exited", code: 0, signal: null });
+  const env = { PATH: "/usr/bin:/bin", PGPASSWORD: "x", MYSQL_PWD: "y", JAVA_HOME: "/j" };
+  const world = nodeWorld({ env, log: QUIET_LOG });
+  await run(open({ world, ports: { terminal }, commandVariables: () => ["MYSQL_PWD"] }), "make");
+  expect(terminal.requests[0]?.env).toMatchObject({ PGPASSWORD: "", TERM: "dumb" });
+  expect(Object.keys(terminal.requests[0]?.env ?? {})).not.toContain("MYSQL_PWD");
+});
+
 test("a cancelled command in a client's terminal is ended and released", async () => {
   const terminal = fakeTerminal(undefined);
   const session = open({ ports: { terminal } });

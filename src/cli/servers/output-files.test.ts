@@ -51,3 +51,25 @@ test("the end of it is at hand, without secrets that come in two pieces", () => 
   sink.stderr(Buffer.from("and-more is refused\n"));
   expect(tail()).toBe("the token [redacted] is refused");
 });
+
+test("a private key is taken out line by line, whether it is known or not", async () => {
+  const world = fakeWorld({ env: ENV });
+  const { output, tail } = heardOutput(world);
+  const known = ["AAAAknownline1", "BBBBknownline2"].join("\n");
+  const sink = output.open({ ...OWNER, spec: { ...SPEC, env: { DEPLOY: known } } });
+  const lines = [
+    "-----BEGIN PRIVATE KEY-----",
+    "MIIBOgIBAAJBAKj34",
+    "90vcNLYLInFEX6Pp",
+    "-----END PRIVATE KEY-----",
+    "after",
+  ];
+  for (const line of [...lines, ...known.split("\n")]) sink.stderr(Buffer.from(`${line}\n`));
+  for (const line of lines) sink.log({ level: "info", text: line });
+  await world.clock.advance(CLI_LIMITS.logFlushMs);
+  const kept = await world.files.readText(outputFile(world, { name: "s", origin: "user" }));
+  for (const text of [kept, tail()]) {
+    expect(text).not.toMatch(/MIIB|90vc|knownline/u);
+    expect(text).toContain("after");
+  }
+});
