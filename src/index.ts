@@ -169,7 +169,7 @@ function modelsOf({ model, models }: RuntimeOptions, world: World): ChosenModels
   const fetch = modelFetch(world);
   const lists = new ModelLists(world);
   const now = () => world.now();
-  const load = (id: string) => loadModel(id, { env, fetch, lists, now });
+  const load = (id: string) => loadModel(id, { env, fetch, lists, now, clock: world });
   const shelf = modelShelf({ first, env, fetch, lists, load, known: (id) => knownAbilities(id, { env }) });
   return { model: shelf.first, models: models ?? shelf };
 }

@@ -74,6 +74,8 @@ export const LIMITS = {
   openElicitations: 100,
   /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
   callLog: { lines: 20, lineChars: 500, everyMs: 100 },
+  /** Progress notices of one call: told at once, then the latest per interval, each message cut. A server may send any number. */
+  callProgress: { burst: 20, everyMs: 100, messageChars: 500 },
   /** Pages of one list: a server with a cursor that never ends must end somewhere; so must one whose pages bring nothing. */
   listMaxPages: 2_000,
   listMaxBarrenPages: 10,
@@ -232,6 +234,11 @@ export const LIMITS = {
   resultInsert: { max: 64, maxBytes: 67_108_864, maxParsedBytes: 2_097_152 },
   /** What is asked of providers beside answers, and what is kept of their errors. */
   model: {
+    /**
+     * How long a provider may send no byte, before and within an answer. The longest known silence is a model that thinks
+     * without telling, two to three minutes; the setting `silenceMs` of a model changes it.
+     */
+    silenceMs: 300_000,
     /** Asking a provider for its models: the first prompt with an unknown model waits for it. */
     listTimeoutMs: 3_000,
     /** One answer to it: the longest known has 1 MB; and how many pages are followed. */
@@ -410,6 +417,8 @@ export const LIMITS = {
   /** Fetching a page for the model: time in all, and bytes once unpacked. */
   fetchTimeoutMs: 30_000,
   fetchMaxBytes: 5_242_880,
+  /** The text made of a page (long links make it longer than the page), its nesting (each closing tag looks through it), title and links. */
+  fetchPage: { maxTextChars: 2_097_152, maxDepth: 1_000, maxTitleChars: 1_000, maxLinkChars: 8_192 },
   /** A plan people read at a glance. */
   plan: { maxEntries: 100, maxChars: 1_000 },
   /** A question people answer at a glance. */

@@ -52,6 +52,7 @@ export async function configuredModels(
         settings: settingsOf(id),
         thinking: config.thinking?.value,
         now: () => world.now(),
+        clock: world,
       });
     },
   });

@@ -155,6 +155,12 @@ const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
   audio: z.boolean().optional().describe("Whether it takes sound."),
   pdf: z.boolean().optional().describe("Whether it takes PDF files."),
   thinking: z.array(z.enum(THINKING_LEVELS)).optional().describe("The levels of thinking it has; empty for none."),
+  silenceMs: z
+    .int()
+    .min(1_000)
+    .max(86_400_000)
+    .optional()
+    .describe("How long it may send nothing before the request is given up; 300000 unless given."),
   toolSearch: z
     .boolean()
     .optional()

@@ -8,6 +8,7 @@ import { Scope } from "../base/scope.js";
 import type { World } from "../base/world.js";
 import { type CallOptions, type CallOutcome, callTool } from "./call/call.js";
 import { CallGate } from "./call/call-gate.js";
+import { ProgressPace } from "./call/progress-pace.js";
 import type { Link } from "./era/link.js";
 import { SpillShelf } from "./large/spill-shelf.js";
 import { CurrentTools } from "./lists/current-tools.js";
@@ -113,7 +114,8 @@ export class McpConnection implements AsyncDisposable {
     if (options.signal.aborted) return { kind: "cancelled" };
     if (link instanceof TenonError) return { kind: "failed", error: link };
     const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
-    const { signal, onProgress, onTask, lessee } = options;
+    const { signal, onTask, lessee } = options;
+    using progress = new ProgressPace(this.#world, options.onProgress);
     const seen = (one: Link) => lessee?.view(one) ?? one;
     const request = {
       world: this.#world,
@@ -124,7 +126,7 @@ export class McpConnection implements AsyncDisposable {
       maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
       definition: this.#tools.find(tool),
       signal,
-      onProgress,
+      onProgress: progress.take,
       onTask,
       tasks: this.#tasks,
       view: seen,
@@ -149,6 +151,7 @@ export class McpConnection implements AsyncDisposable {
   /** Goes on following what the server does as a task; the call that began it may have been another process's. */
   async resume(tool: string, task: TaskHandle, { lessee, signal, onProgress }: CallOptions): Promise<CallOutcome> {
     const { timeoutMs = 0 } = this.#options.tools?.[tool] ?? {};
+    using progress = new ProgressPace(this.#world, onProgress);
     return await this.#tasks.resume(task, {
       world: this.#world,
       server: this.spec.name,
@@ -156,7 +159,7 @@ export class McpConnection implements AsyncDisposable {
       maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
       definition: this.#tools.find(tool),
       signal,
-      onProgress,
+      onProgress: progress.take,
       view: (link) => lessee?.view(link) ?? link,
     });
   }

@@ -1,6 +1,7 @@
 // How a provider is reached: its key and address from the environment, and a fetch that takes the key nowhere else.
 import { TenonError } from "../base/errors.js";
 import type { Fetch, World } from "../base/world.js";
+import { type SilenceOptions, withSilenceLimit } from "./silence.js";
 
 export type Environment = World["env"];
 
@@ -26,7 +27,13 @@ export interface ConnectionRules {
 export function connectionOf(
   id: string,
   rules: ConnectionRules,
-  given: { readonly env: Environment; readonly fetch: Fetch; readonly name: string },
+  given: {
+    readonly env: Environment;
+    readonly fetch: Fetch;
+    readonly name: string;
+    /** How long a request may bring no byte; without it there is no limit. */
+    readonly silence?: SilenceOptions | undefined;
+  },
 ): Connection {
   const { keyVariable, urlVariables } = rules;
   const { env, name } = given;
@@ -45,7 +52,8 @@ export function connectionOf(
       hint: `Correct ${urlVariables.join(" or ")}.`,
     });
   }
-  return { name, apiKey, baseUrl: baseUrlOf(rules, env), fetch: withoutRedirects(id, given.fetch) };
+  const fetch = given.silence ? withSilenceLimit(id, given.fetch, given.silence) : given.fetch;
+  return { name, apiKey, baseUrl: baseUrlOf(rules, env), fetch: withoutRedirects(id, fetch) };
 }
 
 /** Undefined: the provider's own. */

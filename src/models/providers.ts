@@ -1,6 +1,7 @@
 // Which model is meant, and the model itself: its package loaded, what it can do found out.
 import { TenonError } from "../base/errors.js";
-import type { Fetch } from "../base/world.js";
+import { LIMITS } from "../base/limits.js";
+import type { Fetch, World } from "../base/world.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
 import { aiSdkModel } from "./ai-sdk.js";
 import { baseUrlOf, connectionOf, type Environment, readVariable, shownUrl } from "./connection.js";
@@ -28,6 +29,8 @@ export interface ModelSettings {
   /** Whether found tools are sent in the provider's own way; unless given, at the provider's own address only. */
   readonly toolSearch?: boolean | undefined;
   readonly price?: ModelPrice | undefined;
+  /** How long it may send nothing. */
+  readonly silenceMs?: number | undefined;
 }
 
 export interface LoadOptions {
@@ -39,6 +42,8 @@ export interface LoadOptions {
   /** Asked about models the table does not know. Without it nobody is asked. */
   readonly lists?: ModelLists | undefined;
   readonly now?: () => number;
+  /** Times how long a provider is silent; without it there is no limit. */
+  readonly clock?: Pick<World, "after" | "monotonicMs">;
 }
 
 export const OFFLINE_MODEL_ID = "offline/operator";
@@ -69,7 +74,9 @@ export async function loadModel(id: string, options: LoadOptions): Promise<Model
   const named = providerOf(id);
   if (named === undefined) throw unknownModel(id);
   const { provider, name } = named;
-  const connection = connectionOf(id, provider, { ...options, name });
+  const silenceMs = options.settings?.silenceMs ?? LIMITS.model.silenceMs;
+  const silence = options.clock && { clock: options.clock, silenceMs };
+  const connection = connectionOf(id, provider, { ...options, name, silence });
   const [languageModel, listed] = await Promise.all([provider.load(connection), listedAbilities(id, named, options)]);
   const { settings, thinking } = options;
   const secrets = connection.apiKey === undefined ? [] : [connection.apiKey];
@@ -92,7 +99,7 @@ export function knownAbilities(
   id: string,
   given: { readonly env: Environment; readonly settings?: ModelSettings | undefined },
 ): KnownAbilities {
-  const { toolSearch, ...said } = given.settings ?? {};
+  const { toolSearch, silenceMs: _, ...said } = given.settings ?? {};
   const spoken = Object.entries(said).filter(([, value]) => value !== undefined);
   const native = nativeSearch(id, given.env, toolSearch);
   return {

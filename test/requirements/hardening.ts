@@ -12,6 +12,16 @@ export const HARDENING_REQUIREMENTS = [
     id: "H201",
     text: "rules of an untrusted project do not hold the event loop for any text; what they cannot tell in bounded steps is asked about",
   },
+  { id: "H203", text: "fetch_url reads any page of 5 MB in slices; the text made of it and its nesting are bounded" },
+  { id: "H204", text: "progress notices of servers are paced and cut, whatever their number and length" },
+  {
+    id: "H205",
+    text: "a server's event id never breaks a request, and an answer that is none (101) ends the call at once with the reason",
+  },
+  {
+    id: "H206",
+    text: "a model that sends no byte for a set time is given up: asked again where nothing was streamed, else with the reason",
+  },
   { id: "H202", text: "diffs of any two texts are bounded in steps and in what is shown" },
   // H300 to H349: launchers in hostile folders.
   {

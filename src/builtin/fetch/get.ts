@@ -67,7 +67,14 @@ function answerTo(request: ClientRequest, signal: AbortSignal): Promise<Incoming
     };
     request.on("error", reject); // stays: also what comes after the answer must be heard by someone
     request.once("response", resolve);
-    request.once("close", () => signal.removeEventListener("abort", onAbort));
+    request.once("upgrade", (_, socket) => {
+      socket.destroy();
+      reject(new Error("the server wants to go on in another protocol, which nobody asked for"));
+    });
+    request.once("close", () => {
+      signal.removeEventListener("abort", onAbort);
+      reject(new Error("the connection was closed before the answer")); // nothing where there was one
+    });
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
     request.end();

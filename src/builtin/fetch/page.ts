@@ -2,12 +2,17 @@
 import type { ContentBlock } from "../../base/content.js";
 import { text } from "../../base/content.js";
 import { LIMITS } from "../../base/limits.js";
+import { Pace } from "../../base/pace.js";
+import type { World } from "../../base/world.js";
 import { sniff } from "../text/sniff.js";
 import type { Got } from "./get.js";
-import { pageText } from "./html-text.js";
 
 /** Undefined: nothing a model can read. */
-export function pageContent({ contentType, body }: Got, url: URL): readonly ContentBlock[] | undefined {
+export async function pageContent(
+  { contentType, body }: Got,
+  url: URL,
+  world: World,
+): Promise<readonly ContentBlock[] | undefined> {
   const sniffed = sniff(body.subarray(0, LIMITS.sniffBytes));
   if (sniffed.kind === "image" && body.length <= LIMITS.resultMaxImageBytes) {
     return [{ type: "image", mimeType: sniffed.mimeType, data: Buffer.from(body).toString("base64") }];
@@ -15,8 +20,10 @@ export function pageContent({ contentType, body }: Got, url: URL): readonly Cont
   if (sniffed.kind !== "text") return undefined;
   const words = new TextDecoder(charsetOf(contentType, body)).decode(body);
   if (!isHtml(contentType, words)) return [text(words)];
-  const page = pageText(words, url);
-  return [text(page.title === "" ? page.text : `${page.title}\n\n${page.text}`)];
+  const { pageText } = await import("./html-text.js"); // the parser is loaded with the first page
+  const page = await pageText(words, url, Pace.of(world));
+  const cut = page.isCut ? [text("[The rest of the page is not shown: it is too long or nested too deeply.]")] : [];
+  return [text(page.title === "" ? page.text : `${page.title}\n\n${page.text}`), ...cut];
 }
 
 function isHtml(contentType: string, words: string): boolean {

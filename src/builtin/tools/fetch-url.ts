@@ -2,6 +2,7 @@
 
 import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/world.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { type AddressOptions, addressOf } from "../fetch/address.js";
 import { type Got, get } from "../fetch/get.js";
@@ -44,7 +45,7 @@ async function follow(text: string, options: AddressOptions): Promise<ToolOutcom
     }
     const got = await get(world, { url: address.url, addresses: address.addresses, signal });
     const isRedirect = got.status >= 300 && got.status < 400 && got.location !== undefined;
-    if (!isRedirect) return outcomeOf(got, address.url);
+    if (!isRedirect) return await outcomeOf(got, address.url, world);
     if (!URL.canParse(got.location ?? "", address.url.href))
       return failed("The page leads on to something that is no URL.");
     const next = new URL(got.location ?? "", address.url);
@@ -57,8 +58,8 @@ async function follow(text: string, options: AddressOptions): Promise<ToolOutcom
   return failed(`The page leads on and on: more than ${LIMITS.httpMaxRedirects} redirects.`);
 }
 
-function outcomeOf(got: Got, from: URL): ToolOutcome {
-  const content = pageContent(got, from);
+async function outcomeOf(got: Got, from: URL, world: World): Promise<ToolOutcome> {
+  const content = await pageContent(got, from, world);
   const kind = got.contentType === "" ? "an unnamed kind" : got.contentType;
   const size = `${got.isCut ? "more than " : ""}${got.body.length} bytes`;
   if (!content) return failed(`${from.href} is ${kind} of ${size}: nothing that could be read here.`);

@@ -46,7 +46,8 @@ function reference(text: string): Reading {
   let retryMs: number | undefined;
   for (const line of lines) {
     if (line === "") {
-      lastEventId = pending ?? lastEventId;
+      // As a header says it: the bytes of its UTF-8; an empty id takes the last one back.
+      if (pending !== undefined) lastEventId = Buffer.from(pending).toString("latin1") || undefined;
       if (data.length > 0 || pending !== undefined) {
         events.push({ type: type === "" ? "message" : type, data: data.join("\n") });
       }
@@ -81,6 +82,12 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const at = [0, ...places.map((place) => place % (bytes.length + 1)).sort((one, other) => one - other), bytes.length];
   return at.slice(1).map((to, index) => bytes.subarray(at[index], to));
 }
+
+test("an id that no header can carry is no id, and one outside of Latin-1 is sent as its UTF-8", () => {
+  expect(readText("id: é→💡\ndata: x\n\n").lastEventId).toBe(Buffer.from("é→💡").toString("latin1"));
+  expect(readText("id: 1\n\nid: a\x07b\ndata: x\n\n").lastEventId).toBeUndefined();
+  expect(readText(`id: ${"x".repeat(5_000)}\ndata: x\n\n`).lastEventId).toBeUndefined();
+});
 
 test("any stream, cut anywhere, reads as the standard says", () => {
   fc.assert(

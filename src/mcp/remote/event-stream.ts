@@ -20,6 +20,8 @@ const DATA: Buffer = Buffer.from("data:");
 const MAX_FIELD_BYTES = 16;
 /** A line that is no data: longer ones are left out. */
 const MAX_LINE_BYTES = 65_536;
+/** Node's servers take 16 KB of headers in all. */
+const MAX_ID_BYTES = 4_096;
 
 export class EventStreamParser {
   readonly #sink: EventSink;
@@ -38,7 +40,10 @@ export class EventStreamParser {
     this.#sink = sink;
   }
 
-  /** The id of the last event that was complete and had one: where a broken stream can be taken up again. */
+  /**
+   * The id of the last event that was complete and had one, as a header says it: where a broken stream can be taken up
+   * again. Undefined after an id that no header can carry, and after an empty one, which takes the id back.
+   */
   get lastEventId(): string | undefined {
     return this.#lastId;
   }
@@ -112,7 +117,8 @@ export class EventStreamParser {
     if (name === "data") this.#startData(line.subarray(from));
     else if (name === "event") this.#type = line.toString("utf8", from);
     else if (name === "id") {
-      const id = line.toString("utf8", from);
+      // The header has the bytes of the id's UTF-8, as browsers send it; Node takes them as Latin-1.
+      const id = line.toString("latin1", from);
       if (!id.includes("\0")) this.#pendingId = id;
     } else if (name === "retry") {
       const digits = line.toString("latin1", from);
@@ -127,7 +133,7 @@ export class EventStreamParser {
   }
 
   #dispatch(): void {
-    if (this.#pendingId !== undefined) this.#lastId = this.#pendingId;
+    if (this.#pendingId !== undefined) this.#lastId = isSendable(this.#pendingId) ? this.#pendingId : undefined;
     const type = this.#type === "" ? "message" : this.#type;
     const hadData = this.#hasData;
     const isWorthTelling = hadData || this.#pendingId !== undefined;
@@ -136,6 +142,11 @@ export class EventStreamParser {
     this.#pendingId = undefined;
     if (isWorthTelling) this.#sink.onEvent(type, hadData);
   }
+}
+
+/** As the value of a header: other control characters end or break it, and servers refuse very long ones. */
+function isSendable(id: string): boolean {
+  return id.length > 0 && id.length <= MAX_ID_BYTES && !/[^\t\x20-\x7e\x80-\xff]/u.test(id);
 }
 
 /** Byte by byte: answers are mostly one short event, and a view of three bytes costs more than looking at them. */

@@ -39,6 +39,7 @@ export class Exchange implements OpenRequest {
   #current: ClientRequest | undefined;
   #pool: HttpPool | undefined;
   #dialled: Place | undefined;
+  #isAnswered = false;
   #hops = 0;
   #isOver = false;
 
@@ -83,10 +84,20 @@ export class Exchange implements OpenRequest {
       return;
     }
     this.#current = outgoing;
+    this.#isAnswered = false;
     this.#pool = pool;
     this.#dialled = place;
     outgoing.on("error", (error) => this.#broken(error));
     outgoing.on("response", (response) => this.#answered(response, place));
+    outgoing.on("upgrade", (response, socket) => {
+      socket.destroy();
+      const text = `the server wants to go on in another protocol (status ${response.statusCode ?? 101}), which nobody asked for`;
+      this.#fail(new TenonError("mcp.protocol", text), true);
+    });
+    // Whatever else ends a request without an answer: nobody may wait for one any longer.
+    outgoing.on("close", () => {
+      if (this.#current === outgoing && !this.#isAnswered) this.#broken(new Error("the connection was closed"));
+    });
     outgoing.end(body);
   }
 
@@ -111,6 +122,7 @@ export class Exchange implements OpenRequest {
   }
 
   #answered(response: IncomingMessage, place: Place): void {
+    this.#isAnswered = true;
     response.on("error", ignore); // told again to whoever reads the body; unheard it would end the process
     if (this.#isOver) {
       response.destroy();
