@@ -18,6 +18,7 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "mcp.url_refused": INVALID_PARAMS,
   "mcp.spawn_failed": INTERNAL,
   "mcp.sandbox_unavailable": INTERNAL,
+  "mcp.launch_refused": INTERNAL,
   "mcp.connect_failed": INTERNAL,
   "mcp.connect_timeout": INTERNAL,
   "mcp.not_ready": INTERNAL,

@@ -76,8 +76,10 @@ function describeTrust({ id, title, lines, written }: TrustRequest): ToolCallUpd
   };
 }
 
-function trustMeta({ server }: TrustRequest): { tenon: { trust: true; server?: string } } {
-  return { tenon: { trust: true, ...(server === undefined ? {} : { server }) } };
+function trustMeta({ server, names }: TrustRequest): {
+  tenon: { trust: true; server?: string; servers: readonly string[] };
+} {
+  return { tenon: { trust: true, ...(server === undefined ? {} : { server }), servers: names } };
 }
 
 function readTrust(optionId: string): TrustAnswer {

@@ -14,6 +14,10 @@ export const ERROR_CODES = {
     cause: "The sandbox a server must run in cannot be had, so it is not started.",
     cure: "Install bubblewrap, or set its sandbox to off.",
   },
+  "mcp.launch_refused": {
+    cause: "Something in the session's folder would decide what the server's command runs, and nobody approved that.",
+    cure: "Approve it for the folder, or give full paths in the server's entry.",
+  },
   "mcp.connect_failed": { cause: "The server ended or refused before it was ready.", cure: "Read its stderr." },
   "mcp.connect_timeout": {
     cause: "The server did not answer `initialize` in time.",

@@ -20,15 +20,16 @@ export async function commandPath(command: string, place: CommandPlace): Promise
 }
 
 function inPath(command: string, place: CommandPlace): string | undefined {
-  const { world, env, cwd } = place;
+  const { world, env } = place;
   const isWindows = world.platform === "win32";
   const paths = isWindows ? win32 : posix;
   const value = Object.entries(env).find(([name]) => (isWindows ? name.toUpperCase() : name) === "PATH")?.[1];
   if (value === undefined) return undefined;
   for (const folder of value.split(paths.delimiter)) {
-    // An empty part means the current directory, which for a server is the session's.
-    if (isWindows && folder === "") continue;
-    const found = withEnding(paths.resolve(cwd, folder.replace(/^"(.*)"$/u, "$1"), command), place);
+    // Relative and empty entries mean the session's folder: a server is not started from those.
+    const full = folder.replace(/^"(.*)"$/u, "$1");
+    if (!paths.isAbsolute(full)) continue;
+    const found = withEnding(paths.join(full, command), place);
     if (found !== undefined) return found;
   }
   return undefined;

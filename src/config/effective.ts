@@ -22,7 +22,7 @@ export interface ReadyServer extends Standing {
   readonly settings: ServerSettings;
 }
 
-/** A project's server that nobody has approved, or that somebody has denied. It has not been touched in any way. */
+/** A project's server, or one whose program the folder could replace, that nobody has approved or somebody denied. It has not been touched. */
 export interface UntrustedServer extends Standing {
   readonly status: "untrusted";
   readonly question: TrustQuestion;
@@ -138,6 +138,12 @@ export function whyNotReady(server: EffectiveServer): string | undefined {
     case "ready":
       return undefined;
     case "untrusted":
+      if (server.question.reasons) {
+        const why = server.question.reasons.join("; ");
+        return server.isDenied
+          ? `denied by you: in this folder ${why}`
+          : `not approved: in this folder ${why}: see tenon trust`;
+      }
       return server.isDenied
         ? `denied by you; it comes from the project (${placeText(server.place)})`
         : `not trusted yet; it comes from the project (${placeText(server.place)}): see tenon trust`;

@@ -30,5 +30,5 @@ export { tenonPaths } from "./tenon-paths.js";
 export { setValue } from "./text-edit.js";
 export { LOCK_NAME, writeToolsLock } from "./tools-lock.js";
 export { type TrustRecord, TrustStore } from "./trust.js";
-export { questionLines, type TrustQuestion } from "./trust-question.js";
+export { questionLines, questionsByFile, type TrustQuestion } from "./trust-question.js";
 export { type ConfigWatch, watchConfig } from "./watch-config.js";

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { messageOf } from "../base/errors.js";
 import { canonicalJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { LAUNCH_LIMITS } from "../base/limits-launch.js";
 import { witnessed } from "../base/trace.js";
 import type { PolicyRule } from "../tools/index.js";
 import {
@@ -10,6 +11,7 @@ import {
   type EffectiveServer,
   isEffectiveConfig,
   type Notice,
+  type ReadyServer,
   secretsIn,
   type ToolValues,
 } from "./effective.js";
@@ -28,6 +30,7 @@ import { givenSettings, type LayerRules } from "./settings.js";
 import { type ConfigRequest, type LayerSet, readLayers } from "./sources.js";
 import { toSpec } from "./to-spec.js";
 import { TrustStore } from "./trust.js";
+import { launchQuestion, questionsByFile, type TrustQuestion } from "./trust-question.js";
 
 export interface LoadRequest extends ConfigRequest {
   /** How `!command` and `keyring:name` of the user's own file are answered; without it such servers are disabled. */
@@ -67,7 +70,7 @@ async function loadNow(request: ConfigRequest, secrets: Secrets, patience: Abort
   const judged = await judgeProject(layers, { world, env, cwd, store });
   const merged = mergeLayers([...layers.foreign, layers.user, judged.approved, ...layers.above]);
   const rules = rulesOf(merged, possiblePaths(env));
-  const makers = { request, layers, judged, rules, secrets, patience };
+  const makers: Makers = { request, layers, judged, rules, secrets, patience, store, questions: [], problems: [] };
   const stacks = [...merged.servers.values()];
   const standing = await Promise.all(stacks.map((stack) => standings(stack, makers)));
   const all = [...layers.foreign, layers.user, ...layers.project, ...layers.above];
@@ -81,11 +84,13 @@ async function loadNow(request: ConfigRequest, secrets: Secrets, patience: Abort
     ...valuesOf(merged, rules),
     rules: rulesInOrder(request, layers),
     servers: [...servers].sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
-    questions: [...judged.questions].sort((one, other) => Number(!one.server) - Number(!other.server)),
+    questions: [...judged.questions, ...makers.questions].sort(
+      (one, other) => Number(!one.server) - Number(!other.server),
+    ),
     ...(judged.settings ? { projectSettings: judged.settings } : {}),
     ...(layers.toolsLock ? { toolsLock: layers.toolsLock } : {}),
     notices: [...stacks.flatMap(shadowNotices), ...trustNotices(judged)],
-    problems: [...layers.problems, ...judged.problems, ...standing.flat().flatMap(idleKeys)],
+    problems: [...layers.problems, ...judged.problems, ...makers.problems, ...standing.flat().flatMap(idleKeys)],
     project: layers.projectPath,
     watched: layers.watched,
   };
@@ -125,6 +130,10 @@ interface Makers {
   readonly rules: LayerRules;
   readonly secrets: Secrets;
   readonly patience: AbortSignal;
+  readonly store: TrustStore;
+  /** About servers that the session's folder could replace. */
+  readonly questions: TrustQuestion[];
+  readonly problems: Problem[];
 }
 
 async function standings(stack: ServerStack, makers: Makers): Promise<readonly EffectiveServer[]> {
@@ -143,7 +152,8 @@ async function standingOf(server: LayerServer, makers: Makers): Promise<Effectiv
   const identity = identityOf(server);
   const { rules } = makers;
   if (definition.kind === "spec") {
-    return { status: "ready", ...identity, spec: definition.spec, settings: givenSettings(rules) };
+    const { spec } = definition;
+    return await inFolder({ status: "ready", ...identity, spec, settings: givenSettings(rules) }, server, makers);
   }
   if (isDisabled(server) || !isWritten(server)) {
     return {
@@ -154,22 +164,45 @@ async function standingOf(server: LayerServer, makers: Makers): Promise<Effectiv
       isIntended: true,
     };
   }
-  const command = place.layer === "project" ? makers.judged.commands.get(name) : undefined;
-  if (place.layer === "project" && command === undefined && !isRemoteEntry(definition.entry)) {
+  const program = place.layer === "project" ? makers.judged.programs.get(name) : undefined;
+  if (place.layer === "project" && program === undefined && !isRemoteEntry(definition.entry)) {
     // What was approved is that there is no such file: one that turns up later was not.
     const reason = `its command ${JSON.stringify(definition.entry.command)} is not found (${placeText(place)})`;
     return { status: "disabled", ...identity, reason, isWaiting: false };
   }
-  const result = await toSpec(server, rules, sourceFor(place, makers), command);
+  const result = await toSpec(server, rules, sourceFor(place, makers), program);
   switch (result.kind) {
     case "ready":
-      return { status: "ready", ...identity, spec: result.spec, settings: result.settings };
+      return await inFolder(
+        { status: "ready", ...identity, spec: result.spec, settings: result.settings },
+        server,
+        makers,
+      );
     case "missing":
     case "waiting":
       return { status: "disabled", ...identity, reason: result.reason, isWaiting: result.kind === "waiting" };
     case "refused":
       return { status: "disabled", ...identity, reason: result.reason, isWaiting: false };
   }
+}
+
+/** A server that does not come from the project, and that the session's folder could replace, is asked about first. */
+async function inFolder(ready: ReadyServer, server: LayerServer, makers: Makers): Promise<EffectiveServer> {
+  const { spec } = ready;
+  const { request, layers, store } = makers;
+  if (spec.kind !== "stdio" || ready.place.layer === "project") return ready;
+  const { launchConcern } = await import("../mcp/index.js");
+  const concern = await launchConcern(spec, request.cwd, request.world).catch(() => undefined); // told when it is started
+  if (!concern) return ready;
+  const asked = launchQuestion(server, spec, concern, layers.projectPath);
+  const { decision, isChanged, problems } = await store.verdictOn(asked);
+  makers.problems.push(...problems);
+  if (decision === "approved") {
+    return { ...ready, spec: { ...spec, approved: { by: "folder", files: concern.files, key: concern.key } } };
+  }
+  const question = { ...asked, isChanged };
+  if (decision === "undecided") makers.questions.push(question);
+  return { ...identityOf(server), status: "untrusted", question, isDenied: decision === "denied" };
 }
 
 /** What an entry may draw on depends on the layer it stands in. */
@@ -290,13 +323,26 @@ function where(place: Place): string {
   return place.file === undefined ? LAYER_NAMES[place.layer] : `${LAYER_NAMES[place.layer]} (${placeText(place)})`;
 }
 
-/** A denied entry is no news. */
+/** One for each file. A denied entry is no news. */
 function trustNotices({ questions }: JudgedProject): readonly Notice[] {
-  return questions.map(({ server, place, isChanged }) => {
-    const what = server === undefined ? "settings" : `server ${JSON.stringify(server)}`;
-    const why = isChanged ? "changed since it was decided on" : "not trusted yet";
-    const text = `the project's ${what} (${placeText(place)}) is ${why}, so it is not used; see tenon trust`;
-    return server === undefined ? { text } : { text, server };
+  return questionsByFile(questions).map((group): Notice => {
+    const [first] = group;
+    if (group.length === 1 && first) {
+      const { server, place, isChanged, isOutdated } = first;
+      const what = server === undefined ? "settings" : `server ${JSON.stringify(server)}`;
+      const since = isOutdated ? "approved in an older form" : "not trusted yet";
+      const why = isChanged ? "changed since it was decided on" : since;
+      const text = `the project's ${what} (${placeText(place)}) is ${why}, so it is not used; see tenon trust`;
+      return server === undefined ? { text } : { text, server };
+    }
+    const names = group.map(({ server }) => (server === undefined ? "its settings" : JSON.stringify(server)));
+    const { namedServers } = LAUNCH_LIMITS;
+    const more = names.length > namedServers ? ` and ${names.length - namedServers} more` : "";
+    const shown = names.slice(0, namedServers).join(", ");
+    const file = first?.place.file ?? "the project";
+    return {
+      text: `${group.length} entries of ${file} are not trusted yet, so they are not used: ${shown}${more}; see tenon trust`,
+    };
   });
 }
 

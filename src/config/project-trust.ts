@@ -1,6 +1,7 @@
 // Sorts a project's entries by what the person decided about them. Nothing of an entry is used here but its text.
 import { messageOf } from "../base/errors.js";
 import type { World } from "../base/world.js";
+import type { PinnedFile } from "../mcp/index.js";
 import type { DisabledServer, ShadowedServer, UntrustedServer } from "./effective.js";
 import {
   emptyLayer,
@@ -17,11 +18,17 @@ import type { LayerSet } from "./sources.js";
 import type { TrustStore } from "./trust.js";
 import { serverQuestion, settingsQuestion, type TrustQuestion } from "./trust-question.js";
 
+export interface ApprovedProgram {
+  readonly command: string;
+  /** What lies in the project, as it was approved. */
+  readonly files: readonly PinnedFile[];
+}
+
 export interface JudgedProject {
   /** What was approved, as a layer: all that may take part in merging. */
   readonly approved: Layer;
-  /** The path that was approved for each stdio server of it. */
-  readonly commands: ReadonlyMap<string, string>;
+  /** The program that was approved for each stdio server of it. */
+  readonly programs: ReadonlyMap<string, ApprovedProgram>;
   readonly others: readonly (UntrustedServer | DisabledServer | ShadowedServer)[];
   /** Undecided. */
   readonly questions: readonly TrustQuestion[];
@@ -46,7 +53,7 @@ class Judge {
   readonly #layers: LayerSet;
   readonly #context: JudgeContext;
   readonly #servers: LayerServer[] = [];
-  readonly #commands = new Map<string, string>();
+  readonly #programs = new Map<string, ApprovedProgram>();
   readonly #others: (UntrustedServer | DisabledServer | ShadowedServer)[] = [];
   readonly #questions: TrustQuestion[] = [];
   readonly #problems: Problem[] = [];
@@ -74,7 +81,7 @@ class Judge {
     return {
       approved: { ...emptyLayer("project"), servers: this.#servers, values },
       ...(question ? { settings: question } : {}),
-      commands: this.#commands,
+      programs: this.#programs,
       others: this.#others,
       questions: this.#questions,
       problems: this.#problems,
@@ -93,7 +100,8 @@ class Judge {
     const { decision, question } = await this.#decide(asked, this.#replaced(name));
     if (decision === "approved") {
       this.#servers.push(server);
-      if (question.resolvedCommand !== undefined) this.#commands.set(name, question.resolvedCommand);
+      const { resolvedCommand: command, files = [] } = question;
+      if (command !== undefined) this.#programs.set(name, { command, files });
     } else this.#others.push({ status: "untrusted", ...identityOf(server), question, isDenied: decision === "denied" });
   }
 
@@ -114,8 +122,13 @@ class Judge {
   }
 
   async #decide(asked: TrustQuestion, replaces?: Place) {
-    const { decision, isChanged, problems } = await this.#context.store.verdictOn(asked);
-    const question: TrustQuestion = { ...asked, isChanged, ...(replaces ? { replaces } : {}) };
+    const { decision, isChanged, isOutdated, problems } = await this.#context.store.verdictOn(asked);
+    const question: TrustQuestion = {
+      ...asked,
+      isChanged,
+      ...(isOutdated ? { isOutdated } : {}),
+      ...(replaces ? { replaces } : {}),
+    };
     this.#problems.push(...problems);
     if (decision === "undecided") this.#questions.push(question);
     return { decision, question };

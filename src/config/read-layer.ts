@@ -2,6 +2,7 @@
 import { messageOf } from "../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
+import { LAUNCH_LIMITS } from "../base/limits-launch.js";
 import { nearest } from "../base/nearest.js";
 import type { FoundPath, World } from "../base/world.js";
 import type { PolicyRule } from "../tools/index.js";
@@ -52,6 +53,17 @@ function refuse(found: FoundPath, file: LayerFile): string | undefined {
   if (file.within === undefined || isInside(found.realPath, file.within)) return undefined;
   return `the file is a link that leads out of the project, to ${found.realPath}; it is not read`;
 }
+
+/** One sentence for all of them: a file may name thousands. */
+export function tooManyServers(names: readonly string[]): string {
+  const { projectServers, namedServers } = LAUNCH_LIMITS;
+  const left = names.slice(projectServers);
+  const shown = left.slice(0, namedServers).map((name) => JSON.stringify(name.slice(0, MAX_SHOWN_NAME)));
+  const more = left.length > namedServers ? ` and ${left.length - namedServers} more` : "";
+  return `a project file may bring ${projectServers} servers; the ${left.length} after these are not loaded: ${shown.join(", ")}${more}`;
+}
+
+const MAX_SHOWN_NAME = 64;
 
 /** Pure: the text of a file to its layer. */
 export function layerOf(text: string, file: LayerFile, schemas: Schemas): Layer {
@@ -118,7 +130,12 @@ class LayerReader {
         message: `mcpServers must be an object of entries by name, got ${kindOf(value)}`,
       });
     }
-    for (const [name, entry] of Object.entries(value)) this.#readServer(name, entry);
+    const entries = Object.entries(value);
+    const { projectServers } = LAUNCH_LIMITS;
+    const isBounded = this.#file.kind === "project" && entries.length > projectServers;
+    for (const [name, entry] of isBounded ? entries.slice(0, projectServers) : entries) this.#readServer(name, entry);
+    if (!isBounded) return;
+    this.#report(["mcpServers"], "key", { message: tooManyServers(entries.map(([name]) => name)) });
   }
 
   #readServer(name: string, written: JsonValue | undefined): void {

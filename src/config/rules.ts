@@ -1,5 +1,6 @@
 // Reads `permissions.rules`, each rule by itself. One that cannot be read never allows; what it was to ask about or deny is asked about.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { LAUNCH_LIMITS } from "../base/limits-launch.js";
 import type { ArgumentCondition, HintCondition, PolicyRule } from "../tools/index.js";
 import { check, type Finding, kindOf } from "./check.js";
 import type { RuleEntry } from "./entry.js";
@@ -23,15 +24,23 @@ export interface ReadRules {
 
 const ASK_ALL = "the rules cannot be read as they were meant, so every call they do not deny is asked about";
 
+const TOO_MANY = `a project file may have ${LAUNCH_LIMITS.projectRules} rules; those after these are not read, and every call is asked about`;
+
 export function readRules(written: JsonValue | undefined, context: RulesContext): ReadRules {
   if (!Array.isArray(written)) {
     const got = kindOf(written);
     const findings = [error([], `permissions.rules must be a list, got ${got}: every call is asked about`)];
     return { rules: [{ effect: "ask", isBroken: true }], findings };
   }
-  const read = written.map((rule, index) => readRule(rule, index, context));
+  const isBounded = context.isProject && written.length > LAUNCH_LIMITS.projectRules;
+  const list: readonly JsonValue[] = isBounded ? written.slice(0, LAUNCH_LIMITS.projectRules) : written;
+  const read = list.map((rule, index) => readRule(rule, index, context));
   const rules = read.flatMap(({ rule }) => rule ?? []);
   const findings = read.flatMap((one) => one.findings);
+  if (isBounded) {
+    rules.push({ effect: "ask", isBroken: true, reason: TOO_MANY });
+    findings.push(error([], TOO_MANY));
+  }
   if (!context.isBroken()) return { rules, findings };
   // A rule may be missing from what could be read, and it may be the one before an `allow`.
   const tight = rules.filter(({ effect }) => effect !== "allow");

@@ -20,7 +20,7 @@ async function spec(entry: unknown, layer: LayerFile["kind"] = "user", rules: La
   if (!server) throw new Error(JSON.stringify(problems));
   const world = fakeWorld({ env: { TOKEN: "s3cret", HOST: "localhost" } });
   const source = { world, env: world.env, folder: "/c", patience: new AbortController().signal };
-  return await toSpec(server, rules, source, command);
+  return await toSpec(server, rules, source, command === undefined ? undefined : { command, files: [] });
 }
 
 describe("toSpec", () => {

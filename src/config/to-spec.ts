@@ -11,6 +11,7 @@ import {
 } from "./entry.js";
 import { type InterpolationSource, interpolate, isMissing, type Missing, type TextToFill } from "./interpolate.js";
 import type { LayerServer, WrittenServer } from "./layer.js";
+import type { ApprovedProgram } from "./project-trust.js";
 import { isWebAddress } from "./read-entry.js";
 import { type LayerRules, type ServerSettings, settingsOf } from "./settings.js";
 import type { KeyPath } from "./text-tree.js";
@@ -20,17 +21,17 @@ export type SpecResult =
   | Missing
   | { readonly kind: "refused"; readonly reason: string };
 
-/** The spec of an entry. `command` replaces the entry's own: the path that was approved. */
+/** The spec of an entry. `program` is what was approved of a project's: its path replaces the entry's command. */
 export async function toSpec(
   server: LayerServer<WrittenServer>,
   rules: LayerRules,
   source: InterpolationSource,
-  command?: string,
+  program?: ApprovedProgram,
 ): Promise<SpecResult> {
   const { entry } = server.definition;
   const filler = new Filler(server.definition, source);
   const [spec, oauth] = await Promise.all([
-    isRemoteEntry(entry) ? remoteSpec(server.name, entry, filler) : stdioSpec(server.name, entry, filler, command),
+    isRemoteEntry(entry) ? remoteSpec(server.name, entry, filler) : stdioSpec(server.name, entry, filler, program),
     isRemoteEntry(entry) && entry.oauth ? oauthSettings(entry.oauth, filler) : undefined,
   ]);
   // The one that must be corrected comes before the one that only takes time.
@@ -80,7 +81,7 @@ async function stdioSpec(
   name: string,
   entry: StdioEntry,
   filler: Filler,
-  command: string | undefined,
+  program: ApprovedProgram | undefined,
 ): Promise<ServerSpec> {
   const [written, args, env, cwd] = await Promise.all([
     filler.text(entry.command, ["command"]),
@@ -88,7 +89,15 @@ async function stdioSpec(
     filler.record(entry.env, "env"),
     entry.cwd === undefined ? undefined : filler.text(entry.cwd, ["cwd"]),
   ]);
-  return { kind: "stdio", name, command: command ?? written, args, env, ...(cwd === undefined ? {} : { cwd }) };
+  return {
+    kind: "stdio",
+    name,
+    command: program?.command ?? written,
+    args,
+    env,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(program ? { approved: { by: "project", files: program.files } } : {}),
+  };
 }
 
 async function remoteSpec(name: string, entry: RemoteEntry, filler: Filler): Promise<ServerSpec> {

@@ -1,7 +1,8 @@
 // What the person is asked before anything of a project's files takes effect: all of it, and a hash of exactly that.
-import { dirname, relative } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import { hashJson } from "../base/hash.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import type { LaunchConcern, PinnedFile, StdioSpec } from "../mcp/index.js";
 import { type CommandPlace, commandPath } from "./command-path.js";
 import { isRemoteEntry } from "./entry.js";
 import type { LayerServer, LayerValue, WrittenServer } from "./layer.js";
@@ -20,6 +21,16 @@ export interface TrustQuestion {
   readonly written: JsonObject;
   /** The file that would be started. */
   readonly resolvedCommand?: string;
+  /** The same, links followed. */
+  readonly program?: string;
+  /** Programs and scripts that lie in the project: the approval covers what is in them now. */
+  readonly files?: readonly PinnedFile[];
+  /** For a server that does not come from the project: why the folder would decide what it runs. */
+  readonly reasons?: readonly string[];
+  /** The hash of the same question before approvals covered program and content. */
+  readonly formerHash?: string;
+  /** It was approved in that form. */
+  readonly isOutdated?: boolean;
   /** Each `${VAR}` and `{file:…}` it would be given. */
   readonly references: readonly string[];
   /** Something else of this name was decided on before. */
@@ -47,16 +58,58 @@ export async function serverQuestion(
     ? { folder: relative(context.project, dirname(server.place.file ?? "")) }
     : {};
   const { project } = context;
-  const hash = hashJson({ v: 1, project, server: server.name, written, command: resolvedCommand ?? null, ...folder });
+  const bound = { project, server: server.name, written, command: resolvedCommand ?? null, ...folder };
+  const found =
+    resolvedCommand === undefined ? undefined : await programOf(resolvedCommand, server.definition, context);
+  const covered = found ? { program: found.program, files: found.files.map(({ path, hash }) => ({ path, hash })) } : {};
   return {
     server: server.name,
-    hash,
+    hash: found ? hashJson({ v: 2, ...bound, ...covered }) : hashJson({ v: 1, ...bound }),
+    ...(found ? { ...found, formerHash: hashJson({ v: 1, ...bound }) } : {}),
     project,
     place: server.place,
     written,
     references,
     isChanged: false,
     ...(resolvedCommand === undefined ? {} : { resolvedCommand }),
+  };
+}
+
+async function programOf(
+  command: string,
+  { entry }: WrittenServer,
+  context: QuestionContext,
+): Promise<{ readonly program: string; readonly files: readonly PinnedFile[] }> {
+  const { world, env, cwd, project } = context;
+  const program = (await world.files.find(command).catch(() => undefined))?.realPath ?? command;
+  if (isRemoteEntry(entry)) return { program, files: [] };
+  const args = (entry.args ?? []).map((arg) => withVariables(arg, env) ?? arg);
+  const folder = entry.cwd === undefined ? cwd : resolve(cwd, withVariables(entry.cwd, env) ?? entry.cwd);
+  const { pinnedProgram } = await import("../mcp/index.js");
+  return { program, files: await pinnedProgram({ command, args, cwd: folder, project }, world) };
+}
+
+/** What is asked about a server that does not come from the project, and that the session's folder could replace. */
+export function launchQuestion(
+  server: LayerServer,
+  spec: StdioSpec,
+  concern: LaunchConcern,
+  project: string,
+): TrustQuestion {
+  const { name, place, definition } = server;
+  const { reasons, files, program, key } = concern;
+  const written = definition.kind === "entry" ? definition.written : { command: spec.command, args: spec.args };
+  return {
+    server: name,
+    hash: hashJson({ v: 2, project, server: name, launch: key }),
+    project,
+    place,
+    written,
+    references: [],
+    isChanged: false,
+    reasons,
+    files,
+    ...(program === undefined ? {} : { program }),
   };
 }
 
@@ -94,14 +147,24 @@ const SHOWN_KEYS = ["type", "transport", "command", "args", "cwd", "env", "url",
 /** The question for people, one fact a line, nothing cut, nothing that could hide or reorder text on a screen. */
 export function questionLines(question: TrustQuestion): readonly string[] {
   const { server, place, written, project, resolvedCommand, references, isChanged, replaces } = question;
+  const { reasons, program, files = [], isOutdated } = question;
   const what = server === undefined ? "settings" : `server ${JSON.stringify(server)}`;
   const changed = isChanged ? ", which is not what was decided on before" : "";
   const rest = Object.keys(written).filter((key) => !SHOWN_KEYS.includes(key));
-  const lines = [
-    `The project ${project} brings the ${what} (${placeText(place)})${changed}:`,
-    ...[...SHOWN_KEYS, ...rest].flatMap((key) => fieldLines(key, written[key])),
-  ];
-  if (resolvedCommand !== undefined) lines.push(`starts: ${resolvedCommand}`);
+  const first = reasons
+    ? `The ${what} (${placeText(place)}) would run something of the folder ${project}${changed}:`
+    : `The project ${project} brings the ${what} (${placeText(place)})${changed}:`;
+  const lines = [first, ...[...SHOWN_KEYS, ...rest].flatMap((key) => fieldLines(key, written[key]))];
+  for (const reason of reasons ?? []) lines.push(`because: ${reason}`);
+  const started = resolvedCommand ?? program;
+  const link = program === undefined || program === started ? "" : ` (a link to ${program})`;
+  if (started !== undefined) lines.push(`starts: ${started}${link}`);
+  for (const { path } of files) lines.push(`covers what is now in: ${path} (not the files it loads)`);
+  if (isOutdated) {
+    lines.push(
+      "asked again: it was approved before, but an approval now also covers the real path of the program and the content of the project's file",
+    );
+  }
   if (references.length > 0) lines.push(`is given: ${references.join(", ")}`);
   if (replaces) lines.push(`replaces: the server of that name in ${placeText(replaces)}`);
   return lines.map(visible);
@@ -119,4 +182,15 @@ function visible(text: string): string {
       "",
     ),
   );
+}
+
+/** Questions about one file belong together: one answer is for all of them, and for nothing else. */
+export function questionsByFile(questions: readonly TrustQuestion[]): readonly (readonly TrustQuestion[])[] {
+  const groups = new Map<string, TrustQuestion[]>();
+  for (const question of questions) {
+    const { place, reasons } = question;
+    const key = `${place.file ?? place.layer}\0${reasons === undefined}`;
+    groups.set(key, [...(groups.get(key) ?? []), question]);
+  }
+  return [...groups.values()];
 }

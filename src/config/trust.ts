@@ -22,6 +22,8 @@ export interface TrustVerdict {
   readonly decision: "approved" | "denied" | "undecided";
   /** Something else of this name was decided on in this project. */
   readonly isChanged: boolean;
+  /** It was approved before approvals covered the program's real path and content. */
+  readonly isOutdated?: boolean;
   readonly problems: readonly Problem[];
 }
 
@@ -44,11 +46,11 @@ export class TrustStore {
     const names = (await this.#world.files.list(this.#folder)).map(({ name }) => name);
     const isChanged = names.some((name) => {
       const [, key, hash] = NAME.exec(name) ?? [];
-      return key === subject && hash !== question.hash;
+      return key === subject && hash !== question.hash && hash !== question.formerHash;
     });
     const path = join(this.#folder, nameOf(question));
     const read = await this.#read(path);
-    if (read === undefined) return { decision: "undecided", isChanged, problems: [] };
+    if (read === undefined) return { ...(await this.#former(question)), isChanged };
     if ("message" in read) return { decision: "undecided", isChanged, problems: [problemAt(path, read.message)] };
     const isSame = read.hash === question.hash && read.project === question.project && read.server === question.server;
     if (!isSame) {
@@ -56,6 +58,19 @@ export class TrustStore {
       return { decision: "undecided", isChanged, problems: [problem] };
     }
     return { decision: read.decision, isChanged, problems: [] };
+  }
+
+  /** A denial in the earlier form still counts; an approval does not, since it covered less. */
+  async #former(question: TrustQuestion): Promise<Omit<TrustVerdict, "isChanged">> {
+    const { formerHash } = question;
+    if (formerHash === undefined) return { decision: "undecided", problems: [] };
+    const read = await this.#read(join(this.#home(), nameOf({ ...question, hash: formerHash })));
+    if (read === undefined || "message" in read || read.hash !== formerHash) {
+      return { decision: "undecided", problems: [] };
+    }
+    return read.decision === "denied"
+      ? { decision: "denied", problems: [] }
+      : { decision: "undecided", isOutdated: true, problems: [] };
   }
 
   async approve(question: TrustQuestion): Promise<void> {

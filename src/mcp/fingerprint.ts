@@ -14,8 +14,10 @@ export function launchFingerprint(spec: ServerSpec): string {
 function launchOf(spec: ServerSpec): JsonObject {
   switch (spec.kind) {
     case "stdio": {
-      const { kind, command, args, env } = spec;
-      return { kind, command, args, env: Object.keys(env).sort() };
+      const { kind, command, args, env, approved } = spec;
+      // `node ./server.mjs` is another program in another project.
+      const files = approved && approved.files.length > 0 ? { files: approved.files.map(({ path }) => path) } : {};
+      return { kind, command, args, env: Object.keys(env).sort(), ...files };
     }
     case "http":
     case "sse": {

@@ -57,8 +57,17 @@ export { sharingKey } from "./pool/sharing-key.js";
 export { startInTurn } from "./pool/start-queue.js";
 export { RpcRefusal } from "./rpc/rpc.js";
 export type { Agreement } from "./rpc/wire.js";
-export type { AcpSpec, BearerAuth, RemoteSpec, ServerSpec, StdioSpec } from "./spec.js";
+export type {
+  AcpSpec,
+  BearerAuth,
+  LaunchApproval,
+  PinnedFile,
+  RemoteSpec,
+  ServerSpec,
+  StdioSpec,
+} from "./spec.js";
 export type { ConnectionState, ServerIdentity } from "./state.js";
+export { type LaunchConcern, launchConcern, pinnedProgram } from "./stdio/launchers/guarded-launch.js";
 export { bubblewrap } from "./stdio/sandbox/bubblewrap.js";
 export type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
 export type { TaskHandle } from "./tasks/task.js";

@@ -7,6 +7,7 @@ import { LIMITS } from "../base/limits.js";
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "mcp.spawn_failed",
   "mcp.sandbox_unavailable",
+  "mcp.launch_refused",
   "mcp.invalid_spec",
   "mcp.url_refused",
   "mcp.unauthorized",

@@ -1,6 +1,21 @@
 // What decides how one MCP server is reached: a union of its transports, already parsed and complete.
 import type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
 
+/** A file as it was approved: its real path, its size and the hash of its content. */
+export interface PinnedFile {
+  readonly path: string;
+  readonly hash: string;
+}
+
+/**
+ * What a person approved about starting a server, put here by the configuration. `project`: the entry is the project's own,
+ * with the programs and scripts of the project that it runs. `folder`: a server that does not come from the project may run
+ * what the session's folder has, as far as `key` says. Without an approval nothing in the folder may decide what runs.
+ */
+export type LaunchApproval =
+  | { readonly by: "project"; readonly files: readonly PinnedFile[] }
+  | { readonly by: "folder"; readonly files: readonly PinnedFile[]; readonly key: string };
+
 export interface StdioSpec {
   readonly kind: "stdio";
   readonly name: string;
@@ -13,6 +28,7 @@ export interface StdioSpec {
   readonly cwd?: string;
   /** What its process may touch; everything unless given. */
   readonly sandbox?: SandboxSpec;
+  readonly approved?: LaunchApproval;
 }
 
 /** How a remote server is told who is calling, besides its headers. */

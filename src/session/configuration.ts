@@ -1,5 +1,6 @@
 // Follows the configuration of one session: which servers it wants, what must be asked first, what people should hear of.
 import { messageOf } from "../base/errors.js";
+import { hashJson } from "../base/hash.js";
 import {
   type ConfigRequest,
   type ConfigWatch,
@@ -9,6 +10,7 @@ import {
   grantPerson,
   problemText,
   questionLines,
+  questionsByFile,
   type ReadyServer,
   type ResolveSecret,
   sourceSettings,
@@ -93,18 +95,20 @@ export class SessionConfiguration implements AsyncDisposable {
     this.#apply({ isBetweenTurns: true });
   }
 
-  /** Puts the open trust questions to the person, each once a session; what is approved is connected at once. */
+  /** Puts the open trust questions to the person, one for each file and once a session; what is approved is connected at once. */
   async askForTrust(ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
     const open = this.#watch?.config.value.questions.filter(({ hash }) => !this.#asked.has(hash)) ?? [];
     if (!ports?.confirmTrust || open.length === 0) return;
     const { world, env = world.env } = this.#options;
     const store = new TrustStore(world, tenonPaths(env).trustDir);
-    for (const question of open) {
+    for (const group of questionsByFile(open)) {
       if (signal.aborted) return;
-      this.#asked.add(question.hash);
-      const answer: TrustAnswer = await ports.confirmTrust(requestOf(question), signal).catch(() => "later");
-      if (answer === "yes") await store.approve(question);
-      if (answer === "no") await store.deny(question);
+      for (const { hash } of group) this.#asked.add(hash);
+      const answer: TrustAnswer = await ports.confirmTrust(requestOf(group), signal).catch(() => "later");
+      for (const question of group) {
+        if (answer === "yes") await store.approve(question);
+        if (answer === "no") await store.deny(question);
+      }
     }
     await this.#watch?.reload();
     this.#apply({ isBetweenTurns: true });
@@ -169,11 +173,24 @@ export class SessionConfiguration implements AsyncDisposable {
   }
 }
 
-function requestOf(question: TrustQuestion): TrustRequest {
-  const { server, hash, written } = question;
-  const what = server === undefined ? "the settings of this project" : `the project's MCP server "${server}"`;
-  const title = `Trust ${what}?`;
-  return { id: hash, title, lines: questionLines(question), written, ...(server === undefined ? {} : { server }) };
+/** Everything that is covered by the answer is in it, word for word. */
+function requestOf(group: readonly TrustQuestion[]): TrustRequest {
+  const names = group.flatMap(({ server }) => server ?? []);
+  const [first] = group;
+  const lines = group.flatMap((question, index) => [...(index === 0 ? [] : [""]), ...questionLines(question)]);
+  if (group.length === 1 && first) {
+    const { server, hash, written, reasons } = first;
+    const own = reasons
+      ? `the MCP server "${server}" to run what this folder has`
+      : `the project's MCP server "${server}"`;
+    const title = `Trust ${server === undefined ? "the settings of this project" : own}?`;
+    return { id: hash, title, lines, written, names, ...(server === undefined ? {} : { server }) };
+  }
+  const written = Object.fromEntries(group.map((question) => [question.server ?? "settings", question.written]));
+  const file = first?.place.file ?? "the client";
+  const what = first?.reasons ? `of ${file} to run what this folder has` : `of the project's ${file}`;
+  const title = `Trust ${group.length} entries ${what}?`;
+  return { id: hashJson(group.map(({ hash }) => hash)), title, lines, written, names };
 }
 
 interface Standing {
@@ -193,11 +210,19 @@ export function standingOf(server: EffectiveServer, project: string): Standing {
       const origin = server.place.layer === "project" ? "project" : "user";
       return { rejected: { name: server.name, origin, reason } };
     }
-    case "untrusted":
+    case "untrusted": {
+      const reason = server.question.reasons && whyNotReady(server);
+      if (reason === undefined) return {};
+      const origin = server.place.layer === "client" ? "client" : "user";
+      return { rejected: { name: server.name, origin, reason, hint: LAUNCH_HINT } };
+    }
     case "shadowed":
       return {};
   }
 }
+
+const LAUNCH_HINT =
+  "Approve it for this folder when Tenon asks, or give full paths in its entry, so that it does not depend on the folder.";
 
 /** For those who ask why a tool is not there. */
 function absentOf(server: EffectiveServer): AbsentServer | undefined {

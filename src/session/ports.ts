@@ -39,15 +39,17 @@ export interface PermissionChoice {
  */
 export type PermissionAnswer = ApprovalAnswer | "cancelled";
 
-/** Something a project's files want to bring, to be shown in full: what is not shown cannot have been approved. */
+/** Entries of one file that want to take effect, to be shown in full: what is not shown cannot have been approved. */
 export interface TrustRequest {
   /** The same words give the same id; any change of them another. */
   readonly id: string;
   readonly title: string;
-  /** The server it is about; absent when it is about the project's settings. */
+  /** The server it is about; absent when it is about the project's settings, or about several. */
   readonly server?: string;
+  /** Every server it is about. */
+  readonly names: readonly string[];
   readonly lines: readonly string[];
-  /** As it stands in the file. */
+  /** As it stands in the file; of several entries, by name. */
   readonly written: JsonObject;
 }
 

@@ -29,10 +29,10 @@ export class PackageRegistry implements AsyncDisposable {
     this.requests = requests;
   }
 
-  static async start(): Promise<PackageRegistry> {
+  static async start(name: string = PACKAGE): Promise<PackageRegistry> {
     const folder = new TemporaryFolder();
     const manifest = {
-      name: PACKAGE,
+      name,
       version: "1.0.0",
       bin: { "probe-server": "probe-server.mjs" },
       scripts: { postinstall: "node install.cjs" },
@@ -44,11 +44,11 @@ export class PackageRegistry implements AsyncDisposable {
       const path = decodeURIComponent(request.url ?? "");
       requests.push(path);
       if (path === "/package.tgz") response.end(tarball);
-      else if (path === `/${PACKAGE}`) {
+      else if (path === `/${name}`) {
         const dist = { tarball: `http://${request.headers.host}/package.tgz`, integrity };
         const versions = { "1.0.0": { ...manifest, hasInstallScript: true, dist } };
         response.setHeader("content-type", "application/json");
-        response.end(JSON.stringify({ name: PACKAGE, "dist-tags": { latest: "1.0.0" }, versions }));
+        response.end(JSON.stringify({ name, "dist-tags": { latest: "1.0.0" }, versions }));
       } else response.writeHead(404).end("{}");
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

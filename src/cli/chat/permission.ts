@@ -117,8 +117,15 @@ export class PermissionDesk {
     const { screen, palette, isAttended } = this.#options;
     if (!isAttended) {
       screen.line(palette.yellow(`${title} Nobody can be asked here, so it is not used.`));
-      const what = serverOf(request) ?? "--settings";
-      screen.line(palette.dim(`  tenon trust shows it in full; tenon trust approve ${visibleLine(what)} approves it.`));
+      const named = serversOf(request);
+      const ways = (named.length === 0 ? ["--settings"] : named).map(
+        (what) => `tenon trust approve ${visibleLine(what)}`,
+      );
+      screen.line(
+        palette.dim(
+          `  tenon trust shows it in full; ${ways.join(", ")} ${ways.length === 1 ? "approves" : "approve"} it.`,
+        ),
+      );
       return select(request.options, NOT_NOW) ?? CANCELLED;
     }
     const lines = contentLines(request.toolCall.content ?? []);
@@ -197,10 +204,12 @@ function notesOf({ toolCall }: RequestPermissionRequest): readonly string[] {
   return Array.isArray(notes) ? notes.filter((note) => typeof note === "string").map((note) => visible(note)) : [];
 }
 
-function serverOf({ _meta }: RequestPermissionRequest): string | undefined {
+function serversOf({ _meta }: RequestPermissionRequest): readonly string[] {
   const tenon = _meta?.["tenon"];
-  const server = isJsonObject(tenon) ? tenon["server"] : undefined;
-  return typeof server === "string" ? server : undefined;
+  if (!isJsonObject(tenon)) return [];
+  const { server, servers } = tenon;
+  if (Array.isArray(servers)) return servers.filter((name) => typeof name === "string");
+  return typeof server === "string" ? [server] : [];
 }
 
 function isAboutLock({ toolCall }: RequestPermissionRequest): boolean {

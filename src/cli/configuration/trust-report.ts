@@ -13,14 +13,19 @@ export function shownQuestion(question: TrustQuestion, palette: Palette): readon
 
 export function questionJson(question: TrustQuestion): JsonObject {
   const { server, hash, place, written, resolvedCommand, references, isChanged, replaces } = question;
+  const { program, files, reasons, isOutdated } = question;
   return {
     ...(server === undefined ? {} : { server }),
     hash,
     source: placeJson(place),
     written,
     ...(resolvedCommand === undefined ? {} : { resolvedCommand }),
+    ...(program === undefined ? {} : { program }),
+    ...(files ? { files: files.map(({ path, hash: content }) => ({ path, content })) } : {}),
+    ...(reasons ? { reasons } : {}),
     references,
     isChanged,
+    ...(isOutdated ? { isOutdated } : {}),
     ...(replaces ? { replaces: placeJson(replaces) } : {}),
   };
 }

@@ -2,6 +2,7 @@
 import { TenonError } from "../../base/errors.js";
 import {
   type EffectiveConfig,
+  type EffectiveServer,
   problemText,
   type TrustQuestion,
   TrustStore,
@@ -127,7 +128,7 @@ function asked(config: EffectiveConfig, subject: TrustSubject): readonly TrustQu
       if (projectSettings) return [projectSettings];
       throw refusal(`the project ${project} brings no settings besides servers`, "See tenon trust.");
     case "server": {
-      const named = servers.filter(({ name, place }) => name === subject.name && place.layer === "project");
+      const named = servers.filter((server) => server.name === subject.name && isDecidable(server));
       const found = named.flatMap((server) => (server.status === "untrusted" ? [server.question] : []));
       if (found.length > 0) return found;
       const [other] = named;
@@ -142,9 +143,15 @@ function asked(config: EffectiveConfig, subject: TrustSubject): readonly TrustQu
 function isInForce({ servers, values }: EffectiveConfig, subject: TrustSubject): boolean {
   if (subject.kind === "settings") return values.some(({ place }) => place.layer === "project");
   return servers.some(
-    ({ name, place, status }) =>
-      subject.kind === "server" && name === subject.name && place.layer === "project" && status === "ready",
+    (server) =>
+      subject.kind === "server" && server.name === subject.name && isDecidable(server) && server.status === "ready",
   );
+}
+
+/** The project's own servers, and others that may run what the folder has only if somebody says so. */
+function isDecidable(server: EffectiveServer): boolean {
+  if (server.place.layer === "project" || server.status === "untrusted") return true;
+  return server.status === "ready" && server.spec.kind === "stdio" && server.spec.approved !== undefined;
 }
 
 /** Everything at once is approved only by a person who has it before them. */

@@ -2,7 +2,9 @@
 import { posix, win32 } from "node:path";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
 import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";
+import { LAUNCH_LIMITS } from "../../base/limits-launch.js";
 import type { World } from "../../base/world.js";
 import { kindOf } from "../check.js";
 import type { ImportName } from "../entry.js";
@@ -10,6 +12,7 @@ import { isInside } from "../inside.js";
 import type { LayerServer, WrittenServer } from "../layer.js";
 import type { Place, Problem } from "../place.js";
 import { nameProblem, readEntry, type Schemas } from "../read-entry.js";
+import { tooManyServers } from "../read-layer.js";
 import type { KeyPath } from "../text-tree.js";
 import { DIALECTS } from "./dialects.js";
 import { type ForeignText, parseForeign } from "./foreign-text.js";
@@ -70,9 +73,8 @@ export async function readForeign(world: World, file: ForeignFile, context: Fore
     const found = await world.files.find(file.path);
     if (!found) return nothingIn(file);
     if (found.kind !== "file") return failed("this is no file");
-    if (found.bytes > FOREIGN_LIMITS.fileMaxBytes) {
-      return failed(`the file is larger than ${FOREIGN_LIMITS.fileMaxBytes} bytes`);
-    }
+    const maxBytes = file.owner === "project" ? LIMITS.configMaxBytes : FOREIGN_LIMITS.fileMaxBytes;
+    if (found.bytes > maxBytes) return failed(`the file is larger than ${maxBytes} bytes`);
     if (file.within !== undefined && !isInside(found.realPath, file.within)) {
       return failed(`the file is a link that leads out of the project, to ${found.realPath}; it is not read`);
     }
@@ -130,7 +132,13 @@ class ForeignReader {
       root,
     );
     if (isJsonObject(section)) {
-      for (const [name, written] of Object.entries(section)) this.#readServer(name, written, [...path, name]);
+      const entries = Object.entries(section);
+      const isBounded = this.#file.owner === "project" && entries.length > LAUNCH_LIMITS.projectServers;
+      const read = isBounded ? entries.slice(0, LAUNCH_LIMITS.projectServers) : entries;
+      for (const [name, written] of read) this.#readServer(name, written, [...path, name]);
+      if (!isBounded) return;
+      const message = tooManyServers(entries.map(([name]) => name));
+      this.#problems.push({ severity: "error", place: this.#place(path), message });
     } else if (section !== undefined && section !== null) {
       const message = `${path.join(".")} must be an object of entries by name, got ${kindOf(section)}`;
       this.#problems.push({ severity: "error", place: this.#place(path), message });

@@ -18,6 +18,7 @@ import { tracedWire } from "../rpc/traced-wire.js";
 import type { Agreement, Wire } from "../rpc/wire.js";
 import type { ServerSpec } from "../spec.js";
 import { launchOf } from "../stdio/launch.js";
+import { guardedLaunch } from "../stdio/launchers/guarded-launch.js";
 import { sandboxedLaunch } from "../stdio/sandbox/sandboxed-launch.js";
 import { StdioWire } from "../stdio/stdio.js";
 import { withLastWords } from "../stdio/with-last-words.js";
@@ -41,20 +42,21 @@ export interface Life {
 export async function establish(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
   const secrets = entrySecrets(spec, options);
   const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
-    throw secrets.cleanError(toTenonError(thrown, "mcp.sandbox_unavailable"));
+    throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
   });
   const open = () => openWire(spec, options, { ...life, secrets, ...(launch ? { launch } : {}) });
   return await establishOver(open, { spec, options, life });
 }
 
-/** Undefined for what needs no preparation. Without the sandbox it asks for, a server is not started. */
+/** Undefined for what is not started here. A server that the folder could replace, or without its sandbox, is not started. */
 async function preparedLaunch(
   spec: ServerSpec,
   { world, cwd }: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<SpawnRequest | undefined> {
-  if (spec.kind !== "stdio" || !spec.sandbox) return undefined;
-  const request = launchOf(spec, cwd, world);
+  if (spec.kind !== "stdio" || (world.replay && !spec.sandbox)) return undefined;
+  const request = world.replay ? launchOf(spec, cwd, world) : await guardedLaunch(spec, cwd, world);
+  if (!spec.sandbox) return request;
   return await sandboxedLaunch({ spec, sandbox: spec.sandbox, request, sessionCwd: cwd, world, signal });
 }
 

@@ -78,6 +78,19 @@ function launchEnv(spec: StdioSpec, world: World): Record<string, string> {
     if (given !== undefined) delete env[given]; // two spellings of one variable: which one counts would be chance
     env[name] = value;
   }
+  return withFullPaths(env, isWindows);
+}
+
+/** A relative or empty entry of PATH means the working directory, which is the session's: it could bring any program. */
+function withFullPaths(env: Record<string, string>, isWindows: boolean): Record<string, string> {
+  const paths = isWindows ? win32 : posix;
+  for (const name of Object.keys(env).filter((one) => (isWindows ? one.toUpperCase() : one) === "PATH")) {
+    const entries = (env[name] ?? "").split(paths.delimiter);
+    const kept = entries.filter((entry) => paths.isAbsolute(entry.replace(/^"(.*)"$/u, "$1")));
+    // Without any entry the variable must go: an empty PATH means the working directory again.
+    if (kept.length === 0) delete env[name];
+    else env[name] = kept.join(paths.delimiter);
+  }
   return env;
 }
 

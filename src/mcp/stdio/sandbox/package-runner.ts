@@ -22,7 +22,14 @@ const RUNNERS: Readonly<Record<string, readonly string[] | undefined>> = {
 };
 
 /** Options that are followed by a path, often before the word that says what is done. */
-const TAKES_PLACE: ReadonlySet<string> = new Set(["--directory", "--project", "--prefix", "--cwd"]);
+const TAKES_PLACE: ReadonlySet<string> = new Set([
+  "--directory",
+  "--project",
+  "--prefix",
+  "--script-shell",
+  "--dir",
+  "--cwd",
+]);
 
 /** They speak to a service of the machine that may do everything: in a sandbox they would not reach it, and must not. */
 const CONTAINERS: ReadonlySet<string> = new Set(["docker", "podman", "nerdctl"]);

@@ -5,6 +5,7 @@ import type { FoundPath, SpawnRequest, World } from "../../../base/world.js";
 import { launchFingerprint } from "../../fingerprint.js";
 import type { StdioSpec } from "../../spec.js";
 import { explainExit } from "../launch.js";
+import { privateFolder } from "../launchers/private-folder.js";
 import { type Bubblewrap, unavailable } from "./bubblewrap.js";
 import { isWithinAny, type Mount, showsTooMuch } from "./mounts.js";
 import type { PackageFetch } from "./package-fetch.js";
@@ -74,6 +75,8 @@ export class Planner {
     const places = await programPlaces(program, surroundings);
     const before = this.#mounts.length;
     for (const place of places) await this.#bind(place, "read");
+    const guards = privateFolder(world).root;
+    if (guards !== undefined) await this.#bind(guards, "read");
     const ofProgram = this.#mounts.slice(before);
     if (!sandbox.isConfined) {
       for (const place of await argumentPlaces(request.args, surroundings)) await this.#bind(place, "read");
@@ -215,7 +218,7 @@ export class Planner {
 
   /** Refuses what could not work, in better words than the program itself would find. */
   #runner(): ReturnType<typeof packageRunner> {
-    const { request, sandbox, world } = this.#launch;
+    const { request, sandbox, world, spec } = this.#launch;
     if (isContainerRunner(request.command)) {
       throw unavailable(
         `${request.command} starts its server outside of any sandbox of ours, through a service that may do everything`,
@@ -225,7 +228,8 @@ export class Planner {
     const runner = packageRunner(request.command, request.args);
     if (!runner) return undefined;
     const local = posix.join(request.cwd, "node_modules/.bin", binaryName(runner.target ?? ""));
-    if (runner.target !== undefined && world.files.isFile(local)) return undefined;
+    // Only for those whom the person allowed what the folder has: all others download.
+    if (spec.approved && runner.target !== undefined && world.files.isFile(local)) return undefined;
     if (sandbox.network) return runner;
     if (sandbox.cacheDir !== undefined && fetchWords(request.command, request.args)) return runner;
     throw unavailable(

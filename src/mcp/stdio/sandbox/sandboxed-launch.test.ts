@@ -260,10 +260,12 @@ describe("a sandboxed launch", () => {
     expect(await launched({ cacheDir: "/cache" }, extra, world)).toMatchObject({ isKeeper: true });
   });
 
-  it("lets npx run what is installed in the project without network", async () => {
+  it("lets npx of a project's own server run what is installed in the project without network, and no other", async () => {
     const world = machine();
     world.files.write(`${PROJECT}/node_modules/.bin/server`, "", 0o755);
-    const { args } = await launched({}, { command: "npx", args: ["-y", "@scope/server@1"] }, world);
+    const npx = { command: "npx", args: ["-y", "@scope/server@1"] };
+    const { args } = await launched({}, { ...npx, approved: { by: "project", files: [] } }, world);
     expect(mounts(args)[HOME]).toBe("empty");
+    await expect(launched({}, npx, world)).rejects.toMatchObject({ code: "mcp.sandbox_unavailable" });
   });
 });

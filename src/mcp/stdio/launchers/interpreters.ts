@@ -1,0 +1,210 @@
+// Interpreters and build tools: which of their words are files of the working directory that would run.
+import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
+import { relativeValues } from "./package-runners.js";
+import { type CommandWords, firstWord, isAbsolutePath, optionValues, type ValueOptions } from "./words.js";
+
+const NODE_MODULES = ["-r", "--require", "--import", "--loader", "--experimental-loader"];
+const NODE_VALUES: ValueOptions = new Set([
+  ...NODE_MODULES,
+  ..."-e --eval -p --print -C --conditions --env-file --env-file-if-exists --title --input-type --run --watch-path --icu-data-dir --inspect-port --openssl-config --disable-warning".split(
+    " ",
+  ),
+]);
+const NODE_ENDINGS = ["", ".js", ".cjs", ".mjs", ".json", "/index.js", "/package.json"];
+
+export function guardNode(words: CommandWords, context: GuardContext): GuardedWords {
+  const { args } = words;
+  const script = firstWord(args, NODE_VALUES);
+  const end = script?.at ?? args.length;
+  const code = optionValues(args, ["-e", "--eval", "-p", "--print", "-pe"], end);
+  const files = optionValues(args, ["--env-file", "--env-file-if-exists", "--openssl-config"], end);
+  const isProject = args.slice(0, end).some((word) => /^--(?:run\b|experimental-default-config-file)/u.test(word));
+  return unchanged(words, [
+    ...moduleConcerns("node", optionValues(args, NODE_MODULES, end), context),
+    ...relativeValues("node", files, context),
+    ...(isProject ? [{ reason: "node would run what the folder's package.json or configuration says" }] : []),
+    ...(code.some((text) => /\b(?:require|import)\b/u.test(text))
+      ? [{ reason: "the code given to node loads modules, which it looks for in the folder's node_modules" }]
+      : []),
+    ...(code.length > 0 ? [] : scriptConcerns("node", script?.word, context, NODE_ENDINGS)),
+  ]);
+}
+
+/** Modules loaded first: node looks for anything but a full path in the working directory. */
+export function moduleConcerns(
+  name: string,
+  modules: readonly string[],
+  { isWindows }: Pick<GuardContext, "isWindows">,
+): readonly Concern[] {
+  const found = modules.filter((one) => !isAbsolutePath(one, isWindows) && !/^(?:node|file|data|https?):/u.test(one));
+  return found.map((one) => ({ reason: `${name} would load the module ${JSON.stringify(one)} from the folder` }));
+}
+
+/** `tsx`: maps imports by the `tsconfig.json` of the working directory. */
+export function guardTsx(words: CommandWords, context: GuardContext): GuardedWords {
+  const { args } = words;
+  const values: ValueOptions = new Set([...NODE_VALUES, "--tsconfig"]);
+  const first = firstWord(args, values);
+  const script = first?.word === "watch" ? firstWord(args, values, first.at + 1) : first;
+  const end = script?.at ?? args.length;
+  const concerns = [
+    ...moduleConcerns("tsx", optionValues(args, NODE_MODULES, end), context),
+    ...relativeValues("tsx", optionValues(args, ["--tsconfig", "--env-file"], end), context),
+    ...scriptConcerns("tsx", script?.word, context, [...NODE_ENDINGS, ".ts", ".mts"]),
+  ];
+  return { ...unchanged(words, concerns), env: { TSX_TSCONFIG_PATH: context.paths.tsconfig } };
+}
+
+const PYTHON_ENDINGS = ["", "/__main__.py"];
+
+/** `-P` (3.11) keeps the working directory off the import path; older versions refuse the option, so nothing runs. */
+export function guardPython(words: CommandWords, context: GuardContext): GuardedWords {
+  const { args } = words;
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] ?? "";
+    if (word === "--") return unchanged(words, scriptConcerns("python", args[at + 1], context, PYTHON_ENDINGS));
+    if (!word.startsWith("-") || word === "-")
+      return unchanged(words, scriptConcerns("python", word, context, PYTHON_ENDINGS));
+    if (/^-[A-Za-z]*[IP]/u.test(word)) return unchanged(words); // isolated already
+    if (word === "-W" || word === "-X" || word === "--check-hash-based-pycs") at += 1;
+    else if (/^-[A-Za-ln-z]*[mc]/u.test(word) && !/^-[WX]/u.test(word)) {
+      const isLauncher = /^-(?:[23V]|\d)/u.test(args[0] ?? ""); // `py -3.12 -m …`: the version comes first
+      const safe = isLauncher ? [args[0] ?? "", "-P", ...args.slice(1)] : ["-P", ...args];
+      return { ...words, args: safe, env: {}, concerns: [], python: "program" };
+    }
+  }
+  return unchanged(words);
+}
+
+const BUN_VALUES: ValueOptions = new Set(
+  "-c --config --cwd --env-file -r --preload --require --import --port --tsconfig-override -F --filter -d --define -l --loader".split(
+    " ",
+  ),
+);
+
+/** `bun run`, `bun file`: reads `bunfig.toml` (which can preload code) and `.env` of the working directory. */
+export function guardBun(words: CommandWords, context: GuardContext): GuardedWords {
+  const { args } = words;
+  const first = firstWord(args, BUN_VALUES);
+  const isRun = first?.word === "run";
+  const script = isRun ? firstWord(args, BUN_VALUES, first.at + 1) : first;
+  const end = script?.at ?? args.length;
+  const folders = optionValues(args, ["--cwd"], end);
+  if (folders.length > 0) return unchanged(words, relativeValues("bun", folders, context));
+  const isPath = script !== undefined && isAbsolutePath(script.word, context.isWindows);
+  const concerns = [
+    ...moduleConcerns("bun", optionValues(args, ["-r", "--preload", "--require", "--import"], end), context),
+    ...relativeValues("bun", optionValues(args, ["-c", "--config", "--env-file", "--tsconfig-override"], end), context),
+    ...(isRun && script && !isPath ? [scriptOrFile("bun", script.word, context)] : []),
+    ...(isRun || isPath ? [] : scriptConcerns("bun", script?.word, context, [...NODE_ENDINGS, ".ts", ".tsx"])),
+  ];
+  const { bunfig, emptyEnv } = context.paths;
+  const hasConfig = optionValues(args, ["-c", "--config"], end).length > 0;
+  const hasEnv = optionValues(args, ["--env-file"], end).length > 0;
+  const guards = [...(hasConfig ? [] : [`--config=${bunfig}`]), ...(hasEnv ? [] : [`--env-file=${emptyEnv}`])];
+  return { ...words, args: [...guards, ...args], env: {}, concerns };
+}
+
+const DENO_VALUES: ValueOptions = new Set(
+  "-c --config --import-map -L --log-level --seed --cert --location --preload --lock --port --host".split(" "),
+);
+
+/** `deno run`: for a file deno reads the configuration beside the file, for anything else that of the working directory. */
+export function guardDeno(words: CommandWords, context: GuardContext): GuardedWords {
+  const { args } = words;
+  const first = firstWord(args, DENO_VALUES);
+  if (first?.word === "task") return unchanged(words, [{ reason: "deno would run a task of the folder's deno.json" }]);
+  const isVerb = first !== undefined && /^(?:run|serve|x|test|eval|repl)$/u.test(first.word);
+  const script = isVerb ? firstWord(args, DENO_VALUES, first.at + 1) : first;
+  const end = script?.at ?? args.length;
+  const files = optionValues(
+    args,
+    ["-c", "--config", "--import-map", "--preload", "--lock", "--env-file", "--env"],
+    end,
+  );
+  const concerns = [
+    ...relativeValues("deno", files, context),
+    ...scriptConcerns("deno", script?.word, context, ["", ".ts", ".js"]),
+  ];
+  if (script && isAbsolutePath(script.word, context.isWindows)) return unchanged(words, concerns);
+  const hasConfig = optionValues(args, ["-c", "--config"], end).length > 0;
+  const guards = [
+    ...(hasConfig ? [] : ["--no-config"]),
+    ...(args.some((word) => word.startsWith("--lock")) ? [] : ["--no-lock"]),
+  ];
+  const at = isVerb ? first.at + 1 : 0;
+  return {
+    ...words,
+    args: [...args.slice(0, at), ...guards, ...args.slice(at)],
+    env: { DENO_NO_PACKAGE_JSON: "1" },
+    concerns,
+  };
+}
+
+/** Interpreters whose first word is the file they run, with their options that take a value. */
+export const SCRIPT_RUNNERS: Readonly<Record<string, string>> = {
+  "ts-node": "-P --project -r --require -e --eval",
+  "vite-node": "-r --root -c --config",
+  jiti: "",
+  ruby: "-I -r -e -C -W",
+  perl: "-I -e -E -M",
+  php: "-c -d -r -f",
+  lua: "-e -l",
+  Rscript: "-e",
+  julia: "-e -J --project",
+  elixir: "-r -e",
+  osascript: "-l -e",
+  pwsh: "-ExecutionPolicy -WorkingDirectory",
+  powershell: "-ExecutionPolicy",
+  java: "-cp -classpath --class-path -p --module-path",
+};
+
+/** Files a program runs are named by a word of its own: `mcp run server.py`. */
+export const VERB_RUNNERS: Readonly<Record<string, readonly string[]>> = {
+  mcp: ["run", "dev"],
+  fastmcp: ["run", "dev"],
+};
+
+/** Programs that run what a file of the working directory says; a full path for one of these options says another one. */
+export const PROJECT_RUNNERS: Readonly<Record<string, readonly string[]>> = {
+  make: ["-C", "--directory"],
+  gmake: ["-C", "--directory"],
+  just: ["-f", "--justfile", "-d", "--working-directory"],
+  task: ["-d", "--dir", "-t", "--taskfile"],
+  rake: ["-f", "--rakefile"],
+  cargo: [],
+  gradle: ["-p", "--project-dir"],
+  mvn: ["-f", "--file"],
+  poetry: ["-C", "--directory", "-P", "--project"],
+  pdm: ["-p", "--project"],
+  hatch: [],
+  pipenv: [],
+  rye: [],
+  mise: ["-C", "--cd"],
+  asdf: [],
+  bundle: ["--gemfile"],
+  composer: ["-d", "--working-dir"],
+  "docker-compose": ["-f", "--file", "--project-directory"],
+  nx: [],
+  turbo: ["--cwd"],
+};
+
+/** The file in the script position, if the working directory has it. Other words are data and never matter. */
+export function scriptConcerns(
+  name: string,
+  script: string | undefined,
+  { isWindows, exists }: GuardContext,
+  endings: readonly string[],
+): readonly Concern[] {
+  if (script === undefined || script === "-" || isAbsolutePath(script, isWindows)) return [];
+  if (/^[a-z][a-z0-9+.-]+:/iu.test(script)) return [];
+  const found = endings.map((ending) => script + ending).find((path) => exists(path));
+  return found === undefined
+    ? []
+    : [{ reason: `${name} would run the folder's ${JSON.stringify(script)}`, file: found }];
+}
+
+function scriptOrFile(name: string, script: string, { exists }: GuardContext): Concern {
+  const reason = `${name} would run ${JSON.stringify(script)} of the folder: a file, or a script of its package.json`;
+  return exists(script) ? { reason, file: script } : { reason };
+}

@@ -1,0 +1,273 @@
+// Programs that download a package and run it: the words and variables that keep them out of the working directory.
+import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
+import {
+  type CommandWords,
+  firstWord,
+  isAbsolutePath,
+  optionValues,
+  plainShellWords,
+  type ValueOptions,
+} from "./words.js";
+
+/** Guards the words a runner hands on to a program that is an interpreter itself. */
+export type Nested = (words: CommandWords) => GuardedWords;
+
+interface Rule {
+  readonly words: CommandWords;
+  readonly context: GuardContext;
+  readonly nested: Nested;
+}
+
+const NPM_VALUES: ValueOptions = new Set(
+  "-p --package -c --call --prefix -C --registry --userconfig --globalconfig --cache -w --workspace --script-shell --loglevel --node-options --tag".split(
+    " ",
+  ),
+);
+
+/** `npx`, `npm exec`. The flag is needed: npm takes its local prefix from nothing else. */
+export function guardNpx({ words, context, nested }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const { isWindows, paths } = context;
+  const target = firstWord(args, NPM_VALUES, from);
+  const end = target?.at ?? args.length;
+  const prefixes = optionValues(args, ["--prefix", "-C"], end);
+  const packages = [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""];
+  const calls = optionValues(args, ["-c", "--call"], end).filter((text) => plainShellWords(text) === undefined);
+  const files = ["--prefix", "-C", "--userconfig", "--globalconfig", "--cache", "--script-shell"];
+  const inner = nestedIn(target, args, nested);
+  const concerns = [
+    ...relativeValues("npx", optionValues(args, files, end), context),
+    ...localPackages("npx", packages, context),
+    ...calls.map((text) => ({
+      reason: `a shell would run ${JSON.stringify(text)}, in which names may be the folder's`,
+    })),
+    ...(isWindows ? trapped("npx", ["node_modules/.bin"], context) : []),
+    ...inner.concerns,
+  ];
+  const guards = [
+    ...(prefixes.length > 0 ? [] : ["--prefix", paths.empty]),
+    ...(isWindows ? [] : ["--script-shell", paths.shell]),
+  ];
+  return { ...words, args: [...guards, ...inner.args], env: inner.env, concerns };
+}
+
+const PNPM_VALUES: ValueOptions = new Set("--dir -C --package --reporter --filter -F --loglevel --registry".split(" "));
+const NODE_TRAPS = ["node_modules/.bin", ".npmrc", "package.json"];
+
+/** `pnpm dlx`, `pnpx`: pnpm starts the package in the folder it is given, so its node goes back to the server's. */
+export function guardPnpm({ words, context, nested }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const target = firstWord(args, PNPM_VALUES, from);
+  const end = target?.at ?? args.length;
+  const folders = optionValues(args, ["--dir", "-C"], end);
+  const inner = nestedIn(target, args, nested);
+  const concerns = [
+    ...relativeValues("pnpm", folders, context),
+    ...localPackages("pnpm", [...optionValues(args, ["--package"], end), target?.word ?? ""], context),
+    ...inner.concerns,
+  ];
+  if (folders.length > 0) return unchanged(words, concerns);
+  if (context.isWindows) {
+    const traps = [...NODE_TRAPS, "pnpm-workspace.yaml", ".pnpmfile.cjs", ".pnpmfile.mjs"];
+    return unchanged(words, [...concerns, ...trapped("pnpm", traps, context)]);
+  }
+  return {
+    ...words,
+    args: ["--dir", context.paths.empty, ...inner.args],
+    env: { ...COREPACK, TENON_SERVER_FOLDER: context.cwd, ...inner.env },
+    pathFirst: context.paths.nodeFolder,
+    concerns,
+  };
+}
+
+/** Corepack stands behind `yarn` and `pnpm` on many machines and reads the folder's `packageManager` and `.corepack.env`. */
+const COREPACK = { COREPACK_ENABLE_PROJECT_SPEC: "0", COREPACK_ENV_FILE: "0" };
+
+/** `yarn dlx`. The user's own `.yarnrc.yml` has the same name as the folder's, so it is not read either. */
+export function guardYarn({ words, context, nested }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const values: ValueOptions = new Set(["-p", "--package"]);
+  const target = firstWord(args, values, from);
+  const packages = [...optionValues(args, ["-p", "--package"], target?.at), target?.word ?? ""];
+  const inner = nestedIn(target, args, nested);
+  return {
+    ...words,
+    args: inner.args,
+    env: { ...COREPACK, YARN_IGNORE_PATH: "1", YARN_RC_FILENAME: context.paths.unusedName, ...inner.env },
+    concerns: [...localPackages("yarn", packages, context), ...inner.concerns],
+  };
+}
+
+const BUNX_TRAPS = [...NODE_TRAPS, "bunfig.toml", ".env", ".env.local", ".env.production", ".env.development"];
+
+/** `bunx`, `bun x`. With `--bun` the package runs in bun itself, which nothing brings back to the server's folder. */
+export function guardBunx({ words, context, nested }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const values: ValueOptions = new Set(["-p", "--package", "--cwd"]);
+  const target = firstWord(args, values, from);
+  const end = target?.at ?? args.length;
+  const folders = optionValues(args, ["--cwd"], end);
+  const inner = nestedIn(target, args, nested);
+  const concerns = [
+    ...relativeValues("bunx", folders, context),
+    ...localPackages("bunx", [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""], context),
+    ...inner.concerns,
+  ];
+  if (folders.length > 0) return unchanged(words, concerns);
+  if (context.isWindows || args.slice(0, end).includes("--bun")) {
+    return unchanged(words, [...concerns, ...trapped("bunx", BUNX_TRAPS, context)]);
+  }
+  return {
+    ...words,
+    args: [...inner.args.slice(0, from), "--cwd", context.paths.empty, ...inner.args.slice(from)],
+    env: { TENON_SERVER_FOLDER: context.cwd, ...inner.env },
+    pathFirst: context.paths.nodeFolder,
+    concerns,
+  };
+}
+
+const UV_VALUES: ValueOptions = new Set(
+  [
+    "--from --with -w --with-editable --with-requirements -p --python --index --default-index -i --index-url --extra-index-url",
+    "-f --find-links --env-file -c --constraints --overrides -b --build-constraints --cache-dir --config-file --directory --project",
+    "--link-mode --keyring-provider --resolution --prerelease --exclude-newer --refresh-package --reinstall-package -P",
+    "--upgrade-package --color --python-platform --allow-insecure-host --extra --group --package --no-group --only-group",
+  ]
+    .join(" ")
+    .split(" "),
+);
+const UV_PATHS = ["--from", "--with", "-w", "--with-editable", "--python", "-p", "--find-links", "-f"];
+const UV_FILES = ["--with-requirements", "--env-file", "--constraints", "-c", "--overrides", "--config-file"];
+
+/** uv reads `uv.toml`, `pyproject.toml` and `.python-version` of the folder, unless it is to read no configuration at all. */
+function uvEnv({ uvConfig }: GuardContext): Record<string, string> {
+  return uvConfig === undefined ? { UV_NO_CONFIG: "1" } : { UV_CONFIG_FILE: uvConfig };
+}
+
+function uvConcerns(args: readonly string[], end: number, context: GuardContext): readonly Concern[] {
+  return [
+    ...relativeValues("uv", optionValues(args, [...UV_FILES, "--directory", "--project"], end), context),
+    ...localPackages("uv", optionValues(args, UV_PATHS, end), context),
+    // The user's own configuration can only be kept by naming it, and then uv still reads this file.
+    ...(context.uvConfig === undefined ? [] : trapped("uv", [".python-version", ".python-versions"], context)),
+  ];
+}
+
+/** `uvx`, `uv tool run`. */
+export function guardUvx({ words, context, nested }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const target = firstWord(args, UV_VALUES, from);
+  const end = target?.at ?? args.length;
+  const inner = nestedIn(target, args, nested);
+  const local = localPackages("uvx", [target?.word ?? ""], context);
+  const concerns = [...uvConcerns(args, end, context), ...local, ...inner.concerns];
+  if (optionValues(args, ["--directory"], end).length > 0) return unchanged(words, concerns);
+  return { ...words, args: inner.args, env: { ...uvEnv(context), ...inner.env }, concerns };
+}
+
+/** `uv run`: without a project of its own (`--directory`, `--project`) the folder's project and `.venv` would be used. */
+export function guardUvRun({ words, context, nested }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const module = args.slice(from).findIndex((word) => word === "-m" || word === "--module");
+  const first = firstWord(args, UV_VALUES, from);
+  const isModule = module >= 0 && (first === undefined || from + module < first.at);
+  const end = isModule ? from + module : (first?.at ?? args.length);
+  const paths = uvConcerns(args, end, context);
+  const own = optionValues(args, ["--directory", "--project"], end);
+  if (own.length > 0) {
+    const isMoved = optionValues(args, ["--directory"], end).length > 0;
+    return unchanged(words, isMoved || !first ? paths : [...paths, ...nestedIn(first, args, nested).concerns]);
+  }
+  const rest = isModule ? ["python", "-P", "-m", ...args.slice(end + 1)] : args.slice(end);
+  const [command = "", ...more] = rest;
+  const inner = nested({ command, args: more });
+  const isScript = /\.pyw?$/u.test(command);
+  const needsProject =
+    !isScript && !/^python[\d.]*$/u.test(command) && !isAbsolutePath(command, context.isWindows) && command !== "";
+  const hasPackages = optionValues(args, ["--with", "-w", "--with-requirements", "--with-editable"], end).length > 0;
+  const concerns = [
+    ...paths,
+    ...(isScript && context.exists(command)
+      ? [{ reason: `uv would run the folder's ${JSON.stringify(command)}`, file: command }]
+      : []),
+    ...(needsProject && !hasPackages
+      ? [{ reason: `uv would take ${JSON.stringify(command)} from the folder's project or virtual environment` }]
+      : []),
+    ...inner.concerns,
+  ];
+  return {
+    ...words,
+    args: [
+      ...args.slice(0, from),
+      "--no-project",
+      "--isolated",
+      ...args.slice(from, end),
+      inner.command,
+      ...inner.args,
+    ],
+    env: { ...uvEnv(context), ...inner.env },
+    concerns,
+  };
+}
+
+/** `pipx run`: a file of the name counts before a package, and pip is run as a module in the folder. */
+export function guardPipx({ words, context }: Rule, from: number): GuardedWords {
+  const { args } = words;
+  const values: ValueOptions = new Set("--spec --python --pip-args --index-url -i --with --suffix".split(" "));
+  const target = firstWord(args, values, from);
+  const end = target?.at ?? args.length;
+  const name = target?.word ?? "";
+  const isFile = name !== "" && !isAbsolutePath(name, context.isWindows) && context.exists(name);
+  const concerns = [
+    ...relativeValues("pipx", optionValues(args, ["--python"], end), context),
+    ...localPackages("pipx", optionValues(args, ["--spec", "--with"], end), context),
+    ...(isFile ? [{ reason: `pipx would run the folder's file ${JSON.stringify(name)}`, file: name }] : []),
+    ...(args.slice(0, end).includes("--pypackages")
+      ? [{ reason: "pipx would run a program of the folder's __pypackages__" }]
+      : []),
+  ];
+  return { ...words, env: { PYTHONSAFEPATH: "1" }, concerns, python: "shebang" };
+}
+
+/** The package may be an interpreter (`npx tsx server.ts`): then its words count as well. */
+function nestedIn(
+  target: { readonly word: string; readonly at: number } | undefined,
+  args: readonly string[],
+  nested: Nested,
+): Pick<GuardedWords, "args" | "env" | "concerns"> {
+  if (!target) return { args, env: {}, concerns: [] };
+  const name = target.word.replace(/^@[^/]*\//u, "").replace(/(?<=.)@.*$/u, "");
+  if (/[\\/.]/u.test(name)) return { args, env: {}, concerns: [] };
+  const inner = nested({ command: name, args: args.slice(target.at + 1) });
+  return { args: [...args.slice(0, target.at + 1), ...inner.args], env: inner.env, concerns: inner.concerns };
+}
+
+/** Options that name a file or folder: a relative one means the working directory's. */
+export function relativeValues(
+  name: string,
+  values: readonly string[],
+  { isWindows }: GuardContext,
+): readonly Concern[] {
+  const relative = values.filter((value) => !isAbsolutePath(value, isWindows) && !isAddress(value));
+  return relative.map((value) => ({ reason: `${name} would use ${JSON.stringify(value)} of the folder` }));
+}
+
+/** Packages that are a folder or file of the working directory. */
+function localPackages(name: string, packages: readonly string[], context: GuardContext): readonly Concern[] {
+  const local = packages.filter((given) => {
+    const path = given.replace(/^(?:file|link|portal):/u, "");
+    if (isAbsolutePath(path, context.isWindows) || isAddress(given)) return false;
+    // npm reads `user/repository` as a place at GitHub, uv reads it as a path.
+    return path !== given || /^\.{1,2}(?:[\\/]|$)/u.test(path) || (name === "uv" && /[\\/]/u.test(path));
+  });
+  return local.map((given) => ({ reason: `${name} would run the package ${JSON.stringify(given)} of the folder` }));
+}
+
+function trapped(name: string, traps: readonly string[], { trap }: GuardContext): readonly Concern[] {
+  const found = trap(traps);
+  return found === undefined ? [] : [{ reason: `${name} would read ${found}, which can decide what it runs` }];
+}
+
+function isAddress(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]+:/iu.test(text) && !/^file:/iu.test(text);
+}
