@@ -29,7 +29,31 @@ export const HARDENING_REQUIREMENTS = [
     text: "launchers x traps: nothing in the session's folder replaces the program, package or module of a server that does not come from the project",
   },
   { id: "H301", text: "the attack matrix is one table-driven suite of at least 150 cells" },
+  {
+    id: "H302",
+    text: "a server of the user or the editor that is started by a launcher runs its own package or module, never one that the session's folder has under that name",
+  },
+  { id: "H303", text: "such a server still gets the session's folder as its working directory" },
+  {
+    id: "H304",
+    text: "where the folder cannot be kept out of a launch, it is asked once per folder and server, with the reason, and bound to the content of the file that would run",
+  },
+  {
+    id: "H305",
+    text: "where nobody can be asked, such a server fails with that reason; data arguments never cause a question",
+  },
   // H350 to H399: project trust.
+  {
+    id: "H350",
+    text: "an approval of a project's server covers the real path of its program and the content of the program or script that lies in the project",
+  },
+  { id: "H351", text: "an approval in one project never applies to another one" },
+  { id: "H352", text: "approvals in the older form are asked about once more, with the reason; denials stay" },
+  { id: "H353", text: "trust questions are one per file, and an answer covers exactly the entries that are listed" },
+  {
+    id: "H354",
+    text: "a project file brings at most 20 servers; the others are not loaded and are named in one bounded notice",
+  },
   // H400 to H449: grants.
   {
     id: "H400",

@@ -107,29 +107,27 @@ scenario(
     const entry = bench.canary({ env: { A: "literal" } });
     bench.put("project/.mcp.json", bench.servers({ canary: entry, other: bench.canary() }));
     await using client = await bench.editor({
-      permissions: ({ toolCall }) => {
-        if (toolCall.title?.includes('"other"')) return "deny_always";
-        return toolCall.title?.startsWith("Trust") ? "always" : "allow";
-      },
+      permissions: ({ toolCall }) => (toolCall.title?.startsWith("Trust") ? "always" : "allow"),
     });
     await client.initialize();
     const { sessionId } = await client.newSession({ cwd: bench.project });
     expect(bench.deeds).toEqual([]);
     await client.prompt(sessionId, "greet me");
     expect(client.text(sessionId)).toContain("good morning");
-    const [question] = client.permissionRequests.filter(({ toolCall }) => toolCall.title?.includes('"canary"'));
-    expect(question?._meta).toMatchObject({ tenon: { trust: true } });
-    expect(question?.toolCall.rawInput).toEqual(JSON.parse(JSON.stringify(entry)));
+    const [question] = client.permissionRequests.filter(({ toolCall }) => toolCall.title?.startsWith("Trust"));
+    expect(question?.toolCall.title).toContain("Trust 2 entries");
+    expect(question?._meta).toMatchObject({ tenon: { trust: true, servers: ["canary", "other"] } });
+    expect(question?.toolCall.rawInput).toMatchObject({ canary: JSON.parse(JSON.stringify(entry)) });
     const text = JSON.stringify(question?.toolCall.content);
     for (const word of ["literal", bench.url, "canary.mjs"]) expect(text).toContain(word);
-    expect(bench.deeds.filter((deed) => deed === "started")).toHaveLength(1);
-    // Both answers are kept: the next session asks nothing.
+    expect(bench.deeds.filter((deed) => deed === "started")).toHaveLength(2);
+    // The answer is kept for both: the next session asks nothing.
     const asked = client.permissionRequests.filter(({ toolCall }) => toolCall.title?.startsWith("Trust")).length;
-    expect(asked).toBe(2);
+    expect(asked).toBe(1);
     const next = await client.newSession({ cwd: bench.project });
     await client.prompt(next.sessionId, "greet me");
     expect(client.permissionRequests.filter(({ toolCall }) => toolCall.title?.startsWith("Trust"))).toHaveLength(asked);
-    expect((await trustList(bench)).decisions.map(({ decision }) => decision).sort()).toEqual(["approved", "denied"]);
+    expect((await trustList(bench)).decisions.map(({ decision }) => decision)).toEqual(["approved", "approved"]);
   },
 );
 
