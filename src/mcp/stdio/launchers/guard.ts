@@ -40,9 +40,9 @@ export interface GuardContext {
   readonly cwd: string;
   readonly paths: PrivatePaths;
   /** Whether a relative path leads to a file in the working directory. */
-  exists(path: string): boolean;
+  readonly exists: (path: string) => boolean;
   /** The first of these files or folders that is in the working directory or above it, the home and above left out. */
-  trap(names: readonly string[]): string | undefined;
+  readonly trap: (names: readonly string[]) => string | undefined;
   /** The user's own configuration file of uv, where there is one. */
   readonly uvConfig: string | undefined;
 }

@@ -62,7 +62,7 @@ export function plainShellWords(text: string): readonly string[] | undefined {
   const pattern = /\s*((?:[^\s'"]+|'[^']*'|"[^"]*")+)/uy;
   let end = 0;
   for (let found = pattern.exec(text); found; found = pattern.exec(text)) {
-    words.push((found[1] ?? "").replaceAll(/'([^']*)'|"([^"]*)"/gu, (_, one, two) => one ?? two ?? ""));
+    words.push((found[1] ?? "").replaceAll(/'([^']*)'|"([^"]*)"/gu, (quoted: string) => quoted.slice(1, -1)));
     end = pattern.lastIndex;
   }
   return text.slice(end).trim() === "" && words.length > 0 ? words : undefined;
