@@ -76,7 +76,11 @@ describe("what is shown", () => {
   it("is the server, the title, and the arguments both raw and readable, nothing hidden in them", async () => {
     const args = { to: ["a", "b"], body: "hello\u202eolleh", long: "x".repeat(10_000) };
     const { sent } = await ask(question({ arguments: args }));
-    expect(sent?.toolCall).toMatchObject({ toolCallId: "1-1", title: "mail / Send mail", rawInput: args });
+    expect(sent?.toolCall).toMatchObject({
+      toolCallId: "1-1",
+      title: 'mail / send — server\'s title: "Send mail"',
+      rawInput: args,
+    });
     const text = JSON.stringify(sent?.toolCall.content);
     expect(text).toContain('to: [\\"a\\",\\"b\\"]\\nbody: hello\\\\u{202E}olleh\\nlong: xxx');
     expect(text).toContain("(6000 more characters)");
@@ -89,7 +93,7 @@ describe("what is shown", () => {
     const diff = { path: "/p/a.txt", oldText: "old", newText: "new" };
     const args = { path: "a.txt" };
     const edit = await ask(question({ arguments: args, presentation: { ...looks, diff } }));
-    expect(edit.sent?.toolCall).toMatchObject({ title: "Edit a.txt", kind: "edit", locations, rawInput: args });
+    expect(edit.sent?.toolCall).toMatchObject({ kind: "edit", locations, rawInput: args });
     expect(edit.sent?.toolCall.content).toEqual([{ type: "diff", ...diff }]);
     const without = await ask(question({ arguments: args, presentation: looks }));
     expect(JSON.stringify(without.sent?.toolCall.content)).toContain("path: a.txt");
@@ -114,14 +118,14 @@ describe("what is shown", () => {
 
   it("is the change alone where there is no call, which is then allowed for the session or longer", async () => {
     const { sent } = await ask(question({ isReview: true, change: ["changed title:"] }));
-    expect(sent?.toolCall).toMatchObject({ title: "mail / Send mail: its definition changed" });
+    expect(sent?.toolCall).toMatchObject({ title: "mail / send: its definition changed" });
     expect(sent?.toolCall.rawInput).toBeUndefined();
   });
 
   it("says what is not as the project has locked it, and marks that for our own chat", async () => {
     const lock = "differs from .tenon/tools.lock";
     const { sent } = await ask(question({ isReview: true, change: ["changed title:"], lock }));
-    expect(sent?.toolCall.title).toBe("mail / Send mail: differs from .tenon/tools.lock");
+    expect(sent?.toolCall.title).toBe("mail / send: differs from .tenon/tools.lock");
     const notes = ["It differs from .tenon/tools.lock:", "changed title:"];
     expect(sent?.toolCall._meta).toEqual({ tenon: { notes, lock: true } });
   });

@@ -19,7 +19,7 @@ import type {
   TrustRequest,
 } from "../session/index.js";
 import { samplingPort } from "./sampling.js";
-import { looksOf } from "./to-client/index.js";
+import { looksOf, questionTitle, toolName } from "./to-client/index.js";
 
 const KINDS: Readonly<Record<PermissionChoice["answer"], PermissionOptionKind>> = {
   once: "allow_once",
@@ -94,7 +94,7 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
   const content = [...contentOf(question), ...shownWith];
   return {
     toolCallId,
-    title: isReview ? `${title}: ${lock ?? "its definition changed"}` : title,
+    title: isReview ? `${toolName(tool)}: ${lock ?? "its definition changed"}` : titleOf(question, title),
     kind,
     status: "pending",
     ...(locations.length > 0 ? { locations } : {}),
@@ -104,9 +104,16 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
   };
 }
 
+/** A call of Tenon's own is described by what it does: which tool does it belongs to the question. */
+function titleOf({ tool, presentation }: PermissionQuestion, title: string): string {
+  return presentation && tool.origin === "builtin" ? `${title} (Tenon's ${tool.definition.name})` : questionTitle(tool);
+}
+
 /** What is to be read before answering, beside the arguments. */
-function noteLines({ reason, change, lock, isFormer, presentation }: PermissionQuestion): readonly string[] {
+function noteLines(question: PermissionQuestion): readonly string[] {
+  const { reason, change, lock, isFormer, presentation, warnings = [] } = question;
   return [
+    ...warnings.map((warning) => `Warning: ${warning}`),
     ...(presentation?.isRenewed
       ? ["The file changed while you were asked. This is the change as it would be now."]
       : []),
@@ -140,8 +147,18 @@ interface AboutQuestion {
   readonly protects?: "own" | "obeyed";
 }
 
+/** Every argument by its name; further lines of a value are indented, so that none reads as another argument or a note. */
 function argumentLines(args: JsonObject): readonly string[] {
-  return Object.entries(args).map(([name, value]) => `${markForeign(name)}: ${shown(value)}`);
+  const lines: string[] = [];
+  const names = Object.keys(args);
+  let room: number = LIMITS.shownArguments.maxChars;
+  for (const [index, name] of names.entries()) {
+    if (room <= 0) return [...lines, `… ${names.length - index} more arguments`];
+    const line = `${shown(name).replaceAll("\n", " ")}: ${shown(args[name]).replaceAll("\n", "\n    ")}`;
+    room -= line.length;
+    lines.push(line);
+  }
+  return lines;
 }
 
 function shown(value: JsonValue | undefined): string {

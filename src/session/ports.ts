@@ -13,6 +13,8 @@ export interface PermissionQuestion {
   readonly choices: readonly PermissionChoice[];
   /** Why it is asked, where a rule, content from outside or a decision that cannot be read is the cause. */
   readonly reason?: string;
+  /** What about the tool could mislead: that it looks like another one. A sentence each. */
+  readonly warnings?: readonly string[];
   /** It writes a protected file: one of Tenon's own, or one that git, a shell, an editor or a build server obeys. */
   readonly protects?: "own" | "obeyed";
   /** The person allowed this tool in every project, before grants were for one: to be confirmed for this one. */

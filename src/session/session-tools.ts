@@ -194,8 +194,9 @@ export class SessionTools implements AsyncDisposable {
         const { tool, arguments: given } = request;
         const look = () => this.#builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.#builtin.impossible(tool.definition.name, given);
+        const warnings = () => this.#catalog.lookAlikes(tool.id);
         return this.#permissions.approve(
-          { ...request, ...(tool.origin === "builtin" ? { look, impossible } : {}) },
+          { ...request, warnings, ...(tool.origin === "builtin" ? { look, impossible } : {}) },
           options.attached(),
           signal,
         );

@@ -1,6 +1,7 @@
 // The door of the tools room: one catalog per session, one outcome per call.
 export type { DenseScores, UsagePort } from "./catalog/finder.js";
 export type { CatalogView, ViewedTool } from "./catalog/inspect.js";
+export { LookAlikes, type NamedTool } from "./catalog/look-alikes.js";
 export type { NoticeSink } from "./catalog/notices.js";
 export { type CatalogEntry, callArguments, type Offer, type Offer as Catalog } from "./catalog/offer.js";
 export type { CatalogLimits } from "./catalog/plan.js";

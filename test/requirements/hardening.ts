@@ -102,6 +102,14 @@ export const HARDENING_REQUIREMENTS = [
     id: "H454",
     text: "a write is made only against the content its shown change was made from: changed meanwhile, it is asked about again, a bounded number of times",
   },
+  {
+    id: "H455",
+    text: "a question shows the server's name, the tool's name and the arguments, bounded and marked; a server's title is one line, cut, marked as its words",
+  },
+  {
+    id: "H456",
+    text: "tools whose names, titles or servers imitate another's or a built-in tool are flagged in the question, by why and by mcp tools",
+  },
   // H500 to H549: what servers and files say stays data; secrets.
   {
     id: "H500",

@@ -41,7 +41,7 @@ scenario(["L19", "L20", "L21"], "an edit is asked about with its diff, made in t
     const diff = { type: "diff", path, oldText: "one\ntwo, unsaved\n", newText: "one\nthree\n" };
     expect(editor.questions).toHaveLength(1);
     expect(editor.questions[0]?.toolCall).toMatchObject({
-      title: "Edit src/a.ts",
+      title: "Edit src/a.ts (Tenon's edit_file)",
       kind: "edit",
       locations: [{ path, line: 2 }],
       content: [diff],
@@ -162,7 +162,7 @@ scenario(["L21"], "reads of one answer run side by side, and a write waits for t
       expect(first).toContain("1\\tA");
       expect(second).toContain("1\\tB");
       expect(third).toContain("Created c.txt");
-      expect(editor.questions.map(({ toolCall }) => toolCall.title)).toEqual(["Write c.txt"]);
+      expect(editor.questions.map(({ toolCall }) => toolCall.title)).toEqual(["Write c.txt (Tenon's write_file)"]);
     },
   );
 });

@@ -8,7 +8,7 @@ import { noticeUpdates, serverUpdates } from "./notices.js";
 import { turnUpdates } from "./turn.js";
 
 export { abilitiesOf, type ClientAbilities } from "./abilities.js";
-export { looksOf } from "./tool-call.js";
+export { looksOf, questionTitle, toolName } from "./tool-call.js";
 export { type PromptAnswer, usageOf } from "./usage.js";
 
 export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.SessionUpdate[] {

@@ -3,7 +3,8 @@ import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
 import { text } from "../../base/content.js";
 import type { JsonObject } from "../../base/json.js";
-import { markForeign } from "../../base/marking.js";
+import { markForeign, quoted } from "../../base/marking.js";
+import { skeleton } from "../../base/skeleton.js";
 import type { CallSubject } from "../../engine/index.js";
 import type { SessionEvent } from "../../session/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../../tools/index.js";
@@ -22,11 +23,39 @@ export interface Looks {
 
 export function looksOf({ name, tool }: CallSubject, presentation: Presentation | undefined): Looks {
   if (!presentation) {
-    const title = markForeign(tool?.label ?? name);
+    const title = markForeign(tool?.label ?? onOneLine(name));
     return { title, kind: tool ? toolKind(tool) : "other", locations: [], content: [] };
   }
   const { title, kind, locations } = presentation;
   return { title: markForeign(title), kind, locations: places(locations), content: shownContent(presentation) };
+}
+
+const MAX_NAME_CHARS = 128;
+const MAX_TITLE_CHARS = 80;
+
+/**
+ * The title of a question: `server / tool`; the server's own title only in quotes, as its words, on the same line, and
+ * where it says more.
+ */
+export function questionTitle(tool: CatalogTool): string {
+  const { name, title } = tool.definition;
+  if (tool.origin === "builtin") return markForeign(tool.label);
+  if (title === undefined || skeleton(title) === skeleton(name)) return toolName(tool);
+  return `${toolName(tool)} — server's title: ${quoted(onOneLine(title), MAX_TITLE_CHARS)}`;
+}
+
+/** The names of the server and of the tool, and none of the server's other words. */
+export function toolName({ source, definition: { name } }: CatalogTool): string {
+  return `${oneLine(source)} / ${oneLine(name)}`;
+}
+
+function oneLine(text: string): string {
+  const line = onOneLine(text);
+  return markForeign(line.length > MAX_NAME_CHARS ? `${line.slice(0, MAX_NAME_CHARS)}…` : line);
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll(/[\s\u0085]+/gu, " ").trim();
 }
 
 function places(locations: Presentation["locations"]): acp.ToolCallLocation[] {

@@ -3,7 +3,8 @@ import { Cell } from "../../base/cell.js";
 import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
-import { SessionCatalog, type ToolSource } from "../../tools/index.js";
+import { builtinSource } from "../../builtin/index.js";
+import { LookAlikes, type NamedTool, SessionCatalog, type ToolSource } from "../../tools/index.js";
 import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";
@@ -22,6 +23,8 @@ interface Values {
 interface ListedTool extends LookedTool {
   readonly server: string;
   readonly score?: number;
+  /** What of it looks like another tool, a sentence each. */
+  readonly lookAlikes: readonly string[];
 }
 
 export async function runTools({ values, words }: Given<Values>, context: CommandContext): Promise<number> {
@@ -30,8 +33,9 @@ export async function runTools({ values, words }: Given<Values>, context: Comman
   const config = await liveConfig(context);
   if (only !== undefined) serverNamed(config, only);
   const looked = await visitAll(config, context, { timeoutMs, ...(only === undefined ? {} : { only }) });
-  const all = looked.flatMap(({ server, look }) =>
-    (look?.tools ?? []).map((one): ListedTool => ({ ...one, server: server.name })),
+  const all = withLookAlikes(
+    looked.flatMap(({ server, look }) => (look?.tools ?? []).map((one) => ({ ...one, server: server.name }))),
+    context,
   );
   const shown = values.search === undefined ? all : await ranked(values.search, looked, all);
   if (values.json === true) printJson(context, { tools: shown.map(toolJson), failed: failures(looked) });
@@ -40,6 +44,21 @@ export async function runTools({ values, words }: Given<Values>, context: Comman
   for (const { server, message } of values.json === true ? [] : failed) warn(context, `${server}: ${message}`);
   if (only !== undefined && failed.length > 0) return EXIT.failed;
   return EXIT.done;
+}
+
+function withLookAlikes(
+  tools: readonly Omit<ListedTool, "lookAlikes">[],
+  { world, cwd }: CommandContext,
+): readonly ListedTool[] {
+  const own = builtinSource({ world, cwd }).tools.value.map(({ name, title }) => named(OWN, { name, title }));
+  const index = new LookAlikes([...own, ...tools.map(({ server, tool }) => named(server, tool))]);
+  return tools.map((one) => ({ ...one, lookAlikes: index.of(named(one.server, one.tool)) }));
+}
+
+const OWN = "builtin";
+
+function named(server: string, { name, title }: Pick<NamedTool, "name" | "title">): NamedTool {
+  return { server, isOwn: server === OWN, name, title };
 }
 
 function failures(looked: readonly LookedServer[]): readonly { readonly server: string; readonly message: string }[] {
@@ -92,8 +111,12 @@ function show(tools: readonly ListedTool[], query: string | undefined, context: 
   print(context, [context.palette.dim(first), ...lines]);
   const tokens = tools.reduce((sum, tool) => sum + tool.tokens, 0);
   if (query === undefined) print(context, [context.palette.dim(`${tools.length} tools, about ${tokens} tokens`)]);
+  for (const { server, tool, lookAlikes } of tools) {
+    if (lookAlikes.length > 0) warn(context, visibleLine(`${server}/${tool.name}: ${lookAlikes.join(" ")}`));
+  }
 }
 
-function toolJson({ server, tool, tokens, score }: ListedTool): object {
-  return { server, ...tool, tokens, ...(score === undefined ? {} : { score }) };
+function toolJson({ server, tool, tokens, score, lookAlikes }: ListedTool): object {
+  const more = { ...(score === undefined ? {} : { score }), ...(lookAlikes.length > 0 ? { lookAlikes } : {}) };
+  return { server, ...tool, tokens, ...more };
 }

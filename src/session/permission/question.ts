@@ -26,17 +26,21 @@ export interface PermissionRequest {
   impossible?(): Promise<string | undefined>;
   /** The tool as its source defines it, where the model is shown another form. */
   readonly raw?: ToolDefinition;
+  /** What about the tool could mislead, a sentence each; asked for only when somebody is asked. */
+  warnings?(): readonly string[];
   /** Called when the person is being asked. */
   onAsking?(): void;
 }
 
-type AskedRequest = Pick<PermissionRequest, "toolCallId" | "tool" | "arguments" | "shown">;
+type AskedRequest = Pick<PermissionRequest, "toolCallId" | "tool" | "arguments" | "shown" | "warnings">;
 
 export function questionAbout(
-  { toolCallId, tool, arguments: given, shown = given }: AskedRequest,
+  request: AskedRequest,
   judged: JudgedCall,
   clearance: Pick<Clearance, "standing" | "lockHold" | "whyAsked" | "approvals">,
 ): PermissionQuestion {
+  const { toolCallId, tool, arguments: given, shown = given } = request;
+  const warnings = request.warnings?.() ?? [];
   const { subject, decision } = judged;
   const why = clearance.whyAsked(judged);
   const isRuled = decision.effect === "ask" && decision.rule !== undefined;
@@ -50,12 +54,13 @@ export function questionAbout(
     ...(decision.protects ? { protects: decision.protects.isOwn ? ("own" as const) : ("obeyed" as const) } : {}),
     ...(clearance.approvals.wasApprovedBefore(subject) ? { isFormer: true } : {}),
     ...changeOf(judged, clearance),
+    ...(warnings.length > 0 ? { warnings } : {}),
   };
 }
 
 /** About a changed definition, without a call: "once" is for the session then. */
 export function reviewOf(
-  request: AskedRequest,
+  request: Omit<AskedRequest, "warnings">,
   judged: JudgedCall,
   clearance: Pick<Clearance, "standing" | "lockHold">,
 ): PermissionQuestion {

@@ -8,6 +8,7 @@ import type { SourceSettings, ToolTransformer } from "../shape/settings.js";
 import { type Shaper, shaper } from "../shape/shape.js";
 import type { ToolSource } from "../source.js";
 import type { CatalogTool, ToolDefinition, ToolId, ToolOrigin } from "../tool.js";
+import { cut } from "./one-line.js";
 
 /** A tool that passed the shaping. */
 export interface KnownTool {
@@ -99,7 +100,7 @@ class KnownCatalogTool implements CatalogTool {
     this.id = origin === "builtin" ? plainToolId(shaped.name) : mcpToolId(name, shaped.name);
     this.origin = origin;
     this.source = name;
-    this.label = markForeign(`${name} / ${shaped.title ?? raw.name}`);
+    this.label = markForeign(`${name} / ${titleOf(shaped.title ?? raw.name)}`);
     this.#raw = raw;
     this.#shaped = shaped;
   }
@@ -123,6 +124,14 @@ class KnownCatalogTool implements CatalogTool {
     return this.#hash;
   }
 }
+
+/** A title is the server's words: on one line, and no longer than people read. */
+function titleOf(title: string): string {
+  const isShort = title.length <= MAX_TITLE_CHARS && !/[\r\n\t\u0085\u2028\u2029]/u.test(title);
+  return isShort ? title : cut(title.replaceAll(/[\s\u0085]+/gu, " ").trim(), MAX_TITLE_CHARS);
+}
+
+const MAX_TITLE_CHARS = 80;
 
 function makeTool(source: ToolSource, raw: ToolDefinition, shape: Shaper): Made {
   const shaped = shape(raw);

@@ -8,6 +8,7 @@ import { type DenseScores, ToolFinder, type UsagePort } from "./finder.js";
 import { IncludeModes } from "./include-modes.js";
 import { type CatalogView, inspectCatalog } from "./inspect.js";
 import { type KnownTool, KnownTools } from "./known-tools.js";
+import { CatalogLookAlikes } from "./look-alikes.js";
 import { type NoticeSink, Notices } from "./notices.js";
 import type { Offer } from "./offer.js";
 import { Offering } from "./offering.js";
@@ -46,6 +47,7 @@ export class SessionCatalog {
   readonly #options: CatalogOptions;
   readonly #book: SourceBook;
   readonly #meta: KnownTools;
+  readonly #lookAlikes = new CatalogLookAlikes();
   readonly #modes = new IncludeModes();
   readonly #finder: ToolFinder;
   readonly #notices: Notices;
@@ -97,6 +99,14 @@ export class SessionCatalog {
   toolsOf(origin: ToolOrigin, name: string): readonly SourcedTool[] {
     this.#offering.refresh();
     return this.#book.active.find(({ source }) => source.origin === origin && source.name === name)?.tools ?? [];
+  }
+
+  /** What of a tool looks like another one's name, title or server: a sentence each, for people. */
+  lookAlikes(id: ToolId): readonly string[] {
+    this.#offering.refresh();
+    const sources = [...this.#book.active, this.#meta];
+    const known = sources.flatMap(({ tools }) => tools).find(({ tool }) => tool.id === id);
+    return known ? this.#lookAlikes.of(known, sources) : [];
   }
 
   /** Servers that are no sources, with the reason: only for explanations. */
@@ -217,6 +227,7 @@ export class SessionCatalog {
       absent: this.#absent,
       whySetAside: (known) => offering.whySetAside(known),
       whyHeld: (known) => offering.whyHeld(known),
+      lookAlikes: (known) => this.#lookAlikes.of(known, [...active, this.#meta]),
     };
   }
 }

@@ -46,4 +46,6 @@ export interface CatalogState {
   readonly absent: readonly AbsentServer[];
   whySetAside(known: KnownTool): string | undefined;
   whyHeld(known: KnownTool): string | undefined;
+  /** What of it looks like another tool, a sentence each. */
+  lookAlikes(known: KnownTool): readonly string[];
 }

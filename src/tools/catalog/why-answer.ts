@@ -41,6 +41,8 @@ export interface WhyAnswer {
     readonly cut: number;
     readonly matches: readonly { readonly term: string; readonly field: string; readonly score: number }[];
   };
+  /** What of it looks like another tool, a sentence each; also in `text`. */
+  readonly lookAlikes?: readonly string[];
   /** What could be meant, as `server/tool`. */
   readonly candidates?: readonly string[];
 }

@@ -35,6 +35,12 @@ function unknown(name: string, similar: readonly KnownTool[]): WhyAnswer {
 }
 
 function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
+  const answer = whyPlain(known, state);
+  const lookAlikes = state.lookAlikes(known);
+  return lookAlikes.length === 0 ? answer : { ...answer, text: [answer.text, ...lookAlikes].join(" "), lookAlikes };
+}
+
+function whyPlain(known: KnownTool, state: CatalogState): WhyAnswer {
   const { tool } = known;
   const answer = (kind: WhyKind, words: string, more: Partial<WhyAnswer> = {}): WhyAnswer => ({
     kind,

@@ -1,0 +1,115 @@
+// Tools whose name, title or server could be taken for another's: told to the person, and decides nothing.
+import { plainForm, skeleton } from "../../base/skeleton.js";
+import type { KnownTool, KnownTools } from "./known-tools.js";
+import { cut, plain } from "./one-line.js";
+
+export interface NamedTool {
+  readonly server: string;
+  /** It is Tenon's own: the one that is imitated, never the imitation. */
+  readonly isOwn: boolean;
+  readonly name: string;
+  readonly title?: string | undefined;
+}
+
+interface Known {
+  readonly server: string;
+  readonly isOwn: boolean;
+  readonly text: string;
+  readonly what: "name" | "title";
+  readonly tool: string;
+}
+
+/** Of one skeleton: enough to find one of another server, however many there are. */
+const MAX_ALIKE = 8;
+const MAX_NAME_CHARS = 64;
+/** A server that is called so, in whichever letters, is not Tenon. */
+const OWN_NAME = "Tenon";
+
+/** Linear in the number of tools. */
+export class LookAlikes {
+  readonly #known = new Map<string, Known[]>();
+  readonly #servers = new Map<string, Set<string>>();
+
+  constructor(tools: Iterable<NamedTool>) {
+    for (const { server, isOwn, name, title } of tools) {
+      this.#note({ server, isOwn, text: name, what: "name", tool: name });
+      if (title !== undefined) this.#note({ server, isOwn, text: title, what: "title", tool: name });
+      this.#noteServer(isOwn ? OWN_NAME : server);
+    }
+  }
+
+  /** What of a tool looks like another's, a sentence each. Exactly the same name at two servers is no imitation. */
+  of(tool: NamedTool): readonly string[] {
+    if (tool.isOwn) return [];
+    const { server, name, title } = tool;
+    const found = [this.#likeName(tool, name), title === undefined ? undefined : this.#likeTitle(tool, title)];
+    const texts = found.flatMap((one, index) =>
+      one === undefined ? [] : `${index === 0 ? "Its name" : "Its title"} looks like ${described(one)}.`,
+    );
+    const rival = [...(this.#servers.get(skeleton(server)) ?? [])].find((other) => other !== server);
+    const ofServer = rival === undefined ? [] : [`The name of its server looks like ${shown(rival)}.`];
+    return [...ofServer, ...texts];
+  }
+
+  #likeName(tool: NamedTool, name: string): Known | undefined {
+    return this.#alike(tool, name).find(({ text, what, isOwn }) => text !== name && (what === "name" || isOwn));
+  }
+
+  /** Titles of different servers are often the same words; only letters that are not what they seem count there. */
+  #likeTitle(tool: NamedTool, title: string): Known | undefined {
+    return this.#alike(tool, title).find(({ text, isOwn, tool: other }) =>
+      isOwn ? other !== tool.name : plainForm(text) !== plainForm(title),
+    );
+  }
+
+  #alike({ server }: NamedTool, text: string): readonly Known[] {
+    return (this.#known.get(skeleton(text)) ?? []).filter((known) => known.isOwn || known.server !== server);
+  }
+
+  #noteServer(name: string): void {
+    const key = skeleton(name);
+    const alike = this.#servers.get(key) ?? new Set();
+    if (alike.size < MAX_ALIKE) alike.add(name);
+    this.#servers.set(key, alike);
+  }
+
+  #note(known: Known): void {
+    const key = skeleton(known.text);
+    if (key === "") return;
+    const alike = this.#known.get(key) ?? [];
+    const isKnown = alike.some(({ server, text, what }) => {
+      return server === known.server && text === known.text && what === known.what;
+    });
+    if (!isKnown && alike.length < MAX_ALIKE) alike.push(known);
+    this.#known.set(key, alike);
+  }
+}
+
+function described({ server, isOwn, text, what, tool }: Known): string {
+  const whose = isOwn ? "Tenon" : `the server ${shown(server)}`;
+  return what === "name" ? `the tool ${shown(text)} of ${whose}` : `the title of the tool ${shown(tool)} of ${whose}`;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(cut(plain(text), MAX_NAME_CHARS));
+}
+
+/** The same for a catalog: made again only when a list changed. */
+export class CatalogLookAlikes {
+  #lists: readonly (readonly KnownTool[])[] = [];
+  #index = new LookAlikes([]);
+
+  of(known: KnownTool, sources: readonly KnownTools[]): readonly string[] {
+    const lists = sources.map(({ tools }) => tools);
+    const isSame = lists.length === this.#lists.length && lists.every((list, index) => list === this.#lists[index]);
+    if (!isSame) {
+      this.#lists = lists;
+      this.#index = new LookAlikes(lists.flat().map(named));
+    }
+    return this.#index.of(named(known));
+  }
+}
+
+function named({ source, raw }: KnownTool): NamedTool {
+  return { server: source.name, isOwn: source.origin === "builtin", name: raw.name, title: raw.title };
+}
