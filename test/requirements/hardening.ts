@@ -3,6 +3,16 @@
 export const HARDENING_REQUIREMENTS = [
   // H100 to H149: failures are contained.
   // H150 to H199: fault enumeration, the World contract, fuzzing.
+  {
+    id: "H150",
+    text: "any one failing operation (files, processes, threads, network) of ten whole programs: the process lives, other sessions work, the person is told why, journals load, nothing leaks",
+  },
+  {
+    id: "H151",
+    text: "while a journal cannot be written prompts fail with the reason; no acknowledged turn is lost, and the session goes on once it can",
+  },
+  { id: "H152", text: "one contract holds for the real World and for the fake one" },
+  { id: "H154", text: "a configuration file that cannot be read for a moment takes away no server and no rule" },
   // H200 to H299: the event loop is never held.
   {
     id: "H200",

@@ -55,7 +55,11 @@ describe("what could not be started", () => {
     error: Object.assign(new Error(`spawn ${code}`), { code }),
   });
   const explain = (exit: Parameters<typeof explainExit>[0], given: Partial<typeof request> = {}, files = {}) =>
-    explainExit(exit, { request: { ...request, ...given }, world: fakeWorld({ files }), stderrTail: "" });
+    explainExit(exit, {
+      request: { ...request, ...given },
+      world: fakeWorld({ files, folders: ["/s"] }),
+      stderrTail: "",
+    });
 
   test("names the PATH it was looked for in", () => {
     expect(explain(failed("ENOENT"))).toMatchObject({

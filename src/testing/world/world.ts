@@ -39,6 +39,8 @@ export interface FakeWorldOptions {
   readonly platform?: NodeJS.Platform;
   /** Files that are there from the start, by path. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Folders that are there from the start, empty; a few usual places unless given. */
+  readonly folders?: readonly string[];
   readonly fetch?: Fetch;
   /** Addresses of host names; a name that is not here does not exist. */
   readonly hosts?: Readonly<Record<string, readonly string[]>>;
@@ -53,6 +55,7 @@ export interface LogEntry {
   readonly [field: string]: string | number | boolean | null | undefined;
 }
 
+const USUAL_FOLDERS: readonly string[] = ["/project", "/tmp"];
 const OWN_PROCESS_ID = 4_242;
 const MEMORY_BYTES = 8 * 2 ** 30;
 const DEFAULT_START_MS = Date.UTC(2026, 10, 1);
@@ -87,7 +90,7 @@ export class FakeWorld implements World {
 
   constructor(options: FakeWorldOptions = {}) {
     this.clock = new FakeClock(options.nowMs ?? DEFAULT_START_MS);
-    this.files = new FakeFiles(options.files);
+    this.files = new FakeFiles(options.files, options.folders ?? USUAL_FOLDERS);
     this.env = options.env ?? {};
     this.platform = options.platform ?? "linux";
     this.fetch = options.fetch ?? refuseFetch;

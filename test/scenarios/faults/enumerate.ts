@@ -1,4 +1,5 @@
 // Every operation of a program with every fault that fits it, one run each.
+import { createHash } from "node:crypto";
 import { messageOf } from "../../../src/base/errors.js";
 import { FITTING, type Operation, type PlannedFault } from "../../../src/testing/world/faulty.js";
 import type { Program } from "./programs.js";
@@ -61,6 +62,19 @@ async function attempt(
     await stage.dispose();
   }
   return { result: { hit: stage.faulty.hit, problems }, counts: stage.faulty.counts };
+}
+
+/** As many of them, others with every turn. */
+export function sampleOf(runs: readonly FaultRun[], count: number, turn: string): readonly FaultRun[] {
+  const order = (run: FaultRun) =>
+    createHash("sha256")
+      .update(`${turn} ${wordsOf(run)}`)
+      .digest("hex");
+  const keyed = runs.map((run) => ({ run, key: order(run) }));
+  return keyed
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .slice(0, count)
+    .map(({ run }) => run);
 }
 
 export function wordsOf({ program, plan }: FaultRun): string {
