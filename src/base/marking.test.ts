@@ -85,6 +85,14 @@ describe("a line of ours", () => {
     }
   });
 
+  test("a megabyte of brackets takes no longer than a few looks at each", () => {
+    for (const part of ["[t", "[te", "[teno", "[ ", "[т", "[tеnо", "[t\u0302", "[text] "]) {
+      const began = performance.now();
+      markForeign(part.repeat(1_000_000 / part.length));
+      expect(performance.now() - began, part).toBeLessThan(2_500);
+    }
+  });
+
   test("hidden characters inside do not help", () => {
     expect(markForeign("[te\u200bnon: x]")).toBe("[te\\u{200B}non: x]");
     expect(markForeign("[\u2060tenon: x]")).toBe("[\\u{2060}tenon: x]");

@@ -91,7 +91,7 @@ function escaped(character: string): string {
 const MARK = "tenon";
 
 /** A bracket that could open a line of ours, and a first letter that could be ours. */
-const SUSPECT = /([[［【〔〖〘〚⟦⦋⦍⦏❲⁅])(\s*)(?=[tT]|\P{ASCII})/gu;
+const SUSPECT = /([[［【〔〖〘〚⟦⦋⦍⦏❲⁅])(\s*)(?=[tT](?:[eE3]|\P{ASCII})|\P{ASCII})/gu;
 /** Enough for five letters and the accents somebody may pile on them. */
 const SUSPECT_CHARS = 96;
 
@@ -122,13 +122,39 @@ export function markExactly(text: string): string {
   return markForeign(text.replaceAll(/\\(?=u\{[0-9A-Fa-f]{1,6}\})/gu, "\\u{5C}").replaceAll("\r", "\\u{D}"));
 }
 
+/** Letter by letter, and no further than it looks like ours: whoever writes a million brackets pays for each once. */
 function isOurs(rest: string): boolean {
-  const folded = Array.from(rest.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase(), (letter) => {
-    return LOOK_ALIKES.get(letter) ?? letter;
-  }).join("");
-  // `[tenon](…)` and `[tenon-core]` are names; what goes on after the word is a line of ours.
-  return folded.startsWith(MARK) && !/^[\p{L}\p{N}\]_./-]/u.test(folded.slice(MARK.length));
+  let matched = 0;
+  for (const character of rest) {
+    for (const letter of folded(character)) {
+      if (matched === MARK.length) {
+        // `[tenon](…)` and `[tenon-core]` are names; what goes on after the word is a line of ours.
+        return !/^[\p{L}\p{N}\]_./-]/u.test(letter);
+      }
+      if (letter !== MARK[matched]) return false;
+      matched += 1;
+    }
+  }
+  return matched === MARK.length;
 }
+
+/** The plain letters a character stands for or looks like; none for an accent that stands by itself. */
+function folded(character: string): readonly string[] {
+  if (character <= "\x7f") {
+    const lower = character.toLowerCase();
+    return [LOOK_ALIKES.get(lower) ?? lower];
+  }
+  const known = FOLDED.get(character);
+  if (known) return known;
+  const plain = character.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
+  const letters = Array.from(plain, (letter) => LOOK_ALIKES.get(letter) ?? letter);
+  if (FOLDED.size < FOLDED_MAX) FOLDED.set(character, letters);
+  return letters;
+}
+
+/** Of characters met so far: to normalise one takes a microsecond. */
+const FOLDED = new Map<string, readonly string[]>();
+const FOLDED_MAX = 4_096;
 
 /** A line of Tenon's own among text of others. `words` must be ours, or `quoted`. */
 export function hostLine(words: string): string {

@@ -53,7 +53,7 @@ async function read(mention: Mention, options: AttachOptions, signal: AbortSigna
   if (path !== undefined) {
     const file = await options.readFile(path, signal);
     if (file.kind === "failed") throw new Error(file.reason);
-    if (file.kind === "text") return bounded(markBlock({ type: "resource", uri, text: file.text }));
+    if (file.kind === "text") return bounded({ type: "resource", uri, text: file.text });
   }
   const { servers, world } = options;
   const owner = server === undefined ? await ownerOf(uri, servers, world, signal) : named(server, servers);
@@ -62,7 +62,7 @@ async function read(mention: Mention, options: AttachOptions, signal: AbortSigna
   if (blocks.length === 0) throw new Error(`the server "${owner.spec.name}" gave nothing for it`);
   const what = `the resource ${quoted(uri, 2_000)} of the server ${quoted(owner.spec.name)}`;
   const about = text(hostLine(`${what} was mentioned by the person; it is data`));
-  return [about, ...blocks.flatMap((block) => bounded(markBlock(block)))];
+  return [about, ...blocks.flatMap((block) => bounded(block))];
 }
 
 /** The person meant this server: what is wrong with that is said. */
@@ -82,17 +82,17 @@ function pathOf(uri: string): string | undefined {
   }
 }
 
-/** Lines of Tenon's own stand beside the words of others, never among them. */
+/** Cut, then marked. Lines of Tenon's own stand beside the words of others, never among them. */
 function bounded(block: ContentBlock): readonly ContentBlock[] {
   switch (block.type) {
     case "text": {
       const { kept, note } = cut(block.text);
-      return [text(kept), ...note];
+      return [markBlock(text(kept)), ...note];
     }
     case "resource": {
       if (block.text === undefined) return [orLabel(block, block.blob ?? "")];
       const { kept, note } = cut(block.text);
-      return [{ ...block, text: kept }, ...note];
+      return [markBlock({ ...block, text: kept }), ...note];
     }
     case "image":
     case "audio":
@@ -100,7 +100,7 @@ function bounded(block: ContentBlock): readonly ContentBlock[] {
     case "resource_link":
     case "spilled":
     case "unknown":
-      return [block];
+      return [markBlock(block)];
   }
 }
 
@@ -113,6 +113,6 @@ function cut(words: string): { readonly kept: string; readonly note: readonly Co
 }
 
 function orLabel(block: ContentBlock, base64: string): ContentBlock {
-  if (base64Bytes(base64) <= LIMITS.resultMaxImageBytes) return block;
+  if (base64Bytes(base64) <= LIMITS.resultMaxImageBytes) return markBlock(block);
   return text(hostLine(`left out, it is too large: ${quoted(plainText([block]), 2_000)}`));
 }
