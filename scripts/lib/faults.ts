@@ -58,6 +58,28 @@ export const FAULTS: readonly Fault[] = [
     reason: /src\/session\/expansion\.ts\(\d+,\d+\): error TS\d+[\s\S]*MarkedContent/,
   },
   {
+    name: "two-function then",
+    step: "walls",
+    file: "src/mcp/planted.ts",
+    plant: () =>
+      `${JOB}export function planted(work: Promise<void>, tell: () => void): void {\n  work.then(tell, tell);\n}\n`,
+    reason: /src\/mcp\/planted\.ts:3: un-owned promise: what the functions given to then/,
+  },
+  {
+    name: "un-owned promise in a field",
+    step: "walls",
+    file: "src/session/configuration.ts",
+    plant: (old) => old.replace("this.#open().catch((error: unknown) => this.#fail(error))", "this.#open()"),
+    reason: /src\/session\/configuration\.ts:\d+: un-owned promise: nobody hears of a rejection of this\.#opened/,
+  },
+  {
+    name: "emitter without error listener",
+    step: "walls",
+    file: "src/world/watch.ts",
+    plant: (old) => old.replace('watcher.on("error", () => this.#poll());', ""),
+    reason: /src\/world\/watch\.ts:\d+: watchFolder\(\) makes an emitter without a listener for "error"/,
+  },
+  {
     name: "601 lines",
     step: "walls",
     file: "src/base/planted.ts",

@@ -5,7 +5,7 @@ import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import type { StopReason } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
-import type { CommandInfo, ServerStatus, SessionEvent } from "./event.js";
+import type { CommandInfo, NoticeLevel, ServerStatus, SessionEvent } from "./event.js";
 import type { SessionOptions } from "./options.js";
 import type { SessionPorts } from "./ports.js";
 import type { GivenServers } from "./server-set.js";
@@ -73,6 +73,11 @@ export class Session implements AsyncDisposable {
   /** Resolves once the configuration has been read; at once when there is none. */
   get configured(): Promise<void> {
     return this.#parts.configuration?.opened ?? Promise.resolve();
+  }
+
+  /** Says something to the person, now and to whoever attaches later. */
+  notice(level: NoticeLevel, text: string): void {
+    this.#parts.audience.notice(level, text);
   }
 
   get isClosed(): boolean {

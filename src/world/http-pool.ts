@@ -104,10 +104,14 @@ export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): Http
   };
 }
 
+function ignore(): void {}
+
 function send(isTls: boolean, agent: HttpAgent, head: HttpHead): ClientRequest {
   const { hostname, port, path, servername, method, headers } = head;
   const options = { agent, hostname, port, path, servername, method, headers };
-  return isTls ? httpsRequest(options) : httpRequest(options);
+  const request = isTls ? httpsRequest(options) : httpRequest(options);
+  request.on("error", ignore); // told to whoever sent it; unheard it would end the process
+  return request;
 }
 
 /** Only what was resolved and checked before is ever dialled. */

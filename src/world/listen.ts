@@ -1,5 +1,5 @@
 // HTTP at this machine's own address, for what a browser here brings back. One small answer to each request.
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { LoopbackAnswer, LoopbackListener, LoopbackRequest } from "../base/world.js";
 
 /** A browser asks at once, and with little. */
@@ -16,11 +16,7 @@ export async function listen(
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
     underWay.add(response);
     response.once("close", () => underWay.delete(response));
-    const { status, headers, body } = answer({
-      method: request.method ?? "GET",
-      target: request.url ?? "/",
-      host: request.headers.host ?? "",
-    });
+    const { status, headers, body } = answerTo(request, answer);
     response.writeHead(status, { ...headers, connection: "close" });
     response.end(body);
     request.resume();
@@ -28,15 +24,23 @@ export async function listen(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.headersTimeout = REQUEST_TIMEOUT_MS;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => {
-      server.off("error", reject);
-      resolve();
-    });
+    server.on("error", reject); // for as long as it lives: no file descriptor may be left for a connection
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, resolve);
   });
   const address = server.address();
   const bound = typeof address === "object" && address !== null ? address.port : port;
   return { port: bound, [Symbol.asyncDispose]: () => close(server, underWay) };
+}
+
+function answerTo(
+  { method, url, headers }: IncomingMessage,
+  answer: (request: LoopbackRequest) => LoopbackAnswer,
+): LoopbackAnswer {
+  try {
+    return answer({ method: method ?? "GET", target: url ?? "/", host: headers.host ?? "" });
+  } catch {
+    return { status: 500, headers: {}, body: "" };
+  }
 }
 
 /** Browsers open connections they never use: those would hold a plain `close` open. */

@@ -89,7 +89,7 @@ test("one that throws does not take the others with it, and one may set another"
     ran.push("second");
     timers.after(1_000, () => ran.push("third"));
   });
-  expect(() => vi.advanceTimersByTime(1_000)).toThrow("of no use");
+  vi.advanceTimersByTime(1_000);
   vi.advanceTimersByTime(1_001);
   expect(ran).toEqual(["second", "third"]);
 });

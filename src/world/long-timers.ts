@@ -1,5 +1,12 @@
 // Long waits that mostly end early (deadlines): one real timer for all of them, instead of one set and cleared for each.
+import { sharedLog } from "../base/log.js";
+import { contained } from "../base/scope.js";
 import type { Timer } from "../base/world.js";
+
+/** What a timer throws has no caller: it would end the process with every session in it. */
+export function runTimer(run: () => void): void {
+  contained(sharedLog(), "timer", run);
+}
 
 /** The longest delay a Node timer takes. */
 const MAX_DELAY_MS = 2_147_483_647;
@@ -43,23 +50,19 @@ export class LongTimers {
     this.#real = setTimeout(() => this.#fire(), delayMs);
   }
 
-  /** Whoever throws has had its turn; the others get theirs with the next timer. */
   #fire(): void {
     this.#real = undefined;
     this.#firesAtMs = Number.POSITIVE_INFINITY;
     const nowMs = performance.now();
-    try {
-      for (const wait of this.#waits) {
-        if (wait.atMs > nowMs) continue;
-        this.#waits.delete(wait);
-        wait.run();
-      }
-    } finally {
-      let earliestMs = Number.POSITIVE_INFINITY;
-      for (const { atMs } of this.#waits) earliestMs = Math.min(earliestMs, atMs);
-      if (earliestMs < this.#firesAtMs) this.#arm(earliestMs, performance.now());
-      // One that was set meanwhile may have been cleared while others were still to have their turn.
-      this.#release();
+    for (const wait of this.#waits) {
+      if (wait.atMs > nowMs) continue;
+      this.#waits.delete(wait);
+      runTimer(wait.run);
     }
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (const { atMs } of this.#waits) earliestMs = Math.min(earliestMs, atMs);
+    if (earliestMs < this.#firesAtMs) this.#arm(earliestMs, performance.now());
+    // One that was set meanwhile may have been cleared while others were still to have their turn.
+    this.#release();
   }
 }

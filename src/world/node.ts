@@ -9,7 +9,7 @@ import { machineEnv } from "./environment.js";
 import { files } from "./files.js";
 import { httpPool } from "./http-pool.js";
 import { listen } from "./listen.js";
-import { LongTimers } from "./long-timers.js";
+import { LongTimers, runTimer } from "./long-timers.js";
 import { processes } from "./processes.js";
 import { spawn } from "./spawn.js";
 import { thread } from "./thread.js";
@@ -31,7 +31,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     monotonicMs: () => performance.now(),
     after,
     soon: (run) => {
-      setImmediate(run);
+      setImmediate(runTimer, run);
     },
     deadline: (timeoutMs, parent) => createDeadline(after, timeoutMs, parent),
     spawn,
@@ -64,6 +64,6 @@ const LONG_MS = 1_000;
 
 function after(delayMs: number, run: () => void): Timer {
   if (delayMs >= LONG_MS) return longTimers.after(delayMs, run);
-  const timer = setTimeout(run, delayMs);
+  const timer = setTimeout(runTimer, delayMs, run);
   return { clear: () => clearTimeout(timer) };
 }

@@ -15,11 +15,11 @@ export function spawn(request: SpawnRequest): Child {
   const child = start(request, marker);
   if (child instanceof Error)
     return { ...notStarted(), exited: Promise.resolve({ kind: "not_started", error: child }) };
-  // Before anything else: an `error` without a listener ends this process.
   const exited = exitOf(child);
   const { pid, stdin, stdout, stderr } = child;
   // Out of file descriptors: the error comes as an event, and there are no pipes.
   if (!stdin || !stdout || !stderr) return { ...notStarted(), exited };
+  for (const stream of [stdin, stdout, stderr]) stream.on("error", ignore); // told to whoever reads or writes them
   if (pid !== undefined) guardian.watchGroup(pid);
   return {
     pid,
@@ -47,7 +47,7 @@ export function spawn(request: SpawnRequest): Child {
 /** Most failures come as an event; arguments that no system call takes, and a full process table, are thrown. */
 function start(request: SpawnRequest, marker: string): ChildProcess | Error {
   try {
-    return spawnChild(request.command, [...request.args], {
+    const child = spawnChild(request.command, [...request.args], {
       cwd: request.cwd,
       env: { ...request.env, [MARKER]: marker },
       stdio: [...childStdio()],
@@ -55,6 +55,8 @@ function start(request: SpawnRequest, marker: string): ChildProcess | Error {
       windowsHide: true,
       windowsVerbatimArguments: request.isVerbatim === true,
     });
+    child.on("error", ignore); // told by `exited`; unheard it would end this process
+    return child;
   } catch (thrown) {
     return thrown instanceof Error ? thrown : new Error(String(thrown));
   }
@@ -83,6 +85,8 @@ function exitOf(child: ChildProcess): Promise<ChildExit> {
     child.once("exit", (code, signal) => resolve({ kind: "exited", code, signal }));
   });
 }
+
+function ignore(): void {}
 
 async function signalMarked(marker: string, signal: NodeJS.Signals | 0): Promise<number> {
   const pids = (await markedProcesses(guardian.id)).get(marker) ?? [];

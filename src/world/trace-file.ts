@@ -36,7 +36,7 @@ export class TraceFile {
     if (this.#lost > 0) this.#push(this.#onGap(this.#lost));
     this.#lost = 0;
     this.#push(line);
-    this.#writing ??= this.#drain();
+    this.#writing ??= this.#drain().catch(() => undefined); // a hole in the trace
   }
 
   /** Resolves once everything added so far is written. */

@@ -1,6 +1,8 @@
 // Watching a path with what Node has: the folder it lies in, or the nearest one above it that exists.
 import { type FSWatcher, statSync, unwatchFile, watchFile, watch as watchFolder } from "node:fs";
 import { dirname, relative, sep } from "node:path";
+import { sharedLog } from "../base/log.js";
+import { contained } from "../base/scope.js";
 import type { Watch } from "../base/world.js";
 import { isFolder } from "./files.js";
 
@@ -33,7 +35,7 @@ class PathWatch implements Watch {
   readonly #changed = (): void => {
     if (this.#isClosed) return;
     if (!this.#isPolling) this.#arm();
-    this.#onChange();
+    contained(sharedLog(), "listener of a watched path", this.#onChange);
   };
 
   /** A watcher is bound to the folder itself, not to its name, so each change of the way to the path arms it anew. */

@@ -1,5 +1,6 @@
 // What one TypeScript file imports, exports and touches, read from its syntax tree (so no comment or string can fool it).
 import { parseSync, visitorKeys } from "oxc-parser";
+import { unheard } from "./unheard.js";
 
 export interface ImportEdge {
   readonly specifier: string;
@@ -19,7 +20,10 @@ export interface Finding {
     | "global"
     | "member"
     | "model-role"
-    | "imported-name";
+    | "imported-name"
+    | "unheard-then"
+    | "unheard-emitter"
+    | "unowned-promise";
   readonly what: string;
   readonly line: number;
 }
@@ -52,7 +56,7 @@ export function parseModule(path: string, text: string): SourceModule {
     lineCount: text.endsWith("\n") ? lines.length - 1 : lines.length,
     firstLine: (lines[0]?.startsWith("#!") ? lines[1] : lines[0]) ?? "",
     imports: reader.imports,
-    findings: reader.findings(),
+    findings: [...reader.findings(), ...unheard(program, text, (offset) => text.slice(0, offset).split("\n").length)],
     brands: reader.brands,
   };
 }

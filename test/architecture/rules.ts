@@ -117,6 +117,15 @@ function findingBreach(module: SourceModule, room: Room, finding: Finding): stri
     case "model-role":
     case "imported-name":
       return isTest(module.path) ? undefined : unmarkedPath(module.path, finding);
+    case "unheard-then":
+      if (isTest(module.path)) return undefined;
+      return "un-owned promise: what the functions given to then() throw is heard by nobody; end it with catch(), or give it to handled()";
+    case "unheard-emitter":
+      if (isTest(module.path)) return undefined;
+      return `${finding.what}() makes an emitter without a listener for "error", which would end the process: add .on("error", …) beside it`;
+    case "unowned-promise":
+      if (isTest(module.path)) return undefined;
+      return `un-owned promise: nobody hears of a rejection of ${finding.what}; await or return it here, end it with catch(), or give it to handled()`;
     case "cast":
       return undefined; // needs the whole room: see castBreaches
     case "global":

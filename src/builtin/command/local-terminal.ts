@@ -1,6 +1,7 @@
 // Commands on this machine: a process group each, its output kept within bounds, nothing of it left at the end.
 import { StringDecoder } from "node:string_decoder";
 import { orAborted } from "../../base/deadline.js";
+import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { endTree } from "../../base/process.js";
 import type { Child, World } from "../../base/world.js";
@@ -33,7 +34,7 @@ class LocalCommand implements RunningCommand {
     this.#child.stdin.on("error", () => {}); // it may end before it hears that there is no input
     this.#child.stdin.end();
     const streams = Promise.all([this.#read(this.#child.stdout), this.#read(this.#child.stderr)]);
-    this.exited = this.#finish(streams);
+    this.exited = this.#finish(streams).catch((error: unknown) => ({ kind: "cut_off", reason: messageOf(error) }));
   }
 
   async output(sinceChar: number): Promise<CommandOutput> {
@@ -78,7 +79,7 @@ class LocalCommand implements RunningCommand {
         resolve();
       };
       stream.once("close", end);
-      stream.once("error", () => {}); // `close` follows
+      stream.on("error", () => {}); // `close` follows
     });
   }
 

@@ -14,7 +14,7 @@ export async function listen(
     serve(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    server.on("error", reject);
     server.listen(0, "127.0.0.1", resolve);
   });
   const address = server.address();

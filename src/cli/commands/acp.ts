@@ -9,7 +9,7 @@ import { possiblePaths } from "../../config/index.js";
 import { journalStart } from "../../session/index.js";
 import { machineEnv } from "../../world/index.js";
 import type { ComposeOptions } from "../compose.js";
-import { exitAfter, onStopSignals } from "../exit.js";
+import { exitAfter, onStopSignals, onUncaught } from "../exit.js";
 
 export interface AcpOptions {
   readonly model?: string;
@@ -23,6 +23,10 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
   let closeAgent: () => Promise<void> = async () => {};
   const stop = (code: number) => exitAfter(() => closeAgent(), code);
   onStopSignals(stop);
+  // A client may close our stderr and go on: what is logged is lost then, and nothing else.
+  process.stderr.on("error", () => {});
+  let tellSessions: (error: Error) => void = logUncaught;
+  onUncaught((error) => tellSessions(error));
   const front = new Front({
     input: process.stdin,
     output: process.stdout,
@@ -32,18 +36,19 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
     onPromised: beginJournal,
     start: (stream, takePromised) => {
       const serving = serve(stream, takePromised, { ...options, ...(tracing ? { trace: tracing.trace } : {}) });
-      closeAgent = async () => (await serving)();
-      serving.catch((error: unknown) => {
-        process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
-        stop(1);
-      });
+      closeAgent = async () => (await serving).close();
+      serving
+        .then((served) => {
+          tellSessions = served.tellSessions;
+        })
+        .catch((error: unknown) => {
+          process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
+          stop(1);
+        });
     },
   });
   process.on("exit", () => front.flush());
-  front.closed.then(
-    () => stop(0),
-    () => stop(1),
-  );
+  front.closed.then(() => stop(0)).catch(() => stop(1));
 }
 
 /** A session whose id was given out can be loaded, whatever becomes of this process. A journal that cannot be begun is told later. */
@@ -68,19 +73,35 @@ async function openTracing(
   return { trace, onTraffic: acpTap(trace) };
 }
 
+/** Before there is a log. */
+function logUncaught({ stack, message }: Error): void {
+  process.stderr.write(`tenon acp: uncaught: ${stack ?? message}\n`);
+}
+
+interface Served {
+  close(): Promise<void>;
+  /** Of an exception that nobody caught: which session it belongs to is not known, so all of them hear of it. */
+  tellSessions(error: Error): void;
+}
+
 /** Each import gets a turn of the event loop of its own, so that messages are read in between. */
 async function serve(
   stream: FrontStream,
   takePromised: () => readonly PromisedSession[],
   options: Pick<ComposeOptions, "model" | "trace">,
-): Promise<() => Promise<void>> {
+): Promise<Served> {
   const { compose } = await import("../compose.js");
   await new Promise(setImmediate);
   const { createAgent } = await loadAgent();
   await new Promise(setImmediate);
   const { host } = await compose(options);
   createAgent({ host, promised: takePromised(), send: stream.send }).connect(stream);
-  return () => host.close(LIMITS.exitGrace);
+  const tellSessions = ({ message, stack }: Error) => {
+    host.world.log.error("process.uncaught", { error: message, stack });
+    const text = `Tenon met an internal error and goes on: ${message}. Report it with the log of this run.`;
+    for (const session of host.sessions) session.notice("error", text);
+  };
+  return { close: () => host.close(LIMITS.exitGrace), tellSessions };
 }
 
 function after(delayMs: number, run: () => void) {

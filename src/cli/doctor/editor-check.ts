@@ -72,11 +72,9 @@ function answersOf(child: Child): (id: number) => Promise<JsonObject> {
       else if (isJsonObject(error)) waiter?.reject(new Error(messageOf(error)));
     }
   });
-  child.exited.then(
-    () => {
-      for (const { reject } of waiting.values()) reject(new Error("it ended"));
-    },
-    () => {},
-  );
+  const ended = child.exited.then(() => {
+    for (const { reject } of waiting.values()) reject(new Error("it ended"));
+  });
+  ended.catch(() => {}); // it never rejects
   return (id) => new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
 }

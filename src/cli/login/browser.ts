@@ -1,5 +1,6 @@
 // Opens a web page in the person's browser: never through a shell, never anything but a web page.
 import { spawn } from "node:child_process";
+import { messageOf } from "../../base/errors.js";
 import { webPage } from "../../session/index.js";
 
 interface Opener {
@@ -27,10 +28,14 @@ export async function openBrowser(
   const { command, args } = openerFor(platform, page.href);
   // What changes how Node runs is ours, not the browser's.
   const { NODE_OPTIONS: _ours, ...rest } = env;
-  const child = spawn(command, args, { env: rest, stdio: "ignore", detached: true, shell: false });
-  child.unref();
   return await new Promise((resolve) => {
-    child.once("spawn", () => resolve(undefined));
-    child.once("error", (error) => resolve(error.message));
+    try {
+      const child = spawn(command, args, { env: rest, stdio: "ignore", detached: true, shell: false });
+      child.on("error", (error) => resolve(error.message));
+      child.once("spawn", () => resolve(undefined));
+      child.unref();
+    } catch (error) {
+      resolve(messageOf(error)); // no process left to start it in
+    }
   });
 }

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { orAborted } from "../../base/deadline.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
+import { contained } from "../../base/scope.js";
 import type { FileEntry, World } from "../../base/world.js";
 import type { Grant, GrantKey, GrantStore, OAuthClient } from "../../mcp/index.js";
 import { type GrantRecord, readClientRecord, readRecord, secretsOf, writeRecord } from "./grant-record.js";
@@ -53,12 +54,12 @@ export class DiskGrantStore implements GrantStore {
         .join("\n");
       const isNews = seen !== undefined && seen !== found;
       seen = found;
-      if (isNews && isOpen) onChange();
+      if (isNews && isOpen) contained(this.#world.log, "listener of log-ins", onChange);
     };
     // One look after the other: a later one must not be overtaken.
     let looking = look();
     const watch = this.#world.watch(this.#dir, () => {
-      looking = looking.then(look);
+      looking = looking.then(look).catch(() => undefined); // one that failed holds up no other
     });
     return {
       close: () => {

@@ -4,6 +4,7 @@ import { messageOf, type TenonError } from "../../base/errors.js";
 import type { JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { Pace } from "../../base/pace.js";
+import { handled } from "../../base/scope.js";
 import type { Timer, World } from "../../base/world.js";
 import type { Link } from "../era/link.js";
 import { checkParamHeaders } from "../era/param-headers.js";
@@ -72,9 +73,10 @@ export class ToolList {
     link.onNotification((method) => {
       if (method === CHANGED) this.#hear();
     });
-    link.broken.then(
-      () => this.#stop(),
-      () => this.#stop(),
+    handled(
+      link.broken.finally(() => this.#stop()),
+      world.log,
+      "stop listing with the connection",
     );
   }
 
@@ -120,6 +122,7 @@ export class ToolList {
         this.#running = undefined;
         this.#schedule();
       });
+      handled(this.#running, this.#world.log, "renew a list of tools");
     });
   }
 

@@ -2,6 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { sharedLog } from "../../base/log.js";
+import { handled } from "../../base/scope.js";
 import type { Access } from "../oauth/access.js";
 import { readChallenge } from "../oauth/challenge.js";
 import type { RequestLoss } from "../rpc/wire.js";
@@ -38,12 +40,14 @@ export class AuthorizedExchange implements OpenRequest {
 
   #go(): void {
     const token = this.#access.token();
-    if (!(token instanceof Promise)) this.#send(token);
-    else
-      token.then(
-        (known) => this.#send(known),
-        (thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }),
-      );
+    if (!(token instanceof Promise)) {
+      this.#send(token);
+      return;
+    }
+    const sent = token
+      .then((known) => this.#send(known))
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }));
+    handled(sent, sharedLog(), "send an authorized request");
   }
 
   #send(token: string | undefined): void {
@@ -82,13 +86,14 @@ export class AuthorizedExchange implements OpenRequest {
       this.#again();
       return;
     }
-    this.#access.refused({ status, challenge, token }).then(
-      (verdict) => {
+    const judged = this.#access
+      .refused({ status, challenge, token })
+      .then((verdict) => {
         if (verdict === "again") this.#again();
         else this.#fail({ error: verdict, wasSent: false, httpStatus: status });
-      },
-      (thrown: unknown) => this.#fail({ error: toTenonError(thrown), wasSent: false, httpStatus: status }),
-    );
+      })
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown), wasSent: false, httpStatus: status }));
+    handled(judged, sharedLog(), "answer a refusal");
   }
 
   #again(): void {

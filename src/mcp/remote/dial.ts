@@ -85,7 +85,7 @@ export class Dialler {
     const forget = () => this.#resolving.delete(key);
     const resolving = this.#resolve(place, key);
     this.#resolving.set(key, resolving);
-    resolving.then(forget, forget);
+    resolving.finally(forget).catch(() => {}); // whoever asked hears of it
     return resolving;
   }
 

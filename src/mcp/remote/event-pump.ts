@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { LIMITS } from "../../base/limits.js";
+import { handled } from "../../base/scope.js";
 import type { Timer } from "../../base/world.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type EventSink, EventStreamParser } from "./event-stream.js";
@@ -122,9 +123,10 @@ export class EventPump implements EventSink, IntakeListener {
     this.#hasEnded = true;
     if (this.#intake.isIdle) this.#finish(error);
     else
-      this.#intake.settled().then(
-        () => this.#finish(error),
-        () => this.#finish(error),
+      handled(
+        this.#intake.settled().finally(() => this.#finish(error)),
+        this.#parts.world.log,
+        "end of an event stream",
       );
   }
 

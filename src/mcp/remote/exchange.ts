@@ -2,6 +2,8 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
+import { sharedLog } from "../../base/log.js";
+import { handled } from "../../base/scope.js";
 import type { HttpPool } from "../../base/world.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { drain } from "./body.js";
@@ -62,12 +64,15 @@ export class Exchange implements OpenRequest {
 
   #go(place: Place): void {
     const pool = this.#dialler.known(place);
-    if (pool) this.#dispatch(place, pool);
-    else
-      this.#dialler.resolve(place).then(
-        (resolved) => this.#dispatch(place, resolved),
-        (thrown: unknown) => this.#fail(toTenonError(thrown, "mcp.unavailable"), false),
-      );
+    if (pool) {
+      this.#dispatch(place, pool);
+      return;
+    }
+    const dispatched = this.#dialler
+      .resolve(place)
+      .then((resolved) => this.#dispatch(place, resolved))
+      .catch((thrown: unknown) => this.#fail(toTenonError(thrown, "mcp.unavailable"), false));
+    handled(dispatched, sharedLog(), "send a request");
   }
 
   #dispatch(place: Place, pool: HttpPool): void {

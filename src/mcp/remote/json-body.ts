@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { LIMITS } from "../../base/limits.js";
+import { handled } from "../../base/scope.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type Incoming, readIncoming } from "./incoming.js";
 import { Intake, type IntakeParts } from "./intake.js";
@@ -75,11 +76,13 @@ export class JsonBody {
   #settle(intake: Intake): void {
     const end = (how: "whole" | Error) => this.#handler.onJsonEnd(this.#response, how);
     if (intake.isIdle) end("whole");
-    else
-      intake.settled().then(
-        () => end("whole"),
-        (thrown: unknown) => end(thrown instanceof Error ? thrown : new Error(String(thrown))),
-      );
+    else {
+      const ended = intake
+        .settled()
+        .then(() => end("whole"))
+        .catch((thrown: unknown) => end(thrown instanceof Error ? thrown : new Error(String(thrown))));
+      handled(ended, this.#parts.world.log, "end of an answer");
+    }
   }
 
   #broken(error?: Error): void {

@@ -2,6 +2,7 @@
 import { abortListeners } from "../../base/abort-listeners.js";
 import type { TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
+import { contained, handled } from "../../base/scope.js";
 import type { Timer, World } from "../../base/world.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
@@ -131,10 +132,12 @@ export class Rpc implements WireListener {
         if (!this.#settle(message.id, { kind: "error", error: message.error })) this.counters.strayAnswers++;
         break;
       case "notification":
-        this.#hear(message.method, message.params);
+        contained(this.#world.log, "notification of a server", () => this.#hear(message.method, message.params));
         break;
       case "request":
-        this.#serve(message.id, message.method, message.params);
+        contained(this.#world.log, "request of a server", () =>
+          this.#serve(message.id, message.method, message.params),
+        );
         break;
     }
   }
@@ -220,10 +223,14 @@ export class Rpc implements WireListener {
   #serve(id: RpcId, method: string, params: JsonObject): void {
     const controller = new AbortController();
     this.#serving.set(id, controller);
-    this.#handler.onRequest(method, params, controller.signal).then(
-      (result) => (result ? this.#reply(id, controller, { result }) : this.#serving.delete(id)),
-      (thrown: unknown) => this.#reply(id, controller, { error: toErrorBody(thrown) }),
-    );
+    const served = this.#handler
+      .onRequest(method, params, controller.signal)
+      .then(
+        (result) => (result ? this.#reply(id, controller, { result }) : this.#serving.delete(id)),
+        (thrown: unknown) => this.#reply(id, controller, { error: toErrorBody(thrown) }),
+      )
+      .catch((thrown: unknown) => this.#wire.send({ jsonrpc: "2.0", id, error: toErrorBody(thrown) })); // it could not be written
+    handled(served, this.#world.log, "answer a server's request");
   }
 
   #reply(id: RpcId, controller: AbortController, body: { result: JsonObject } | { error: RpcErrorBody }): void {

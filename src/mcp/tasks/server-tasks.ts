@@ -1,6 +1,6 @@
 // The tasks of one connection: who follows which, what the server announces of them, and taking them back.
 import { abortListeners } from "../../base/abort-listeners.js";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
 import type { World } from "../../base/world.js";
@@ -130,7 +130,9 @@ export class ServerTasks {
 
   /** Nobody waits for it: whether the server heeds it is its own affair. */
   #cancel(taskId: string): void {
-    const working = this.#tellCancel({ taskId }).finally(() => this.#cancelling.delete(working));
+    const working = this.#tellCancel({ taskId })
+      .catch((error: unknown) => this.#port.world.log.debug("mcp.task_cancel_lost", { error: messageOf(error) }))
+      .finally(() => this.#cancelling.delete(working));
     this.#cancelling.add(working);
   }
 

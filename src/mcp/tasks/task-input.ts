@@ -3,6 +3,8 @@ import { messageOf } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import { sharedLog } from "../../base/log.js";
+import { handled } from "../../base/scope.js";
 import { INPUT_KINDS, type InputRequest, readInput } from "../era/input-required.js";
 import type { Link } from "../era/link.js";
 
@@ -37,6 +39,7 @@ export class TaskInput {
     this.#work = this.#answer(requests, fresh, link).finally(() => {
       this.#work = undefined;
     });
+    handled(this.#work, sharedLog(), "answer what a task asks");
   }
 
   /** Takes back what is being asked. */

@@ -45,7 +45,7 @@ export function processLink(agent: AgentCommand): AgentLink {
   let wasForced = false;
   child.stderr.on("data", (chunk: Uint8Array) => stderr.push(chunk));
   const exit = new Promise<AgentExit>((resolve) => {
-    child.once("error", (error) => {
+    child.on("error", (error) => {
       stderr.push(Buffer.from(`${error.message}\n`));
       resolve({ code: null, signal: null, wasForced });
     });

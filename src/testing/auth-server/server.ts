@@ -54,6 +54,7 @@ export class AuthServer implements AsyncDisposable {
 
   static async start(options: AuthServerOptions = {}): Promise<AuthServer> {
     const server = createServer();
+    server.on("error", () => {}); // for lack of file descriptors: whoever called sees it
     const origin = new URL(await listenOnLoopback(server, options.address));
     if (options.hostname !== undefined) origin.hostname = options.hostname;
     return new AuthServer(server, origin.origin, options);

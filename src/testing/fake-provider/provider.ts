@@ -67,6 +67,7 @@ export class FakeProvider implements AsyncDisposable {
 
   static async start(options: FakeProviderOptions = {}): Promise<FakeProvider> {
     const server = createServer();
+    server.on("error", () => {}); // for lack of file descriptors: whoever called sees it
     return new FakeProvider(server, await listenOnLoopback(server), options);
   }
 

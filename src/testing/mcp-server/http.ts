@@ -88,6 +88,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
     const checked = parseBehaviour(behaviour);
     assertPossible(checked, LIMITS);
     const server = createServer();
+    server.on("error", () => {}); // for lack of file descriptors: whoever called sees it
     const origin = await listenOnLoopback(server, options.address);
     return new ScriptedHttpServer(
       server,

@@ -51,6 +51,7 @@ async function startIdle(step: SpawnChildrenStep, lifetimeMs: number): Promise<C
     detached: step.ownSession === true,
     stdio: ["ignore", output, output, "pipe"],
   });
+  child.on("error", () => {}); // it has no number then
   const [, , , ready] = child.stdio;
   if (ready) await once(ready, "data");
   ready?.destroy();

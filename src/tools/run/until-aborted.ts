@@ -31,16 +31,15 @@ export function untilAborted<T>(
       listeners.delete(giveUp);
       clearGrace();
     };
-    promise.then(
-      (value) => {
+    promise
+      .then((value) => {
         leave();
         resolve(value);
-      },
-      (error: unknown) => {
+      })
+      .catch((error: unknown) => {
         leave();
         reject(error);
-      },
-    );
+      });
     if (signal.aborted) giveUp();
     else listeners.add(giveUp);
   });

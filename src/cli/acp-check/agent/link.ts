@@ -148,11 +148,12 @@ export class AcpLink {
   #serve(method: string, params: JsonObject, id: JsonValue): void {
     const write = (body: JsonObject) =>
       this.#options.process.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...body })}\n`);
-    this.#options.serve(method, params, wordOf(id)).then(
-      (result) =>
+    this.#options
+      .serve(method, params, wordOf(id))
+      .then((result) =>
         write(result ? { result } : { error: { code: METHOD_NOT_FOUND, message: `this client has no ${method}` } }),
-      (error: unknown) => write({ error: { code: -32603, message: String(error) } }),
-    );
+      )
+      .catch((error: unknown) => write({ error: { code: -32603, message: String(error) } }));
   }
 
   #check(message: AgentMessage): void {

@@ -31,7 +31,7 @@ export class AgentProcess implements AsyncDisposable {
         this.#ending ??= { words };
         resolve(this.#ending);
       };
-      child.once("error", (error) => end(error.message));
+      child.on("error", (error) => end(error.message));
       child.once("exit", (code, signal) => end(signal ? `ended by ${signal}` : `exited with code ${code}`));
     });
     child.stdin.on("error", () => {}); // gone already; that it ended is told by `ended`

@@ -180,10 +180,7 @@ async function holdCall(bench: Bench): Promise<Held> {
   const { answer, turn } = bench.beginTurn(agent, sessionId, [server.tool]);
   const early = answer.then(turn);
   let ended: Awaited<typeof early> | undefined;
-  early.then(
-    (given) => (ended = given),
-    () => undefined, // who awaits the answer hears of it
-  );
+  early.then((given) => (ended = given)).catch(() => undefined); // who awaits the answer hears of it
   await waitUntil(() => callsOf(server) > 0 || ended !== undefined, bench.lab.answerMs);
   if (ended) demandCall(server, ended);
   demand(callsOf(server) > 0, "the tool was never called");

@@ -55,6 +55,7 @@ function environment({ watched = [] }: ServerScript): JsonObject {
 function startChild(scriptPath: string, record: Record): void {
   const source = `setTimeout(() => {}, ${CLI_LIMITS.acpCheckActs.serverLifeMs})`;
   const child = spawn(process.execPath, ["-e", source, scriptPath], { stdio: "ignore" });
+  child.on("error", (error) => record("child", { failed: error.message }));
   child.unref();
   record("child", { child: child.pid ?? 0 });
 }
@@ -75,10 +76,10 @@ function serve(script: ServerScript, record: Record): void {
 function answer(protocol: ServerProtocol, text: string): void {
   const parsed = parseJson(text);
   if (!parsed.ok) return;
-  protocol.receive(parsed.value).then(
-    (message) => {
+  protocol
+    .receive(parsed.value)
+    .then((message) => {
       if (message) process.stdout.write(`${JSON.stringify(message)}\n`);
-    },
-    (error: unknown) => process.stderr.write(`acp-check server: ${String(error)}\n`),
-  );
+    })
+    .catch((error: unknown) => process.stderr.write(`acp-check server: ${String(error)}\n`));
 }
