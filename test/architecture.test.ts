@@ -116,6 +116,13 @@ describe("the rules", () => {
     ["src/cli/x.ts", "const a = AbortSignal.timeout(5);", "AbortSignal.timeout escapes the fake clock"],
     ["src/mcp/x.ts", 'export * from "./y.js";', "export * hides"],
     ["src/mcp/x.ts", "export default 1;", "default export"],
+    ["src/mcp/x.ts", "work.then(tell, fail);", "un-owned promise"],
+    ["src/mcp/x.ts", "work.then(() => tell());", "un-owned promise"],
+    ["src/mcp/x.ts", "class A { #a; constructor() { this.#a = this.#open(); } async #open() {} }", "un-owned promise"],
+    ["src/mcp/x.ts", "class A { go() { this.a = work().finally(() => {}); } }", "un-owned promise"],
+    ["src/world/x.ts", 'import { spawn as start } from "node:child_process"; const a = () => start("a");', '"error"'],
+    ["src/world/x.ts", 'import { createServer } from "node:http"; function a() { return createServer(); }', '"error"'],
+    ["src/world/x.ts", 'class A { a() { new Worker("x").once("error", b); } }', '"error"'],
     ["src/session/x.ts", 'const a = { role: "user", content };', "unmarked path to a model: builds a message"],
     [
       "src/builtin/x.ts",
@@ -158,6 +165,15 @@ describe("the rules", () => {
       "src/mcp/x.ts",
       "type Id = Brand<string, 'Id'>; const id = (text: string): Id => text as Id; const list = [1] as const;",
     ],
+    [
+      "src/mcp/x.ts",
+      "work.then(tell, fail).catch(report); handled(work.then(tell), log, 'a'); work.then(resolve, reject);",
+    ],
+    [
+      "src/mcp/x.ts",
+      "class A { a() { this.b ??= this.c(); return this.b; } d() { this.b = this.c().catch(e); } async c() {} }",
+    ],
+    ["src/world/x.ts", 'import { spawn } from "node:child_process"; const a = () => { spawn("a").on("error", b); };'],
     [
       "src/mcp/x.ts",
       "interface World { fetch(): void; console: string } type Process = NodeJS.Process; type F = typeof fetch;",
