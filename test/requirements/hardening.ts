@@ -2,6 +2,20 @@
 
 export const HARDENING_REQUIREMENTS = [
   // H100 to H149: failures are contained.
+  {
+    id: "H100",
+    text: "file predicates are total: project entries through files, link loops and long names end neither agent nor commands",
+  },
+  { id: "H101", text: "a session's folder below a file: its servers fail with a clear reason, other sessions go on" },
+  { id: "H102", text: "out of file descriptors: children and threads that cannot be started are values" },
+  { id: "H103", text: "an unwritable temporary folder costs the call with the long message, and nothing else" },
+  { id: "H104", text: "JSON from outside nested deeper than 256 levels is refused with the limit named, under its id" },
+  {
+    id: "H105",
+    text: "tool calls nested too deep are refused to the model; journals that hold such records load with a placeholder",
+  },
+  { id: "H106", text: "what a queued start or a listener of a cell throws is contained and reported" },
+  { id: "H107", text: "what nobody caught is logged with its stack, told to the sessions, and ends none of them" },
   // H150 to H199: fault enumeration, the World contract, fuzzing.
   {
     id: "H150",
@@ -137,6 +151,8 @@ export const HARDENING_REQUIREMENTS = [
   },
   // H550 to H599: sandbox and git; process tracking.
   // H600 to H699: locks, ids, shutdown.
+  { id: "H650", text: "an ACP message over 32 MiB is answered with an error under its own id" },
+  { id: "H651", text: "shutdown is graceful, bounded and leaves nothing, whatever the client does" },
   { id: "H600", text: "a lock that a dead process left is taken over by exactly one of the processes that find it" },
   { id: "H601", text: "two processes never have one session open, and no acknowledged turn is lost" },
   { id: "H602", text: "an id in use is refused, and the session that has it goes on" },

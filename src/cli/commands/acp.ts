@@ -39,7 +39,7 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
       closeAgent = async () => (await serving).close();
       serving
         .then((served) => {
-          tellSessions = served.tellSessions;
+          tellSessions = (error) => served.tellSessions(error);
         })
         .catch((error: unknown) => {
           process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
