@@ -283,7 +283,9 @@ async function rudeEditor(home: TemporaryFolder, marker: string): Promise<Raw> {
   child.stdout.on("error", () => {});
   child.stderr.resume();
   const exited = once(child, "exit");
-  const server = scriptedAcpServer("s", { tools: [echoTool()] }, { marker });
+  // Deaf to all but SIGKILL, so that shutting down takes a while.
+  const behaviour = { tools: [echoTool()], ignoresEof: true, ignoresSigterm: true };
+  const server = scriptedAcpServer("s", behaviour, { marker });
   const send = (id: number, method: string, params: object) =>
     child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
   send(1, "initialize", { protocolVersion: 1, clientCapabilities: { session: { notices: {} } } });
@@ -311,7 +313,8 @@ const MISDEEDS: readonly (readonly [string, (child: Raw["child"]) => void])[] = 
     "closes our output and sends more",
     (child) => {
       child.stdout.destroy();
-      child.stdin.write(GARBAGE.repeat(50));
+      const sending = setInterval(() => child.stdin.write(GARBAGE), 5);
+      child.once("exit", () => clearInterval(sending));
     },
   ],
   [
