@@ -450,6 +450,7 @@ async function never(signal: AbortSignal | undefined): Promise<never> {
 function brokenRequest(fault: Fault, host: string): ClientRequest {
   const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() });
   const request = httpRequest({ hostname: host, createConnection: () => socket });
+  request.on("error", () => {}); // told to whoever sent it
   if (fault !== "stall") request.once("socket", () => setImmediate(() => socket.destroy(networkError(fault, host))));
   return request;
 }
