@@ -1,9 +1,12 @@
 // An approval means what its label says: what questions offer, what is kept, what cannot be read, and content from outside.
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json.js";
-import type { PermissionAnswer, PermissionQuestion } from "../../src/index.js";
+import { runGrant } from "../../src/cli/configuration/approvals.js";
+import { createPalette } from "../../src/cli/terminal/palette.js";
+import { nodeWorld, type PermissionAnswer, type PermissionQuestion } from "../../src/index.js";
 import { echoTool } from "../../src/testing/index.js";
 import { cleanEnv } from "./agent.js";
 import { agentNode, TENON } from "./peers.js";
@@ -287,3 +290,31 @@ scenario(["H401"], "what is kept of a grant is plain data: project, program, def
     decision: { kind: "command", project: bench.project, folder: bench.project, words: ["ls"], isExact: false },
   });
 });
+
+scenario(
+  ["H405"],
+  "tenon trust grant shows a server's tools, and grants them here by a person's word only",
+  async () => {
+    await using bench = new ToolBench();
+    bench.configure({ mcpServers: { s: entry({ tools: [echoTool(), echoTool("other")] }) } });
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const output = new PassThrough();
+    const context = {
+      world: nodeWorld({ env: cleanEnv(bench.home, { HOME: bench.home }), log }),
+      cwd: bench.project,
+      output,
+      errorOutput: new PassThrough(),
+      columns: 80,
+      palette: createPalette(false),
+    };
+    const given = { values: {}, words: ["s"], raw: ["s"] };
+    await expect(runGrant(given, context)).rejects.toThrow("only by a person");
+    await expect(runGrant(given, { ...context, ask: async () => "no" })).rejects.toThrow("nothing was granted");
+    await session(bench, "nobody", ["mcp__s__echo", { text: "a" }]);
+    expect(bench.outcomes.at(-1)).toMatchObject({ kind: "refused" });
+    expect(await runGrant(given, { ...context, ask: async () => "yes" })).toBe(0);
+    expect(String(output.read())).toContain("granted: s/other");
+    await session(bench, "nobody", ["mcp__s__echo", { text: "a" }], ["mcp__s__other", { text: "a" }], command("true"));
+    expect(bench.outcomes.slice(-3).map(({ kind }) => kind)).toEqual(["done", "done", "refused"]);
+  },
+);
