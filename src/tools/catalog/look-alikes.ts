@@ -31,11 +31,13 @@ export class LookAlikes {
   readonly #servers = new Map<string, Set<string>>();
 
   constructor(tools: Iterable<NamedTool>) {
+    const servers = new Set<string>();
     for (const { server, isOwn, name, title } of tools) {
+      servers.add(isOwn ? OWN_NAME : server);
       this.#note({ server, isOwn, text: name, what: "name", tool: name });
       if (title !== undefined) this.#note({ server, isOwn, text: title, what: "title", tool: name });
-      this.#noteServer(isOwn ? OWN_NAME : server);
     }
+    for (const server of servers) this.#noteServer(server);
   }
 
   /** What of a tool looks like another's, a sentence each. Exactly the same name at two servers is no imitation. */
