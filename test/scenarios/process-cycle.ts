@@ -114,8 +114,9 @@ function serverOf(kind: ServerKind, folder: string, marker: string): AcpServerEn
   }
 }
 
-/** A package that is installed in the session's directory: npx finds it there, and asks no registry. */
-function viaNpx(server: AcpServerEntry, folder: string): AcpServerEntry {
+/** A package that is installed in a folder the entry names: npx finds it there, and asks no registry. */
+function viaNpx(server: AcpServerEntry, session: string): AcpServerEntry {
+  const folder = join(session, "installed");
   const script = join(folder, "node_modules/local-server/server.sh");
   const bin = join(folder, "node_modules/.bin/local-server");
   for (const file of [script, bin]) mkdirSync(dirname(file), { recursive: true });
@@ -126,5 +127,5 @@ function viaNpx(server: AcpServerEntry, folder: string): AcpServerEntry {
   const manifest = { name: "local-server", version: "1.0.0", bin: "server.sh" };
   writeFileSync(join(dirname(script), "package.json"), JSON.stringify(manifest));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "project", private: true }));
-  return { ...server, command: "npx", args: ["--offline", "--no", "local-server"] };
+  return { ...server, command: "npx", args: ["--prefix", folder, "--offline", "--no", "local-server"] };
 }

@@ -88,9 +88,6 @@ subprocess.call([sys.executable, "-m", "json.tool", "--help"], stdout=subprocess
 print("ran in " + os.getcwd())
 `;
 
-// The guardian that removes the private folder lives as long as this process: it is there before any leak check begins.
-nodeWorld({}).files.scratchFolder();
-
 export type Words = Pick<StdioSpec, "command" | "args"> & Partial<Pick<StdioSpec, "env" | "cwd">>;
 
 export class LauncherStage implements Disposable {

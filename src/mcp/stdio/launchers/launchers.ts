@@ -232,6 +232,11 @@ function guardShell(
   if (at < 0 || (script && script.at < at)) return unchanged(words, scriptConcerns(name, script?.word, context, [""]));
   const text = args[at + 1] ?? "";
   if (/^\s*cd\s+(?:'\/[^'$`]*'|"\/[^"$`]*"|\/[^\s'"$`;&|]*)\s*&&/u.test(text)) return unchanged(words); // runs elsewhere
+  const passed = args[at + 2];
+  if (passed !== undefined && /^\s*(?:exec\s+)?"\$0"\s+"\$@"\s*(?:;\s*true\s*)?$/u.test(text)) {
+    const given = nested({ command: passed, args: args.slice(at + 3) });
+    return { ...given, command: words.command, args: [...args.slice(0, at + 2), given.command, ...given.args] };
+  }
   const plain = plainShellWords(text);
   const start = plain?.findIndex((word) => !/^[A-Za-z_]\w*=/u.test(word) && word !== "exec") ?? -1;
   const command = plain?.[start];

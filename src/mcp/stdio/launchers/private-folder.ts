@@ -1,5 +1,5 @@
 // A private folder with what guarded launches need: an empty prefix for npm, a shell and a `node` that correct their surroundings.
-import { posix } from "node:path";
+import { isAbsolute, posix } from "node:path";
 import type { World } from "../../../base/world.js";
 import type { PrivatePaths } from "./guard.js";
 
@@ -39,6 +39,17 @@ cd "$TENON_SERVER_FOLDER" || exit 1
 exec node "$@"
 `;
 
+/** Tenon's cache: a folder that lives as long as a process needs somebody who watches over it, and this one is used all the time. */
+function homeOf({ env }: World): string | undefined {
+  const isFull = (path: string | undefined): path is string => path !== undefined && isAbsolute(path);
+  if (isFull(env["TENON_HOME"])) return posix.join(env["TENON_HOME"], "cache");
+  if (isFull(env["XDG_CACHE_HOME"])) return posix.join(env["XDG_CACHE_HOME"], "tenon");
+  const home = env["HOME"] ?? env["USERPROFILE"];
+  return isFull(home) ? posix.join(home, ".cache", "tenon") : undefined;
+}
+
+const PARTS = ["empty/.keep", "shell", "bin/node", "bunfig.toml", "empty.env", "tsconfig.json"];
+
 export class PrivateFolder {
   readonly #world: World;
   #paths: PrivatePaths | undefined;
@@ -57,7 +68,7 @@ export class PrivateFolder {
   get paths(): PrivatePaths {
     if (this.#paths) return this.#paths;
     const name = Buffer.from(this.#world.randomBytes(9)).toString("hex");
-    const root = posix.join(this.#world.files.scratchFolder(), `launch-${name}`);
+    const root = posix.join(homeOf(this.#world) ?? this.#world.files.scratchFolder(), "launch");
     this.#root = root;
     this.#paths = {
       empty: posix.join(root, "empty"),
@@ -74,6 +85,9 @@ export class PrivateFolder {
   /** Resolves when everything that `paths` names is there; at once when nothing was asked for. */
   async ready(): Promise<void> {
     if (!this.#paths) return;
+    // A cache may be emptied at any time.
+    if (this.#made) await this.#made;
+    if (!PARTS.every((part) => this.#world.files.isFile(posix.join(this.#root ?? "", part)))) this.#made = undefined;
     this.#made ??= this.#make(this.#paths).catch((error: unknown) => {
       this.#made = undefined;
       throw error;
@@ -94,11 +108,14 @@ export class PrivateFolder {
   }
 }
 
-const folders = new WeakMap<World["files"], PrivateFolder>();
+const folders = new WeakMap<World["files"], Map<string, PrivateFolder>>();
 
-/** One for all launches of a World. */
+/** One for all launches of a process with the same home. */
 export function privateFolder(world: World): PrivateFolder {
-  const known = folders.get(world.files) ?? new PrivateFolder(world);
-  folders.set(world.files, known);
+  const ofFiles = folders.get(world.files) ?? new Map<string, PrivateFolder>();
+  folders.set(world.files, ofFiles);
+  const key = homeOf(world) ?? "";
+  const known = ofFiles.get(key) ?? new PrivateFolder(world);
+  ofFiles.set(key, known);
   return known;
 }

@@ -6,6 +6,7 @@ import { launchFingerprint } from "../../fingerprint.js";
 import type { StdioSpec } from "../../spec.js";
 import { explainExit } from "../launch.js";
 import { privateFolder } from "../launchers/private-folder.js";
+import { optionValues } from "../launchers/words.js";
 import { type Bubblewrap, unavailable } from "./bubblewrap.js";
 import { isWithinAny, type Mount, showsTooMuch } from "./mounts.js";
 import type { PackageFetch } from "./package-fetch.js";
@@ -227,9 +228,12 @@ export class Planner {
     }
     const runner = packageRunner(request.command, request.args);
     if (!runner) return undefined;
-    const local = posix.join(request.cwd, "node_modules/.bin", binaryName(runner.target ?? ""));
-    // Only for those whom the person allowed what the folder has: all others download.
-    if (spec.approved && runner.target !== undefined && world.files.isFile(local)) return undefined;
+    // What is installed in a folder the entry names; in the session's only for those whom the person allowed it.
+    const named = optionValues(spec.args, ["--prefix"]).filter((path) => posix.isAbsolute(path));
+    const isInstalled = [...named, ...(spec.approved ? [request.cwd] : [])].some((folder) =>
+      world.files.isFile(posix.join(folder, "node_modules/.bin", binaryName(runner.target ?? ""))),
+    );
+    if (runner.target !== undefined && isInstalled) return undefined;
     if (sandbox.network) return runner;
     if (sandbox.cacheDir !== undefined && fetchWords(request.command, request.args)) return runner;
     throw unavailable(
