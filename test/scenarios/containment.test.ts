@@ -252,7 +252,7 @@ scenario(["H107"], "what nobody caught is logged with its stack and told to the 
   expect((await client.prompt(sessionId, "hello")).stopReason).toBe("end_turn");
   client.kill("SIGUSR2");
   await Promise.all([noticed(client, sessionId, "stray exception"), noticed(client, sessionId, "stray rejection")]);
-  expect(client.stderr()).toContain("process.uncaught");
+  await expect.poll(() => client.stderr(), { timeout: 10_000 }).toContain("process.uncaught");
   expect((await client.prompt(sessionId, "still there?")).stopReason).toBe("end_turn");
 });
 
