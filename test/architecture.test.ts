@@ -135,6 +135,14 @@ describe("the rules", () => {
       "unmarked path to a model: uses alreadyMarked",
     ],
     ["src/mcp/x.ts", "const a = 1; export { a as default };", "default export"],
+    ["src/mcp/x.ts", "const a = (text: string) => new RegExp(text);", "builds a regular expression at run time"],
+    [
+      "src/tools/x.ts",
+      "const a = (text: string) => RegExp(`^${text}$`, 'u');",
+      "builds a regular expression at run time",
+    ],
+    ["src/mcp/x.ts", "const a = /^(a+)+$/u;", "repeats what is repeated already: /^(a+)+$/"],
+    ["src/mcp/x.ts", "const a = /(?:[^x)]*\\)?y{2,})*z/;", "can take exponential time"],
   ])("in %s forbid %s", (path, code, reason) => {
     expect(judge(path, code).join("\n")).toContain(reason);
   });
@@ -156,6 +164,7 @@ describe("the rules", () => {
       "src/cli/x.ts",
       'import { a } from "../index.js"; import { b } from "../acp/index.js"; console.log(process.argv);',
     ],
+    ["src/mcp/x.ts", "const a = [/(?:a{1,3}b)*/u, /[(a+)+]/u, /(a?b)+c*/u, /\\(a+\\)+/u, new RegExp('a+', 'u')];"],
     ["src/base/x.ts", 'import { createHash } from "node:crypto"; import type { Stats } from "node:fs";'],
     [
       "src/mcp/x.ts",

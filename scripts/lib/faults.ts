@@ -80,6 +80,20 @@ export const FAULTS: readonly Fault[] = [
     reason: /src\/world\/watch\.ts:\d+: watchFolder\(\) makes an emitter without a listener for "error"/,
   },
   {
+    name: "regular expression from outside",
+    step: "walls",
+    file: "src/tools/planted.ts",
+    plant: () => `${JOB}export const planted = (glob: string): RegExp => new RegExp(glob, "u");\n`,
+    reason: /src\/tools\/planted\.ts:2: builds a regular expression at run time/,
+  },
+  {
+    name: "exponential regular expression",
+    step: "walls",
+    file: "src/mcp/planted.ts",
+    plant: () => `${JOB}export const PLANTED: RegExp = /^(a+)+$/u;\n`,
+    reason: /src\/mcp\/planted\.ts:2: repeats what is repeated already/,
+  },
+  {
     name: "601 lines",
     step: "walls",
     file: "src/base/planted.ts",

@@ -1,5 +1,6 @@
 // What one TypeScript file imports, exports and touches, read from its syntax tree (so no comment or string can fool it).
 import { parseSync, visitorKeys } from "oxc-parser";
+import { hasNestedRepetition } from "./regex.js";
 import { unheard } from "./unheard.js";
 
 export interface ImportEdge {
@@ -23,7 +24,9 @@ export interface Finding {
     | "imported-name"
     | "unheard-then"
     | "unheard-emitter"
-    | "unowned-promise";
+    | "unowned-promise"
+    | "built-pattern"
+    | "nested-repetition";
   readonly what: string;
   readonly line: number;
 }
@@ -84,6 +87,7 @@ class Reader {
     this.#readExports(node);
     this.#readCasts(node);
     this.#readModelWords(node);
+    this.#readPatterns(node);
     this.#readNames(node);
     for (const key of visitorKeys[node.type] ?? []) {
       if (isNameOnly(node, key)) continue;
@@ -158,6 +162,19 @@ class Reader {
         this.#findings.push({ kind: "model-role", what: role, line });
       }
     }
+  }
+
+  /** Regular expressions that are put together while the program runs, and literals that can take exponential time. */
+  #readPatterns(node: Node): void {
+    const line = this.#lineOf(node);
+    if ((node.type === "NewExpression" || node.type === "CallExpression") && nameOf(node["callee"]) === "RegExp") {
+      const [source] = Array.isArray(node["arguments"]) ? node["arguments"] : [];
+      if (textOf(source) === undefined) this.#findings.push({ kind: "built-pattern", what: "RegExp", line });
+    }
+    const regex = node.type === "Literal" ? node["regex"] : undefined;
+    if (typeof regex !== "object" || regex === null || !("pattern" in regex)) return;
+    const pattern = String(regex.pattern);
+    if (hasNestedRepetition(pattern)) this.#findings.push({ kind: "nested-repetition", what: pattern, line });
   }
 
   #readNames(node: Node): void {

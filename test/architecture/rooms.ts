@@ -85,3 +85,36 @@ export const MARKED_BY: ReadonlySet<string> = new Set([
   "src/session/mentions/attach.ts",
   "src/session/tasks/note-of.ts",
 ]);
+
+/** The modules that build regular expressions. Anything new needs an argument in its commit: what bounds the time of a match? */
+export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
+  "src/base/pattern.ts", // of one character each
+  "src/base/known-secrets.ts", // alternatives of plain text
+  "src/base/marking.ts", // of constants
+  "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
+  "src/builtin/search/match-thread.ts", // that thread
+  "src/mcp/large/slimmer.ts", // of a number of our own
+  "src/mcp/lists/next-cursor.ts", // of constants
+  "src/mcp/remote/status.ts", // of constants, its repetitions bounded
+  "src/models/dialect/keywords.ts", // only to see whether it is valid
+  // The offline model reads the prompt of the person who runs it, by words of plain text.
+  "src/models/offline/arguments.ts",
+  "src/models/offline/convert.ts",
+  "src/models/offline/pairs.ts",
+  "src/models/offline/search.ts",
+  "src/models/offline/texts.ts",
+]);
+
+/** Modules with nested repetitions whose parts cannot stand for the same text, or after which nothing can fail. */
+export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
+  "src/base/secret-patterns.ts", // words divided by what is in no word
+  "src/config/text-edit.ts", // nothing follows
+  "src/mcp/stdio/launchers/guarded-launch.ts", // parts of a path divided by slashes
+  "src/mcp/stdio/launchers/words.ts", // nothing follows
+  "src/models/failures/retry-after.ts", // nothing follows
+  "src/models/offline/explain.ts", // words divided by spaces
+  "src/models/offline/rest.ts", // nothing follows
+  "src/models/offline/texts.ts", // words divided by what is in no word
+  "src/tools/name.ts", // words divided by what is in no word
+  "src/tools/policy/command.ts", // words divided by spaces
+]);

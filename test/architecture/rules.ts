@@ -6,6 +6,8 @@ import {
   FREE_OF_MODELS,
   MARKED_BY,
   MESSAGE_BUILDERS,
+  NESTED_REPETITIONS,
+  PATTERN_BUILDERS,
   ROOMS,
   type Room,
   WORLDLY_GLOBALS,
@@ -126,6 +128,14 @@ function findingBreach(module: SourceModule, room: Room, finding: Finding): stri
     case "unowned-promise":
       if (isTest(module.path)) return undefined;
       return `un-owned promise: nobody hears of a rejection of ${finding.what}; await or return it here, end it with catch(), or give it to handled()`;
+    case "built-pattern":
+      return isTest(module.path) || PATTERN_BUILDERS.has(module.path) || roomOf(module.path) === "testing"
+        ? undefined
+        : "builds a regular expression at run time: match with base/pattern.ts or base/glob.ts, in linear time";
+    case "nested-repetition":
+      return isTest(module.path) || NESTED_REPETITIONS.has(module.path)
+        ? undefined
+        : `repeats what is repeated already: /${finding.what}/ can take exponential time`;
     case "cast":
       return undefined; // needs the whole room: see castBreaches
     case "global":
