@@ -144,9 +144,12 @@ const CHATTERBOX = `
 scenario(
   ["H204"],
   "of 20,000 progress notices a client gets as many as it can draw, each cut, the last one included",
-  () => {
-    const server = { name: "chatterbox", command: process.execPath, args: ["-e", CHATTERBOX], env: [] };
-    return inEditor({ mcpServers: [server] }, async (editor) => {
+  async () => {
+    using folder = new TemporaryFolder();
+    const program = join(folder.path, "chatterbox.cjs");
+    writeFileSync(program, CHATTERBOX);
+    const server = { name: "chatterbox", command: process.execPath, args: [program], env: [] };
+    await inEditor({ mcpServers: [server] }, async (editor) => {
       expect(await editor.call("mcp__chatterbox__talk")).toContain("said it all");
       const drawn = editor.updates.filter(
         (update) => update.sessionUpdate === "tool_call_update" && JSON.stringify(update).includes("mmm"),
