@@ -9,4 +9,11 @@ export const SANDBOX_LIMITS = {
   interpreters: 4,
   /** Folders above a script that are looked through for the one that makes it a package. */
   packageLevels: 6,
+  /**
+   * Looking for git repositories in a folder that a server may write: folders read (about 20 us each, several at a time), levels
+   * below the folder, repositories that are guarded. What lies deeper is not guarded; submodules lie at one to three levels.
+   */
+  git: { maxFolders: 2_000, maxDepth: 5, maxPlaces: 200 },
+  /** A prompt waits this long for the look whether git repositories appeared; a later answer is told when it comes. */
+  gitLookMs: 500,
 } as const;

@@ -25,6 +25,8 @@ export interface SpawnRequest {
   readonly isVerbatim?: boolean;
   /** It only holds the process that matters, and ends with that: SIGTERM is for those it holds, not for itself. */
   readonly isKeeper?: boolean;
+  /** Folders that starting it makes. Removed after its end where they are empty and no process has something mounted there. */
+  readonly madeFolders?: readonly string[];
 }
 
 export type ChildExit =

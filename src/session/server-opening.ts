@@ -43,6 +43,8 @@ export interface OpeningOptions {
   /** A call was refused for want of a log-in, or of more than the log-in has. */
   onRefused?(server: string): void;
   onNotice?(level: NoticeLevel, text: string): void;
+  /** A server that may write the session's directories, in a sandbox, is about to be started. */
+  onSandboxed?(): void;
 }
 
 /** An open server with what the set it is in has to know of it. */
@@ -76,6 +78,7 @@ export class ServerOpening {
 
   open(wanted: WantedServer, key: string): RunningServer {
     const { spec, origin, isRequired = false, isLazy = false } = wanted;
+    if (spec.kind === "stdio" && spec.sandbox?.mode === "workspace") this.#options.onSandboxed?.();
     const calls = new RunningCalls(this.#world);
     // Of the client's servers nothing is written to disk.
     const output = origin === "client" ? undefined : this.#options.serverOutput?.open(wanted);

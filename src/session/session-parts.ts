@@ -7,6 +7,7 @@ import { type AppliedConfig, SessionConfiguration } from "./configuration.js";
 import { Conversation } from "./conversation.js";
 import type { NoticeLevel, ServerStatus } from "./event.js";
 import { PromptExpansion } from "./expansion.js";
+import { GitWatch } from "./git-watch.js";
 import type { Journal } from "./journal.js";
 import { openJournal } from "./journal-start.js";
 import { SessionLogins } from "./login/session-logins.js";
@@ -31,6 +32,7 @@ export class SessionParts {
   readonly expansion: PromptExpansion;
   readonly conversation: Conversation;
   readonly servers: SessionServers;
+  readonly gitWatch: GitWatch;
   readonly logins: SessionLogins;
   readonly serverSet: ServerSet;
   /** Undefined for a session that has its client's servers only. */
@@ -56,6 +58,11 @@ export class SessionParts {
     this.tools.setDefaultInclude(this.settings.include);
     this.expansion = new PromptExpansion({ world, tools: this.tools, audience: this.audience });
     this.conversation = this.#makeConversation(options);
+    this.gitWatch = new GitWatch({
+      world,
+      directories: [options.cwd, ...(options.additionalDirectories ?? [])],
+      onNotice: (level, text) => this.#notice(level, text),
+    });
     this.servers = this.#makeServers(options);
     for (const notice of options.notices ?? []) this.#notice("warning", notice);
     this.logins = new SessionLogins({
@@ -129,6 +136,7 @@ export class SessionParts {
         onUsed: (_server, usage) => this.conversation.alsoSpent(usage),
       }),
       onStatus: (status) => this.#onServerStatus(status),
+      onSandboxed: () => this.gitWatch.begin(),
       onRefused: (server) => {
         this.logins.refused(server);
         this.#refetchSecrets(server);

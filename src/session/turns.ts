@@ -74,7 +74,7 @@ export class SessionTurns {
   }
 
   async #run(content: readonly ContentBlock[], signal: AbortSignal): Promise<TurnEnd> {
-    const { journal, audience, configuration } = this.#parts;
+    const { journal, audience, configuration, gitWatch } = this.#parts;
     journal.assertWritten(); // what an earlier turn left unwritten comes first
     const number = ++this.#count;
     let hasEnd = false;
@@ -89,6 +89,7 @@ export class SessionTurns {
     if (number === 1 && !this.#isTitled) await audience.publish({ kind: "title", title: titleOf(content) });
     try {
       journal.assertWritten();
+      await gitWatch.report(signal);
       const end = invocation
         ? await this.#runCommand(invocation, number, signal)
         : await this.#answer(number, content, signal);

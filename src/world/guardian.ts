@@ -9,11 +9,11 @@ export const MARKER = "TENON_SERVER";
 
 /**
  * Learns process groups line by line on its input. The end of that input without a dot before it means that Tenon is
- * gone: then everything registered, and everything that carries the marker, gets TERM and a moment later KILL.
+ * gone: then everything registered, in our control groups or with the marker gets TERM and a moment later KILL.
  */
 const SCRIPT = `
 trap '' HUP INT TERM PIPE
-id= groups= folder=
+id= groups= folder= cgroups=
 while IFS= read -r line; do
   word=\${line#?}
   case $line in
@@ -22,10 +22,16 @@ while IFS= read -r line; do
     +*) groups="$groups $word" ;;
     -*) kept=; for group in $groups; do [ "$group" = "$word" ] || kept="$kept $group"; done; groups=$kept ;;
     '~'*) folder=$word ;;
+    %*) cgroups=$word ;;
   esac
 done
 all() {
   for group in $groups; do kill -s "$1" -- "-$group" 2>/dev/null; done
+  if [ -n "$cgroups" ]; then
+    for procs in "$cgroups".*/cgroup.procs; do
+      [ -f "$procs" ] && while IFS= read -r pid; do kill -s "$1" "$pid" 2>/dev/null; done < "$procs"
+    done
+  fi
   [ -d /proc/self ] || return 0
   for file in $(grep -l -F "${MARKER}=$id." /proc/[0-9]*/environ 2>/dev/null); do
     pid=\${file#/proc/}; kill -s "$1" "\${pid%/environ}" 2>/dev/null
@@ -36,6 +42,14 @@ sleep 0.1 2>/dev/null || sleep 1
 all KILL
 case $folder in */tenon-??????) rm -rf -- "$folder" ;; esac
 all KILL
+[ -n "$cgroups" ] || exit 0
+for attempt in 1 2 3 4 5; do
+  isleft=
+  for group in "$cgroups".*; do [ -d "$group" ] && { rmdir "$group" 2>/dev/null || isleft=1; }; done
+  [ -n "$isleft" ] || exit 0
+  sleep 0.1 2>/dev/null || sleep 1
+  all KILL
+done
 `;
 
 /** A guardian that dies is started anew, but not for ever: something on this machine does not want it. */
@@ -48,6 +62,7 @@ class Guardian {
   readonly id: string = randomBytes(8).toString("hex");
   readonly #groups = new Set<number>();
   #folder: string | undefined;
+  #cgroups: string | undefined;
   #process: ChildProcess | undefined;
   #starts = 0;
 
@@ -59,6 +74,13 @@ class Guardian {
   watchGroup(groupId: number): void {
     this.#groups.add(groupId);
     this.#tell(`+${groupId}`);
+  }
+
+  /** The beginning of the paths of all control groups of this process. */
+  watchCgroups(start: string): void {
+    if (this.#cgroups === start) return;
+    this.#cgroups = start;
+    this.#tell(`%${start}`);
   }
 
   watchFolder(path: string): void {
@@ -97,7 +119,12 @@ class Guardian {
     child.stdin.on("error", () => {}); // it is gone: `exit` says so
     child.unref();
     if (child.stdin instanceof Socket) child.stdin.unref();
-    const lines = [`#${this.id}`, ...[...this.#groups].map((group) => `+${group}`), `~${this.#folder ?? ""}`];
+    const lines = [
+      `#${this.id}`,
+      ...[...this.#groups].map((group) => `+${group}`),
+      `~${this.#folder ?? ""}`,
+      `%${this.#cgroups ?? ""}`,
+    ];
     child.stdin.write(`${lines.join("\n")}\n`);
   }
 

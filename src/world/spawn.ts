@@ -1,26 +1,35 @@
 // Starts a child that leads a group of its own, carries our marker, and is watched over by the guardian.
 import { type ChildProcess, execFile, spawn as spawnChild } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { readFile, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import type { Child, ChildExit, SpawnRequest } from "../base/world.js";
+import { startInCgroup } from "./cgroups.js";
 import { guardian, MARKER } from "./guardian.js";
 import { childStdio, listed } from "./inherited-handles.js";
-import { markedProcesses } from "./strays.js";
+import { Descendants, markedProcesses } from "./strays.js";
 
 const isWindows = process.platform === "win32";
 let count = 0;
 
 export function spawn(request: SpawnRequest): Child {
   const marker = `${guardian.id}.${++count}`;
-  const child = start(request, marker);
-  if (child instanceof Error)
+  const { started: child, cgroup } = startInCgroup(marker, () => start(request, marker));
+  if (child instanceof Error) {
+    cgroup?.remove();
     return { ...notStarted(), exited: Promise.resolve({ kind: "not_started", error: child }) };
+  }
   const exited = exitOf(child);
   const { pid, stdin, stdout, stderr } = child;
   // Out of file descriptors: the error comes as an event, and there are no pipes.
+  if (pid === undefined) cgroup?.remove();
   if (!stdin || !stdout || !stderr) return { ...notStarted(), exited };
   for (const stream of [stdin, stdout, stderr]) stream.on("error", ignore); // told to whoever reads or writes them
   if (pid !== undefined) guardian.watchGroup(pid);
+  if (pid !== undefined && cgroup) guardian.watchCgroups(join(dirname(cgroup.folder), `tenon-${guardian.id}`));
+  const { madeFolders = [] } = request;
+  const ancestry = cgroup || pid === undefined ? undefined : new Descendants(pid);
   return {
     pid,
     stdin,
@@ -28,20 +37,44 @@ export function spawn(request: SpawnRequest): Child {
     stderr,
     exited,
     signalGroup: (signal) => {
+      ancestry?.look();
       if (isWindows) endWindowsTree(pid);
       else if (request.isKeeper && signal === "SIGTERM") signalHeld(pid, signal);
       else signalGroup(pid, signal);
     },
     isGroupAlive: () => {
+      ancestry?.lookOnce();
       if (!signalGroup(pid, 0)) return false;
       const hasLeader = child.exitCode === null && child.signalCode === null;
       return hasLeader || process.platform !== "linux" || livingMembers(pid)?.length !== 0;
     },
-    signalStrays: (signal) => signalMarked(marker, signal),
+    signalStrays: async (signal) => {
+      const marked = (await markedProcesses(guardian.id)).get(marker) ?? [];
+      const strays = new Set([...marked, ...(cgroup?.members() ?? []), ...(ancestry?.living() ?? [])]);
+      return [...strays].filter((stray) => send(stray, signal)).length;
+    },
     release: async () => {
+      for (const folder of madeFolders) await removeUnused(folder);
+      cgroup?.remove();
       if (pid !== undefined) await guardian.forgetGroup(pid);
     },
   };
+}
+
+/**
+ * Removing a folder takes away what is mounted there in every process, so it is left where another sandbox uses it, and where
+ * something lies in it.
+ */
+async function removeUnused(folder: string): Promise<void> {
+  try {
+    for (const pid of listed("/proc")?.filter((entry) => /^\d+$/u.test(entry)) ?? []) {
+      const mounts = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
+      if (mounts.includes(` ${folder.replaceAll(" ", "\\040")} `)) return;
+    }
+    await rmdir(folder);
+  } catch {
+    // not there any more, or somebody put something into it
+  }
 }
 
 /** Most failures come as an event; arguments that no system call takes, and a full process table, are thrown. */
@@ -87,11 +120,6 @@ function exitOf(child: ChildProcess): Promise<ChildExit> {
 }
 
 function ignore(): void {}
-
-async function signalMarked(marker: string, signal: NodeJS.Signals | 0): Promise<number> {
-  const pids = (await markedProcesses(guardian.id)).get(marker) ?? [];
-  return pids.filter((pid) => send(pid, signal)).length;
-}
 
 /**
  * A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count.

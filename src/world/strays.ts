@@ -1,7 +1,8 @@
-// Finds processes by the marker in their environment: those that left their group, which no signal to it reaches.
+// Finds processes that left their group, which no signal to it reaches: by the marker in their environment, and by descent.
 import { readFileSync } from "node:fs";
 import { MARKER } from "./guardian.js";
 import { listed } from "./inherited-handles.js";
+import { processes } from "./processes.js";
 
 let scan: Promise<ReadonlyMap<string, readonly number[]>> | undefined;
 
@@ -43,5 +44,56 @@ function markerOf(pid: string, prefix: string): string | undefined {
     return environment.slice(start + MARKER.length + 1, end === -1 ? undefined : end);
   } catch {
     return undefined; // gone since the listing, or another user's
+  }
+}
+
+/**
+ * The processes under a child, as far as they were seen before their parents ended: where there is no control group. One that
+ * was left by its parent between two looks, and has cleared its environment, is not found.
+ */
+export class Descendants {
+  readonly #root: number;
+  /** By number, with the identity it had. */
+  readonly #seen = new Map<number, string>();
+  #hasLooked = false;
+
+  constructor(root: number) {
+    this.#root = root;
+  }
+
+  lookOnce(): void {
+    if (!this.#hasLooked) this.look();
+  }
+
+  look(): void {
+    this.#hasLooked = true;
+    if (process.platform !== "linux") return;
+    const children = new Map<number, number[]>();
+    for (const entry of listed("/proc") ?? []) {
+      const parent = /^\d+$/u.test(entry) ? parentOf(entry) : undefined;
+      if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
+    }
+    const open = [this.#root, ...this.living()];
+    for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
+      for (const child of children.get(pid) ?? []) {
+        const identity = this.#seen.has(child) ? undefined : processes.identityOf(child);
+        if (identity === undefined) continue;
+        this.#seen.set(child, identity);
+        open.push(child);
+      }
+    }
+  }
+
+  living(): readonly number[] {
+    return [...this.#seen].flatMap(([pid, identity]) => (processes.identityOf(pid) === identity ? [pid] : []));
+  }
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    return undefined; // gone since the listing
   }
 }

@@ -150,6 +150,15 @@ export const HARDENING_REQUIREMENTS = [
     text: "commands get no variable that the strong detector calls a secret; a failing command and the doctor name what was withheld, and the user's configuration can allow a variable by name",
   },
   // H550 to H599: sandbox and git; process tracking.
+  {
+    id: "H550",
+    text: "a sandboxed server cannot make git run a program: repositories are read-only, none can be made at the top",
+  },
+  {
+    id: "H551",
+    text: "a git repository that appears elsewhere in the session's directories is reported before the next prompt",
+  },
+  { id: "H552", text: "a daemon that clears its environment and leaves its session and parents ends with the session" },
   // H600 to H699: locks, ids, shutdown.
   { id: "H650", text: "an ACP message over 32 MiB is answered with an error under its own id" },
   { id: "H651", text: "shutdown is graceful, bounded and leaves nothing, whatever the client does" },

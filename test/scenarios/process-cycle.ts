@@ -1,6 +1,8 @@
 // One start and end of the built agent with one kind of server: everything it started must be gone, in time.
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { endTree } from "../../src/base/process.js";
 import {
   type AcpClient,
   type AcpServerEntry,
@@ -8,9 +10,10 @@ import {
   listLiving,
   scriptedAcpServer,
 } from "../../src/testing/index.js";
+import { nodeWorld, stderrLog } from "../../src/world/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 
-export const SERVER_KINDS = ["well-behaved", "stubborn", "daemonising", "sh -c", "npx"] as const;
+export const SERVER_KINDS = ["well-behaved", "stubborn", "daemonising", "scrubbing", "sh -c", "npx"] as const;
 export const HOST_ENDS = ["close", "EOF", "SIGTERM", "SIGKILL"] as const;
 export type ServerKind = (typeof SERVER_KINDS)[number];
 export type HostEnd = (typeof HOST_ENDS)[number];
@@ -19,6 +22,7 @@ export type HostEnd = (typeof HOST_ENDS)[number];
 const WITHIN_MS: Readonly<Record<HostEnd, number>> = { close: 250, EOF: 250, SIGTERM: 250, SIGKILL: 500 };
 const GIVE_UP_MS = 10_000;
 const POLL_MS = 5;
+const CHILDREN = { do: "spawn_children", count: 2 } as const;
 
 export interface Cycle {
   /** How many processes there were: the servers with all they started, and the guardian. */
@@ -34,19 +38,23 @@ export interface Cycle {
 export async function runCycle(kind: ServerKind, end: HostEnd, config: object = {}): Promise<Cycle> {
   using home = new TemporaryFolder();
   using project = new TemporaryFolder();
+  using programs = new TemporaryFolder();
   writeFileSync(join(home.path, "config.json"), JSON.stringify(config));
   const marker = `cycle-${process.pid}-${performance.now()}`;
   const client = await startTenon(home);
   try {
     const before = new Set(listLiving({ under: client.pid ?? 0 }).map(({ pid }) => pid));
     await client.initialize();
-    const server = serverOf(kind, project.path, marker);
+    const server = kind === "scrubbing" ? scrubbing(programs.path, marker) : serverOf(kind, project.path, marker);
     const { sessionId } = await client.newSession({ cwd: project.path, mcpServers: [server] });
     await client.waitForUpdate(
       sessionId,
       (update) => update.sessionUpdate === "notice" && update.title.includes("is ready"),
     );
-    const under = listLiving({ under: client.pid ?? 0, marker }).filter(({ pid }) => !before.has(pid));
+    const under = [
+      ...listLiving({ under: client.pid ?? 0, marker }).filter(({ pid }) => !before.has(pid)),
+      ...(kind === "scrubbing" ? scrubbed() : []),
+    ];
     await endHost(client, sessionId, end);
     const { leftMs, left } = await untilGone(under, marker);
     return { processes: under.length, leftMs, left, allowedMs: WITHIN_MS[end] };
@@ -54,6 +62,35 @@ export async function runCycle(kind: ServerKind, end: HostEnd, config: object = 
     if (end === "close") await client[Symbol.asyncDispose]();
     else client.kill("SIGKILL");
   }
+}
+
+/** The daemon of a scrubbing server: neither its parents nor its environment lead to it, but its command line. */
+function scrubbed(): Living {
+  const found = listLiving({ under: 1 }).filter(({ command }) => command === DAEMON.join(" "));
+  if (found.length !== 1) throw new Error(`${found.length} daemons instead of one`);
+  return found;
+}
+
+const DAEMON = ["sleep", `600.${process.pid}`] as const;
+
+/** A program that leaves a daemon behind: forked twice, in a session of its own, without a variable. Then it is the server. */
+function scrubbing(folder: string, marker: string): AcpServerEntry {
+  const server = scriptedAcpServer("server", { tools: [echoTool()], steps: { start: [CHILDREN] } }, { marker });
+  const script = join(folder, "server.sh");
+  const words = [server.command, ...server.args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+  const daemon = `(setsid env -i PATH="$PATH" ${DAEMON.join(" ")} </dev/null >/dev/null 2>&1 &)`;
+  writeFileSync(script, `#!/bin/sh\n${daemon}\nexec ${words.join(" ")}\n`);
+  chmodSync(script, 0o755);
+  return { ...server, command: script, args: [] };
+}
+
+/** Whether this user may make control groups: only they hold a daemon that clears its environment and leaves its parents. */
+export async function hasControlGroups(): Promise<boolean> {
+  const world = nodeWorld({ log: stderrLog("error") });
+  const child = world.spawn({ command: "sleep", args: ["60"], env: { PATH: process.env["PATH"] ?? "" }, cwd: "/" });
+  const group = await readFile(`/proc/${child.pid}/cgroup`, "utf8").catch(() => "");
+  await endTree(child, world, { stdinMs: 1, terminateMs: 1_000 });
+  return group.includes("/tenon-");
 }
 
 type Living = ReturnType<typeof listLiving>;
@@ -86,15 +123,14 @@ async function endHost(client: AcpClient, sessionId: string, end: HostEnd): Prom
   }
 }
 
-function serverOf(kind: ServerKind, folder: string, marker: string): AcpServerEntry {
-  const children = { do: "spawn_children" as const, count: 2 };
+function serverOf(kind: Exclude<ServerKind, "scrubbing">, folder: string, marker: string): AcpServerEntry {
   const tools = [echoTool()];
-  const plain = (): AcpServerEntry => scriptedAcpServer("server", { tools, steps: { start: [children] } }, { marker });
+  const plain = (): AcpServerEntry => scriptedAcpServer("server", { tools, steps: { start: [CHILDREN] } }, { marker });
   switch (kind) {
     case "well-behaved":
       return plain();
     case "stubborn": {
-      const start = [{ ...children, ignoresSigterm: true }];
+      const start = [{ ...CHILDREN, ignoresSigterm: true }];
       return scriptedAcpServer(
         "server",
         { tools, ignoresEof: true, ignoresSigterm: true, steps: { start } },
@@ -102,7 +138,7 @@ function serverOf(kind: ServerKind, folder: string, marker: string): AcpServerEn
       );
     }
     case "daemonising": {
-      const start = [{ ...children, ownSession: true, ignoresSigterm: true }];
+      const start = [{ ...CHILDREN, ownSession: true, ignoresSigterm: true }];
       return scriptedAcpServer("server", { tools, steps: { start } }, { marker });
     }
     case "sh -c": {

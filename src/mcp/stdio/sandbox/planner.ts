@@ -8,6 +8,7 @@ import { explainExit } from "../launch.js";
 import { privateFolder } from "../launchers/private-folder.js";
 import { optionValues } from "../launchers/words.js";
 import { type Bubblewrap, unavailable } from "./bubblewrap.js";
+import { findGitPlaces, gitFolderOf } from "./git-places.js";
 import { isWithinAny, type Mount, showsTooMuch } from "./mounts.js";
 import type { PackageFetch } from "./package-fetch.js";
 import { binaryName, fetchWords, isContainerRunner, packageRunner } from "./package-runner.js";
@@ -32,6 +33,8 @@ export interface Planned {
   /** HOME inside. */
   readonly home: string;
   readonly program: string;
+  /** Folders that bubblewrap makes as places for mounts: nobody else needs them. */
+  readonly made: readonly string[];
   /** What must be downloaded before, by a program that has no network when it runs. */
   readonly fetch?: Pick<PackageFetch, "args" | "folder" | "isFresh" | "mounts">;
 }
@@ -42,6 +45,7 @@ export class Planner {
   /** What is there in any sandbox. */
   readonly #base: readonly Mount[];
   readonly #mounts: Mount[];
+  readonly #made: string[] = [];
   /** The folder that is kept was not there. */
   #isFresh = false;
   readonly #found = new Map<string, Promise<FoundPath | undefined>>();
@@ -84,7 +88,7 @@ export class Planner {
     }
     await this.#hide();
     const folder = runner && this.#keptFolder();
-    const planned = { program, home: await this.#home(folder), mounts: this.#mounts };
+    const planned = { program, home: await this.#home(folder), mounts: this.#mounts, made: this.#made };
     if (folder === undefined || sandbox.network) return planned;
     const mounts = [...this.#base, ...ofProgram];
     return {
@@ -136,23 +140,65 @@ export class Planner {
   }
 
   /**
-   * Hooks and settings of git run programs of the person's, outside. The folder is put in its own place as a mount of
-   * its own: so it cannot be renamed and replaced by another. So is a file that says where the folder is. Hooks that are
-   * written where there are none lie in a folder that is gone with the server.
+   * What git reads in a repository can name programs, which the person's next git command runs outside. So repositories are
+   * read-only, at any level; as mounts of their own they cannot be renamed either. Where the folder itself has none, an empty
+   * private `.git` lies in its place, so that none can be made there.
    */
   async #guardGit(directory: string): Promise<void> {
-    const { files } = this.#launch.world;
-    const git = posix.join(directory, ".git");
-    const what = await files.kindOf(git);
-    if (what === "file") this.#mounts.push({ kind: "guard", path: git });
-    if (what !== "folder") return;
+    const { files, log } = this.#launch.world;
+    const { places, isComplete } = await findGitPlaces(files, directory);
+    if (!isComplete) log.info("sandbox.git_search_cut", { server: this.#launch.spec.name, path: directory });
+    const top = posix.join(directory, ".git");
+    const isKeptFree = async (path: string) => path === top && (await files.entries(path).catch(() => [])).length === 0;
+    let hasTop = false;
+    for (const { path, kind } of places) {
+      if (kind === "folder" && (await isKeptFree(path))) continue; // another sandbox's
+      hasTop ||= path === top;
+      if (kind === "folder" && this.#isGranted(path)) await this.#guardGitParts(path);
+      else if (kind === "link") await this.#guardInside((await this.#find(path))?.realPath);
+      else this.#mounts.push({ kind: "guard", path });
+      this.#holdParents(path, directory);
+      if (kind === "file") await this.#guardInside(await gitFolderOf(files, path));
+    }
+    if (hasTop) return;
+    this.#mounts.push({ kind: "empty", path: top });
+    this.#made.push(top);
+  }
+
+  /** A folder of the entry's own: repositories in it are guarded as well, and none can be made at its top. */
+  async #guardGrantedGit(path: string): Promise<void> {
+    if (posix.basename(path) !== ".git" && this.#launch.world.files.isFolder(path)) await this.#guardGit(path);
+  }
+
+  /** As mounts of their own, folders around a repository cannot be renamed, so that none can be made in its place. */
+  #holdParents(path: string, directory: string): void {
+    for (let folder = posix.dirname(path); folder !== directory && folder.length > 1; folder = posix.dirname(folder)) {
+      this.#mounts.push({ kind: "write", path: folder });
+    }
+  }
+
+  /** Where the entry grants writing a `.git` by its name: git works, but for what always runs programs. */
+  async #guardGitParts(git: string): Promise<void> {
     this.#mounts.push({ kind: "write", path: git });
-    for (const name of ["hooks", "config"]) {
+    for (const name of GIT_PARTS) {
       const path = posix.join(git, name);
-      const kind = await files.kindOf(path);
+      const kind = await this.#launch.world.files.kindOf(path);
       if (kind === "folder" || kind === "file") this.#mounts.push({ kind: "guard", path });
       else if (kind === undefined && name === "hooks") this.#mounts.push({ kind: "empty", path });
     }
+  }
+
+  /** A repository that a link or a `.git` file leads to, where the server could write it. */
+  async #guardInside(path: string | undefined): Promise<void> {
+    const written = this.#mounts.flatMap((mount) => (mount.kind === "write" ? [mount.path] : []));
+    if (path === undefined || !isWithinAny(path, written) || written.includes(path)) return;
+    const kind = await this.#launch.world.files.kindOf(path);
+    if (kind === "folder" || kind === "file") this.#mounts.push({ kind: "guard", path });
+  }
+
+  #isGranted(path: string): boolean {
+    const { sandbox, sessionCwd, world } = this.#launch;
+    return (sandbox.write ?? []).some((given) => absolute(given, world.env["HOME"], sessionCwd) === path);
   }
 
   /** What the entry names besides. A link out of a directory that others may write to is not followed. */
@@ -169,8 +215,9 @@ export class Planner {
             "Name the folders it needs.",
           );
         }
-        if (!(await this.#bind(path, kind)))
-          world.log.warn("sandbox.path_missing", { server: this.#launch.spec.name, path });
+        const isThere = await this.#bind(path, kind);
+        if (isThere && kind === "write") for (const name of names) await this.#guardGrantedGit(name);
+        if (!isThere) world.log.warn("sandbox.path_missing", { server: this.#launch.spec.name, path });
       }
     }
   }
@@ -265,6 +312,17 @@ export class Planner {
     return explainExit({ kind: "not_started", error }, { request, world, stderrTail: "" });
   }
 }
+
+/** Of a repository that may be written: what names programs, or leads to other repositories. */
+const GIT_PARTS: readonly string[] = [
+  "hooks",
+  "config",
+  "config.worktree",
+  "commondir",
+  "info",
+  "modules",
+  "worktrees",
+];
 
 /** Not whose it is: nothing of a client's servers is written down. */
 const KEPT_NOTE = "The home of a server in a sandbox: what it downloaded. It may be deleted at any time.\n";

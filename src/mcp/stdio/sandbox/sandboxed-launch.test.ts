@@ -112,25 +112,34 @@ describe("a sandboxed launch", () => {
     expect(confined["/srv/tool"]).toBe("read /srv/tool");
   });
 
-  it("keeps git's hooks and settings as they are, only where the project is written", async () => {
+  it("keeps git's repositories as they are, at any level, only where the project is written", async () => {
     const world = machine();
-    world.files.write(`${PROJECT}/.git/hooks/x`, "");
-    world.files.write(`${PROJECT}/.git/config`, "");
     const git = `${PROJECT}/.git`;
+    for (const path of [".git/config", "lib/sub/.git/config", "bare/HEAD", "bare/objects/x", "bare/refs/x"]) {
+      world.files.write(`${PROJECT}/${path}`, "");
+    }
+    world.files.write(`${PROJECT}/tree/.git`, "gitdir: ../store/one\n");
+    world.files.write(`${PROJECT}/store/one/config`, "");
     const written = mounts((await launched({}, {}, world)).args);
-    expect([written[git], written[`${git}/hooks`], written[`${git}/config`]]).toEqual([
-      `write ${git}`,
-      `read ${git}/hooks`,
-      `read ${git}/config`,
-    ]);
+    const guarded = [git, `${PROJECT}/lib/sub/.git`, `${PROJECT}/bare`, `${PROJECT}/tree/.git`, `${PROJECT}/store/one`];
+    expect(guarded.map((path) => written[path])).toEqual(guarded.map((path) => `read ${path}`));
+    const held = [`${PROJECT}/lib`, `${PROJECT}/lib/sub`, `${PROJECT}/tree`]; // cannot be renamed
+    expect(held.map((path) => written[path])).toEqual(held.map((path) => `write ${path}`));
     expect(mounts((await launched({ mode: "read-only" }, {}, world)).args)[git]).toBeUndefined();
   });
 
-  it("lets nobody add hooks where git has none, or lead git to another folder", async () => {
+  it("keeps the place of a missing repository, and leaves what names programs in one that may be written", async () => {
     const git = `${PROJECT}/.git`;
-    const bare = machine();
-    bare.files.write(`${git}/config`, "");
-    expect(mounts((await launched({}, {}, bare)).args)[`${git}/hooks`]).toBe("empty");
+    const none = await launched({}, {}, machine());
+    expect([mounts(none.args)[git], none.madeFolders]).toEqual(["empty", [git]]);
+    const granted = machine();
+    granted.files.write(`${git}/config`, "");
+    const written = mounts((await launched({ write: [".git"] }, {}, granted)).args);
+    expect([written[git], written[`${git}/config`], written[`${git}/hooks`]]).toEqual([
+      `write ${git}`,
+      `read ${git}/config`,
+      "empty",
+    ]);
     const worktree = machine();
     worktree.files.write(git, "gitdir: /elsewhere/.git/worktrees/one");
     expect(mounts((await launched({}, {}, worktree)).args)[git]).toBe(`read ${git}`);

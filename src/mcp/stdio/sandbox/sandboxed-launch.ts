@@ -10,7 +10,7 @@ import { Planner, type SandboxedLaunch } from "./planner.js";
 export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnRequest> {
   const { request, world, signal } = launch;
   const wrapper = await bubblewrap(world);
-  const { mounts, home, program, fetch } = await new Planner(launch, wrapper).plan();
+  const { mounts, home, program, made, fetch } = await new Planner(launch, wrapper).plan();
   const { outside, inside } = splitEnv(launch, home, mounts);
   if (fetch) {
     await fetchedPackage({ ...fetch, world, wrapper, program, home, env: fetchEnv(launch), signal });
@@ -29,6 +29,7 @@ export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnReq
     env: outside,
     cwd: "/",
     isKeeper: true,
+    ...(made.length > 0 ? { madeFolders: made } : {}),
   };
 }
 

@@ -1,0 +1,61 @@
+// Finds git repositories in a folder, with bounds: what git reads there can name programs that the person's next git command runs.
+import { posix } from "node:path";
+import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
+import type { Files, FolderEntry } from "../../../base/world.js";
+
+export interface GitPlace {
+  /** Of `.git`, or of the folder of a bare repository. */
+  readonly path: string;
+  /** `bare`: a folder that git takes for a repository by its content (HEAD, objects, refs). */
+  readonly kind: "folder" | "file" | "link" | "bare";
+}
+
+export interface GitSearch {
+  readonly places: readonly GitPlace[];
+  /** False when a bound was reached: there may be more. */
+  readonly isComplete: boolean;
+}
+
+/** Folders with thousands of others' files, in which nobody works with git. */
+const SKIPPED: ReadonlySet<string> = new Set(["node_modules", ".git"]);
+
+/** Links are not followed. What cannot be read is passed over. Never rejects. */
+export async function findGitPlaces(files: Pick<Files, "entries">, root: string): Promise<GitSearch> {
+  const { maxFolders, maxDepth, maxPlaces } = SANDBOX_LIMITS.git;
+  const places: GitPlace[] = [];
+  let level: readonly string[] = [root];
+  let seen = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    const here = level.slice(0, maxFolders - seen);
+    seen += here.length;
+    const listed = await Promise.all(
+      here.map(async (folder) => ({ folder, entries: await files.entries(folder).catch(() => []) })),
+    );
+    for (const { folder, entries } of listed) places.push(...placesIn(folder, entries));
+    const below = listed.flatMap(({ folder, entries }) =>
+      entries
+        .filter(({ name, kind }) => kind === "folder" && !SKIPPED.has(name))
+        .map(({ name }) => posix.join(folder, name)),
+    );
+    const isCut = here.length < level.length || (depth === maxDepth && below.length > 0) || places.length > maxPlaces;
+    if (isCut) return { places: places.slice(0, maxPlaces), isComplete: false };
+    level = below;
+  }
+  return { places, isComplete: true };
+}
+
+function placesIn(folder: string, entries: readonly FolderEntry[]): readonly GitPlace[] {
+  const git = entries.find(({ name }) => name.toLowerCase() === ".git");
+  const found: GitPlace[] = [];
+  if (git && git.kind !== "other") found.push({ path: posix.join(folder, git.name), kind: git.kind });
+  const has = (wanted: string) => entries.some(({ name }) => name === wanted);
+  if (has("HEAD") && has("objects") && has("refs")) found.push({ path: folder, kind: "bare" });
+  return found;
+}
+
+/** Where a `.git` file leads, as git reads it; undefined when it leads nowhere. */
+export async function gitFolderOf(files: Pick<Files, "readBytes">, file: string): Promise<string | undefined> {
+  const bytes = await files.readBytes(file, { start: 0, length: 4_096 }).catch(() => new Uint8Array());
+  const [, path] = /^gitdir: (.+?)\s*$/u.exec(Buffer.from(bytes).toString()) ?? [];
+  return path === undefined ? undefined : posix.resolve(posix.dirname(file), path);
+}

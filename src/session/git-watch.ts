@@ -1,0 +1,93 @@
+// Reports git repositories that appear in the session's directories while a sandboxed server may write there.
+import { orAborted } from "../base/deadline.js";
+import { messageOf } from "../base/errors.js";
+import { SANDBOX_LIMITS } from "../base/limits-sandbox.js";
+import { markHidden } from "../base/marking.js";
+import { witnessed } from "../base/trace.js";
+import type { World } from "../base/world.js";
+import { findGitPlaces } from "../mcp/index.js";
+import type { NoticeLevel } from "./event.js";
+
+export interface GitWatchOptions {
+  readonly world: World;
+  /** The session's directories. */
+  readonly directories: readonly string[];
+  onNotice(level: NoticeLevel, text: string): void;
+}
+
+const MAX_SHOWN = 10;
+
+export class GitWatch {
+  readonly #options: GitWatchOptions;
+  /** What was there before the first sandboxed server, and what was reported since. */
+  readonly #known = new Set<string>();
+  #begun: Promise<void> | undefined;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: GitWatchOptions) {
+    this.#options = options;
+  }
+
+  /** A server that may write the directories is about to be started. */
+  begin(): void {
+    this.#begun ??= this.#learn().catch(() => {}); // never rejects: what cannot be looked at is logged
+  }
+
+  /** Before a prompt; at once when no server may write. What takes longer is reported when it is known. Never rejects. */
+  async report(signal: AbortSignal): Promise<void> {
+    if (!this.#begun) return;
+    this.#looking ??= this.#reportNew(this.#begun).finally(() => {
+      this.#looking = undefined;
+    });
+    using deadline = this.#options.world.deadline(SANDBOX_LIMITS.gitLookMs, signal);
+    await orAborted(this.#looking, deadline.signal).catch(() => {}); // the time is up, or the turn is cancelled
+  }
+
+  async #learn(): Promise<void> {
+    for (const place of await this.#look()) this.#known.add(place);
+  }
+
+  async #reportNew(begun: Promise<void>): Promise<void> {
+    await begun;
+    const fresh = (await this.#look()).filter((place) => !this.#known.has(place));
+    if (fresh.length === 0) return;
+    for (const place of fresh) this.#known.add(place);
+    const shown = fresh.slice(0, MAX_SHOWN).map((place) => markHidden(place.split("\n")[1] ?? ""));
+    const more = fresh.length > MAX_SHOWN ? ` and ${fresh.length - MAX_SHOWN} more` : "";
+    this.#options.onNotice(
+      "warning",
+      `A git repository appeared in the session's directory: ${shown.join(", ")}${more}. A server in the sandbox may have made it. git runs programs that a repository names: if it is not yours, delete it before you run git there.`,
+    );
+  }
+
+  /** One text per repository: its kind and its path, with what a link leads to. Never rejects. */
+  async #look(): Promise<readonly string[]> {
+    const { world, directories } = this.#options;
+    try {
+      return await witnessed(world, {
+        ask: "git.places",
+        about: [...directories],
+        work: async () => (await Promise.all(directories.map((folder) => this.#placesIn(folder)))).flat(),
+        read: (recorded) =>
+          Array.isArray(recorded) ? recorded.flatMap((place) => (typeof place === "string" ? [place] : [])) : undefined,
+      });
+    } catch (error) {
+      world.log.warn("git.not_looked", { error: messageOf(error) });
+      return [];
+    }
+  }
+
+  async #placesIn(folder: string): Promise<readonly string[]> {
+    const { files } = this.#options.world;
+    const { places } = await findGitPlaces(files, folder);
+    const found = await Promise.all(
+      places.map(async ({ path, kind }) => {
+        // The place a sandbox keeps free is an empty folder: git takes it for nothing.
+        if (kind === "folder" && (await files.entries(path).catch(() => [])).length === 0) return [];
+        const target = kind === "link" ? await files.linkTarget(path).catch(() => undefined) : undefined;
+        return [[kind, path, ...(target === undefined ? [] : [target])].join("\n")];
+      }),
+    );
+    return found.flat();
+  }
+}

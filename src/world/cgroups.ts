@@ -1,0 +1,140 @@
+// A control group for each child, where this user may make one: no process leaves it by clearing its environment or its session.
+import { accessSync, constants, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { guardian } from "./guardian.js";
+import { processes } from "./processes.js";
+
+export interface ChildCgroup {
+  readonly folder: string;
+  /** The living processes in it. */
+  members(): readonly number[];
+  /** Once nothing is left in it. */
+  remove(): void;
+}
+
+/** Undefined: not looked for yet. Empty: there is none that this user may write. */
+let parent: string | undefined;
+/** Those that could not be removed yet: the kernel may still be clearing away their last process. */
+const left = new Set<string>();
+
+/**
+ * Runs `start` while this process is in a new control group, so that what it starts is born there: a process that is moved after
+ * its start may have left children outside by then. Undefined where there is no group to be had.
+ */
+export function startInCgroup<T>(name: string, start: () => T): { readonly started: T; readonly cgroup?: ChildCgroup } {
+  parent ??= process.platform === "linux" ? writableParent() : "";
+  if (parent === "") return { started: start() };
+  const folder = `${parent}/tenon-${name}`;
+  if (!hasMoved(folder)) return { started: start() };
+  try {
+    return { started: start(), cgroup: { folder, members: () => membersOf(folder), remove: () => remove(folder) } };
+  } finally {
+    if (!isMoved(parent)) parent = ""; // no further ones: this process stays in the last, which leaves it alone
+  }
+}
+
+function hasMoved(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+  } catch {
+    return false;
+  }
+  if (isMoved(folder)) return true;
+  remove(folder);
+  parent = ""; // what is not allowed now is not allowed for the next one either
+  return false;
+}
+
+/** 0 is the process that writes, all of its threads with it. */
+function isMoved(folder: string): boolean {
+  try {
+    writeFileSync(`${folder}/cgroup.procs`, "0");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function membersOf(folder: string): readonly number[] {
+  try {
+    const ids = readFileSync(`${folder}/cgroup.procs`, "latin1").split("\n").filter(Boolean).map(Number);
+    return ids.filter((id) => id !== process.pid && processes.identityOf(id) !== undefined);
+  } catch {
+    return [];
+  }
+}
+
+function remove(folder: string): void {
+  left.add(folder);
+  removeLeft();
+}
+
+function removeLeft(): void {
+  for (const folder of left) {
+    try {
+      rmdirSync(folder);
+      left.delete(folder);
+    } catch (error) {
+      const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
+      if (isGone) left.delete(folder);
+    }
+  }
+}
+
+/** Of the hierarchies this process is in, the first one in which a group can be made and a process moved. */
+function writableParent(): string {
+  process.once("exit", removeLeft);
+  try {
+    const own = ownGroups(readFileSync("/proc/self/cgroup", "latin1"));
+    return groupFolders(readFileSync("/proc/self/mountinfo", "latin1"), own).find(isWritable) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** By the name of the controller; the unified hierarchy has none. */
+function ownGroups(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split("\n").flatMap((line) => {
+      const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/u.exec(line) ?? [];
+      return (controllers ?? "").split(",").flatMap((name) => (path === undefined ? [] : [[name, path] as const]));
+    }),
+  );
+}
+
+/** Hierarchies that limit nothing come first: a process is moved there without side effects. */
+const PREFERRED = ["", "name=systemd", "freezer", "pids"] as const;
+
+function groupFolders(mountInfo: string, own: ReadonlyMap<string, string>): readonly string[] {
+  const mounts = mountInfo.split("\n").flatMap((line) => {
+    const [, root, point, type, options] = /^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)$/u.exec(line) ?? [];
+    if (root === undefined || point === undefined || options === undefined) return [];
+    return [{ root, point, controllers: type === "cgroup2" ? [""] : options.split(",") }];
+  });
+  return PREFERRED.flatMap((name) =>
+    mounts.flatMap(({ root, point, controllers }) => {
+      const path = own.get(name);
+      if (path === undefined || !controllers.includes(name)) return [];
+      const start = root === "/" ? "" : root;
+      return path === root || path.startsWith(`${start}/`)
+        ? [`${point}${path.slice(start.length)}`.replace(/\/$/u, "")]
+        : [];
+    }),
+  );
+}
+
+/** Old kernels take tens of milliseconds for a move, and everything waits for it: then the other ways of tracking must do. */
+const MAX_MOVE_MS = 20;
+
+function isWritable(folder: string): boolean {
+  const probe = `${folder}/tenon-probe-${guardian.id}`;
+  try {
+    accessSync(`${folder}/cgroup.procs`, constants.W_OK);
+    mkdirSync(probe);
+  } catch {
+    return false;
+  }
+  const startMs = performance.now();
+  const isUsable = isMoved(probe) && isMoved(folder) && performance.now() - startMs < MAX_MOVE_MS;
+  remove(probe);
+  return isUsable;
+}
