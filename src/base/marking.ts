@@ -43,8 +43,11 @@ const NOT_PLAIN = /[^\n\t\x20-\x7e]/;
 
 const ZERO_WIDTH_JOINERS: ReadonlySet<string> = new Set(["\u200c", "\u200d"]);
 const SELECTOR = /^[\ufe00-\ufe0f]$/;
-/** What a joiner may join and a selector may follow: letters, signs and pictures beyond ASCII, and keycaps. */
-const JOINED = /^[\p{L}\p{M}\p{S}\p{P}\p{Extended_Pictographic}]$/u;
+/** What a selector may follow: letters, signs and pictures beyond ASCII. Keycaps are apart. */
+const SELECTED = /^[\p{L}\p{M}\p{S}\p{P}\p{Extended_Pictographic}]$/u;
+/** What a joiner may join: letters of the scripts that need it (Hebrew to Mongolian), pictures and their skin tones. */
+const LETTER = /^[\p{L}\p{M}]$/u;
+const PICTURE = /^[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}]$/u;
 
 /**
  * The text with every hidden character written as `\u{202E}`; newline and tab stay, and CRLF becomes newline. Joiners
@@ -66,7 +69,8 @@ function isInPlace(character: string, at: number, whole: string): boolean {
   const isSelector = SELECTOR.test(character);
   if (!isSelector && !ZERO_WIDTH_JOINERS.has(character)) return false;
   const before = endingAt(whole, at);
-  if (isSelector) return isJoined(before) || /^[0-9#*]$/.test(before);
+  if (isSelector)
+    return (before > "\x7f" && !SELECTOR.test(before) && SELECTED.test(before)) || /^[0-9#*]$/.test(before);
   const after = String.fromCodePoint(whole.codePointAt(at + 1) ?? 0);
   // An emoji may wear its selector before a joiner.
   const base = before === "\ufe0f" ? endingAt(whole, at - 1) : before;
@@ -74,7 +78,9 @@ function isInPlace(character: string, at: number, whole: string): boolean {
 }
 
 function isJoined(character: string): boolean {
-  return character > "\x7f" && !SELECTOR.test(character) && JOINED.test(character);
+  const code = character.codePointAt(0) ?? 0;
+  const isOfJoiningScript = (code >= 0x590 && code < 0x1d00) || (code >= 0xa8e0 && code < 0xac00) || code >= 0x11000;
+  return code > 0x7f && (PICTURE.test(character) || (isOfJoiningScript && LETTER.test(character)));
 }
 
 /** The code point that ends at an index. */
@@ -90,8 +96,10 @@ function escaped(character: string): string {
 
 const MARK = "tenon";
 
-/** A bracket that could open a line of ours, and a first letter that could be ours. */
-const SUSPECT = /([[［【〔〖〘〚⟦⦋⦍⦏❲⁅])(\s*)(?=[tT](?:[eE3]|\P{ASCII})|\P{ASCII})/gu;
+/** Brackets that could open a line of ours. */
+const BRACKETS = "[［【〔〖〘〚⟦⦋⦍⦏❲⁅";
+const HAS_BRACKET = new RegExp(`[${BRACKETS.replace("[", "\\[")}]`, "u");
+const BRACKET_CODES: ReadonlySet<number> = new Set(Array.from(BRACKETS, (bracket) => bracket.charCodeAt(0)));
 /** Enough for five letters and the accents somebody may pile on them. */
 const SUSPECT_CHARS = 96;
 
@@ -108,11 +116,33 @@ const LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
  */
 export function markForeign(text: string): string {
   const shown = markHidden(text);
-  return shown.replaceAll(SUSPECT, (opening: string, bracket: string, blanks: string, at: number) => {
-    const start = at + opening.length;
-    return isOurs(shown.slice(start, start + SUSPECT_CHARS)) ? `${escaped(bracket)}${blanks}` : opening;
-  });
+  if (!HAS_BRACKET.test(shown)) return shown;
+  let marked = "";
+  let copied = 0;
+  for (let at = 0; at < shown.length; at++) {
+    const code = shown.charCodeAt(at);
+    if (code !== 0x5b && (code < 0x80 || !BRACKET_CODES.has(code))) continue;
+    let start = at + 1;
+    while (isBlank(shown.charCodeAt(start))) start += 1;
+    if (isOurs(shown, start)) {
+      marked += `${shown.slice(copied, at)}${escaped(shown.charAt(at))}`;
+      copied = at + 1;
+    }
+    at = start - 1;
+  }
+  return copied === 0 ? shown : marked + shown.slice(copied);
 }
+
+/** White space of any kind: the set of `\s`. */
+function isBlank(code: number): boolean {
+  if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+  return code === 0xa0 || (code >= 0x1680 && OTHER_BLANKS.has(code));
+}
+
+const OTHER_BLANKS: ReadonlySet<number> = new Set([
+  ...[0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff],
+  ...Array.from({ length: 11 }, (_, index) => 0x2000 + index),
+]);
 
 /**
  * The same for names and values that are sent back: no two texts become one, so that what was marked can be told from
@@ -122,10 +152,14 @@ export function markExactly(text: string): string {
   return markForeign(text.replaceAll(/\\(?=u\{[0-9A-Fa-f]{1,6}\})/gu, "\\u{5C}").replaceAll("\r", "\\u{D}"));
 }
 
-/** Letter by letter, and no further than it looks like ours: whoever writes a million brackets pays for each once. */
-function isOurs(rest: string): boolean {
+/** Compared letter by letter, and no further than it looks like ours: a million brackets cost one look each. */
+function isOurs(text: string, start: number): boolean {
   let matched = 0;
-  for (const character of rest) {
+  const end = Math.min(text.length, start + SUSPECT_CHARS);
+  for (let at = start; at < end; ) {
+    const code = text.codePointAt(at) ?? 0;
+    const character = String.fromCodePoint(code);
+    at += character.length;
     for (const letter of folded(character)) {
       if (matched === MARK.length) {
         // `[tenon](…)` and `[tenon-core]` are names; what goes on after the word is a line of ours.
@@ -140,10 +174,6 @@ function isOurs(rest: string): boolean {
 
 /** The plain letters a character stands for or looks like; none for an accent that stands by itself. */
 function folded(character: string): readonly string[] {
-  if (character <= "\x7f") {
-    const lower = character.toLowerCase();
-    return [LOOK_ALIKES.get(lower) ?? lower];
-  }
   const known = FOLDED.get(character);
   if (known) return known;
   const plain = character.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();

@@ -26,8 +26,19 @@ function isDangerous(code: number): boolean {
   return DANGEROUS.some(([from, to]) => code >= from && code <= to);
 }
 
+/** Joiners between letters beyond Latin, Greek and Cyrillic, or between pictures, are part of the writing. */
+function isJoiner(characters: readonly string[], at: number): boolean {
+  const code = (index: number) => characters[index]?.codePointAt(0) ?? 0;
+  const before = code(at - 1) === 0xfe0f ? code(at - 2) : code(at - 1);
+  return (
+    [0x200c, 0x200d].includes(code(at)) &&
+    [before, code(at + 1)].every((side) => side >= 0x590 || side === 0xa9 || side === 0xae)
+  );
+}
+
 function dangerousIn(text: string): string[] {
-  return [...text].filter((character) => isDangerous(character.codePointAt(0) ?? 0));
+  const characters = [...text];
+  return characters.filter((character, at) => isDangerous(character.codePointAt(0) ?? 0) && !isJoiner(characters, at));
 }
 
 const dangerous = fc
