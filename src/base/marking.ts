@@ -98,7 +98,7 @@ const MARK = "tenon";
 
 /** Brackets that could open a line of ours. */
 const BRACKETS = "[［【〔〖〘〚⟦⦋⦍⦏❲⁅";
-const HAS_BRACKET = new RegExp(`[${BRACKETS.replace("[", "\\[")}]`, "u");
+const HAS_BRACKET = /[[［【〔〖〘〚⟦⦋⦍⦏❲⁅]/u;
 const BRACKET_CODES: ReadonlySet<number> = new Set(Array.from(BRACKETS, (bracket) => bracket.charCodeAt(0)));
 /** Enough for five letters and the accents somebody may pile on them. */
 const SUSPECT_CHARS = 96;
