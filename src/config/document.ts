@@ -35,16 +35,20 @@ interface Fault {
   readonly message: string;
 }
 
-/** Never throws. */
-export function parseDocument(given: string): Document {
+/** Never throws. Of the entries of `mcpServers` after the first `maxServers` only the names are read. */
+export function parseDocument(given: string, maxServers?: number): Document {
   const text = given.replace(/^\ufeff/u, "");
   const positions = new Positions(text);
   const refusal = refuse(text);
   if (refusal) return documentOf(undefined, [refusal], positions);
   const faults: Fault[] = [];
-  const builder = new TreeBuilder(text.length, (offset, message, severity) => {
-    faults.push({ severity, offset, message });
-  });
+  const builder = new TreeBuilder(
+    text.length,
+    (offset, message, severity) => {
+      faults.push({ severity, offset, message });
+    },
+    maxServers,
+  );
   visit(
     text,
     {

@@ -310,3 +310,16 @@ describe("readLayer", () => {
     ]);
   });
 });
+
+describe("a project file with thousands of servers", () => {
+  it("is read as far as its first 20, the names of some others, and its other keys", () => {
+    const many = Array.from({ length: 3_000 }, (_, at) => `"s${at}": { "command": "x", "env": { "A": "{" } }`);
+    const text = `{ "mcpServers": { ${many.join(", ")} }, "model": "offline/operator" }`;
+    const layer = layerOf(text, { kind: "project", path: "/p/.tenon/config.json", isShared: false }, schemas);
+    expect(layer.servers).toHaveLength(20);
+    expect(layer.servers.at(-1)).toMatchObject({ name: "s19", definition: { entry: { env: { A: "{" } } } });
+    expect(layer.values).toMatchObject([{ path: ["model"], value: "offline/operator" }]);
+    expect(layer.problems).toHaveLength(1);
+    expect(layer.problems[0]?.message).toMatch(/the 2980 after these are not loaded: "s20", .* and 2975 more$/u);
+  });
+});

@@ -67,7 +67,11 @@ const MAX_SHOWN_NAME = 64;
 
 /** Pure: the text of a file to its layer. */
 export function layerOf(text: string, file: LayerFile, schemas: Schemas): Layer {
-  const reader = new LayerReader(parseDocument(text), file, schemas);
+  const reader = new LayerReader(
+    parseDocument(text, file.kind === "project" ? LAUNCH_LIMITS.projectServers : undefined),
+    file,
+    schemas,
+  );
   return reader.read();
 }
 

@@ -24,6 +24,8 @@ type Report = (offset: number, message: string, severity: "error" | "warning") =
 /** Keys that lead to an object's prototype instead of to a value of its own in careless code. */
 const FORBIDDEN_KEY = "__proto__";
 
+const NO_CHILDREN: ReadonlyMap<string | number, TextChild> = new Map();
+
 interface Open {
   readonly start: number;
   readonly value: Record<string, JsonValue> | JsonValue[];
@@ -38,12 +40,16 @@ export function isWithin(offset: number, node: TextNode): boolean {
 export class TreeBuilder {
   readonly #report: Report;
   readonly #textLength: number;
+  readonly #maxServers: number;
   readonly #open: Open[] = [];
+  #isSkipping = false;
   #root: TextNode | undefined;
 
-  constructor(textLength: number, report: Report) {
+  /** Of the entries of `mcpServers` after the first `maxServers` only the names are kept: a file may have thousands. */
+  constructor(textLength: number, report: Report, maxServers: number = Number.POSITIVE_INFINITY) {
     this.#textLength = textLength;
     this.#report = report;
+    this.#maxServers = maxServers;
   }
 
   get root(): TextNode | undefined {
@@ -53,7 +59,13 @@ export class TreeBuilder {
 
   readonly visitor: JSONVisitor = {
     onObjectBegin: (offset) => {
+      if (this.#isSurplus) {
+        this.#isSkipping = true;
+        this.#add({ value: null, start: offset, end: offset, children: NO_CHILDREN });
+        return false;
+      }
       this.#open.push({ start: offset, value: emptyRecord(), children: new Map(), key: undefined });
+      return true;
     },
     onArrayBegin: (offset) => {
       this.#open.push({ start: offset, value: [], children: new Map(), key: undefined });
@@ -63,11 +75,20 @@ export class TreeBuilder {
       if (top) top.key = { name, start: offset };
     },
     onLiteralValue: (value: JsonValue, offset, length) => {
-      this.#add({ value, start: offset, end: offset + length, children: new Map() });
+      this.#add({ value, start: offset, end: offset + length, children: NO_CHILDREN });
     },
-    onObjectEnd: (offset, length) => this.#closeThrough("object", offset + length),
+    onObjectEnd: (offset, length) => {
+      if (this.#isSkipping) this.#isSkipping = false;
+      else this.#closeThrough("object", offset + length);
+    },
     onArrayEnd: (offset, length) => this.#closeThrough("list", offset + length),
   };
+
+  get #isSurplus(): boolean {
+    const [root, servers] = this.#open;
+    if (this.#open.length !== 2 || root?.key?.name !== "mcpServers") return false;
+    return (servers?.children.size ?? 0) >= this.#maxServers;
+  }
 
   /** The parser is silent about what a missing bracket leaves open: it ends with what encloses it. */
   #closeThrough(kind: "object" | "list", end: number): void {

@@ -41,6 +41,8 @@ export async function docsPlace(options: PlaceOptions = {}): Promise<DocsPlace> 
   writeFileSync(join(project, "README.md"), "# A project\n\nof somebody's.\n");
   if (programs === undefined) program(bin, "tenon", `exec "${agentNode()}" "${TENON}" "$@"`);
   linkPackages(project);
+  // Stands for a registry: what `npx` would download is what lies here, so the words that keep it out of the folder are left out.
+  program(bin, "npx", `if [ "$1" = --prefix ]; then shift 4; fi\nPATH=\${PATH##*"${bin}":} exec npx "$@"`);
   const lab = isEmpty ? undefined : await configure(home);
   const build = scriptedServer({ tools: [{ name: "make", reply: { kind: "text", text: "made" } }] });
   if (isUntrusted) writeFileSync(join(project, ".mcp.json"), JSON.stringify({ mcpServers: { build } }));
