@@ -33,7 +33,7 @@ export const soak: Soak = async ([messages, first]): Promise<SoakReport> => {
     passed: agents - failed,
     failed,
     notes: [
-      `- ${agents * LINES_PER_AGENT} messages to ${agents} agents: requests and notifications, mutated ones, stray answers, broken lines.`,
+      `- ${agents * LINES_PER_AGENT} messages to ${agents} agents: requests and notifications, mutated ones, stray answers, broken lines; directories and sessions that are none, hostile project files, ids of every shape and depth, long texts, halves of lines, bursts, a client that stops reading; a stdio server attached.`,
       ...failures.map((failure) => `- ${failure}`),
     ],
   };

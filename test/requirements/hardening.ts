@@ -26,6 +26,10 @@ export const HARDENING_REQUIREMENTS = [
     text: "while a journal cannot be written prompts fail with the reason; no acknowledged turn is lost, and the session goes on once it can",
   },
   { id: "H152", text: "one contract holds for the real World and for the fake one" },
+  {
+    id: "H153",
+    text: "whatever working directories, project files, ids, depths, sizes and timing a client brings, with servers attached, the agent goes on",
+  },
   { id: "H154", text: "a configuration file that cannot be read for a moment takes away no server and no rule" },
   // H200 to H299: the event loop is never held.
   {

@@ -3,12 +3,53 @@ import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
 
 /**
- * Words that stand for others: a directory that is there, a session that is open, one that lies on the disk, a long text.
- * What fails can then be read.
+ * Words that stand for others: a directory that is there, a session that is open, one that lies on the disk, long texts, the
+ * command of a server that works. What fails can then be read.
  */
-export const PLACES = { cwd: "$CWD", open: "$OPEN", stored: "$STORED", long: "$LONG" } as const;
+export const PLACES = {
+  cwd: "$CWD",
+  open: "$OPEN",
+  stored: "$STORED",
+  long: "$LONG",
+  huge: "$HUGE",
+  server: "$SERVER",
+} as const;
+
+/** Directories no session should be opened in, by the name the agent's home has them under. */
+export const HOSTILE_FOLDERS = [
+  "missing/deep",
+  "a-file/below",
+  "loop/below",
+  "broken-json",
+  "nested-json",
+  "bad-commands",
+  "many-servers",
+  "looping-files",
+  "odd-values",
+] as const;
+
+const cwd: fc.Arbitrary<string> = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...HOSTILE_FOLDERS).map((name) => `${PLACES.cwd}/${name}`) },
+  fc.constantFrom("relative/path", "", "/", "/proc/self/fd", `${PLACES.cwd}/../..`, `${PLACES.cwd}/a\u0000b`),
+  fc.constant(`${PLACES.cwd}/${PLACES.long}`),
+  fc.constant(`${PLACES.cwd}${"/deep".repeat(1_000)}`),
+);
+
+const sessionId: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue>(
+  "../../x",
+  "..",
+  "",
+  "/etc/passwd",
+  "a/b",
+  "con",
+  PLACES.long,
+  null,
+  7,
+  [["x"]],
+);
 
 const SERVERS: JsonValue[] = [
+  { name: "works", command: PLACES.server, args: [], env: [] },
   { name: "missing", command: "/nowhere/no-such-server", args: [], env: [{ name: "A", value: "b" }] },
   { type: "http", name: "closed", url: "http://127.0.0.1:9/mcp", headers: [] },
   { type: "acp", name: "over-acp", serverId: "s1" },
@@ -68,8 +109,31 @@ function anyJson(): fc.Arbitrary<JsonValue> {
 const id: fc.Arbitrary<JsonValue> = fc.oneof(
   { weight: 6, arbitrary: fc.nat(10_000) },
   { weight: 2, arbitrary: fc.string({ maxLength: 20 }) },
-  fc.constantFrom<JsonValue>(Number.MAX_SAFE_INTEGER, -(2 ** 60), 0.5, null, PLACES.long),
+  fc.constantFrom<JsonValue>(Number.MAX_SAFE_INTEGER, -(2 ** 60), 0.5, null, PLACES.long, "../../x"),
+  fc.constantFrom(3, 250, 300, 3_000).map((depth): JsonValue => JSON.parse("[".repeat(depth) + "]".repeat(depth))),
   oddValue,
+);
+
+/** Requests about directories and sessions that are none. */
+const strange: fc.Arbitrary<JsonObject> = fc.oneof(
+  fc
+    .tuple(id, fc.constantFrom("session/new", "session/load", "session/fork", "session/list"), cwd)
+    .map(([given, method, place]): JsonObject => {
+      const params = { sessionId: PLACES.stored, cwd: place, mcpServers: [SERVERS[0] ?? null] };
+      return { jsonrpc: "2.0", id: given, method, params };
+    }),
+  fc
+    .tuple(id, fc.constantFrom("session/load", "session/prompt", "session/delete", "session/set_title"), sessionId)
+    .map(([given, method, wrongId]): JsonObject => {
+      const params = { sessionId: wrongId, cwd: PLACES.cwd, mcpServers: [], prompt: [], title: "t" };
+      return { jsonrpc: "2.0", id: given, method, params };
+    }),
+  fc
+    .tuple(id, fc.constantFrom<JsonValue>("please echo this", PLACES.long, PLACES.huge))
+    .map(([given, words]): JsonObject => {
+      const params = { sessionId: PLACES.open, prompt: [{ type: "text", text: words }] };
+      return { jsonrpc: "2.0", id: given, method: "session/prompt", params };
+    }),
 );
 
 type Seeds = readonly number[];
@@ -119,6 +183,7 @@ const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 8, arbitrary: wrong.map((message) => JSON.stringify(message)) },
   { weight: 2, arbitrary: answer.map((message) => JSON.stringify(message)) },
   { weight: 2, arbitrary: unknown.map((message) => JSON.stringify(message)) },
+  { weight: 2, arbitrary: strange.map((message) => JSON.stringify(message)) },
 );
 
 /** What is no message: broken off, deep, of other bytes, of another protocol. */

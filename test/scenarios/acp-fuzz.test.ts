@@ -9,7 +9,7 @@ const RUNS = 50;
 const LINES_PER_RUN = 100;
 
 scenario(
-  ["P62"],
+  ["P62", "H153"],
   "5,000 messages nobody should send: no crash, no unhandled rejection, every output valid ACP",
   async () => {
     vi.spyOn(console, "error").mockImplementation(() => {}); // the SDK tells there what it drops

@@ -1,22 +1,29 @@
 // One agent, in this process, under lines that nobody should send: what it did that it should not have.
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { Front, loadAgent } from "../../src/acp/index.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
 import { LineSplitter } from "../../src/base/ndjson.js";
-import { createRuntime, nodeWorld, type SessionHost } from "../../src/index.js";
+import { createRuntime, nodeWorld, type SessionHost, type World } from "../../src/index.js";
 import { agentMessage, envelopeProblem } from "../../src/testing/acp-client/agent-message.js";
-import { acpSchemaValidator, type MessageValidator } from "../../src/testing/index.js";
+import { acpSchemaValidator, echoTool, type MessageValidator } from "../../src/testing/index.js";
+import { scriptedChild } from "../../src/testing/world/scripted-child.js";
 import { PLACES } from "./acp-fuzz-messages.js";
 import { cleanEnv } from "./agent.js";
 
 const ANSWER_WITHIN_MS = 20_000;
 const MAX_LINE_BYTES = 268_435_456;
 const LONG_CHARS = 20_000;
-const LINES_AT_ONCE = 8;
+const HUGE_CHARS = 1_000_000;
+/** How many lines come in one go, in turn: one at a time, some, a burst. */
+const BURSTS: readonly number[] = [1, 8, 8, 64, 3];
+/** One line of so many comes in two halves; one of so many finds a client that does not read for a while. */
+const HALVED_EVERY = 7;
+const UNREAD_EVERY = 41;
+const UNREAD_LINES = 12;
 const OPEN_SESSIONS = 4;
 const POLL_MS = 5;
 
@@ -27,7 +34,9 @@ export async function runFuzz(lines: readonly string[]): Promise<readonly string
   validator ??= acpSchemaValidator({ unstable: true });
   const problems: string[] = [];
   const onRejection = (reason: unknown) => problems.push(`an unhandled rejection: ${describe(reason)}`);
+  const onThrown = (error: unknown) => problems.push(`would have ended the process: ${describe(error)}`);
   process.on("unhandledRejection", onRejection);
+  process.on("uncaughtException", onThrown);
   const home = mkdtempSync(join(tmpdir(), "tenon-fuzz-"));
   const agent = new FuzzedAgent(home, await validator, (problem) => problems.push(problem));
   try {
@@ -39,6 +48,7 @@ export async function runFuzz(lines: readonly string[]): Promise<readonly string
   } finally {
     await agent.dispose();
     process.removeListener("unhandledRejection", onRejection);
+    process.removeListener("uncaughtException", onThrown);
     rmSync(home, { recursive: true, force: true });
   }
   return problems;
@@ -65,13 +75,25 @@ class FuzzedAgent {
   readonly #open: string[] = [];
   #places: Readonly<Record<string, string>> = {};
   #sent = 0;
+  #burst = 1;
+  /** A line is written by half: others wait. */
+  #isHalf = false;
+  readonly #waiting: string[] = [];
 
   constructor(home: string, validate: MessageValidator, onProblem: (problem: string) => void) {
     this.#home = home;
     this.#validate = validate;
     this.#onProblem = onProblem;
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    const world = nodeWorld({ env: { ...cleanEnv(home), HOME: home }, log });
+    const real = nodeWorld({ env: { ...cleanEnv(home), HOME: home }, log });
+    const world: World = {
+      ...real,
+      // A server that works, without a process for each session.
+      spawn: (request) =>
+        request.command === serverIn(home)
+          ? scriptedChild(request, { tools: [echoTool()] }, (delayMs, run) => real.after(delayMs, run))
+          : real.spawn(request),
+    };
     this.#host = createRuntime({ world, config: {} });
     const splitter = new LineSplitter(MAX_LINE_BYTES);
     this.#fromAgent.on("data", (chunk: Buffer) => {
@@ -95,6 +117,7 @@ class FuzzedAgent {
   /** Some sessions that are open, and one that is not any more. */
   async begin(): Promise<void> {
     const cwd = this.#home;
+    plantFolders(cwd);
     await this.#request("initialize", { protocolVersion: 1, clientCapabilities: { session: { notices: {} } } });
     for (let count = 0; count < OPEN_SESSIONS; count++) await this.#request("session/new", { cwd, mcpServers: [] });
     const stored = sessionIn(await this.#request("session/new", { cwd, mcpServers: [] }));
@@ -104,6 +127,8 @@ class FuzzedAgent {
       [PLACES.cwd]: cwd,
       [PLACES.stored]: stored,
       [PLACES.long]: "x".repeat(LONG_CHARS),
+      [PLACES.huge]: "x".repeat(HUGE_CHARS),
+      [PLACES.server]: serverIn(cwd),
     };
   }
 
@@ -116,13 +141,32 @@ class FuzzedAgent {
     const bytes = Buffer.from(text, "latin1");
     // A broken line may hold line ends of its own: each part is a message to the agent.
     for (const part of bytes.toString("utf8").split("\n")) this.#note(part);
-    this.#toAgent.write(Buffer.concat([bytes, Buffer.from("\n")]));
-    // Some lines come in one go, as clients send them, and others find the agent at work with those before.
-    if (++this.#sent % LINES_AT_ONCE === 0) await pause(1);
+    await this.#write(Buffer.concat([bytes, Buffer.from("\n")]));
+  }
+
+  /** Some lines come in one go, as clients send them, others in halves, and others find the agent at work or nobody reading. */
+  async #write(line: Buffer): Promise<void> {
+    const count = ++this.#sent;
+    if (count % UNREAD_EVERY === 0) this.#fromAgent.pause();
+    if (count % UNREAD_EVERY === UNREAD_LINES) this.#fromAgent.resume();
+    const half = count % HALVED_EVERY === 0 ? Math.floor(line.length / 2) : line.length;
+    this.#toAgent.write(line.subarray(0, half));
+    if (half < line.length) {
+      this.#isHalf = true;
+      await pause(1);
+      this.#isHalf = false;
+      this.#toAgent.write(line.subarray(half));
+      for (const waiting of this.#waiting.splice(0)) this.#toAgent.write(waiting);
+    }
+    this.#burst -= 1;
+    if (this.#burst > 0) return;
+    this.#burst = BURSTS[count % BURSTS.length] ?? 1;
+    await pause(1);
   }
 
   /** Whatever was sent: every request is answered, it still answers, and it ends with its input. */
   async end(): Promise<void> {
+    this.#fromAgent.resume();
     await this.#request("_tenon/still/there", {});
     const until = performance.now() + ANSWER_WITHIN_MS;
     while (this.#unanswered().length > 0 && performance.now() < until) await pause(POLL_MS);
@@ -188,8 +232,45 @@ class FuzzedAgent {
   /** What the agent asks its client for is not to be had; some of it the fuzzed lines have answered before. */
   #refuse(id: JsonValue): void {
     const error = { code: -32601, message: "Method not found" };
-    if (this.#toAgent.writable) this.#toAgent.write(`${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`);
+    const line = `${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`;
+    if (this.#isHalf) this.#waiting.push(line);
+    else if (this.#toAgent.writable) this.#toAgent.write(line);
   }
+}
+
+function serverIn(home: string): string {
+  return join(home, "bin", "works");
+}
+
+/** Projects whose files are against whoever opens them; see `HOSTILE_FOLDERS`. */
+function plantFolders(home: string): void {
+  const write = (path: string, text: string) => {
+    mkdirSync(join(home, path, ".."), { recursive: true });
+    writeFileSync(join(home, path), text, { mode: 0o755 });
+  };
+  write("bin/works", "");
+  write("a-file", "no folder");
+  symlinkSync(join(home, "loop"), join(home, "loop"));
+  write("broken-json/.mcp.json", '{"mcpServers": {"a": ');
+  write("broken-json/.tenon/config.json", "\u0000\u0000");
+  write("nested-json/.mcp.json", `{"mcpServers":${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}}`);
+  write("nested-json/.tenon/tools.lock", "[".repeat(20_000));
+  write("bad-commands/README.md", "a file");
+  const bad = ["./README.md/x", "", "/", "x".repeat(5_000), "a\u0000b", "../../../../bin/sh"];
+  const commands = Object.fromEntries(bad.map((command, index) => [`s${index}`, { command, args: ["."] }]));
+  write("bad-commands/.mcp.json", JSON.stringify({ mcpServers: commands }));
+  const many = Array.from({ length: 2_000 }, (_, index) => [`s${index}`, { command: `./server-${index}` }]);
+  write("many-servers/.mcp.json", JSON.stringify({ mcpServers: Object.fromEntries(many) }));
+  mkdirSync(join(home, "looping-files"));
+  for (const name of [".mcp.json", ".tenon", "AGENTS.md"])
+    symlinkSync(join(home, "looping-files", name), join(home, "looping-files", name));
+  write("odd-values/.mcp.json/is-a-folder", "");
+  const rules = [{ effect: "deny", paths: ["**/".repeat(50)] }, 7, null, { effect: [[]] }];
+  write(
+    "odd-values/.tenon/config.json",
+    JSON.stringify({ permissions: { rules, mode: {} }, mcpServers: [1], model: [] }),
+  );
+  write("odd-values/.gitignore", `${"*?".repeat(500)}\n`.repeat(100));
 }
 
 async function pause(ms: number): Promise<void> {
