@@ -36,6 +36,7 @@ describe("editDistance", () => {
     fc.assert(
       fc.property(text, text, (one, other) => {
         const distance = editDistance(one, other);
+        expect(editDistance(one, other, 2)).toBe(distance > 2 ? Number.POSITIVE_INFINITY : distance);
         expect(distance).toBe(editDistance(other, one));
         expect(distance === 0).toBe(one === other);
         expect(distance).toBeLessThanOrEqual(Math.max(one.length, other.length));

@@ -15,8 +15,8 @@ import { scenario } from "./scenario.js";
 /** CPU time of this thread, so that a busy machine does not count. */
 const MAX_HELD_MS = 50;
 
-/** Each part of a path can be what any `*a` stands for. */
-const HOSTILE_IGNORE = `${"*a".repeat(450)}b\n`.repeat(70);
+/** Thousands of rules, each of which has to look at the whole name of every file. */
+const HOSTILE_IGNORE = "*a*b\n*a?a*c\n".repeat(5_000);
 
 scenario(
   ["H200"],
@@ -26,9 +26,9 @@ scenario(
     session.write(".gitignore", HOSTILE_IGNORE);
     for (let index = 0; index < 150; index++) session.write(`${"a".repeat(220)}${index}.txt`, "needle\n");
     const found = await watchEventLoop(session.say("find_files", { pattern: "**/*a*a*a*9.txt" }));
+    expect(found.longestMs).toBeLessThan(MAX_HELD_MS);
     expect(found.value).toContain("9.txt");
     expect(found.value).toContain("[The .gitignore files have more or longer rules than are used.]");
-    expect(found.longestMs).toBeLessThan(MAX_HELD_MS);
     const searched = await watchEventLoop(session.say("grep", { pattern: "(?=needle)needle", limit: 1 }));
     expect(searched.value).toContain("1: needle");
     expect(searched.longestMs).toBeLessThan(MAX_HELD_MS);
