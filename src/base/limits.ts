@@ -345,7 +345,7 @@ export const LIMITS = {
   /** A file named by `{file:…}` holds a token or a certificate. */
   configValueMaxBytes: 65_536,
   /** A lock file: how often it is looked at while another process changes it, and when an empty one counts as abandoned. */
-  fileLock: { everyMs: 25, unwrittenMs: 1_000 },
+  fileLock: { everyMs: 5, unwrittenMs: 1_000 },
   /** Editing a configuration file: how often one looks whether another process is done, and for how long. */
   configLock: { everyMs: 50, waitMs: 5_000 },
   /** A `!command` or the keyring may have to ask the person; then they are given up. */
