@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
 import { acpSchemaValidator } from "../testing/index.js";
 import { readAnswer, toElicitation } from "./elicitation.js";
 import { toFormSchema } from "./elicitation-schema.js";
@@ -14,6 +15,14 @@ const page = (url: string) =>
     { id: "e-1", server: "s", toolCallId: "1-1", request: { mode: "url", message: "log in", url } },
     "session-1",
   );
+
+test("long words are cut, and a form that nobody could fill in is declined", () => {
+  const asked = form({ type: "object", properties: {} }, "[т".repeat(2_000_000));
+  expect(asked?.message.length).toBeLessThan(LIMITS.elicitation.messageChars + 100);
+  expect(asked?.message).toMatch(/… \(cut\)$/u);
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field-${index}`, { type: "string" }]));
+  expect(form({ type: "object", properties: many })).toBeUndefined();
+});
 
 test("a form says who asks and keeps every field the protocol has words for", () => {
   const properties = {

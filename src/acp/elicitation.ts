@@ -1,6 +1,7 @@
 // What an MCP server wants to know of the person, as ACP elicitations: who asks is said, and addresses are shown in full.
 import { type AgentContext, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
 import { isJsonObject, type JsonObject } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/marking.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
@@ -43,8 +44,11 @@ export function toElicitation(question: ElicitQuestion, sessionId: string): Crea
   const { id, server, toolCallId, request } = question;
   const scope = { sessionId, ...(toolCallId === undefined ? {} : { toolCallId }) };
   const who = `The MCP server "${markForeign(server)}"`;
-  const words = markForeign(request.message);
+  const { messageChars, formChars } = LIMITS.elicitation;
+  const isLong = request.message.length > messageChars;
+  const words = markForeign(isLong ? `${request.message.slice(0, messageChars)}… (cut)` : request.message);
   if (request.mode === "form") {
+    if (JSON.stringify(request.requestedSchema ?? {}).length > formChars) return undefined;
     const requestedSchema = toFormSchema(request.requestedSchema ?? {});
     return requestedSchema && { mode: "form", ...scope, message: `${who} asks: ${words}`, requestedSchema };
   }

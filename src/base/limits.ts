@@ -432,6 +432,8 @@ export const LIMITS = {
   trace: { lineChars: 4_194_304, textChars: 2_097_152, nodes: 200_000, depth: 200, backlogBytes: 67_108_864 },
   /** A client that was asked to end a command in its terminal says so within this, or is not waited for. */
   clientTerminalEndMs: 5_000,
-  /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages of one request. */
-  sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100 },
+  /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages and text of one request. */
+  sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100, maxChars: 1_048_576 },
+  /** A question of a server to the person: longer words are cut, a larger form is declined. Nobody reads more, and marking takes time. */
+  elicitation: { messageChars: 10_000, formChars: 262_144 },
 } as const;

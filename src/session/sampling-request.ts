@@ -32,6 +32,9 @@ export function readSamplingWish(params: JsonObject): ReadWish {
   if (!Array.isArray(messages) || messages.length === 0) return refused("messages must be a list that is not empty");
   const most = LIMITS.sampling.messages;
   if (messages.length > most) return refused(`${messages.length} messages are more than the ${most} that are taken`);
+  const maxChars = LIMITS.sampling.maxChars;
+  if (textLength(messages) + (typeof systemPrompt === "string" ? systemPrompt.length : 0) > maxChars)
+    return refused(`its text is longer than the ${maxChars} characters that are taken`);
   const read: SamplingMessage[] = [];
   for (const [index, message] of messages.entries()) {
     const found = readMessage(message);
@@ -61,6 +64,18 @@ export function toModelMessages(messages: readonly SamplingMessage[]): ModelMess
   return joined.map(({ role, content }) =>
     role === "user" ? { role, content } : { role, text: plainText(content), toolCalls: [] },
   );
+}
+
+function textLength(messages: readonly JsonValue[]): number {
+  let length = 0;
+  for (const message of messages) {
+    const content = isJsonObject(message) ? message["content"] : undefined;
+    for (const block of Array.isArray(content) ? content : [content]) {
+      const words = isJsonObject(block) ? block["text"] : undefined;
+      if (typeof words === "string") length += words.length;
+    }
+  }
+  return length;
 }
 
 function refused(reason: string): ReadWish {

@@ -207,6 +207,10 @@ describe("what is asked and answered", () => {
     ["messages/0: its role", { messages: [{ role: "system", content: { type: "text", text: "x" } }] }],
     ["messages/0: its content", { messages: [{ role: "user", content: { type: "tool_result" } }] }],
     ["messages/0: it has no content", { messages: [{ role: "user", content: [] }] }],
+    [
+      "longer than the",
+      { messages: [{ role: "user", content: { type: "text", text: "x".repeat(LIMITS.sampling.maxChars + 1) } }] },
+    ],
     ["more than the", { messages: Array.from({ length: LIMITS.sampling.messages + 1 }, () => ({})) }],
     ["no tools in sampling", { tools: [{ name: "x" }] }],
   ])("what cannot be asked is refused with the reason, before anybody is asked: %s", async (reason, wrong) => {

@@ -16,7 +16,7 @@ export const PLACES = {
 } as const;
 
 /** Directories no session should be opened in, by the name the agent's home has them under. */
-export const HOSTILE_FOLDERS = [
+const HOSTILE_FOLDERS = [
   "missing/deep",
   "a-file/below",
   "loop/below",

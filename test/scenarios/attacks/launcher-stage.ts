@@ -1,6 +1,6 @@
 // A hostile folder, a home, and launchers: real ones where the machine has them, else stand-ins that read what the real ones read.
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { StdioSpec } from "../../../src/index.js";
 import { guardedLaunch, launchConcern } from "../../../src/mcp/stdio/launchers/guarded-launch.js";
@@ -169,9 +169,4 @@ export function findPython(): string | undefined {
   const folders = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
   const names = ["python3.14", "python3.13", "python3.12", "python3.11"];
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find((path) => existsSync(path));
-}
-
-/** The text of a file; empty when there is none. */
-export function textOf(path: string): string {
-  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }

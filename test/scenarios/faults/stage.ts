@@ -274,7 +274,7 @@ export class FaultStage {
   }
 }
 
-export class Hang extends Error {}
+class Hang extends Error {}
 
 const finish: ModelEvent = { kind: "finish", reason: "stop", usage: { inputTokens: 1, outputTokens: 1 } };
 

@@ -254,7 +254,7 @@ function plainFiles(files: readonly PinnedFile[]): readonly { path: string; hash
 }
 
 /** A file by its real path and content; undefined when there is none. Of a long one, the size and the first part count. */
-export async function pinned(path: string, world: World): Promise<PinnedFile | undefined> {
+async function pinned(path: string, world: World): Promise<PinnedFile | undefined> {
   const found = await world.files.find(path).catch(() => undefined);
   if (found?.kind !== "file") return undefined;
   const length = Math.min(found.bytes, LAUNCH_LIMITS.pinnedBytes);
