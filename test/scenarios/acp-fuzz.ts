@@ -242,7 +242,7 @@ function serverIn(home: string): string {
   return join(home, "bin", "works");
 }
 
-/** Projects whose files are against whoever opens them; see `HOSTILE_FOLDERS`. */
+/** Projects whose files are against whoever opens them; their names are in acp-fuzz-messages.ts. */
 function plantFolders(home: string): void {
   const write = (path: string, text: string) => {
     mkdirSync(join(home, path, ".."), { recursive: true });
