@@ -23,11 +23,24 @@ export function guardNode(words: CommandWords, context: GuardContext): GuardedWo
     ...moduleConcerns("node", optionValues(args, NODE_MODULES, end), context),
     ...relativeValues("node", files, context),
     ...(isProject ? [{ reason: "node would run what the folder's package.json or configuration says" }] : []),
-    ...(code.some((text) => /\b(?:require|import)\b/u.test(text))
+    ...(code.some(loadsFromFolder)
       ? [{ reason: "the code given to node loads modules, which it looks for in the folder's node_modules" }]
       : []),
     ...(code.length > 0 ? [] : scriptConcerns("node", script?.word, context, NODE_ENDINGS)),
   ]);
+}
+
+/** Modules that node never looks for in a folder. */
+const BUILTIN =
+  /^(?:node:.*|(?:assert|dns|fs|path|readline|stream|timers|util)(?:\/[a-z/]+)?|buffer|child_process|cluster|crypto|events|http2?|https|module|net|os|perf_hooks|process|querystring|string_decoder|tls|tty|url|v8|vm|worker_threads|zlib)$/u;
+
+/** Whether code loads a module that is not built in or named by its full path, or one that cannot be told. */
+function loadsFromFolder(code: string): boolean {
+  const named = [...code.matchAll(/\b(?:require\s*\(|import\s*\(|import|from)\s*(["'`])([^"'`$]*)\1/gu)].map(
+    ([, , name = ""]) => name,
+  );
+  const loads = code.match(/\b(?:require|import)\b/gu)?.length ?? 0;
+  return loads > named.length || named.some((name) => !BUILTIN.test(name) && !/^(?:\/|file:|data:)/u.test(name));
 }
 
 /** Modules loaded first: node looks for anything but a full path in the working directory. */

@@ -1,3 +1,4 @@
+// Which words keep which launcher out of the working directory, and what is asked about instead.
 import { describe, expect, it } from "vitest";
 import type { GuardContext } from "./guard.js";
 import { environmentConcerns, guardWords } from "./launchers.js";
@@ -81,6 +82,17 @@ describe("guarded words", () => {
       expect(guard(line).concerns).not.toEqual([]);
     },
   );
+
+  it.each([
+    ['require("fs").readFileSync(0)', 0],
+    ["require('dep')", 1],
+    ['import fs from "node:fs"; await import("/own/x.mjs")', 0],
+    ["require(name)", 1],
+    ['await import("./x.mjs")', 1],
+    ["process.stdin.resume()", 0],
+  ])("of code %s are asked about %i times", (code, count) => {
+    expect(guardWords({ command: "node", args: ["-e", code] }, context()).concerns).toHaveLength(count);
+  });
 
   it("of shell text that is one plain command are guarded inside it, and any other text is asked about", () => {
     const shell = (text: string, ...more: string[]) =>
