@@ -1,6 +1,6 @@
 // `tenon doctor` on a machine with three planted problems, and on one that is well.
 import { expect } from "vitest";
-import { ConfigBench } from "./config-bench.js";
+import { ConfigBench, pathOfServers } from "./config-bench.js";
 import { expectGolden, normalised } from "./golden.js";
 import { scenario } from "./scenario.js";
 
@@ -24,6 +24,7 @@ scenario(["Q3"], "three planted problems are named, each with its cure, and noth
   const unbroken = stdout.replaceAll(OF_THE_MACHINE, "").replaceAll(/\n {10,}/gu, " ");
   const shown = normalised(unbroken, [
     { of: path, by: "<PATH>" },
+    { of: pathOfServers(path), by: "<PATH>" },
     { of: bench.root, by: "<root>" },
     { of: /(?<=Node )\d+\.\d+\.\d+/gu, by: "<version>" },
   ]);

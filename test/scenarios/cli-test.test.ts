@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { BAD_TOOLS, echoTool, scriptedServer } from "../../src/testing/index.js";
-import { ConfigBench } from "./config-bench.js";
+import { ConfigBench, pathOfServers } from "./config-bench.js";
 import { expectGolden, normalised } from "./golden.js";
 import { EVERYTHING, program } from "./real-server.js";
 import { scenario } from "./scenario.js";
@@ -25,6 +25,7 @@ async function golden(bench: ConfigBench, { name, entry, code, words = [] }: Cas
   const result = await bench.tenon(["mcp", "test", name, ...words]);
   const shown = normalised(result.stdout.replaceAll(/\s*\n\s*(?=\(\/)/gu, " "), [
     { of: path, by: "<PATH>" },
+    { of: pathOfServers(path), by: "<PATH>" },
     { of: bench.root, by: "<root>" },
   ]).replace(/<repository>\/node_modules.*$/mu, "<script>");
   expect(result.code, `${name}: ${result.stderr}`).toBe(code);

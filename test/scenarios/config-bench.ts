@@ -1,7 +1,7 @@
 // A person's home, a project that may be hostile, and canaries: whatever is started or asked of the listener is on record.
 import { appendFileSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import {
   type AcpClient,
   type AcpClientOptions,
@@ -42,6 +42,14 @@ await import(pathToFileURL(program[0]).href);
 
 /** Its call takes so long that the session has seen the file before the turn ends. */
 const DROPPED_MS = 1_500;
+
+/** PATH as servers get it in a temporary folder: without the `.bin` folder that npm adds for the root of the disk. */
+export function pathOfServers(path: string): string {
+  return path
+    .split(delimiter)
+    .filter((entry) => entry !== "/node_modules/.bin")
+    .join(delimiter);
+}
 
 /** An entry as configuration files have it. */
 export interface Entry {

@@ -24,7 +24,10 @@ scenario(["G11"], "chat -p waits for a server that npx has to download first, an
   await using bench = await ConfigBench.open();
   const { command, args } = bench.greeter();
   // Longer than any first turn waits for servers.
-  chmodSync(bench.put("bin/npx", '#!/bin/sh\nsleep 7\nshift\nexec "$@"\n'), 0o755);
+  chmodSync(
+    bench.put("bin/npx", '#!/bin/sh\nsleep 7\nif [ "$1" = --prefix ]; then shift 4; fi\nshift\nexec "$@"\n'),
+    0o755,
+  );
   const env = { PATH: `${bench.root}/bin:${process.env["PATH"] ?? ""}` };
   expect((await bench.tenon(["mcp", "add", "greeter", "--", "npx", "-y", command, ...args])).code).toBe(0);
   const { code, stdout, stderr } = await bench.headless("greet me", env);
