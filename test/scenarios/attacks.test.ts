@@ -17,4 +17,5 @@ for (const cell of SECRET_CELLS) scenario(["H500"], `secrets: ${name(cell)}`, ()
 scenario(["H301"], "the attack matrix has at least 150 cells, each named once", async () => {
   const names = [...LAUNCHER_CELLS, ...GRANT_CELLS, ...PROTECTED_PATH_CELLS, ...SECRET_CELLS].map(name);
   expect(new Set(names).size).toBe(names.length);
+  expect(names.length).toBeGreaterThanOrEqual(150);
 });
