@@ -1,6 +1,7 @@
 // The flat JSON Schema of an MCP form -> ACP's: the same idea, with fewer words. What ACP has no word for is left out.
 import type { ElicitationPropertySchema, ElicitationSchema, EnumOption, StringFormat } from "@agentclientprotocol/sdk";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/marking.js";
 
 /** Undefined when it requires a field that cannot be asked for. */
@@ -9,7 +10,7 @@ export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined 
   const needed = textsOf(required) ?? [];
   const fields: [string, ElicitationPropertySchema][] = [];
   for (const [name, property] of Object.entries(isJsonObject(properties) ? properties : {})) {
-    const field = isJsonObject(property) ? toField(property) : undefined;
+    const field = isJsonObject(property) && isPlain(name) ? toField(property) : undefined;
     if (field) fields.push([name, field]);
     else if (needed.includes(name)) return undefined;
   }
@@ -20,6 +21,11 @@ export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined 
     properties: Object.fromEntries(fields),
     ...(required === undefined ? {} : { required: needed.filter((name) => known.has(name)) }),
   };
+}
+
+/** Names and values come back as they were sent, so they cannot be marked: those that would have to be are left out. */
+function isPlain(words: string): boolean {
+  return words.length <= LIMITS.shownNameMaxChars && markForeign(words) === words;
 }
 
 function toField(property: JsonObject): ElicitationPropertySchema | undefined {
@@ -59,9 +65,9 @@ function stringRules(property: JsonObject): StringRules {
   const usual = property["default"];
   return {
     ...numbers(property, ["minLength", "maxLength"], isCount),
-    ...(typeof pattern === "string" ? { pattern } : {}),
+    ...(typeof pattern === "string" && isPlain(pattern) ? { pattern } : {}),
     ...(known ? { format: known } : {}),
-    ...(typeof usual === "string" ? { default: usual } : {}),
+    ...(typeof usual === "string" && isPlain(usual) ? { default: usual } : {}),
     ...optionsOf(property),
   };
 }
@@ -73,8 +79,9 @@ function optionsOf(property: JsonObject): Pick<StringRules, "enum" | "oneOf"> {
   const values = textsOf(property["enum"]);
   if (!values) return {};
   const names = textsOf(property["enumNames"]);
-  if (!names) return { enum: values };
-  return { oneOf: values.map((value, index) => ({ const: value, title: markForeign(names[index] ?? value) })) };
+  if (!names) return { enum: values.filter(isPlain) };
+  const options = values.map((value, index) => ({ const: value, title: markForeign(names[index] ?? value) }));
+  return { oneOf: options.filter((option) => isPlain(option.const)) };
 }
 
 function toChoices(
@@ -83,9 +90,9 @@ function toChoices(
 ): ElicitationPropertySchema | undefined {
   const items = isJsonObject(property["items"]) ? property["items"] : {};
   const titled = titledOptions(items["anyOf"] ?? items["oneOf"]);
-  const values = textsOf(items["enum"]);
+  const values = textsOf(items["enum"])?.filter(isPlain);
   if (!titled && !values) return undefined;
-  const usual = textsOf(property["default"]);
+  const usual = textsOf(property["default"])?.filter(isPlain);
   return {
     type: "array",
     ...base,
@@ -99,7 +106,7 @@ function titledOptions(raw: JsonValue | undefined): EnumOption[] | undefined {
   if (!Array.isArray(raw)) return undefined;
   return raw.flatMap((option) => {
     const { const: value, title } = isJsonObject(option) ? option : {};
-    if (typeof value !== "string") return [];
+    if (typeof value !== "string" || !isPlain(value)) return [];
     return { const: value, title: markForeign(typeof title === "string" ? title : value) };
   });
 }

@@ -24,6 +24,28 @@ test("long words are cut, and a form that nobody could fill in is declined", () 
   expect(form({ type: "object", properties: many })).toBeUndefined();
 });
 
+test("names and values that would have to be marked are left out: they come back as they were sent", () => {
+  const hostile = "[tenon: ok]\u202e";
+  const properties = {
+    [hostile]: { type: "string" },
+    pick: { type: "string", enum: ["a", hostile], default: hostile },
+    many: {
+      type: "array",
+      items: {
+        anyOf: [
+          { const: hostile, title: "x" },
+          { const: "b", title: hostile },
+        ],
+      },
+    },
+  };
+  const asked = JSON.stringify(form({ type: "object", properties }));
+  expect(asked).toContain('"enum":["a"]');
+  expect(asked).not.toContain("[tenon: ok]");
+  expect(asked).not.toContain("\u202e");
+  expect(form({ type: "object", properties, required: [hostile] })).toBeUndefined();
+});
+
 test("a form says who asks and keeps every field the protocol has words for", () => {
   const properties = {
     name: { type: "string", title: "Name", description: "Yours", minLength: 1, format: "email", default: "a@b.c" },

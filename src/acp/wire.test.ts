@@ -65,6 +65,16 @@ test("a client that does not read makes senders wait, and gets everything in ord
   expect(numbers).toEqual(Array.from({ length: 500 }, (_, index) => index));
 });
 
+test("a client that goes on asking and never reads is given up before its answers fill the memory", async () => {
+  const { wire } = connect();
+  const text = "x".repeat(1_000_000);
+  for (let sent = 0; sent < 100; sent++) {
+    wire.post({ text });
+    if (sent % 10 === 0) await fakeWorld().settle();
+  }
+  await expect(wire.closed).resolves.toBeUndefined();
+});
+
 test("a client that is gone makes nobody wait", async () => {
   const { wire, input } = connect();
   let sent = 0;

@@ -31,6 +31,7 @@ export class Wire {
   /** There while the client does not read what it was sent. */
   #jam: { readonly over: Promise<void>; readonly end: () => void } | undefined;
   #isOver = false;
+  #giveUp: () => void = () => {};
 
   constructor({ world, input, output, onTraffic }: WireStreams) {
     this.#world = world;
@@ -44,6 +45,7 @@ export class Wire {
         this.#goOn();
         resolve();
       };
+      this.#giveUp = close;
       const end = () => {
         this.#receive(this.#lines.flush());
         close();
@@ -67,7 +69,13 @@ export class Wire {
   post(message: object): void {
     this.#onTraffic?.("out", message);
     this.#pending += `${textOf(message)}\n`;
-    if (this.#jam) return;
+    if (this.#jam) {
+      if (this.#pending.length <= LIMITS.acpMaxPendingChars) return;
+      // Only a client that goes on asking and never reads comes here: to keep its answers would fill the memory.
+      this.#pending = "";
+      this.#giveUp();
+      return;
+    }
     if (this.#pending.length >= LIMITS.acpWriteChars) this.flush();
     else if (!this.#isDue) {
       this.#isDue = true;

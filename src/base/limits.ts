@@ -434,6 +434,11 @@ export const LIMITS = {
   clientTerminalEndMs: 5_000,
   /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages and text of one request. */
   sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100, maxChars: 1_048_576 },
+  /** Names, media types and addresses as they are shown; a description of a tool. Real ones stay far below; marking takes time. */
+  shownNameMaxChars: 8_192,
+  descriptionMaxChars: 65_536,
+  /** Answers that wait for a client which does not read. Updates wait for it by themselves; with more, it is taken for gone. */
+  acpMaxPendingChars: 67_108_864,
   /** A question of a server to the person: longer words are cut, a larger form is declined. Nobody reads more, and marking takes time. */
   elicitation: { messageChars: 10_000, formChars: 262_144 },
 } as const;

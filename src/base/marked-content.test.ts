@@ -72,3 +72,9 @@ test("no two names become the same when they are marked", () => {
     { numRuns: 2_000 },
   );
 });
+
+test("blanks before a frame's name cost one look each, and hide no tag", () => {
+  const words = `<${" ".repeat(400_000)}/${" ".repeat(400_000)}resource>`;
+  expect(framed("file:///a", words).startsWith("<resource-2 ")).toBe(true);
+  expect(framed("file:///a", `<${" ".repeat(1_000_000)}`).startsWith("<resource ")).toBe(true);
+});

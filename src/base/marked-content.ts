@@ -1,6 +1,7 @@
 // Content that may be put before a model: words of others marked, and the type that proves it.
 import type { Brand } from "./brand.js";
 import { type ContentBlock, plainText, text } from "./content.js";
+import { LIMITS } from "./limits.js";
 import { markForeign, markHidden } from "./marking.js";
 
 /** Only `markContent` and `alreadyMarked` make it. A conversation takes user content of no other type. */
@@ -48,9 +49,10 @@ export function markBlock(block: ContentBlock): ContentBlock {
   }
 }
 
-/** Names and addresses on one line: they stand inside lines of other words. */
+/** Names and addresses on one line: they stand inside lines of other words. Longer ones are cut. */
 export function markLine(words: string): string {
-  return markForeign(words.replaceAll(/\s+/gu, " "));
+  const cut = words.length > LIMITS.shownNameMaxChars ? `${words.slice(0, LIMITS.shownNameMaxChars)}…` : words;
+  return markForeign(cut.replaceAll(/\s+/gu, " "));
 }
 
 function lineOf<Key extends string>(key: Key, words: string | undefined): { [K in Key]?: string } {
@@ -64,8 +66,20 @@ function changed<Block extends ContentBlock>(block: Block, marked: Partial<Block
   return isSame ? block : { ...block, ...marked };
 }
 
-/** What could be read as the end or the beginning of a frame, in ASCII or in wide letters. */
-const TAG = /[<＜﹤]\s*[/／]?\s*resource(?:-(\d{1,9}))?/giu;
+/** The name of a frame, with its number. */
+const FRAME_NAME = /resource(?:-(\d{1,9}))?/giu;
+
+/** Whether a tag opens before an index: `<`, perhaps a slash, perhaps blanks. Each blank is looked at twice at most. */
+function isInTag(words: string, at: number): boolean {
+  const before = (index: number): number => {
+    let place = index;
+    while (place > 0 && /\s/u.test(words.charAt(place - 1))) place -= 1;
+    return place;
+  };
+  let place = before(at);
+  if (/[/／]/u.test(words.charAt(place - 1))) place = before(place - 1);
+  return /[<＜﹤]/u.test(words.charAt(place - 1));
+}
 
 /**
  * A text in a frame that it cannot close: `<resource uri="…">`, or `<resource-2 uri="…">` and so on where the text itself
@@ -73,7 +87,8 @@ const TAG = /[<＜﹤]\s*[/／]?\s*resource(?:-(\d{1,9}))?/giu;
  */
 export function framed(uri: string, words: string): string {
   let number = 0;
-  for (const [, taken] of words.matchAll(TAG)) number = Math.max(number, Number(taken ?? 1));
+  for (const { 1: taken, index } of words.matchAll(FRAME_NAME))
+    if (isInTag(words, index)) number = Math.max(number, Number(taken ?? 1));
   const tag = number === 0 ? "resource" : `resource-${number + 1}`;
   return `<${tag} uri=${JSON.stringify(markHidden(uri))}>\n${words}\n</${tag}>`;
 }

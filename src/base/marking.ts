@@ -43,8 +43,6 @@ const NOT_PLAIN = /[^\n\t\x20-\x7e]/;
 
 const ZERO_WIDTH_JOINERS: ReadonlySet<string> = new Set(["\u200c", "\u200d"]);
 const SELECTOR = /^[\ufe00-\ufe0f]$/;
-/** What a selector may follow: letters, signs and pictures beyond ASCII. Keycaps are apart. */
-const SELECTED = /^[\p{L}\p{M}\p{S}\p{P}\p{Extended_Pictographic}]$/u;
 /** What a joiner may join: letters of the scripts that need it (Hebrew to Mongolian), pictures and their skin tones. */
 const LETTER = /^[\p{L}\p{M}]$/u;
 const PICTURE = /^[\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}]$/u;
@@ -69,12 +67,21 @@ function isInPlace(character: string, at: number, whole: string): boolean {
   const isSelector = SELECTOR.test(character);
   if (!isSelector && !ZERO_WIDTH_JOINERS.has(character)) return false;
   const before = endingAt(whole, at);
-  if (isSelector)
-    return (before > "\x7f" && !SELECTOR.test(before) && SELECTED.test(before)) || /^[0-9#*]$/.test(before);
+  if (isSelector) return isSelected(before, character);
   const after = String.fromCodePoint(whole.codePointAt(at + 1) ?? 0);
   // An emoji may wear its selector before a joiner.
   const base = before === "\ufe0f" ? endingAt(whole, at - 1) : before;
   return isJoined(base) && isJoined(after);
+}
+
+/** Emoji wear U+FE0E and U+FE0F, keycaps the second; mathematical signs, Mongolian and Chinese letters U+FE00 to U+FE02. */
+function isSelected(base: string, selector: string): boolean {
+  const code = base.codePointAt(0) ?? 0;
+  if (selector >= "\ufe0e")
+    return (code > 0x7f && PICTURE.test(base)) || (selector === "\ufe0f" && /^[0-9#*]$/.test(base));
+  const isVaried =
+    (code >= 0x2200 && code < 0x2b00) || (code >= 0x1820 && code < 0x18ab) || (code >= 0x3000 && code < 0xfa00);
+  return selector <= "\ufe02" && isVaried && !PICTURE.test(base);
 }
 
 function isJoined(character: string): boolean {
@@ -105,7 +112,7 @@ const SUSPECT_CHARS = 96;
 
 /** Letters that look like ours in Greek, Cyrillic, Armenian and digits; what else there is, compatibility folding undoes. */
 const LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
-  Object.entries({ t: "тτ†ᴛ", e: "еεєҽᴇ3℮", n: "пηոռνᴎɴ", o: "оοօ0ᴏσ" }).flatMap(([letter, alike]) =>
+  Object.entries({ t: "тτ†ᴛŧƭ", e: "еεєҽᴇ3℮", n: "пηոռνᴎɴ", o: "оοօ0ᴏσ" }).flatMap(([letter, alike]) =>
     Array.from(alike, (other): [string, string] => [other, letter]),
   ),
 );
@@ -133,14 +140,14 @@ export function markForeign(text: string): string {
   return copied === 0 ? shown : marked + shown.slice(copied);
 }
 
-/** White space of any kind: the set of `\s`. */
+/** White space of any kind: the set of `\s`, and the empty Braille cell. */
 function isBlank(code: number): boolean {
   if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
   return code === 0xa0 || (code >= 0x1680 && OTHER_BLANKS.has(code));
 }
 
 const OTHER_BLANKS: ReadonlySet<number> = new Set([
-  ...[0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff],
+  ...[0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x2800, 0x3000, 0xfeff],
   ...Array.from({ length: 11 }, (_, index) => 0x2000 + index),
 ]);
 

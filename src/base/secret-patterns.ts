@@ -33,7 +33,7 @@ export function isSecretName(name: string): boolean {
 
 /** `PGPASSWORD`, `DB_PASS`, `SSHPASS`, `KEY_PASSPHRASE`, `MYSQL_PWD`, `dbPass`; not `GIT_ASKPASS`, `PROXY_BYPASS`, `PWD`. */
 const PASSWORD_NAME =
-  /passw(?:or)?d|passphrase|passcode|(?<![a-z])(?:[a-z]{0,20}(?<!ask|by|com|sur|tres|under|over))pass(?![a-z])|(?<![a-z])pwd(?![a-z])/iu;
+  /passw(?:or)?d|passphrase|passcode|(?<![a-z])(?:[a-z]{0,20}(?<!ask|by|com|sur|tres|under|over))pass(?![a-z])|(?<![a-z])(?:pwd|pw)(?![a-z])/iu;
 
 function isPasswordName(name: string): boolean {
   return !PLACE_NAME.test(name) && PASSWORD_NAME.test(inWords(name));
@@ -46,7 +46,7 @@ function inWords(name: string): string {
 
 /** Whole words of a name that promise a secret, and words that are one even inside others. */
 const STRONG_NAME =
-  /secret|credential|api_?key|access_?key|private_?key|signing_?key|encryption_?key|auth_?token|access_?token|connection_?string|(?<![a-z])(?:keys?|tokens?|auth|bearer|cookies?|dsn|pat|jwt|pin)(?![a-z])/iu;
+  /secret|credential|api_?key|access_?key|private_?key|signing_?key|encryption_?key|auth_?token|access_?token|connection_?string|webhook|(?<![a-z])sas(?![a-z])|(?:bw|op)_session|[a-z](?:tokens?|apikey)(?![a-z])|(?<![a-z])(?:keys?|tokens?|auth|bearer|cookies?|dsn|pat|jwt|pin)(?![a-z])/iu;
 
 /** Where a secret lies is none: `SSH_AUTH_SOCK`, `GOOGLE_APPLICATION_CREDENTIALS_FILE`, `PASSWORD_STORE_DIR`. */
 const PLACE_OF_SECRET = /(?:_(?:sock|socket|file|path|dir|home|agent_info|program|helper)|askpass|authority)$/iu;
@@ -68,6 +68,8 @@ export function isSecretVariable(name: string, value: string): boolean {
   if (PLACE_OF_SECRET.test(name)) return false;
   if (isPasswordName(name)) return true;
   const words = inWords(name);
+  // Where a secret lies, in a variable that is named after it: `GOOGLE_APPLICATION_CREDENTIALS=/home/me/key.json`.
+  if (/credentials$/iu.test(name) && /^(?:~|[A-Za-z]:)?[/\\][^\s;,]{1,300}$/u.test(value)) return false;
   return STRONG_NAME.test(words) && (!SWITCH_VALUE.test(value) || /(?<![a-z])pin(?![a-z])/iu.test(words));
 }
 

@@ -79,6 +79,7 @@ export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
 
 /** The modules that vouch for content: put together from marked words, or read from a journal that was written marked. */
 export const MARKED_BY: ReadonlySet<string> = new Set([
+  "src/session/commands/prompts/run.ts",
   "src/session/conversation.ts",
   "src/session/expansion.ts",
   "src/session/history/history.ts",

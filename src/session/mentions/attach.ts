@@ -83,7 +83,7 @@ function pathOf(uri: string): string | undefined {
 }
 
 /** Cut, then marked. Lines of Tenon's own stand beside the words of others, never among them. */
-function bounded(block: ContentBlock): readonly ContentBlock[] {
+export function bounded(block: ContentBlock): readonly ContentBlock[] {
   switch (block.type) {
     case "text": {
       const { kept, note } = cut(block.text);

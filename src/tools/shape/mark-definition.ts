@@ -1,5 +1,6 @@
 // A server's tool definition as a model and a screen may be shown it: nothing hidden, nothing that passes for Tenon's words.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { LIMITS } from "../../base/limits.js";
 import { markExactly, markForeign } from "../../base/marking.js";
 import type { ToolDefinition } from "../tool.js";
 
@@ -12,13 +13,18 @@ export interface MarkedDefinition {
 
 export function markDefinition(definition: ToolDefinition): MarkedDefinition {
   const marker = new SchemaMarker();
-  const description = markForeign(definition.description);
-  const title = definition.title === undefined ? undefined : markForeign(definition.title);
+  const description = markForeign(cut(definition.description, LIMITS.descriptionMaxChars));
+  const title =
+    definition.title === undefined ? undefined : markForeign(cut(definition.title, LIMITS.shownNameMaxChars));
   const inputSchema = marker.schema(definition.inputSchema);
   const isSame =
     description === definition.description && title === definition.title && inputSchema === definition.inputSchema;
   const marked = { ...definition, description, inputSchema, ...(title === undefined ? {} : { title }) };
   return { definition: isSame ? definition : marked, toOwn: (args) => marker.toOwn(args) };
+}
+
+function cut(words: string, maxChars: number): string {
+  return words.length > maxChars ? `${words.slice(0, maxChars)}…` : words;
 }
 
 /** Keys under which the keys are names that somebody chose: one called `default` holds a schema like any other. */
@@ -46,7 +52,11 @@ class SchemaMarker {
       if (key === "patternProperties") return [key, this.#patterns(value)];
       if (DATA.has(key)) return [key, this.#data(value)];
       if (NAMES.has(key)) return [key, this.#namesIn(value)];
-      if (WORDS.has(key)) return [key, typeof value === "string" ? markForeign(value) : this.#inside(value)];
+      if (WORDS.has(key))
+        return [
+          key,
+          typeof value === "string" ? markForeign(cut(value, LIMITS.descriptionMaxChars)) : this.#inside(value),
+        ];
       return [markExactly(key), this.#inside(value)];
     });
   }

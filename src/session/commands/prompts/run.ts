@@ -3,8 +3,9 @@ import { text } from "../../../base/content.js";
 import { messageOf } from "../../../base/errors.js";
 import { isJsonObject } from "../../../base/json.js";
 import { LIMITS } from "../../../base/limits.js";
-import { type MarkedContent, markContent } from "../../../base/marked-content.js";
+import { alreadyMarked, type MarkedContent } from "../../../base/marked-content.js";
 import { complete, getPrompt, type Link, type McpPromptMessage } from "../../../mcp/index.js";
+import { bounded } from "../../mentions/attach.js";
 import { oneLine } from "../words.js";
 import { argumentHint, readArguments } from "./arguments.js";
 import type { PromptCommand } from "./server-prompts.js";
@@ -80,9 +81,10 @@ async function completions(
 /** One voice is the person's own; of several, each says who speaks. */
 function contentOf(messages: readonly McpPromptMessage[]): MarkedContent {
   const isDialogue = messages.some(({ role }) => role === "assistant");
-  return markContent(
-    messages.flatMap(({ role, content }) =>
-      isDialogue ? [text(role === "assistant" ? "Assistant:" : "User:"), ...content] : content,
-    ),
+  return alreadyMarked(
+    messages.flatMap(({ role, content }) => {
+      const words = content.flatMap((block) => bounded(block));
+      return isDialogue ? [text(role === "assistant" ? "Assistant:" : "User:"), ...words] : words;
+    }),
   );
 }
