@@ -12,8 +12,9 @@ export const SANDBOX_LIMITS = {
   /**
    * Looking for git repositories in a folder that a server may write: folders read (about 20 us each, several at a time), levels
    * below the folder, repositories that are guarded. What lies deeper is not guarded; submodules lie at one to three levels.
+   * Folders whose first search is remembered: as many as one process has sessions open, and more.
    */
-  git: { maxFolders: 2_000, maxDepth: 5, maxPlaces: 200 },
+  git: { maxFolders: 2_000, maxDepth: 5, maxPlaces: 200, maxSearched: 200 },
   /** A prompt waits this long for the look whether git repositories appeared; a later answer is told when it comes. */
   gitLookMs: 500,
 } as const;

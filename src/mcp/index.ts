@@ -69,6 +69,6 @@ export type {
 export type { ConnectionState, ServerIdentity } from "./state.js";
 export { type LaunchConcern, launchConcern, pinnedProgram } from "./stdio/launchers/guarded-launch.js";
 export { bubblewrap } from "./stdio/sandbox/bubblewrap.js";
-export { findGitPlaces } from "./stdio/sandbox/git-places.js";
+export { BARE_PARTS, findGitPlaces } from "./stdio/sandbox/git-places.js";
 export type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
 export type { TaskHandle } from "./tasks/task.js";

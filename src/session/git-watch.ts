@@ -5,7 +5,7 @@ import { SANDBOX_LIMITS } from "../base/limits-sandbox.js";
 import { markHidden } from "../base/marking.js";
 import { witnessed } from "../base/trace.js";
 import type { World } from "../base/world.js";
-import { findGitPlaces } from "../mcp/index.js";
+import { BARE_PARTS, findGitPlaces } from "../mcp/index.js";
 import type { NoticeLevel } from "./event.js";
 
 export interface GitWatchOptions {
@@ -60,7 +60,13 @@ export class GitWatch {
     );
   }
 
-  /** One text per repository: its kind and its path, with what a link leads to. Never rejects. */
+  /** In a folder that is a repository itself a new `commondir` or `config` makes it another one. */
+  async #partsOf(folder: string): Promise<readonly string[]> {
+    const entries = await this.#options.world.files.entries(folder).catch(() => []);
+    return BARE_PARTS.filter((part) => entries.some(({ name }) => name === part));
+  }
+
+  /** One text per repository: its kind and its path, with what a link leads to or what it consists of. Never rejects. */
   async #look(): Promise<readonly string[]> {
     const { world, directories } = this.#options;
     try {
@@ -85,7 +91,8 @@ export class GitWatch {
         // The place a sandbox keeps free is an empty folder: git takes it for nothing.
         if (kind === "folder" && (await files.entries(path).catch(() => [])).length === 0) return [];
         const target = kind === "link" ? await files.linkTarget(path).catch(() => undefined) : undefined;
-        return [[kind, path, ...(target === undefined ? [] : [target])].join("\n")];
+        const parts = kind === "bare" ? await this.#partsOf(path) : [];
+        return [[kind, path, ...(target === undefined ? [] : [target]), ...parts].join("\n")];
       }),
     );
     return found.flat();

@@ -13,23 +13,52 @@ export interface ChildCgroup {
 
 /** Undefined: not looked for yet. Empty: there is none that this user may write. */
 let parent: string | undefined;
+/** The groups this process could not leave yet, with the one it belongs to. What it starts meanwhile is born there too. */
+const stuck = new Map<string, string>();
 /** Those that could not be removed yet: the kernel may still be clearing away their last process. */
 const left = new Set<string>();
 
 /**
  * Runs `start` while this process is in a new control group, so that what it starts is born there: a process that is moved after
- * its start may have left children outside by then. Undefined where there is no group to be had.
+ * its start may have left children outside by then. Undefined where there is no group to be had, and where this process could
+ * not leave it again: then the group holds others too, and ending it would end them.
  */
 export function startInCgroup<T>(name: string, start: () => T): { readonly started: T; readonly cgroup?: ChildCgroup } {
   parent ??= process.platform === "linux" ? writableParent() : "";
-  if (parent === "") return { started: start() };
+  if (!isFree() || parent === "") return { started: start() };
   const folder = `${parent}/tenon-${name}`;
   if (!hasMoved(folder)) return { started: start() };
+  let hasLeft = false;
+  let started: T;
   try {
-    return { started: start(), cgroup: { folder, members: () => membersOf(folder), remove: () => remove(folder) } };
+    started = start();
   } finally {
-    if (!isMoved(parent)) parent = ""; // no further ones: this process stays in the last, which leaves it alone
+    hasLeft = leave(folder, parent);
   }
+  if (hasLeft) return { started, cgroup: { folder, members: () => membersOf(folder), remove: () => remove(folder) } };
+  guardian.ignoreCgroup(folder);
+  return { started };
+}
+
+/** The kernel refuses a move for a moment now and then: the next ones are tried at once, later ones before the next child. */
+const MAX_ATTEMPTS = 3;
+
+function leave(folder: string, home: string): boolean {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (isMoved(home)) return true;
+  }
+  stuck.set(folder, home);
+  return false;
+}
+
+/** False while this process is in a child's group: no other one is made then. */
+function isFree(): boolean {
+  for (const [folder, home] of stuck) {
+    if (!isMoved(home)) continue;
+    stuck.delete(folder);
+    remove(folder); // as soon as the child is gone
+  }
+  return stuck.size === 0;
 }
 
 function hasMoved(folder: string): boolean {
@@ -82,7 +111,10 @@ function removeLeft(): void {
 
 /** Of the hierarchies this process is in, the first one in which a group can be made and a process moved. */
 function writableParent(): string {
-  process.once("exit", removeLeft);
+  process.once("exit", () => {
+    isFree();
+    removeLeft();
+  });
   try {
     const own = ownGroups(readFileSync("/proc/self/cgroup", "latin1"));
     return groupFolders(readFileSync("/proc/self/mountinfo", "latin1"), own).find(isWritable) ?? "";
@@ -134,7 +166,7 @@ function isWritable(folder: string): boolean {
     return false;
   }
   const startMs = performance.now();
-  const isUsable = isMoved(probe) && isMoved(folder) && performance.now() - startMs < MAX_MOVE_MS;
+  const isUsable = isMoved(probe) && leave(probe, folder) && performance.now() - startMs < MAX_MOVE_MS;
   remove(probe);
   return isUsable;
 }

@@ -1,7 +1,7 @@
 // The guardian: whoever is registered ends when the host does, however it ends, and the guardian leaves with the last of them.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../base/limits.js";
@@ -66,6 +66,32 @@ describe.runIf(isLinux)("after SIGKILL of the host", () => {
     expect(await untilGone(Object.values(servers).map(Number), 3_000)).toBeLessThan(500);
     await untilGone([Number(guardianPid)], 3_000);
     expect(existsSync(String(folder))).toBe(false);
+  });
+});
+
+describe.runIf(isLinux)("folders that were made for a sandbox", () => {
+  test("go with a host that is killed where they are empty, and stay where something lies in them", async () => {
+    const { kill, facts } = await host(`
+      const { mkdirSync, writeFileSync } = await import("node:fs");
+      const folder = world.files.scratchFolder();
+      const root = folder + "-made";
+      for (const name of ["empty", "full", "released"]) mkdirSync(root + "/" + name, { recursive: true });
+      writeFileSync(root + "/full/file", "");
+      const start = (...names) => world.spawn({ command: "/bin/sh", args: ["-c", "exec sleep 60"], env: { PATH: "/usr/bin:/bin" }, cwd: "/",
+        madeFolders: names.map((name) => root + "/" + name) });
+      const other = start("released", "empty");
+      start("empty", "full");
+      other.signalGroup("SIGKILL");
+      await other.exited;
+      await other.release();
+      mkdirSync(root + "/released", { recursive: true });
+      mkdirSync(root + "/empty", { recursive: true });
+      return { root };`);
+    kill();
+    await untilGone([Number(facts["guardian"])], 3_000);
+    const root = String(facts["root"]);
+    expect(readdirSync(root).sort()).toEqual(["full", "released"]);
+    rmSync(root, { recursive: true });
   });
 });
 

@@ -9,11 +9,12 @@ export const MARKER = "TENON_SERVER";
 
 /**
  * Learns process groups line by line on its input. The end of that input without a dot before it means that Tenon is
- * gone: then everything registered, in our control groups or with the marker gets TERM and a moment later KILL.
+ * gone: then everything registered, in our control groups or with the marker gets TERM and a moment later KILL. Folders that were
+ * made for sandboxes go too, where they are empty and no other sandbox has something mounted there.
  */
 const SCRIPT = `
 trap '' HUP INT TERM PIPE
-id= groups= folder= cgroups=
+id= groups= folder= cgroups= ignored=
 while IFS= read -r line; do
   word=\${line#?}
   case $line in
@@ -23,12 +24,16 @@ while IFS= read -r line; do
     -*) kept=; for group in $groups; do [ "$group" = "$word" ] || kept="$kept $group"; done; groups=$kept ;;
     '~'*) folder=$word ;;
     %*) cgroups=$word ;;
+    !*) ignored="$ignored $word/cgroup.procs " ;;
+    '<'*) set -- "$@" "$word" ;;
+    '>'*) for made; do shift; [ "$made" = "$word" ] || set -- "$@" "$made"; done ;;
   esac
 done
 all() {
   for group in $groups; do kill -s "$1" -- "-$group" 2>/dev/null; done
   if [ -n "$cgroups" ]; then
     for procs in "$cgroups".*/cgroup.procs; do
+      case $ignored in *" $procs "*) continue ;; esac
       [ -f "$procs" ] && while IFS= read -r pid; do kill -s "$1" "$pid" 2>/dev/null; done < "$procs"
     done
   fi
@@ -42,10 +47,13 @@ sleep 0.1 2>/dev/null || sleep 1
 all KILL
 case $folder in */tenon-??????) rm -rf -- "$folder" ;; esac
 all KILL
-[ -n "$cgroups" ] || exit 0
 for attempt in 1 2 3 4 5; do
   isleft=
-  for group in "$cgroups".*; do [ -d "$group" ] && { rmdir "$group" 2>/dev/null || isleft=1; }; done
+  [ -z "$cgroups" ] || for group in "$cgroups".*; do [ -d "$group" ] && { rmdir "$group" 2>/dev/null || isleft=1; }; done
+  for made; do
+    [ -d "$made" ] || continue
+    if grep -q -s -F " $made " /proc/[0-9]*/mountinfo; then isleft=1; else rmdir "$made" 2>/dev/null; fi
+  done
   [ -n "$isleft" ] || exit 0
   sleep 0.1 2>/dev/null || sleep 1
   all KILL
@@ -63,6 +71,9 @@ class Guardian {
   readonly #groups = new Set<number>();
   #folder: string | undefined;
   #cgroups: string | undefined;
+  readonly #ignored = new Set<string>();
+  /** By path: how many children use it. */
+  readonly #made = new Map<string, number>();
   #process: ChildProcess | undefined;
   #starts = 0;
 
@@ -81,6 +92,26 @@ class Guardian {
     if (this.#cgroups === start) return;
     this.#cgroups = start;
     this.#tell(`%${start}`);
+  }
+
+  /** This process could not leave that one again: whatever it started since is in it too. */
+  ignoreCgroup(folder: string): void {
+    this.#ignored.add(folder);
+    if (this.#process) this.#tell(`!${folder}`);
+  }
+
+  /** A folder that starting a child makes. Names that mountinfo writes in another way are left out. */
+  watchMade(folder: string): void {
+    if (/[\s\\]/u.test(folder)) return;
+    const users = this.#made.get(folder) ?? 0;
+    this.#made.set(folder, users + 1);
+    if (users === 0 && this.#process) this.#tell(`<${folder}`);
+  }
+
+  forgetMade(folder: string): void {
+    const users = this.#made.get(folder) ?? 0;
+    if (users > 1) this.#made.set(folder, users - 1);
+    else if (this.#made.delete(folder) && this.#process) this.#tell(`>${folder}`);
   }
 
   watchFolder(path: string): void {
@@ -124,6 +155,8 @@ class Guardian {
       ...[...this.#groups].map((group) => `+${group}`),
       `~${this.#folder ?? ""}`,
       `%${this.#cgroups ?? ""}`,
+      ...[...this.#ignored].map((folder) => `!${folder}`),
+      ...[...this.#made.keys()].map((folder) => `<${folder}`),
     ];
     child.stdin.write(`${lines.join("\n")}\n`);
   }

@@ -26,9 +26,10 @@ export function spawn(request: SpawnRequest): Child {
   if (pid === undefined) cgroup?.remove();
   if (!stdin || !stdout || !stderr) return { ...notStarted(), exited };
   for (const stream of [stdin, stdout, stderr]) stream.on("error", ignore); // told to whoever reads or writes them
+  const { madeFolders = [] } = request;
+  if (pid !== undefined) for (const folder of madeFolders) guardian.watchMade(folder);
   if (pid !== undefined) guardian.watchGroup(pid);
   if (pid !== undefined && cgroup) guardian.watchCgroups(join(dirname(cgroup.folder), `tenon-${guardian.id}`));
-  const { madeFolders = [] } = request;
   const ancestry = cgroup || pid === undefined ? undefined : new Descendants(pid);
   return {
     pid,
@@ -55,6 +56,7 @@ export function spawn(request: SpawnRequest): Child {
     },
     release: async () => {
       for (const folder of madeFolders) await removeUnused(folder);
+      if (pid !== undefined) for (const folder of madeFolders) guardian.forgetMade(folder);
       cgroup?.remove();
       if (pid !== undefined) await guardian.forgetGroup(pid);
     },

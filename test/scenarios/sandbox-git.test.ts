@@ -80,6 +80,30 @@ scenario(
 );
 
 scenario(
+  ["H550"],
+  "a server that makes the project look like a repository can write nothing around it after its next start",
+  async () => {
+    await using probe = await SandboxedProbe.start(WORKSPACE);
+    const { project, home } = probe;
+    const inside = (name: string) => JSON.stringify(join(project, name));
+    const plant = `const fs = await load("node:fs"); fs.mkdirSync(${inside("objects")}); fs.mkdirSync(${inside("refs")});
+      fs.writeFileSync(${inside("HEAD")}, ""); return "planted";`;
+    expect(await probe.run(plant)).toBe('"planted"');
+    await probe.end();
+    await probe.again();
+    const escape = (path: string) =>
+      `const fs = await load("node:fs"); fs.writeFileSync(${JSON.stringify(path)}, "x"); return "written";`;
+    // Inside, both are folders of the sandbox's own: written or not, nothing arrives outside.
+    for (const path of [join(home, ".bashrc"), join(project, "../planted")]) await probe.run(escape(path));
+    expect(await probe.run(escape(join(project, "HEAD")))).toBe("failed: EROFS");
+    expect(await probe.run(escape(join(project, "file")))).toBe('"written"');
+    await probe.end();
+    expect([join(home, ".bashrc"), join(project, "../planted")].map(existsSync)).toEqual([false, false]);
+  },
+  needs,
+);
+
+scenario(
   ["H551"],
   "a git repository that a sandboxed server makes elsewhere in the project is reported before the next prompt",
   async () => {
@@ -91,8 +115,8 @@ scenario(
     writeFileSync(
       program,
       `import { mkdirSync, writeFileSync } from "node:fs";
-       for (const folder of ["sub/.git", "bare/objects", "bare/refs"]) mkdirSync("${project}/" + folder, { recursive: true });
-       for (const file of ["sub/.git/config", "bare/HEAD"]) writeFileSync("${project}/" + file, "");
+       for (const folder of ["sub/.git", "bare/objects", "bare/refs", "common"]) mkdirSync("${project}/" + folder, { recursive: true });
+       for (const file of ["sub/.git/config", "common/commondir", "common/HEAD", "bare/HEAD"]) writeFileSync("${project}/" + file, "");
        process.stdin.resume();`,
     );
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -112,7 +136,8 @@ scenario(
     controller.abort();
     await prompting;
     const [text = ""] = notices().filter((one) => one.includes("appeared"));
-    expect([text.includes(join(project, "sub/.git")), text.includes(join(project, "bare"))]).toEqual([true, true]);
+    const made = ["sub/.git", "bare", "common"].map((name) => join(project, name));
+    expect(made.filter((path) => !text.includes(path))).toEqual([]);
     expect(text).not.toContain("mine");
     await session.close();
     await reading;

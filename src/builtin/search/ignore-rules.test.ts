@@ -132,3 +132,11 @@ test("of ignore files made to take long a bounded part is used, and the walk say
   expect(seen).toEqual([".gitignore", "a.txt"]);
   expect(walk.notes.join(" ")).toContain(".gitignore");
 });
+
+test("an empty .git, which a sandbox keeps free, is no repository: rules of the folders above it count", async () => {
+  fill({ ".git/HEAD": "", ".gitignore": "*.log\n", "sub/in/a.log": "", "sub/in/a.txt": "" });
+  mkdirSync(join(top, "sub/.git"));
+  expect(await walked("sub/in")).toEqual(["a.txt"]);
+  fill({ "sub/.git/HEAD": "" });
+  expect(await walked("sub/in")).toEqual(["a.log", "a.txt"]);
+});

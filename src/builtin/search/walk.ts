@@ -130,8 +130,16 @@ async function ignoreFilesAbove(files: Files, start: string): Promise<readonly I
     const prefix = way;
     const own = way === "" ? undefined : await readIgnoreFile(files, folder, (path) => `${prefix}/${path}`, found);
     if (own) found.unshift(own);
-    if ((await files.kindOf(join(folder, ".git"))) !== undefined) return found;
+    if (await isRepository(files, join(folder, ".git"))) return found;
     if (dirname(folder) === folder) return [];
     way = way === "" ? basename(folder) : `${basename(folder)}/${way}`;
   }
+}
+
+/** An empty folder is none: it keeps the place free while a server runs in the sandbox. */
+async function isRepository(files: Files, git: string): Promise<boolean> {
+  const kind = await files.kindOf(git);
+  if (kind !== "folder") return kind !== undefined;
+  const entries = await files.entries(git).catch(() => undefined); // one that cannot be read counts
+  return entries === undefined || entries.length > 0;
 }

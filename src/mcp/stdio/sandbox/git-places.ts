@@ -6,7 +6,7 @@ import type { Files, FolderEntry } from "../../../base/world.js";
 export interface GitPlace {
   /** Of `.git`, or of the folder of a bare repository. */
   readonly path: string;
-  /** `bare`: a folder that git takes for a repository by its content (HEAD, objects, refs). */
+  /** `bare`: a folder that git takes for a repository by its content (HEAD with objects and refs, or with commondir). */
   readonly kind: "folder" | "file" | "link" | "bare";
 }
 
@@ -16,8 +16,19 @@ export interface GitSearch {
   readonly isComplete: boolean;
 }
 
-/** Folders with thousands of others' files, in which nobody works with git. */
+/** Folders with thousands of others' files, in which nobody works with git; and those that are guarded as a whole. */
 const SKIPPED: ReadonlySet<string> = new Set(["node_modules", ".git"]);
+
+/** Of a folder that is a repository itself: what git takes it for one by, and what names programs. */
+export const BARE_PARTS: readonly string[] = [
+  "HEAD",
+  "config",
+  "config.worktree",
+  "commondir",
+  "hooks",
+  "objects",
+  "refs",
+];
 
 /** Links are not followed. What cannot be read is passed over. Never rejects. */
 export async function findGitPlaces(files: Pick<Files, "entries">, root: string): Promise<GitSearch> {
@@ -34,7 +45,7 @@ export async function findGitPlaces(files: Pick<Files, "entries">, root: string)
     for (const { folder, entries } of listed) places.push(...placesIn(folder, entries));
     const below = listed.flatMap(({ folder, entries }) =>
       entries
-        .filter(({ name, kind }) => kind === "folder" && !SKIPPED.has(name))
+        .filter(({ name, kind }) => kind === "folder" && !SKIPPED.has(name.toLowerCase()))
         .map(({ name }) => posix.join(folder, name)),
     );
     const isCut = here.length < level.length || (depth === maxDepth && below.length > 0) || places.length > maxPlaces;
@@ -45,12 +56,12 @@ export async function findGitPlaces(files: Pick<Files, "entries">, root: string)
 }
 
 function placesIn(folder: string, entries: readonly FolderEntry[]): readonly GitPlace[] {
-  const git = entries.find(({ name }) => name.toLowerCase() === ".git");
-  const found: GitPlace[] = [];
-  if (git && git.kind !== "other") found.push({ path: posix.join(folder, git.name), kind: git.kind });
+  const found: GitPlace[] = entries.flatMap(({ name, kind }) =>
+    name.toLowerCase() === ".git" && kind !== "other" ? [{ path: posix.join(folder, name), kind }] : [],
+  );
   const has = (wanted: string) => entries.some(({ name }) => name === wanted);
-  if (has("HEAD") && has("objects") && has("refs")) found.push({ path: folder, kind: "bare" });
-  return found;
+  const isBare = has("HEAD") && ((has("objects") && has("refs")) || has("commondir"));
+  return isBare ? [...found, { path: folder, kind: "bare" }] : found;
 }
 
 /** Where a `.git` file leads, as git reads it; undefined when it leads nowhere. */

@@ -1,7 +1,7 @@
 // Paths of a sandbox: whatever is asked for, in an order in which nothing hides what was granted, and nothing granted twice.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inOrder, isWithin, type Mount, showsTooMuch } from "./mounts.js";
+import { inOrder, isWithin, type Mount, showsTooMuch, writtenOutside } from "./mounts.js";
 
 const segment = fc.constantFrom("a", "b", "ab", "home", "x");
 const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => `/${parts.join("/")}`);
@@ -66,4 +66,15 @@ describe("showsTooMuch", () => {
       }),
     );
   });
+});
+
+it("tells what could be written outside of what was granted, by what a mount shows", () => {
+  const mounts: readonly Mount[] = [
+    { kind: "read", path: "/" },
+    { kind: "write", path: "/home/p/sub" },
+    { kind: "write", path: "/home", source: "/cache/kept" },
+    { kind: "write", path: "/home" },
+    { kind: "write", path: "/home/p", source: "/" },
+  ];
+  expect(writtenOutside(mounts, ["/home/p", "/cache/kept"])).toEqual(["/home", "/"]);
 });

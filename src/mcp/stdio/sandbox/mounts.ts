@@ -35,6 +35,12 @@ export function isWithinAny(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => isWithin(path, folder));
 }
 
+/** What of the host could be written through these mounts, though it lies in nothing that may be written. */
+export function writtenOutside(mounts: readonly Mount[], granted: readonly string[]): readonly string[] {
+  const written = mounts.flatMap((mount) => (mount.kind === "write" ? [mount.source ?? mount.path] : []));
+  return written.filter((path) => !isWithinAny(path, granted));
+}
+
 /** Each path once, and every folder before what lies in it: a mount hides whatever was below it. */
 export function inOrder(mounts: readonly Mount[]): readonly Mount[] {
   const byPath = new Map<string, Mount>();

@@ -1,6 +1,7 @@
 // What a sandbox holds, looked up on this machine: everything the server was granted, and no more; or why it cannot be had.
 import { posix } from "node:path";
 import { hashJson } from "../../../base/hash.js";
+import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 import type { FoundPath, SpawnRequest, World } from "../../../base/world.js";
 import { launchFingerprint } from "../../fingerprint.js";
 import type { StdioSpec } from "../../spec.js";
@@ -8,8 +9,8 @@ import { explainExit } from "../launch.js";
 import { privateFolder } from "../launchers/private-folder.js";
 import { optionValues } from "../launchers/words.js";
 import { type Bubblewrap, unavailable } from "./bubblewrap.js";
-import { findGitPlaces, gitFolderOf } from "./git-places.js";
-import { isWithinAny, type Mount, showsTooMuch } from "./mounts.js";
+import { BARE_PARTS, findGitPlaces, type GitPlace, gitFolderOf } from "./git-places.js";
+import { isWithin, isWithinAny, type Mount, showsTooMuch, writtenOutside } from "./mounts.js";
 import type { PackageFetch } from "./package-fetch.js";
 import { binaryName, fetchWords, isContainerRunner, packageRunner } from "./package-runner.js";
 import { argumentPlaces, commandFile, type ProgramSurroundings, programPlaces } from "./program.js";
@@ -46,6 +47,10 @@ export class Planner {
   readonly #base: readonly Mount[];
   readonly #mounts: Mount[];
   readonly #made: string[] = [];
+  /** Folders around repositories. As mounts of their own they cannot be renamed, so that none can be made in their place. */
+  readonly #held: string[] = [];
+  /** All that may be written of the host, by every name. */
+  readonly #writable: string[] = [];
   /** The folder that is kept was not there. */
   #isFresh = false;
   readonly #found = new Map<string, Promise<FoundPath | undefined>>();
@@ -86,9 +91,11 @@ export class Planner {
     if (!sandbox.isConfined) {
       for (const place of await argumentPlaces(request.args, surroundings)) await this.#bind(place, "read");
     }
+    this.#hold();
     await this.#hide();
     const folder = runner && this.#keptFolder();
     const planned = { program, home: await this.#home(folder), mounts: this.#mounts, made: this.#made };
+    this.#refuseUngranted(folder);
     if (folder === undefined || sandbox.network) return planned;
     const mounts = [...this.#base, ...ofProgram];
     return {
@@ -134,9 +141,22 @@ export class Planner {
       }
       seen.push(...paths);
       await this.#bind(given, kind);
-      if (kind === "write") for (const path of paths) await this.#guardGit(path);
+      if (kind !== "write") continue;
+      this.#writable.push(...paths);
+      for (const path of paths) await this.#guardGit(path);
     }
     return seen;
+  }
+
+  /** The last word before a start: whatever went wrong above, nothing else of the host is writable inside. */
+  #refuseUngranted(kept: string | undefined): void {
+    const granted = kept === undefined ? this.#writable : [...this.#writable, kept];
+    const [path] = writtenOutside(this.#mounts, granted);
+    if (path === undefined) return;
+    throw unavailable(
+      `its sandbox would let it write ${path}, which nobody granted`,
+      "This is a defect of Tenon: please report it.",
+    );
   }
 
   /**
@@ -145,19 +165,18 @@ export class Planner {
    * private `.git` lies in its place, so that none can be made there.
    */
   async #guardGit(directory: string): Promise<void> {
-    const { files, log } = this.#launch.world;
-    const { places, isComplete } = await findGitPlaces(files, directory);
-    if (!isComplete) log.info("sandbox.git_search_cut", { server: this.#launch.spec.name, path: directory });
+    const { files } = this.#launch.world;
     const top = posix.join(directory, ".git");
     const isKeptFree = async (path: string) => path === top && (await files.entries(path).catch(() => [])).length === 0;
     let hasTop = false;
-    for (const { path, kind } of places) {
+    for (const { path, kind } of await this.#gitPlaces(directory)) {
       if (kind === "folder" && (await isKeptFree(path))) continue; // another sandbox's
       hasTop ||= path === top;
+      this.#held.push(...foldersBetween(path, directory));
       if (kind === "folder" && this.#isGranted(path)) await this.#guardGitParts(path);
-      else if (kind === "link") await this.#guardInside((await this.#find(path))?.realPath);
+      else if (kind === "link") await this.#guardLink(path, directory);
+      else if (path === directory) await this.#guardBareTop(path);
       else this.#mounts.push({ kind: "guard", path });
-      this.#holdParents(path, directory);
       if (kind === "file") await this.#guardInside(await gitFolderOf(files, path));
     }
     if (hasTop) return;
@@ -165,15 +184,51 @@ export class Planner {
     this.#made.push(top);
   }
 
+  /** Also those that an earlier search of this folder found: a server must not hide one behind thousands of new folders. */
+  async #gitPlaces(directory: string): Promise<readonly GitPlace[]> {
+    const { files, log } = this.#launch.world;
+    const { places, isComplete } = await findGitPlaces(files, directory);
+    if (!isComplete) log.info("sandbox.git_search_cut", { server: this.#launch.spec.name, path: directory });
+    const first = firstPlaces(this.#launch.world, directory, places);
+    const missed = first.filter(({ path }) => !places.some((place) => place.path === path));
+    const still = await Promise.all(
+      missed.map(async ({ path, kind }): Promise<readonly GitPlace[]> => {
+        const now = await files.kindOf(path).catch(() => undefined);
+        if (now === undefined || now === "other") return [];
+        return [{ path, kind: kind === "bare" && now === "folder" ? kind : now }];
+      }),
+    );
+    return [...places, ...still.flat()];
+  }
+
   /** A folder of the entry's own: repositories in it are guarded as well, and none can be made at its top. */
   async #guardGrantedGit(path: string): Promise<void> {
     if (posix.basename(path) !== ".git" && this.#launch.world.files.isFolder(path)) await this.#guardGit(path);
   }
 
-  /** As mounts of their own, folders around a repository cannot be renamed, so that none can be made in its place. */
-  #holdParents(path: string, directory: string): void {
-    for (let folder = posix.dirname(path); folder !== directory && folder.length > 1; folder = posix.dirname(folder)) {
-      this.#mounts.push({ kind: "write", path: folder });
+  #hold(): void {
+    const guarded = this.#mounts.flatMap(({ kind, path }) => (kind === "guard" ? [path] : []));
+    const free = this.#held.filter((path) => !isWithinAny(path, guarded));
+    this.#mounts.push(...free.map((path) => ({ kind: "write", path }) as const));
+  }
+
+  /** Nothing can be mounted on a link, so whoever may write the folder replaces it: below, the folder around it is read-only. */
+  async #guardLink(path: string, directory: string): Promise<void> {
+    const folder = posix.dirname(path);
+    if (folder === directory) {
+      throw replaceable(path, 'Replace the link by a file with the line "gitdir: <where it leads>"');
+    }
+    this.#mounts.push({ kind: "guard", path: folder });
+    await this.#guardInside((await this.#find(path))?.realPath);
+  }
+
+  /** The folder itself is a repository, or looks like one: it stays writable but for what git goes by. */
+  async #guardBareTop(directory: string): Promise<void> {
+    for (const name of BARE_PARTS) {
+      const path = posix.join(directory, name);
+      const kind = await this.#launch.world.files.kindOf(path).catch(() => undefined);
+      if (kind === "link" && name !== "HEAD") throw replaceable(path, "Replace the link by what it leads to");
+      if (kind === "folder" || kind === "file") this.#mounts.push({ kind: "guard", path });
     }
   }
 
@@ -216,7 +271,10 @@ export class Planner {
           );
         }
         const isThere = await this.#bind(path, kind);
-        if (isThere && kind === "write") for (const name of names) await this.#guardGrantedGit(name);
+        if (isThere && kind === "write") {
+          this.#writable.push(...names);
+          for (const name of names) await this.#guardGrantedGit(name);
+        }
         if (!isThere) world.log.warn("sandbox.path_missing", { server: this.#launch.spec.name, path });
       }
     }
@@ -323,6 +381,34 @@ const GIT_PARTS: readonly string[] = [
   "modules",
   "worktrees",
 ];
+
+/** What the first search of a folder found, as long as Tenon runs. The oldest go when there are too many. */
+const firstFound = new WeakMap<World, Map<string, readonly GitPlace[]>>();
+
+function firstPlaces(world: World, directory: string, places: readonly GitPlace[]): readonly GitPlace[] {
+  const known = firstFound.get(world) ?? new Map<string, readonly GitPlace[]>();
+  firstFound.set(world, known);
+  const first = known.get(directory) ?? places;
+  known.set(directory, first);
+  const [oldest] = known.keys();
+  if (known.size > SANDBOX_LIMITS.git.maxSearched && oldest !== undefined) known.delete(oldest);
+  return first;
+}
+
+function replaceable(link: string, cure: string): Error {
+  return unavailable(
+    `${link} is a link, which a server in the sandbox could replace by a repository of its own`,
+    `${cure}, or set "sandbox": "read-only" or "off".`,
+  );
+}
+
+/** The folders around a path, up to the directory and without it. None when the path is the directory itself. */
+function foldersBetween(path: string, directory: string): readonly string[] {
+  const found: string[] = [];
+  let folder = posix.dirname(path);
+  for (; folder !== directory && isWithin(folder, directory); folder = posix.dirname(folder)) found.push(folder);
+  return found;
+}
 
 /** Not whose it is: nothing of a client's servers is written down. */
 const KEPT_NOTE = "The home of a server in a sandbox: what it downloaded. It may be deleted at any time.\n";

@@ -1,5 +1,6 @@
 // What is started for a server in a sandbox: everything it was granted is in, everything else is out, or nothing is started.
 import { describe, expect, it } from "vitest";
+import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 import { FakeChild, type FakeWorld, fakeWorld } from "../../../testing/index.js";
 import type { StdioSpec } from "../../spec.js";
 import { launchOf } from "../launch.js";
@@ -143,6 +144,61 @@ describe("a sandboxed launch", () => {
     const worktree = machine();
     worktree.files.write(git, "gitdir: /elsewhere/.git/worktrees/one");
     expect(mounts((await launched({}, {}, worktree)).args)[git]).toBe(`read ${git}`);
+  });
+
+  it("lets nothing around the project be written when that is a repository itself, by objects and refs or by commondir", async () => {
+    for (const parts of [
+      ["HEAD", "objects/x", "refs/x", "config"],
+      ["HEAD", "commondir"],
+    ]) {
+      const world = machine();
+      for (const part of parts) world.files.write(`${PROJECT}/${part}`, "");
+      const found = mounts((await launched({}, {}, world)).args);
+      const written = Object.keys(found).filter((path) => found[path]?.startsWith("write"));
+      expect(written).toEqual([PROJECT]);
+      const guarded = parts.map((part) => `${PROJECT}/${part.split("/")[0]}`);
+      expect(guarded.map((path) => found[path])).toEqual(guarded.map((path) => `read ${path}`));
+    }
+  });
+
+  it("writes nothing in what it keeps read-only, and guards every spelling of .git", async () => {
+    const world = machine();
+    for (const path of ["bare/HEAD", "bare/objects/x", "bare/refs/x", "bare/hooks/in/.git/config"]) {
+      world.files.write(`${PROJECT}/${path}`, "");
+    }
+    for (const path of ["sub/.GIT/config", "sub/.git/config"]) world.files.write(`${PROJECT}/${path}`, "");
+    const found = mounts((await launched({}, {}, world)).args);
+    const written = Object.keys(found).filter((path) => found[path]?.startsWith("write"));
+    expect(written.sort()).toEqual([PROJECT, `${PROJECT}/sub`]);
+    const both = [`${PROJECT}/sub/.GIT`, `${PROJECT}/sub/.git`];
+    expect(both.map((path) => found[path])).toEqual(both.map((path) => `read ${path}`));
+  });
+
+  it("is refused where .git is a link at the top; below, the folder around the link is read-only", async () => {
+    const world = machine();
+    world.files.write(`${HOME}/gits/p/HEAD`, "");
+    world.files.write(`${PROJECT}/lib/sub/x`, "");
+    world.files.link(`${PROJECT}/lib/sub/.git`, `${HOME}/gits/p`);
+    const found = mounts((await launched({}, {}, world)).args);
+    expect([found[`${PROJECT}/lib`], found[`${PROJECT}/lib/sub`]]).toEqual([
+      `write ${PROJECT}/lib`,
+      `read ${PROJECT}/lib/sub`,
+    ]);
+    world.files.link(`${PROJECT}/.git`, `${HOME}/gits/p`);
+    await expect(launched({}, {}, world)).rejects.toMatchObject({
+      code: "mcp.sandbox_unavailable",
+      message: expect.stringContaining(`${PROJECT}/.git is a link`),
+    });
+  });
+
+  it("keeps guarding what its first search found, whatever was put before it since", async () => {
+    const world = machine();
+    const git = `${PROJECT}/z/z/.git`;
+    world.files.write(`${git}/config`, "");
+    expect(mounts((await launched({}, {}, world)).args)[git]).toBe(`read ${git}`);
+    const many = Array.from({ length: SANDBOX_LIMITS.git.maxFolders }, (_, at) => `${PROJECT}/a${at}/x`);
+    for (const path of many) world.files.write(path, "");
+    expect(mounts((await launched({}, {}, world)).args)[git]).toBe(`read ${git}`);
   });
 
   it.each([HOME, "/home", "/", "/tmp", "/tenon"])("is refused where the session's directory is %s", async (cwd) => {
