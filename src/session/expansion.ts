@@ -6,6 +6,7 @@ import type { Audience } from "./audience.js";
 import { commandsWith, promptNameIn, runPrompt, ServerPrompts } from "./commands/index.js";
 import type { CommandInfo } from "./event.js";
 import { attachMentions } from "./mentions/attach.js";
+import type { OutsideRead } from "./permission/outside.js";
 import type { OpenServer } from "./server-entry.js";
 import type { SessionTools } from "./session-tools.js";
 
@@ -18,12 +19,14 @@ export interface ExpansionOptions {
   readonly world: World;
   readonly tools: Pick<SessionTools, "readText">;
   readonly audience: Pick<Audience, "tell">;
+  /** Words of a server are about to become part of the prompt. */
+  onOutside(read: OutsideRead): void;
 }
 
 export class PromptExpansion implements AsyncDisposable {
   readonly #options: ExpansionOptions;
   readonly #prompts: ServerPrompts;
-  #servers: readonly OpenServer["connection"][] = [];
+  #open: readonly OpenServer[] = [];
 
   constructor(options: ExpansionOptions) {
     const { world, audience } = options;
@@ -33,8 +36,8 @@ export class PromptExpansion implements AsyncDisposable {
 
   /** The servers of the session are these from now on. */
   follow(open: readonly OpenServer[]): void {
-    this.#servers = open.map(({ connection }) => connection);
-    this.#prompts.follow(this.#servers);
+    this.#open = open;
+    this.#prompts.follow(open.map(({ connection }) => connection));
   }
 
   /** The slash commands there are now, prompts of servers included. */
@@ -69,6 +72,7 @@ export class PromptExpansion implements AsyncDisposable {
     }
     const run = await runPrompt(command, meant.words, signal);
     if (run.kind === "said") return run;
+    this.#noteOutside(command.server);
     // Links in the server's own words are not the person's mentions.
     return { kind: "content", content: alreadyMarked([...run.content, ...(await this.#attach(rest, signal))]) };
   }
@@ -77,10 +81,18 @@ export class PromptExpansion implements AsyncDisposable {
     const { world, tools, audience } = this.#options;
     const options = {
       world,
-      servers: this.#servers,
+      servers: this.#open.map(({ connection }) => connection),
       readFile: (path: string) => tools.readText(path, signal),
+      onServerRead: (server: string) => this.#noteOutside(server),
       onFailure: (text: string) => audience.tell({ kind: "notice", level: "warning", text }),
     };
     return attachMentions(content, options, signal);
+  }
+
+  /** By whichever layers have a server of that name. */
+  #noteOutside(server: string): void {
+    const named = this.#open.filter(({ connection }) => connection.spec.name === server);
+    for (const { source } of named) this.#options.onOutside({ kind: "server", server, origin: source.origin });
+    if (named.length === 0) this.#options.onOutside({ kind: "server", server });
   }
 }

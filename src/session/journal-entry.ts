@@ -5,6 +5,7 @@ import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
 import type { CallSubject, CompactionEvent, ContextUse, StopCause, StopReason } from "../engine/index.js";
 import type { ModelMessage, ModelToolResult, ModelUsage } from "../models/index.js";
 import type { LastingCall, ToolOrigin, ToolOutcome } from "../tools/index.js";
+import type { OutsideRead } from "./permission/outside.js";
 
 /** The first line of a journal. */
 export interface JournalHeader {
@@ -92,6 +93,8 @@ export type JournalEntry =
   | { readonly kind: "compaction"; readonly event: RecordedCompaction }
   /** `notes`: the calls whose notes are part of the prompt that was added. */
   | { readonly kind: "transcript"; readonly change: RecordedChange; readonly notes?: readonly string[] }
+  /** The prompt brought content from outside: a server's prompt, or a resource that it mentions. */
+  | { readonly kind: "outside"; readonly read: OutsideRead }
   /** What the person chose for the session: its mode, its model and the like. The last of a name counts. */
   | { readonly kind: "setting"; readonly name: string; readonly value: JsonValue }
   | { readonly kind: "end"; readonly turn: number; readonly stopReason: StopReason }

@@ -56,7 +56,15 @@ export class SessionParts {
     this.settings = this.#makeSettings(options);
     this.tools = this.#makeTools(options);
     this.tools.setDefaultInclude(this.settings.include);
-    this.expansion = new PromptExpansion({ world, tools: this.tools, audience: this.audience });
+    this.expansion = new PromptExpansion({
+      world,
+      tools: this.tools,
+      audience: this.audience,
+      onOutside: (read) => {
+        this.tools.noteOutside(read);
+        this.journal.append({ kind: "outside", read });
+      },
+    });
     this.conversation = this.#makeConversation(options);
     this.gitWatch = new GitWatch({
       world,

@@ -165,6 +165,11 @@ export class SessionTools implements AsyncDisposable {
     return this.#catalog.serverIndex;
   }
 
+  /** The prompt itself brings content from outside. */
+  noteOutside(read: OutsideRead): void {
+    this.#outside.add(read);
+  }
+
   quarantine(tool: CatalogTool, reason: string): void {
     this.#catalog.quarantine(tool.id, reason);
   }

@@ -9,6 +9,7 @@ import { createPalette } from "../../src/cli/terminal/palette.js";
 import { nodeWorld, type PermissionAnswer, type PermissionQuestion } from "../../src/index.js";
 import { echoTool } from "../../src/testing/index.js";
 import { cleanEnv } from "./agent.js";
+import { hostileServer } from "./marking/hostile-server.js";
 import { agentNode, TENON } from "./peers.js";
 import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
@@ -263,6 +264,35 @@ scenario(
     expect(bench.outcomes.at(-1)).toMatchObject({ kind: "done" });
   },
 );
+
+for (const [what, typed] of [
+  ["a server's prompt", "/s:ask x"],
+  ["a mentioned resource of a server", "look at @s:note://x"],
+] as const) {
+  scenario(["H406"], `${what} is content from outside too, also after a load`, async () => {
+    await using bench = new ToolBench();
+    const { kind: _kind, name: _name, ...server } = hostileServer(bench.home);
+    const rules = [{ effect: "allow", tool: "run_command" }];
+    const configure = (trustResults: boolean) =>
+      bench.configure({
+        mcpServers: { s: { ...server, trustResults } },
+        permissions: { afterUntrusted: "ask", rules },
+      });
+    const model = () => new RecordedModel(inTurn(calls(...command("ls"))));
+    configure(false);
+    const id = "prompted";
+    const first = bench.open({ model: model(), answer: "no", id });
+    await first.prompt(typed);
+    expect(bench.asked.map(({ reason }) => reason)).toEqual([expect.stringContaining("the server s answered")]);
+    await first.close();
+    await (await bench.load({ model: model(), answer: "no", id })).prompt("again");
+    expect(bench.asked).toHaveLength(2);
+    configure(true);
+    await bench.open({ model: model(), answer: "no" }).prompt(typed);
+    expect(bench.asked).toHaveLength(2);
+    expect(bench.outcomes.map(({ kind }) => kind)).toEqual(["refused", "refused", "done"]);
+  });
+}
 
 scenario(["H407"], "an allow rule with a prefix is for whole words of one simple command", async () => {
   await using bench = new ToolBench();

@@ -74,6 +74,9 @@ export class History {
           this.#notes.tell(entry.notes ?? []);
         }
         break;
+      case "outside":
+        this.#outside.push(entry.read);
+        break;
       case "setting":
         this.#settings.set(entry.name, entry.value);
         break;

@@ -111,6 +111,7 @@ const CHECKS: Readonly<Record<JournalEntry["kind"], Check>> = {
   stopped: ({ cause, reason }) => isStopCause(cause) && isText(reason),
   compaction: ({ event }) => isCompaction(event),
   transcript: ({ change, notes }) => isChange(change) && (notes === undefined || isListOf(notes, isText)),
+  outside: ({ read }) => isOutsideRead(read),
   setting: ({ name, value }) => isText(name) && value !== undefined,
   end: ({ turn, stopReason }) => isCount(turn) && isStopReason(stopReason),
   error: ({ turn, code, message }) => isCount(turn) && isText(code) && isText(message),
@@ -121,6 +122,12 @@ const CHECKS: Readonly<Record<JournalEntry["kind"], Check>> = {
 
 /** A map, since a record may call itself `constructor`. */
 const checks: ReadonlyMap<string, Check> = new Map(Object.entries(CHECKS));
+
+function isOutsideRead(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { kind, server, origin } = value;
+  return kind === "page" || (kind === "server" && isText(server) && (origin === undefined || isText(origin)));
+}
 
 function isContext(value: unknown): boolean {
   return isJsonObject(value) && isCount(value["usedTokens"]) && isCount(value["sizeTokens"]);

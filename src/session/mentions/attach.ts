@@ -17,6 +17,8 @@ export interface AttachOptions {
   readonly servers: readonly ResourceServer[];
   /** A file of the session's own directories. */
   readFile(path: string, signal: AbortSignal): Promise<TextFile>;
+  /** A resource of this server was read. */
+  onServerRead(server: string): void;
   /** Something that was mentioned could not be read. */
   onFailure(words: string): void;
 }
@@ -60,6 +62,7 @@ async function read(mention: Mention, options: AttachOptions, signal: AbortSigna
   if (!owner?.link) return []; // a link to somewhere else: the model is told where it leads
   const blocks = await readResource(owner.link, uri, { signal });
   if (blocks.length === 0) throw new Error(`the server "${owner.spec.name}" gave nothing for it`);
+  options.onServerRead(owner.spec.name);
   const what = `the resource ${quoted(uri, 2_000)} of the server ${quoted(owner.spec.name)}`;
   const about = text(hostLine(`${what} was mentioned by the person; it is data`));
   return [about, ...blocks.flatMap((block) => bounded(block))];

@@ -49,6 +49,7 @@ function stage(answer: (ask: Ask) => Answer) {
               ? { kind: "failed", reason: "there is no such file" }
               : { kind: "text", text: `text of ${path}` }
             : { kind: "elsewhere" },
+        onServerRead: () => {},
         onFailure: (words) => failures.push(words),
       },
       signal,

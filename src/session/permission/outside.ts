@@ -26,12 +26,16 @@ export class OutsideReads {
   /** `isTrusted` is asked when it matters: the configuration may change. */
   constructor(restored: readonly OutsideRead[], isTrusted: (read: OutsideRead) => boolean) {
     this.#isTrusted = isTrusted;
-    for (const read of restored) this.#add(read);
+    for (const read of restored) this.add(read);
   }
 
   note(tool: CatalogTool, given: JsonObject): void {
     const read = outsideRead(tool, given);
-    if (read) this.#add(read);
+    if (read) this.add(read);
+  }
+
+  add(read: OutsideRead): void {
+    this.#reads.set(JSON.stringify(read), read);
   }
 
   /** What was read, for people; undefined when nothing of it counts. */
@@ -40,9 +44,5 @@ export class OutsideReads {
     if (!read) return undefined;
     if (read.kind === "page") return "a web page";
     return read.server === "" ? "resources of servers" : `what the server ${markHidden(read.server)} answered`;
-  }
-
-  #add(read: OutsideRead): void {
-    this.#reads.set(JSON.stringify(read), read);
   }
 }

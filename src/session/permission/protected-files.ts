@@ -1,5 +1,5 @@
 // The protected files that a call would write: Tenon's own tools say which they touch, of others the arguments are looked through.
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { witnessed } from "../../base/trace.js";
 import type { World } from "../../base/world.js";
@@ -64,9 +64,12 @@ function writtenPaths(
   if (tool.origin !== "builtin") return pathsInArguments(given, { cwd, home });
   const looks = options.describe(tool.definition.name, given);
   if (looks?.kind === "execute") {
-    return Object.values(given).flatMap((value) =>
-      typeof value === "string" ? pathsInCommand(value, { cwd, home }) : [],
-    );
+    const { path, ...rest } = given;
+    const place = { cwd: typeof path === "string" ? resolve(cwd, path) : cwd, home };
+    return [
+      ...pathsInArguments({ in: path }, { cwd, home }),
+      ...Object.values(rest).flatMap((value) => (typeof value === "string" ? pathsInCommand(value, place) : [])),
+    ];
   }
   return looks && CHANGES.includes(looks.kind) ? looks.locations.map(({ path }) => ({ text: path, path })) : [];
 }

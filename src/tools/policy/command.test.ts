@@ -2,7 +2,8 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commandPattern, coversCommand, hasCommandPrefix, mayHavePrefix, parseCommand } from "./command.js";
+import { compileGlob } from "../../base/glob.js";
+import { commandPattern, coversCommand, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
 
 const PIECES = [
   ["git", "status", "a", "b/c", "-x", "--y=z", "..", "~", "=", "A=b", "#", "!", "env", "rm", "é", "\u00a0", "%"],
@@ -164,12 +165,62 @@ describe("rules", () => {
     ["echo $(rm x)", "yes"],
     ["find . | xargs -n 1 rm", "yes"],
     ["if true; then rm x; fi", "yes"],
+    ["if rm -rf x; then :; fi", "yes"],
+    ["while rm x; do :; done", "yes"],
+    ["! rm x", "yes"],
+    ["{ rm x; }", "yes"],
+    ["> /dev/null rm x", "yes"],
+    ["2>&1 rm x", "yes"],
+    ["&>x rm x", "yes"],
+    ["eval rm x", "yes"],
+    ["coproc rm x", "yes"],
+    ["busybox rm x", "yes"],
+    ["/usr/bin/sudo /bin/rm x", "yes"],
+    ["'rm' x", "unclear"],
+    ["r''m -rf x", "unclear"],
+    ["sudo -u root rm x", "unclear"],
+    ["sudo -u root r''m x", "unclear"],
+    ["env -u A rm x", "unclear"],
+    ["timeout -s KILL 5 rm x", "unclear"],
+    ["timeout -s KILL 5 r? x", "unclear"],
+    ["find . -exec rm {} +", "unclear"],
+    ["exec -a x rm x", "unclear"],
+    ["/bin/r? x", "unclear"],
+    ["r{m,} x", "unclear"],
+    ["true; r? x", "unclear"],
+    [": # '\nr? x # '", "unclear"],
+    ['echo "$(r? x)"', "unclear"],
+    ["sh -c 'r? x'", "unclear"],
     ["sh -c 'rm x'", "unclear"],
     ["r\\m x", "unclear"],
     ["$CMD x", "unclear"],
     ["echo farm", "no"],
     ["ls rm", "no"],
+    ["git commit -m 'done; and (more)' && npm test", "no"],
+    ["if grep -q rm x; then :; fi", "no"],
+    ["cp a* b 2>/dev/null", "no"],
+    ["A=b npm test > x.log 2>&1", "no"],
+    ["sudo cp -r a b", "no"],
   ])("that deny the prefix rm are about %j: %s", (text, verdict) => {
     expect(mayHavePrefix("rm", text)).toBe(verdict);
+  });
+
+  it.each([
+    ["git push x", "yes"],
+    ["git  push x", "yes"],
+    ["git\tpush --force", "yes"],
+    ["git 'push' x", "yes"],
+    ["true && git  push", "yes"],
+    ["git >/dev/null push x", "yes"],
+    ["git 2>&1 push x", "yes"],
+    ["true && git 'push' x", "unclear"],
+    ["git p\\ush x", "unclear"],
+    ["git pull", "no"],
+    ["git log --grep push", "no"],
+  ])("that deny the prefix git push are about %j: %s, also as a glob", (text, verdict) => {
+    expect(mayHavePrefix("git push", text)).toBe(verdict);
+    expect(mayHavePrefix("git \t push", text)).toBe(verdict);
+    const isMatch = compileGlob("git push*");
+    expect(mayRun((start) => isMatch(start), text)).toBe(verdict);
   });
 });

@@ -151,38 +151,127 @@ export function hasCommandPrefix(prefix: string, parsed: ParsedCommand, platform
   return wanted.words.every((word, index) => word === parsed.words[index]);
 }
 
-/** Programs that run the words after them. */
-const WRAPPER =
-  /^(?:sudo|doas|env|nohup|nice|ionice|setsid|stdbuf|timeout|time|command|builtin|exec|xargs|then|do|else|!)(?:\s+(?:-\S+|[A-Za-z_]\w*=\S*|\d\S*))*\s+/u;
-const ASSIGNMENTS = /^(?:[A-Za-z_]\w*=\S*\s+)+/u;
+/** Words of the shell that a program follows. */
+const KEYWORDS: ReadonlySet<string> = new Set("if elif while until then do else ! eval".split(" "));
+/** Programs that run the words after their options. Which options have a value differs, so any later word may be the program. */
+const WRAPPERS: ReadonlySet<string> = new Set(
+  "sudo doas env nohup nice ionice setsid stdbuf timeout time command builtin exec coproc xargs busybox toybox chroot watch strace flock unshare parallel".split(
+    " ",
+  ),
+);
+/** Programs that read the words after their options as commands of their own. */
+const SHELLS: ReadonlySet<string> = new Set("sh bash dash zsh ksh ash fish su cmd".split(" "));
+const NO_PROGRAM = /^(?:-|\d|[A-Za-z_]\w*\+?=)/u;
+const JOINTS = /[;&|\n\r(){}`]+/u;
+/** In the name of a program: the shell makes another one of it. */
+const ODD = /["'$\\*?[\]{}^]/u;
 
 /**
- * Whether an `ask` or `deny` rule's prefix may begin any of the commands in a text: `yes` where a command of the text
- * begins so, `unclear` where that depends on quotes, escapes or variables.
+ * Whether an `ask` or `deny` rule is about any of the commands in a text: `yes` where a command of the text is meant,
+ * `unclear` where that depends on quotes, escapes, patterns, variables or on options of a program that runs another.
  */
-export function mayHavePrefix(prefix: string, text: string): "yes" | "no" | "unclear" {
-  const begins = (part: string) => partStarts(part).some((start) => start.startsWith(prefix));
-  if (text.startsWith(prefix) || text.split(/[;&|\n\r(){}`]+/u).some(begins)) return "yes";
-  if (
-    text
-      .replaceAll("\\", "")
-      .split(/[;&|\n\r(){}`'"]+/u)
-      .some(begins)
-  )
-    return "unclear";
-  return text.split(/[;&|\n\r(){}`]+/u).some((part) => /^["'$\\]/u.test(partStarts(part).at(-1) ?? ""))
-    ? "unclear"
-    : "no";
+export function mayRun(
+  isMeant: (start: string) => boolean,
+  text: string,
+  platform?: NodeJS.Platform,
+): "yes" | "no" | "unclear" {
+  const parsed = parseCommand(text, platform);
+  const plain = parsed.kind === "simple" ? parsed.words.join(" ") : undefined;
+  const sure = plain === undefined ? partsOf(text) : [plain];
+  const meant = (parts: readonly string[], kinds: readonly StartKind[]) =>
+    parts.some((part) =>
+      Array.from(programStarts(part)).some(({ kind, rest }) => kinds.includes(kind) && isMeant(rest)),
+    );
+  if (isMeant(text) || isMeant(oneBlank(text)) || meant(sure, ["sure"])) return "yes";
+  const unquoted = text.replaceAll("\\", "").split(/["']/u);
+  const maybe = [...sure, ...partsOf(unquoted.join("")), ...unquoted.flatMap(partsOf)];
+  if (meant(maybe, ["sure", "maybe", "loose"])) return "unclear";
+  const isOdd = (plain === undefined ? outerParts(text) : sure).some((part) =>
+    Array.from(programStarts(part)).some(({ kind, word }) => kind !== "loose" && ODD.test(word)),
+  );
+  return isOdd ? "unclear" : "no";
 }
 
-function partStarts(part: string): readonly string[] {
-  const starts = [part.trimStart()];
-  for (let step = 0; step < 8; step++) {
-    const last = starts.at(-1) ?? "";
-    const next = last.replace(ASSIGNMENTS, "").replace(WRAPPER, "");
-    if (next === last) break;
-    starts.push(next);
+export function mayHavePrefix(prefix: string, text: string, platform?: NodeJS.Platform): "yes" | "no" | "unclear" {
+  const wanted = oneBlank(prefix);
+  return mayRun((start) => start.startsWith(wanted), text, platform);
+}
+
+function oneBlank(text: string): string {
+  return text.trimStart().replaceAll(/[ \t]+/gu, " ");
+}
+
+/** The commands of a text: as they are, and without redirections, which may stand anywhere among the words. */
+function partsOf(text: string): readonly string[] {
+  // The `&` and `|` of a redirection join nothing.
+  return text
+    .replaceAll(/[<>][&|]|&>/gu, ">")
+    .split(JOINTS)
+    .flatMap(asWritten);
+}
+
+function asWritten(part: string): readonly string[] {
+  const written = oneBlank(part);
+  const bare = oneBlank(written.replaceAll(/(?:(?<= |^)\d{1,9})?[<>]{1,3} ?[^ <>]*/gu, ""));
+  return bare === written ? [written] : [written, bare];
+}
+
+/** The same, but what stands in quotes is not taken apart, where it is plain which parts do. */
+function outerParts(text: string): readonly string[] {
+  if (/\$[('"]|`|<<|(?:^|\s)#/u.test(text)) return partsOf(text);
+  const parts: string[] = [];
+  let part = "";
+  let quote = "";
+  let isEscaped = false;
+  for (const letter of text.replaceAll(/[<>][&|]|&>/gu, ">")) {
+    const isJoint = quote === "" && !isEscaped && /[;&|\n\r()]/u.test(letter);
+    if (isEscaped) isEscaped = false;
+    else if (letter === "\\" && quote !== "'") isEscaped = true;
+    else if (letter === quote) quote = "";
+    else if (quote === "" && (letter === '"' || letter === "'")) quote = letter;
+    if (isJoint) parts.push(part);
+    part = isJoint ? "" : part + letter;
   }
-  const last = starts.at(-1) ?? "";
-  return [...starts, last.replace(/^\S*\/(?=[^\s/])/u, ""), last];
+  return quote === ""
+    ? [...parts, part].flatMap(asWritten).map((one) => one.replace(/^[{} ]+(?= |$)/u, "").trimStart())
+    : partsOf(text);
+}
+
+/** `maybe`: a word before it may be the value of an option. `loose`: some word after a program that runs others. */
+type StartKind = "sure" | "maybe" | "loose";
+
+interface ProgramStart {
+  readonly kind: StartKind;
+  /** The program as written, without its folder. */
+  readonly word: string;
+  readonly rest: string;
+}
+
+/** Where programs may begin in one command. */
+function* programStarts(part: string): Generator<ProgramStart> {
+  let kind: StartKind = "sure";
+  let isWrapped = false;
+  let isShell = false;
+  let isAfterOption = false;
+  for (const { 0: word, index } of part.matchAll(/[^ ]+/gu)) {
+    const name = word.slice(word.lastIndexOf("/") + 1);
+    if (NO_PROGRAM.test(word) && (isWrapped || word.includes("="))) {
+      isAfterOption = word.startsWith("-");
+      if (isWrapped) continue;
+      yield { kind, word: "", rest: part.slice(index) };
+      continue;
+    }
+    yield { kind, word, rest: part.slice(index) };
+    if (name !== word) yield { kind, word: name, rest: part.slice(index + word.length - name.length) };
+    if (!isWrapped && KEYWORDS.has(name)) continue;
+    if (name === "find") [isWrapped, kind] = [true, "loose"];
+    else if (kind !== "loose" && (WRAPPERS.has(name) || SHELLS.has(name))) {
+      isWrapped = true;
+      isShell ||= SHELLS.has(name);
+      if (isShell) kind = "maybe";
+    } else if (!isWrapped) return;
+    else if (isShell || (isAfterOption && kind === "sure")) kind = "maybe";
+    else kind = "loose";
+    isAfterOption = false;
+  }
 }

@@ -3,7 +3,7 @@ import { compileGlob, type GlobMatcher } from "../../base/glob.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { pointerSteps, valueAtPointer } from "../../base/json-pointer.js";
 import { LIMITS } from "../../base/limits.js";
-import { hasCommandPrefix, mayHavePrefix, parseCommand } from "./command.js";
+import { hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
 import { FETCH_URL, type HintedTool, hintsOf, RUN_COMMAND } from "./hints.js";
 import { isUnder, type PathTable } from "./paths.js";
 import type { ArgumentCondition, HintCondition, PolicyEffect, PolicyRule } from "./rule.js";
@@ -146,7 +146,7 @@ function ownTest(
   if (tool === RUN_COMMAND && condition.pointer === "/command") {
     return (text) => {
       meter.spend(COMMAND_STEPS * text.length);
-      if (effect !== "allow") return deniesCommand(condition, text, isMatch);
+      if (effect !== "allow") return deniesCommand(condition, text, { platform, isMatch });
       return allowsCommand(condition, text, { platform, isMatch }) ? "yes" : "no";
     };
   }
@@ -155,25 +155,26 @@ function ownTest(
 }
 
 /** How often a command is gone through to take it apart. */
-const COMMAND_STEPS = 4;
+const COMMAND_STEPS = 8;
 type IsMatch = (glob: string, text: string) => boolean;
 
+interface CommandFacts {
+  readonly platform: NodeJS.Platform | undefined;
+  readonly isMatch: IsMatch;
+}
+
 /** An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning. */
-function allowsCommand(
-  condition: TextCondition,
-  text: string,
-  { platform, isMatch }: { readonly platform: NodeJS.Platform | undefined; readonly isMatch: IsMatch },
-): boolean {
+function allowsCommand(condition: TextCondition, text: string, { platform, isMatch }: CommandFacts): boolean {
   const parsed = parseCommand(text, platform);
   if ("prefix" in condition) return hasCommandPrefix(condition.prefix, parsed, platform);
   return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text);
 }
 
-function deniesCommand(condition: TextCondition, text: string, isMatch: IsMatch): Verdict {
-  if ("prefix" in condition) return mayHavePrefix(condition.prefix, text);
+function deniesCommand(condition: TextCondition, text: string, { platform, isMatch }: CommandFacts): Verdict {
+  if ("prefix" in condition) return mayHavePrefix(condition.prefix, text, platform);
   if (!("glob" in condition)) return "unclear";
-  const parts = [text, ...text.split(/[;&|\n\r(){}`]+/u)].map((part) => part.trim());
-  return parts.some((part) => isMatch(condition.glob, part)) ? "yes" : "no";
+  const { glob } = condition;
+  return mayRun((start) => isMatch(glob, start.trimEnd()), text, platform);
 }
 
 /** The host is compared as a whole: `https://example.org` begins `https://example.org.evil.net` too. */

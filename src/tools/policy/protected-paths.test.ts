@@ -1,6 +1,7 @@
 // Which files are protected, by path, by what links lead to, and by what git's own settings say.
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../base/limits.js";
+import type { FoundPath } from "../../base/world.js";
 import { fakeWorld } from "../../testing/index.js";
 import { type ProtectedPlaces, protectedPath } from "./protected-paths.js";
 import { findProtected, pathsInArguments, pathsInCommand, underProtection } from "./protection.js";
@@ -40,6 +41,18 @@ describe("a path by its words", () => {
     "/etc/cron.d/x",
     "/var/spool/cron/me",
     "/w/.ſsh/config",
+    "/w/.cargo/config.toml",
+    "/w/.devcontainer.json",
+    "/w/.helix/config.toml",
+    "/w/.mise/config.toml",
+    "/w/.build.yml",
+    "/home/me/.cargo/env",
+    "/home/me/.kube/config",
+    "/home/me/.aws/config",
+    "/home/me/.docker/config.json",
+    "/home/me/.gradle/init.gradle",
+    "/home/me/.config/tmux/tmux.conf",
+    "/xdg/nushell/config.nu",
   ])("%s is protected", (path) => expect(isProtected(path)).toBe(true));
 
   it.each([
@@ -50,6 +63,8 @@ describe("a path by its words", () => {
     "/w/workflows/ci.yml",
     "/w/bin/run",
     "/w/config/git",
+    "/w/cargo/config.toml",
+    "/w/.cargo/audit.toml",
     "/w/etc/x",
     "/w/backup~1",
     "/moved/project/a.txt",
@@ -88,7 +103,92 @@ describe("the arguments of a call", () => {
 
   it("of a command are its words", () => {
     const words = pathsInCommand("tee .git/hooks/x >.npmrc && git diff HEAD", place).map(({ path }) => path);
-    expect(words).toEqual(["/w/.git/hooks/x", "/w/.npmrc"]);
+    expect(words).toEqual(expect.arrayContaining(["/w/.git/hooks/x", "/w/.npmrc"]));
+    expect(words).not.toContain("/w/HEAD");
+  });
+
+  it.each([
+    "cp e .g'i't/config",
+    "cp e .git/HEAD",
+    "cp e HEAD",
+    "cp e AGENTS.md",
+    "true && cp e AGENTS.md",
+    "echo x > AGENTS.md",
+    "echo x > .g\\it/config",
+    "curl -o.git/config x",
+    "curl -so.git/config x",
+    "curl --output=.git/config x",
+    "curl --output=AGENTS.md x",
+    "dd if=x of=AGENTS.md",
+    "sh -c 'cp e AGENTS.md'",
+    "git checkout main AGENTS.md",
+    "git diff --output AGENTS.md",
+    "git diff --output=AGENTS.md",
+    "head -5 x | tee AGENTS.md",
+    "tee -a linked",
+    "cp e config.json",
+    "cp e kept",
+    `cp ${Array.from({ length: LIMITS.policyMaxPaths + 1 }, (_, index) => `f${index}`).join(" ")}`,
+  ])("of %j are protected", async (command) => {
+    expect(await protectedIn(command)).not.toEqual([]);
+  });
+
+  it.each([
+    "cat AGENTS.md",
+    "cat -n AGENTS.md | head -5",
+    "ls -l && git status",
+    "git log --oneline origin/HEAD",
+    "git diff HEAD AGENTS.md",
+    "git reset HEAD x",
+    "git add AGENTS.md",
+    "git show HEAD~1 > x",
+    "npm run build -- --mode=x",
+    "cp e other.txt; echo 'done'",
+  ])("of %j are not", async (command) => {
+    expect(await protectedIn(command, "/w/sub")).toEqual([]);
+  });
+
+  it("are not Tenon's own for each word in its folder", async () => {
+    expect(await protectedIn("git status")).toEqual([]);
+    expect(await protectedIn("npm test")).toEqual([]);
+  });
+
+  async function protectedIn(command: string, cwd = "/w") {
+    const world = fakeWorld();
+    const found = async (path: string) => {
+      const there = { kind: "file", bytes: 1, mode: 0o644 } as const;
+      if (path === "/w/linked") return { ...there, realPath: "/w/.npmrc" };
+      if (path === "/w/kept") return { ...there, realPath: "/w/kept" };
+      return await world.files.find(path);
+    };
+    const files = { ...world.files, find: found, linkTarget: async () => undefined, readText: async () => "" };
+    const places = { ...PLACES, own: [{ path: "/w", scope: "files" as const }], cwd, files };
+    return await findProtected(pathsInCommand(command, { cwd, home: "/home/me" }), places);
+  }
+});
+
+describe("git's own settings", () => {
+  it("protect what they include, and the hooks that an included file names", async () => {
+    const world = fakeWorld();
+    const texts = new Map([
+      ["/w/.git/config", '[core]\n\tbare = false\n[include]\n\tpath = ../tools/extra\n[includeIf "x"] path = "more"\n'],
+      ["/w/tools/extra", "[core]\n\thooksPath = tools/hooks\n[other]\n\tpath = free\n"],
+    ]);
+    const files = {
+      linkTarget: async () => undefined,
+      readText: async (path: string) => texts.get(path) ?? "",
+      find: async (path: string): Promise<FoundPath | undefined> => {
+        const kind = texts.has(path) ? "file" : path === "/w/.git" || path === "/w" ? "folder" : undefined;
+        return kind && { kind, realPath: path, bytes: 1, mode: 0o644 };
+      },
+    } as const;
+    const found = async (path: string) =>
+      (await findProtected([{ text: path, path }], { ...PLACES, files: { ...world.files, ...files }, cwd: "/w" }))
+        .length;
+    expect(await found("/w/tools/extra")).toBe(1);
+    expect(await found("/w/tools/hooks/pre-push")).toBe(1);
+    expect(await found("/w/tools/free")).toBe(0);
+    expect(await found("/w/tools/other")).toBe(0);
   });
 });
 

@@ -38,30 +38,34 @@ const OWN = "it belongs to Tenon's own configuration, state or trust";
 const FOLDERS: readonly (readonly [why: string, names: string])[] = [
   [GIT, ".git"],
   [HOOKS, ".husky .githooks .lefthook"],
-  [EDITOR, ".vscode .idea .zed .cursor .claude .windsurf .gemini .codex .fleet .vs .devcontainer .vim .emacs.d"],
+  [EDITOR, ".vscode .idea .zed .cursor .claude .windsurf .gemini .codex .fleet .vs .devcontainer .vim .emacs.d .helix"],
   [CI, ".github/workflows .github/actions .gitea/workflows .forgejo/workflows .circleci .ci .buildkite"],
   [CI, ".woodpecker .semaphore .teamcity .gitlab/ci"],
-  [SHELL, ".local/bin .bashrc.d .zshrc.d .oh-my-zsh .direnv"],
+  [SHELL, ".local/bin .bashrc.d .zshrc.d .oh-my-zsh .direnv .mise"],
   [SYSTEM, ".ssh .gnupg library/launchagents library/launchdaemons programs/startup .local/share/systemd"],
   [PROJECT, ".tenon"],
 ];
 
-/** Files by their name, at any depth. */
+/** Files by their name, at any depth. A name with a slash is a file in a folder. */
 const FILES: readonly (readonly [why: string, names: string])[] = [
   // `HEAD` makes a folder a repository together with `objects` and `refs`, and git obeys the configuration in it.
   [GIT, ".git .gitmodules .gitattributes .gitconfig head"],
   [HOOKS, ".pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml .lefthook.yml .overcommit.yml"],
+  [HOOKS, "lefthook-local.yml lefthook-local.yaml .lefthook-local.yml"],
   [HOOKS, ".huskyrc .huskyrc.js .huskyrc.json"],
-  [EDITOR, ".vimrc .nvimrc .exrc .nvim.lua .gvimrc .emacs .dir-locals.el .ideavimrc .claude.json"],
+  [EDITOR, ".vimrc .nvimrc .exrc .nvim.lua .gvimrc .emacs .dir-locals.el .dir-locals-2.el .ideavimrc .claude.json"],
+  [EDITOR, ".devcontainer.json"],
   [CI, ".gitlab-ci.yml .gitlab-ci.yaml jenkinsfile azure-pipelines.yml azure-pipelines.yaml .travis.yml"],
   [CI, "bitbucket-pipelines.yml .drone.yml .cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml cloudbuild.yml"],
-  [CI, "buildspec.yml .woodpecker.yml"],
+  [CI, "buildspec.yml .woodpecker.yml .build.yml .drone.star"],
   [SHELL, ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .login .logout .kshrc .mkshrc"],
   [SHELL, ".zshrc .zshenv .zprofile .zlogin .zlogout .cshrc .tcshrc .inputrc config.fish .envrc .direnvrc"],
   [SHELL, ".xprofile .xinitrc .xsession .xsessionrc .pam_environment .tmux.conf .screenrc profile.ps1"],
   [SHELL, "microsoft.powershell_profile.ps1 .mise.toml mise.toml .mise.local.toml mise.local.toml .tool-versions"],
+  [SHELL, ".bash_completion .cargo/env"],
+  [PACKAGES, ".cargo/config .cargo/config.toml .gradle/init.gradle"],
   [PACKAGES, ".npmrc .yarnrc .yarnrc.yml .yarnrc.yaml .pnpmrc .pnpmfile.cjs pnpmfile.cjs .pypirc .curlrc .wgetrc"],
-  [SYSTEM, ".netrc crontab"],
+  [SYSTEM, ".netrc crontab .kube/config .aws/config .docker/config.json"],
   [PROJECT, ".mcp.json"],
   [INSTRUCTIONS, "agents.md"],
 ];
@@ -71,8 +75,8 @@ const EXTENSIONS: readonly (readonly [why: string, end: string])[] = [[EDITOR, "
 /** What lies in the folder of programs' configuration, `.config` or another. */
 const CONFIG_FOLDERS: readonly (readonly [why: string, names: string])[] = [
   [GIT, "git"],
-  [SHELL, "fish mise direnv powershell environment.d zsh"],
-  [EDITOR, "nvim zed code cursor vscodium emacs"],
+  [SHELL, "fish mise direnv powershell environment.d zsh nushell tmux"],
+  [EDITOR, "nvim zed code cursor vscodium emacs helix"],
   [SYSTEM, "systemd autostart"],
   [PACKAGES, "pip npm yarn pnpm"],
 ];
@@ -110,7 +114,9 @@ function byAnyStep(steps: readonly string[]): string | undefined {
 
 function byLastStep(steps: readonly string[]): string | undefined {
   const last = steps.at(-1) ?? "";
-  return FILE_NAMES.get(last) ?? EXTENSIONS.find(([, end]) => last.endsWith(end))?.[0];
+  const before = steps.at(-2);
+  const inFolder = before === undefined ? undefined : FILE_NAMES.get(`${before}/${last}`);
+  return FILE_NAMES.get(last) ?? inFolder ?? EXTENSIONS.find(([, end]) => last.endsWith(end))?.[0];
 }
 
 function byPlace(steps: readonly string[], { home, configHome }: ProtectedPlaces): string | undefined {

@@ -1,9 +1,10 @@
 // Whether a call would write a protected file: the paths in its arguments, links followed, and what git's own settings add.
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Files } from "../../base/world.js";
+import { parseCommand } from "./command.js";
 import type { PolicyDecision } from "./decide.js";
 import { isUnder, realPath, withHome } from "./paths.js";
 import { type ProtectedFile, type ProtectedPlaces, protectedPath } from "./protected-paths.js";
@@ -17,6 +18,10 @@ export interface WrittenPath {
   readonly path: string;
   /** Stands for all that was not looked at, since there is too much of it. */
   readonly isRest?: boolean;
+  /** A word of a command that need not be a path: it counts by its name, or where it is there. */
+  readonly isBare?: boolean;
+  /** Of a command that only a shell can read: it counts by its name alone. */
+  readonly isLoose?: boolean;
 }
 
 export interface Finding extends WrittenPath {
@@ -45,11 +50,22 @@ export async function findProtected(
   let lookups = 0;
   for (const written of paths) {
     const byWords = written.isRest ? REST : protectedPath(written.path, places);
-    if (!byWords) lookups += 1;
-    const file = byWords ?? (lookups > LIMITS.policyMaxPaths ? REST : await followed(written.path, places, place));
+    const isDoubtful = byWords?.isOwn === true && written.isBare === true;
+    if (!byWords && written.isLoose) continue;
+    if (!byWords || isDoubtful) lookups += 1;
+    const isTooMuch = (!byWords || isDoubtful) && lookups > LIMITS.policyMaxPaths;
+    if (isDoubtful && !isTooMuch && (await isOrdinaryWord(written.path, places, place))) continue;
+    const file = isTooMuch ? REST : (byWords ?? (await followed(written.path, places, place)));
     if (file) found.push({ ...written, file });
   }
   return found;
+}
+
+/** In the folder of Tenon's own files every word could be one: those without an extension are it if they are there. */
+async function isOrdinaryWord(path: string, places: ProtectedPlaces, { files }: ProtectionPlace): Promise<boolean> {
+  const own = places.own.filter(({ scope }) => scope === "tree");
+  if (basename(path).includes(".") || protectedPath(path, { ...places, own })) return false;
+  return (await files.find(path).catch(() => undefined)) === undefined;
 }
 
 async function followed(
@@ -84,7 +100,7 @@ async function isInGitFolder(path: string, { files }: ProtectionPlace): Promise<
   return false;
 }
 
-/** Whether it lies where `core.hooksPath` of its repository or of the person says that hooks are. */
+/** Whether `core.hooksPath` of its repository or of the person says that hooks lie there, or their configuration includes it. */
 async function isHook(path: string, place: ProtectionPlace): Promise<boolean> {
   const { home, configHome = home === undefined ? undefined : join(home, ".config") } = place;
   const repository = await repositoryOf(path, place);
@@ -93,14 +109,31 @@ async function isHook(path: string, place: ProtectionPlace): Promise<boolean> {
     ...(home === undefined ? [] : [join(home, ".gitconfig")]),
     ...(configHome === undefined ? [] : [join(configHome, "git", "config")]),
   ];
-  for (const config of configs) {
-    for (const [, written = ""] of (await smallText(config, place)).matchAll(HOOKS_PATH)) {
+  for (let next = 0; next < configs.length; next += 1) {
+    const config = configs[next] ?? "";
+    const text = await smallText(config, place);
+    for (const [, written = ""] of text.matchAll(HOOKS_PATH)) {
       const folder = resolve(repository?.top ?? place.cwd, withHome(written.trim(), home));
       if (isUnder(path, (await realPath(folder, place)) ?? folder)) return true;
+    }
+    for (const included of includesIn(text)) {
+      const file = resolve(dirname(config), withHome(included, home));
+      if (path === file || path === (await realPath(file, place))) return true;
+      if (configs.length < MAX_CONFIGS && !configs.includes(file)) configs.push(file);
     }
   }
   return false;
 }
+
+/** The files that `[include]` and `[includeIf]` of a configuration name, whatever the condition. */
+function includesIn(text: string): readonly string[] {
+  const sections = text.split(/^[ \t]{0,99}\[/mu).filter((section) => /^include(?:if)?[ \t\]."]/iu.test(section));
+  return sections.flatMap((section) => Array.from(section.matchAll(INCLUDE_PATH), ([, path = ""]) => path.trim()));
+}
+
+const INCLUDE_PATH = /(?:^|\])[ \t]{0,99}path[ \t]{0,99}=[ \t]{0,99}"?([^"\r\n]{1,4096})/gimu;
+/** Configurations of git that are read for one path. */
+const MAX_CONFIGS = 20;
 
 const HOOKS_PATH = /hookspath[ \t]{0,99}=[ \t]{0,99}"?([^"\r\n]{1,4096})/giu;
 /** Folders above a file that are looked through for its repository. */
@@ -187,17 +220,82 @@ function pathIn(
   return resolve(cwd, withHome(bare.replace(/^(?:\$HOME|\$\{HOME\}|%USERPROFILE%)(?=$|[/\\])/u, "~"), home));
 }
 
+interface CommandPlace {
+  /** Where the command runs. */
+  readonly cwd: string;
+  readonly home?: string | undefined;
+}
+
 /** The words of a command that may be files it writes. What a shell makes of them only the shell knows. */
-export function pathsInCommand(
-  command: string,
-  { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
-): readonly WrittenPath[] {
-  const words = command.split(/[\s"'`;|&<>()=,]+/u);
-  return words.flatMap((word): WrittenPath[] => {
-    // `HEAD` is mostly a name of a commit.
-    const path = /(?:^|\/)HEAD$/u.test(word) ? undefined : pathIn("", word, { cwd, home });
-    return path === undefined ? [] : [{ text: command, path }];
-  });
+export function pathsInCommand(command: string, { cwd, home }: CommandPlace): readonly WrittenPath[] {
+  const found = new Map<string, WrittenPath>();
+  let seen = 0;
+  for (const { word, isLoose } of writableWords(command)) {
+    seen += 1;
+    if (seen > LIMITS.policyMaxTexts) return [...found.values(), { text: "", path: cwd, isRest: true }];
+    const isBare = !/[/\\]|^[.~]/u.test(word);
+    const path = pathIn("path", word, { cwd, home });
+    const known = path === undefined ? undefined : found.get(path);
+    if (path === undefined || (known && !known.isLoose)) continue;
+    found.set(path, { text: command, path, ...(isBare ? { isBare, ...(isLoose ? { isLoose } : {}) } : {}) });
+  }
+  return [...found.values()];
+}
+
+/** What separates words, and what may stand around a path in one. */
+const BETWEEN = /[\s"'`;|&<>()=,]+/u;
+
+function* writableWords(command: string): Generator<{ readonly word: string; readonly isLoose: boolean }> {
+  const parts = command.split(/["'$`\\<>(){}]/u, 2).length > 1 ? [command] : command.split(/[;&|\n\r]+/u);
+  const parsed = parts.filter((part) => part.trim() !== "").map((part) => parseCommand(part));
+  const simple = parsed.flatMap((one) => (one.kind === "simple" ? [one.words] : []));
+  if (simple.length === parsed.length) {
+    for (const words of simple) for (const word of argumentsOf(words)) yield { word, isLoose: false };
+    return;
+  }
+  // `head` is mostly the program, and in commands of git `HEAD` is mostly a commit.
+  const isName = (word: string) => word === "head" || (word === "HEAD" && /\bgit\b/u.test(command));
+  for (const text of new Set([command, command.replaceAll(/["'\\]/gu, "")])) {
+    for (const one of text.split(BETWEEN)) {
+      for (const word of [one, ...valuesOf(one)]) if (!isName(word)) yield { word, isLoose: true };
+    }
+  }
+}
+
+/** Programs that write none of the files they are given, other than by an option. */
+const READERS: ReadonlySet<string> = new Set("cat head tail more wc stat file ls du grep rg diff cmp".split(" "));
+const GIT_READERS: ReadonlySet<string> = new Set(
+  "status log diff show blame add commit shortlog describe ls-files rev-parse cat-file".split(" "),
+);
+
+function* argumentsOf([program = "", ...words]: readonly string[]): Generator<string> {
+  const isGit = program === "git";
+  const isReader = isGit ? GIT_READERS.has(words[0] ?? "") : READERS.has(program);
+  if (/[/\\]/u.test(program)) yield program;
+  let isOutput = false;
+  for (const word of words) {
+    const isOption = word.startsWith("-");
+    const isRevision = isGit && (word === "HEAD" || (isReader && /^[\w-]+\/HEAD$/u.test(word)));
+    const isRead = isReader && !isOption && !isOutput && !/[/\\]|^[.~]/u.test(word);
+    isOutput = isGit && /^--?o(?!neline)/u.test(word);
+    if (isRevision || isRead) continue;
+    if (!isOption) yield word;
+    yield* valuesOf(word);
+    // A word in quotes may be a command of its own, or several paths.
+    if (BETWEEN.test(word)) yield* word.split(BETWEEN);
+  }
+}
+
+/** What an option may have for a value: `-ofile`, `-vofile` as far as it looks like a path, and `--name=file`. */
+function valuesOf(word: string): readonly string[] {
+  if (!word.startsWith("-")) return [];
+  const equals = word.indexOf("=");
+  const path = /[./~].*$/u.exec(word)?.[0];
+  return [
+    ...(equals < 0 ? [] : [word.slice(equals + 1)]),
+    ...(/^-[^-]./u.test(word) ? [word.slice(2)] : []),
+    ...(path === undefined ? [] : [path]),
+  ];
 }
 
 export interface ProtectionFacts {

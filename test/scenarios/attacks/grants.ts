@@ -286,6 +286,34 @@ const RULE_CELLS: readonly AttackCell[] = [
   ),
 ];
 
+const onCommand = (effect: string, condition: object) => ({
+  effect,
+  tool: "run_command",
+  arguments: [{ pointer: "/command", ...condition }],
+});
+const ALLOW_GIT = onCommand("allow", { prefix: "git" });
+const NO_PUSH = [onCommand("deny", { prefix: "git push" }), ALLOW_GIT];
+const NO_PUSH_GLOB = [onCommand("deny", { glob: "git push*" }), ALLOW_GIT];
+const NO_RM = [onCommand("deny", { prefix: "rm" }), { effect: "allow", tool: "run_command" }];
+
+/** Other spellings of what a rule denies, though a wider rule allows the rest. */
+const DENY_CELLS: readonly AttackCell[] = [
+  ...["git  push x", "git\tpush --force", "git 'push' x"].flatMap((text) => [
+    ruleCell("deny rule with prefix git push", NO_PUSH, JSON.stringify(text), run(text)),
+    ruleCell("deny rule with glob git push*", NO_PUSH_GLOB, JSON.stringify(text), run(text)),
+  ]),
+  ...[
+    "r''m -rf a.txt",
+    "if rm -rf a.txt; then :; fi",
+    "> /dev/null rm a.txt",
+    "env -u A rm a.txt",
+    "timeout -s KILL 5 rm a.txt",
+    "eval rm a.txt",
+    "busybox rm a.txt",
+    "/bin/r? a.txt",
+  ].map((text) => ruleCell("deny rule with prefix rm", NO_RM, text, run(text))),
+];
+
 export const GRANT_CELLS: readonly AttackCell[] = [
   ...COMMAND_CELLS,
   ...PLACE_CELLS,
@@ -294,4 +322,5 @@ export const GRANT_CELLS: readonly AttackCell[] = [
   ...SITE_CELLS,
   ...TOOL_CELLS,
   ...RULE_CELLS,
+  ...DENY_CELLS,
 ];

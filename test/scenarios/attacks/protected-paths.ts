@@ -194,6 +194,56 @@ function visible(path: string): string {
   return path.replaceAll("\u200c", "\\u{200C}");
 }
 
+/** Commands that an allow rule covers, and that write a protected file: nobody is there, so they are refused. */
+const COMMANDS = [
+  "cp e .g'i't/config",
+  "cp e .git/HEAD",
+  "cp e AGENTS.md",
+  "cp e notes.txt",
+  "cp --target-directory=.git/hooks e",
+  "cp -t.git/hooks e",
+];
+
+const ALLOW_CP = { effect: "allow", tool: "run_command", arguments: [{ pointer: "/command", prefix: "cp" }] };
+
+function commandCell(command: string): AttackCell {
+  return {
+    row: "a rule allows cp, headless",
+    column: command,
+    run: async () => {
+      await using bench = new ToolBench();
+      for (const [name, text] of Object.entries({ ...BEFORE, e: "attack\n" })) place(join(bench.project, name), text);
+      for (const [name, target] of Object.entries(LINKS)) symlinkSync(target, join(bench.project, name));
+      bench.configure({ permissions: { rules: [ALLOW_CP] } });
+      const model = new RecordedModel(
+        inTurn(...["cp e f", command].map((one) => calls("run_command", { command: one }))),
+      );
+      await bench.open({ model, answer: "nobody" }).prompt("go on");
+      expect(bench.outcomes).toMatchObject([{ kind: "done" }, { kind: "refused" }]);
+    },
+  };
+}
+
+/** Tenon's configuration, from a session in the folder that it lies in. */
+const OWN_COMMANDS = [{ command: "cp e ../config.json", path: "proj" }, { command: "cp proj/e config.json" }];
+
+function ownCommandCell(given: { readonly command: string; readonly path?: string }): AttackCell {
+  return {
+    row: "a rule allows cp, headless, in the folder of the configuration",
+    column: given.command,
+    run: async () => {
+      await using bench = new ToolBench();
+      place(join(bench.home, "proj/e"), "{}\n");
+      bench.configure({ permissions: { rules: [ALLOW_CP] } });
+      const before = readFileSync(join(bench.home, "config.json"), "utf8");
+      const model = new RecordedModel(inTurn(calls("run_command", given)));
+      await bench.open({ model, cwd: bench.home, answer: "nobody" }).prompt("go on");
+      expect(bench.outcomes).toMatchObject([{ kind: "refused" }]);
+      expect(readFileSync(join(bench.home, "config.json"), "utf8")).toBe(before);
+    },
+  };
+}
+
 export const PROTECTED_PATH_CELLS: readonly AttackCell[] = [
   ...PATHS.map((path) => projectCell(AUTO_EDIT, path)),
   ...[HEADLESS, PLAN, APPROVED, NO_BYPASS, RULE, SERVER].flatMap((posture) =>
@@ -201,4 +251,6 @@ export const PROTECTED_PATH_CELLS: readonly AttackCell[] = [
   ),
   ...[AUTO_EDIT, BYPASS].flatMap((posture) => OWN_PATHS.map((path) => ownCell(posture, path))),
   ...OWN_PATHS.slice(0, 2).map((path) => ownCell(BYPASS_HEADLESS, path)),
+  ...COMMANDS.map(commandCell),
+  ...OWN_COMMANDS.map(ownCommandCell),
 ];
