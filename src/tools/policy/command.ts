@@ -166,35 +166,46 @@ const JOINTS = /[;&|\n\r(){}`]+/u;
 /** In the name of a program: the shell makes another one of it. */
 const ODD = /["'$\\*?[\]{}^]/u;
 
+/** Where the programs of a text begin, each with the words after it. */
+export interface CommandStarts {
+  readonly sure: readonly string[];
+  /** If quotes, escapes or options of a program that runs another are read so. */
+  readonly maybe: readonly string[];
+  /** Whether the shell makes another program of a name that is in it. */
+  readonly isOdd: boolean;
+}
+
+export function commandStarts(text: string, platform?: NodeJS.Platform): CommandStarts {
+  const parsed = parseCommand(text, platform);
+  const plain = parsed.kind === "simple" ? [parsed.words.join(" ")] : undefined;
+  const first = startsIn(plain ?? partsOf(text));
+  const unquoted = text.replaceAll("\\", "").split(/["']/u);
+  const isQuoted = unquoted.length > 1 || text.includes("\\");
+  const others = isQuoted ? startsIn([...partsOf(unquoted.join("")), ...unquoted.flatMap(partsOf)]) : [];
+  const outer = plain || (!isQuoted && !/[{}]/u.test(text)) ? first : startsIn(outerParts(text));
+  return {
+    sure: [text, oneBlank(text), ...first.filter(({ kind }) => kind === "sure").map(({ rest }) => rest)],
+    maybe: [...first.filter(({ kind }) => kind !== "sure"), ...others].map(({ rest }) => rest),
+    isOdd: outer.some(({ kind, word }) => kind !== "loose" && ODD.test(word)),
+  };
+}
+
+function startsIn(parts: readonly string[]): readonly ProgramStart[] {
+  return parts.flatMap((part) => Array.from(programStarts(part)));
+}
+
 /**
  * Whether an `ask` or `deny` rule is about any of the commands in a text: `yes` where a command of the text is meant,
  * `unclear` where that depends on quotes, escapes, patterns, variables or on options of a program that runs another.
  */
-export function mayRun(
-  isMeant: (start: string) => boolean,
-  text: string,
-  platform?: NodeJS.Platform,
-): "yes" | "no" | "unclear" {
-  const parsed = parseCommand(text, platform);
-  const plain = parsed.kind === "simple" ? parsed.words.join(" ") : undefined;
-  const sure = plain === undefined ? partsOf(text) : [plain];
-  const meant = (parts: readonly string[], kinds: readonly StartKind[]) =>
-    parts.some((part) =>
-      Array.from(programStarts(part)).some(({ kind, rest }) => kinds.includes(kind) && isMeant(rest)),
-    );
-  if (isMeant(text) || isMeant(oneBlank(text)) || meant(sure, ["sure"])) return "yes";
-  const unquoted = text.replaceAll("\\", "").split(/["']/u);
-  const maybe = [...sure, ...partsOf(unquoted.join("")), ...unquoted.flatMap(partsOf)];
-  if (meant(maybe, ["sure", "maybe", "loose"])) return "unclear";
-  const isOdd = (plain === undefined ? outerParts(text) : sure).some((part) =>
-    Array.from(programStarts(part)).some(({ kind, word }) => kind !== "loose" && ODD.test(word)),
-  );
-  return isOdd ? "unclear" : "no";
+export function mayRun(isMeant: (start: string) => boolean, starts: CommandStarts): "yes" | "no" | "unclear" {
+  if (starts.sure.some(isMeant)) return "yes";
+  return starts.isOdd || starts.maybe.some(isMeant) ? "unclear" : "no";
 }
 
-export function mayHavePrefix(prefix: string, text: string, platform?: NodeJS.Platform): "yes" | "no" | "unclear" {
+export function mayHavePrefix(prefix: string, starts: CommandStarts): "yes" | "no" | "unclear" {
   const wanted = oneBlank(prefix);
-  return mayRun((start) => start.startsWith(wanted), text, platform);
+  return mayRun((start) => start.startsWith(wanted), starts);
 }
 
 function oneBlank(text: string): string {

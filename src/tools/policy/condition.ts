@@ -3,7 +3,7 @@ import { compileGlob, type GlobMatcher } from "../../base/glob.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { pointerSteps, valueAtPointer } from "../../base/json-pointer.js";
 import { LIMITS } from "../../base/limits.js";
-import { hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
+import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
 import { FETCH_URL, type HintedTool, hintsOf, RUN_COMMAND } from "./hints.js";
 import { isUnder, type PathTable } from "./paths.js";
 import type { ArgumentCondition, HintCondition, PolicyEffect, PolicyRule } from "./rule.js";
@@ -33,10 +33,22 @@ export class MatchMeter {
   /** Texts that were looked through for `..`: once for all rules. */
   readonly #climbing = new Map<string, boolean>();
 
+  readonly #commands = new Map<string, CommandStarts>();
+
   readonly spend = (steps: number): void => {
     this.#left -= steps;
     if (this.#left < 0) throw new OutOfSteps();
   };
+
+  /** A command is taken apart once for all rules. */
+  commandStarts(text: string, platform: NodeJS.Platform | undefined): CommandStarts {
+    const known = this.#commands.get(text);
+    if (!known) this.spend(STARTS_STEPS * text.length);
+    const starts = known ?? commandStarts(text, platform);
+    this.#commands.set(text, starts);
+    this.spend(starts.sure.length + starts.maybe.length);
+    return starts;
+  }
 
   /** "/work/../etc" begins with "/work/" and does not lie there. */
   isClimbing(text: string): boolean {
@@ -145,8 +157,8 @@ function ownTest(
   const isMatch = (glob: string, text: string) => globOf(glob)(text, meter.spend);
   if (tool === RUN_COMMAND && condition.pointer === "/command") {
     return (text) => {
+      if (effect !== "allow") return deniesCommand(condition, meter.commandStarts(text, platform), isMatch);
       meter.spend(COMMAND_STEPS * text.length);
-      if (effect !== "allow") return deniesCommand(condition, text, { platform, isMatch });
       return allowsCommand(condition, text, { platform, isMatch }) ? "yes" : "no";
     };
   }
@@ -155,7 +167,9 @@ function ownTest(
 }
 
 /** How often a command is gone through to take it apart. */
-const COMMAND_STEPS = 8;
+const COMMAND_STEPS = 4;
+/** The same for a rule that denies, which looks for all its programs. */
+const STARTS_STEPS = 64;
 type IsMatch = (glob: string, text: string) => boolean;
 
 interface CommandFacts {
@@ -170,11 +184,11 @@ function allowsCommand(condition: TextCondition, text: string, { platform, isMat
   return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text);
 }
 
-function deniesCommand(condition: TextCondition, text: string, { platform, isMatch }: CommandFacts): Verdict {
-  if ("prefix" in condition) return mayHavePrefix(condition.prefix, text, platform);
+function deniesCommand(condition: TextCondition, starts: CommandStarts, isMatch: IsMatch): Verdict {
+  if ("prefix" in condition) return mayHavePrefix(condition.prefix, starts);
   if (!("glob" in condition)) return "unclear";
   const { glob } = condition;
-  return mayRun((start) => isMatch(glob, start.trimEnd()), text, platform);
+  return mayRun((start) => isMatch(glob, start.trimEnd()), starts);
 }
 
 /** The host is compared as a whole: `https://example.org` begins `https://example.org.evil.net` too. */
