@@ -242,7 +242,113 @@ const SHELL_CELLS: readonly AttackCell[] = [
   },
 ];
 
+/** PATH as it is with an active virtual environment of the folder, or below `npm run`. */
+const withPath = (stage: LauncherStage, entry: string) => ({
+  PATH: `${entry}:${stage.tools}:${dirname(process.execPath)}:/usr/bin:/bin`,
+});
+
+const FOLDER_CELLS: readonly AttackCell[] = [
+  {
+    row: "bunx, approved for its NODE_PATH",
+    column: "node_modules/.bin has the package",
+    run: async () => {
+      using stage = new LauncherStage(python);
+      const words = { ...BUNX, env: { NODE_PATH: "./lib" } };
+      stage.plant("node_modules/.bin/good-server");
+      expect(await stage.run(words, "folder")).toContain(`ran in ${stage.project}`);
+      expect(stage.hasFired).toBe(false);
+      await stage.run(words, "project");
+      expect(stage.hasFired).toBe(true);
+    },
+  },
+  cell("bunx, cwd inside the folder", "node_modules/.bin has the package", {
+    words: (stage) => ({ ...BUNX, cwd: join(stage.project, "sub") }),
+    traps: { "sub/node_modules/.bin/good-server": sh },
+    prints: /ran in .*sub/u,
+  }),
+  cell("bunx, cwd is a link to the folder", "node_modules/.bin has the package", {
+    words: (stage) => {
+      symlinkSync(stage.project, join(stage.root, "link"));
+      return { ...BUNX, cwd: join(stage.root, "link") };
+    },
+    traps: { "node_modules/.bin/good-server": sh },
+  }),
+  cell("bare name, cwd elsewhere", "node_modules/.bin of the folder in PATH", {
+    words: (stage) => ({
+      ...launcher("good-server"),
+      cwd: join(stage.root, "home"),
+      env: withPath(stage, join(stage.project, "node_modules/.bin")),
+    }),
+    traps: { "node_modules/.bin/good-server": sh },
+    prints: /ran in .*home/u,
+  }),
+  cell("relative command, cwd elsewhere", "program of the folder", {
+    words: (stage) => ({ ...launcher("./server"), cwd: join(stage.root, "home") }),
+    traps: { server: sh },
+    asks: /would run the folder's "\.\/server"/u,
+  }),
+  cell("bare name", "virtual environment of the folder in PATH", {
+    words: (stage) => ({ ...launcher("good-server"), env: withPath(stage, join(stage.project, ".venv/bin")) }),
+    traps: { ".venv/bin/good-server": sh },
+  }),
+  cell("bare name", "link to a folder of the folder in PATH", {
+    words: (stage) => {
+      symlinkSync(join(stage.project, "bin"), join(stage.root, "bin"));
+      return { ...launcher("good-server"), env: withPath(stage, join(stage.root, "bin")) };
+    },
+    traps: { "bin/good-server": sh },
+  }),
+  cell("bare name", "found nowhere but in the folder", {
+    words: (stage) => ({ ...launcher("venv-server"), env: withPath(stage, join(stage.project, ".venv/bin")) }),
+    traps: { ".venv/bin/venv-server": sh },
+    asks: /found nowhere but in the folder/u,
+  }),
+  cell("sh -ce", "text of several commands", {
+    words: launcher("sh", "-ce", "true && ./x"),
+    traps: { x: sh },
+    asks: /sh would run "true && \.\/x"/u,
+  }),
+  cell("sh +e", "script of the folder", {
+    words: launcher("sh", "+e", "run.sh"),
+    traps: { "run.sh": sh },
+    asks: /sh would run the folder's "run\.sh"/u,
+  }),
+  cell("nice of an unknown wrapper", "bunfig.toml", {
+    words: (stage) => {
+      stage.tool("some-wrapper", '#!/bin/sh\nexec "$@"\n');
+      return launcher("nice", "some-wrapper", "bunx", "good-server");
+    },
+    traps: { "bunfig.toml": sh },
+    asks: /some-wrapper may start "bunx"/u,
+  }),
+];
+
 const PYTHON_CELLS: readonly AttackCell[] = [
+  cell("bash -euo pipefail -c python3 -m", "json.py hides a standard module", {
+    words: launcher("bash", "-euo", "pipefail", "-c", "python3 -m json.tool --help"),
+    traps: { "json.py": py },
+    prints: /usage/u,
+  }),
+  cell("sh -c -- python3 -m", "json.py hides a standard module", {
+    words: launcher("sh", "-c", "--", "python3 -m json.tool --help"),
+    traps: { "json.py": py },
+    prints: /usage/u,
+  }),
+  cell("python3 -mP…", "module whose name begins like an option", {
+    words: launcher("python3", "-mPmod"),
+    traps: { "Pmod.py": py },
+    prints: /No module named Pmod/u,
+  }),
+  cell("python3 -I", "script of the folder", {
+    words: launcher("python3", "-I", "server.py"),
+    traps: { "server.py": py },
+    asks: /python would run the folder's "server\.py"/u,
+  }),
+  cell("python3 -P", "script of the folder", {
+    words: launcher("python3", "-P", "server.py"),
+    traps: { "server.py": py },
+    asks: /python would run the folder's "server\.py"/u,
+  }),
   cell("python3 -m", "json.py hides a standard module", { words: MODULE, traps: { "json.py": py }, prints: /usage/u }),
   cell("python3 -m", "package json hides a standard module", {
     words: MODULE,
@@ -377,5 +483,6 @@ export const LAUNCHER_CELLS: readonly AttackCell[] = [
   ...NODE_CELLS,
   ...PATH_CELLS,
   ...SHELL_CELLS,
+  ...FOLDER_CELLS,
   ...(python === undefined ? [] : PYTHON_CELLS),
 ];

@@ -1,5 +1,5 @@
 // What a guarded launch consists of, and what its rules may ask about the working directory.
-import type { CommandWords } from "./words.js";
+import { type CommandWords, isAbsolutePath } from "./words.js";
 
 /** Something in the working directory that would decide what runs. */
 export interface Concern {
@@ -49,4 +49,18 @@ export interface GuardContext {
 
 export function unchanged(words: CommandWords, concerns: readonly Concern[] = []): GuardedWords {
   return { ...words, env: {}, concerns };
+}
+
+/** Options that name a file or folder: a relative one means the working directory's. */
+export function relativeValues(
+  name: string,
+  values: readonly string[],
+  { isWindows }: GuardContext,
+): readonly Concern[] {
+  const relative = values.filter((value) => !isAbsolutePath(value, isWindows) && !isAddress(value));
+  return relative.map((value) => ({ reason: `${name} would use ${JSON.stringify(value)} of the folder` }));
+}
+
+export function isAddress(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]+:/iu.test(text) && !/^file:/iu.test(text);
 }

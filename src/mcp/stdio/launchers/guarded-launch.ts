@@ -8,12 +8,13 @@ import type { PinnedFile, StdioSpec } from "../../spec.js";
 import { launchOf } from "../launch.js";
 import { binaryName, packageRunner } from "../sandbox/package-runner.js";
 import { shebang } from "../sandbox/program.js";
-import { findCommand, viaShim } from "../windows-shim.js";
-import type { Concern, GuardContext, GuardedWords } from "./guard.js";
-import { environmentConcerns, guardWords } from "./launchers.js";
+import { viaShim } from "../windows-shim.js";
+import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
+import { environmentConcerns, guardWords, relativeProgram } from "./launchers.js";
 import { type PrivateFolder, privateFolder } from "./private-folder.js";
 import { pythonVersion } from "./python-version.js";
-import { programName } from "./words.js";
+import { isInside, programIn, type SearchPath, searchPath, sessionFolder } from "./session-folder.js";
+import { namedFiles, programName } from "./words.js";
 
 /** Why a launch cannot be kept apart from the session's folder: what a person is asked about. */
 export interface LaunchConcern {
@@ -27,9 +28,8 @@ export interface LaunchConcern {
 }
 
 interface Assessment {
+  /** What runs where nothing is to be asked, or where exactly the concern was approved: all other guards stay. */
   readonly guarded: SpawnRequest;
-  /** Without the guards, for a folder that the person approved. */
-  readonly plain: SpawnRequest;
   readonly concern?: LaunchConcern;
 }
 
@@ -40,9 +40,8 @@ export async function guardedLaunch(spec: StdioSpec, sessionCwd: string, world: 
     await verifyPinned(approved.files, world);
     return launchOf(spec, sessionCwd, world);
   }
-  const { guarded, plain, concern } = await assess(spec, sessionCwd, world);
-  if (!concern) return guarded;
-  if (approved?.by === "folder" && approved.key === concern.key) return plain;
+  const { guarded, concern } = await assess(spec, sessionCwd, world);
+  if (!concern || (approved?.by === "folder" && approved.key === concern.key)) return guarded;
   throw new TenonError("mcp.launch_refused", refusalText(concern, approved !== undefined), {
     hint: "Approve it for this folder when Tenon asks, or with `tenon trust approve`; or give full paths in its entry, or its own cwd.",
   });
@@ -65,29 +64,43 @@ function refusalText({ reasons }: LaunchConcern, wasApproved: boolean): string {
 }
 
 async function assess(spec: StdioSpec, sessionCwd: string, world: World): Promise<Assessment> {
-  const isWindows = world.platform === "win32";
   const plain = launchOf(spec, sessionCwd, world);
-  const isElsewhere =
-    spec.cwd !== undefined && plain.cwd !== sessionCwd && (isWindows ? win32 : posix).isAbsolute(spec.cwd);
-  if (isElsewhere) return { guarded: plain, plain };
+  const session = await sessionFolder({ cwd: plain.cwd, given: spec.cwd }, sessionCwd, world);
+  const search = await searchPath(plain.env, session, world);
+  const { program, concerns: found } = await programFile(spec, plain, search, world);
   const folder = privateFolder(world);
-  const context = contextOf(sessionCwd, plain, world, folder);
-  const words = guardWords({ command: spec.command, args: spec.args }, context);
-  const program = await programFile(spec, plain, world);
+  const context = contextOf(sessionCwd, plain, world, { folder, serverFolders: session.serverFolders });
+  const given = { command: spec.command, args: spec.args };
+  if (session.isElsewhere) {
+    // Its words mean files of its own folder, but a relative program is still one of the session's.
+    const concerns = [...relativeProgram(given, context), ...found];
+    const guarded = withGuards({ spec, plain, words: unchanged(given), program, search, world });
+    return { guarded, ...(await concernOf(concerns, { spec, plain, program, world })) };
+  }
+  const words = guardWords(given, context);
   const version = await versionConcerns({ words, program, env: plain.env, folder, world });
   const shim = shimGuard(program, context);
-  const concerns = [...words.concerns, ...version, ...shim.concerns, ...environmentConcerns(spec.env, context)];
-  const concern = concerns.length === 0 ? undefined : await concernOf(concerns, { spec, plain, program, world });
-  const guarded = withGuards(spec, plain, { ...words, env: { ...shim.env, ...words.env } }, program, world);
+  const concerns = [
+    ...words.concerns,
+    ...found,
+    ...version,
+    ...shim.concerns,
+    ...environmentConcerns(spec.env, context),
+  ];
+  // An old Python does not know `-P`, its only guard among the words.
+  const args = version.length > 0 && words.python === "program" ? spec.args : words.args;
+  const safe = { ...words, args, env: { ...shim.env, ...words.env } };
+  const guarded = withGuards({ spec, plain, words: safe, program, search, world });
+  const concern = await concernOf(concerns, { spec, plain, program, world });
   await folder.ready();
-  return { guarded, plain, ...(concern ? { concern } : {}) };
+  return { guarded, ...concern };
 }
 
 function contextOf(
   sessionCwd: string,
   { cwd, env }: SpawnRequest,
   world: World,
-  folder: Pick<PrivateFolder, "paths">,
+  { folder, serverFolders }: { folder: Pick<PrivateFolder, "paths">; serverFolders: readonly string[] },
 ): GuardContext {
   const isWindows = world.platform === "win32";
   const paths = isWindows ? win32 : posix;
@@ -104,9 +117,11 @@ function contextOf(
     exists: (path) =>
       world.files.isFile(paths.resolve(cwd, path)) || world.files.isFile(paths.resolve(sessionCwd, path)),
     trap: (names) => {
-      for (let at = cwd; at !== home && at !== paths.dirname(at); at = paths.dirname(at)) {
-        const found = names.map((name) => paths.join(at, name)).find(isThere);
-        if (found !== undefined) return found;
+      for (const start of serverFolders) {
+        for (let at = start; at !== home && at !== paths.dirname(at); at = paths.dirname(at)) {
+          const found = names.map((name) => paths.join(at, name)).find(isThere);
+          if (found !== undefined) return found;
+        }
       }
       return undefined;
     },
@@ -114,28 +129,30 @@ function contextOf(
   };
 }
 
-/** The guarded words as a request. What the entry itself says about a variable stays. */
-function withGuards(
-  spec: StdioSpec,
-  plain: SpawnRequest,
-  words: GuardedWords,
-  program: string | undefined,
-  world: World,
-): SpawnRequest {
+interface Guards {
+  readonly spec: StdioSpec;
+  readonly plain: SpawnRequest;
+  readonly words: GuardedWords;
+  readonly program: string | undefined;
+  readonly search: SearchPath;
+  readonly world: World;
+}
+
+/** The guarded words as a request. What the entry itself says about a variable stays, PATH apart. */
+function withGuards({ spec, plain, words, program, search, world }: Guards): SpawnRequest {
   const isWindows = world.platform === "win32";
   const env: Record<string, string> = { ...words.env, ...plain.env };
   if (isWindows) env["NoDefaultCurrentDirectoryInExePath"] = "1";
-  const pathName = Object.keys(env).find((name) => (isWindows ? name.toUpperCase() : name) === "PATH") ?? "PATH";
-  env[pathName] = withoutFolderBins(env[pathName] ?? "", plain.cwd, isWindows);
-  if (words.pathFirst !== undefined) env[pathName] = [words.pathFirst, env[pathName]].join(isWindows ? ";" : ":");
-  if (env[pathName] === "") delete env[pathName];
+  const path = [words.pathFirst ?? "", search.kept].filter((part) => part !== "").join(isWindows ? ";" : ":");
+  if (path === "") delete env[search.name];
+  else env[search.name] = path;
   if (isWindows && program === undefined && !/[\\/]/u.test(spec.command)) {
     // Windows would look for it in the working directory next.
     throw new TenonError("mcp.spawn_failed", `cannot start "${spec.command}": not found in PATH`);
   }
   const command = program ?? plainCommand(spec, plain);
   const request = { command, args: words.args, env, cwd: plain.cwd };
-  return isWindows ? viaShim(request, (path) => world.files.isFile(path)) : request;
+  return isWindows ? viaShim(request, (file) => world.files.isFile(file)) : request;
 }
 
 /** On Windows `plain` may be an interpreter already. */
@@ -143,36 +160,21 @@ function plainCommand(spec: StdioSpec, plain: SpawnRequest): string {
   return plain.isVerbatim === true ? spec.command : plain.command;
 }
 
-/** `npm run` and `npx` put these folders into PATH, so they are there when Tenon itself was started so. */
-function withoutFolderBins(path: string, cwd: string, isWindows: boolean): string {
-  const paths = isWindows ? win32 : posix;
-  const isOfFolder = (entry: string) => {
-    if (!/[\\/]node_modules[\\/]\.bin[\\/]?$/u.test(entry)) return false;
-    const owner = paths.dirname(paths.dirname(entry));
-    const inside = paths.relative(owner, cwd);
-    return inside === "" || (!inside.startsWith("..") && !paths.isAbsolute(inside));
-  };
-  return path
-    .split(paths.delimiter)
-    .filter((entry) => entry !== "" && !isOfFolder(entry))
-    .join(paths.delimiter);
-}
-
-/** The file that a command means, found in the PATH the server gets: only full paths are in it. */
-async function programFile(spec: StdioSpec, plain: SpawnRequest, world: World): Promise<string | undefined> {
-  const { files, platform } = world;
-  if (platform === "win32") {
-    return findCommand({ ...plain, command: spec.command }, (path) => files.isFile(path));
-  }
-  if (plain.command.includes("/")) return plain.command;
-  const path = withoutFolderBins(plain.env["PATH"] ?? "", plain.cwd, false);
-  for (const folder of path.split(":")) {
-    const candidate = posix.join(folder, plain.command);
-    if (!files.isFile(candidate)) continue;
-    const found = await files.find(candidate).catch(() => undefined);
-    if (found?.kind === "file" && (found.mode & 0o111) !== 0) return candidate;
-  }
-  return undefined;
+/** The file that a command means in the PATH the server gets; one that only the folder has is asked about. */
+async function programFile(
+  spec: StdioSpec,
+  plain: SpawnRequest,
+  search: SearchPath,
+  world: World,
+): Promise<{ readonly program: string | undefined; readonly concerns: readonly Concern[] }> {
+  const isWindows = world.platform === "win32";
+  if (!isWindows && plain.command.includes("/")) return { program: plain.command, concerns: [] };
+  const program = await programIn(search.kept, spec.command, { plain, search, world });
+  if (program !== undefined || (isWindows && /[\\/]/u.test(spec.command))) return { program, concerns: [] };
+  const own = await programIn(search.dropped, spec.command, { plain, search, world });
+  if (own === undefined) return { program, concerns: [] };
+  const reason = `the server's command is found nowhere but in the folder, as ${JSON.stringify(own)}`;
+  return { program: own, concerns: [{ reason, file: own }] };
 }
 
 interface VersionQuestion {
@@ -187,7 +189,7 @@ interface VersionQuestion {
 async function versionConcerns({ words, program, env, folder, world }: VersionQuestion): Promise<readonly Concern[]> {
   if (words.python === undefined || program === undefined) return [];
   const named = words.python === "shebang" ? await interpreterOf(program, world) : program;
-  const isInterpreter = /^(?:python|pypy|py)/u.test(programName(named ?? "", world.platform === "win32"));
+  const isInterpreter = /^(?:python|pypy|graalpy|py)/u.test(programName(named ?? "", world.platform === "win32"));
   // Through a wrapper or a shell the program is not known; `-P` makes an old one refuse to run.
   if (named === undefined || !isInterpreter) return [];
   const { empty } = folder.paths;
@@ -226,7 +228,8 @@ function shimGuard(
 async function concernOf(
   concerns: readonly Concern[],
   { spec, plain, program, world }: { spec: StdioSpec; plain: SpawnRequest; program: string | undefined; world: World },
-): Promise<LaunchConcern> {
+): Promise<{ readonly concern?: LaunchConcern }> {
+  if (concerns.length === 0) return {};
   const paths = world.platform === "win32" ? win32 : posix;
   const reasons = [...new Set(concerns.map(({ reason }) => reason))];
   const named = [
@@ -246,7 +249,7 @@ async function concernOf(
     reasons,
     files: plainFiles(files),
   });
-  return { reasons, files, key, ...(real === undefined ? {} : { program: real }) };
+  return { concern: { reasons, files, key, ...(real === undefined ? {} : { program: real }) } };
 }
 
 function plainFiles(files: readonly PinnedFile[]): readonly { path: string; hash: string }[] {
@@ -271,27 +274,26 @@ export interface ProjectProgram {
   readonly project: string;
 }
 
-/** The program and the script of a project's server, as far as they lie in the project. What these import is not covered. */
+/** The program, the scripts and the modules that a project's server names, as far as they lie in the project. What these import is not covered. */
 export async function pinnedProgram(
   { command, args, cwd, project }: ProjectProgram,
   world: World,
 ): Promise<readonly PinnedFile[]> {
   const isWindows = world.platform === "win32";
   const paths = isWindows ? win32 : posix;
-  const isWithin = (path: string) => {
-    const way = paths.relative(project, path);
-    return way !== "" && !way.startsWith("..") && !paths.isAbsolute(way);
-  };
+  const isWithin = (path: string) => path !== project && isInside(project, path, world);
   // A full path into the project is one of its files as much as a relative one.
   const relative = args.map((arg) => (paths.isAbsolute(arg) && isWithin(arg) ? `./${paths.relative(cwd, arg)}` : arg));
   const request = { command, args: relative, env: {}, cwd };
-  const { concerns } = guardWords({ command, args: relative }, contextOf(cwd, request, world, UNUSED_FOLDER));
+  const context = contextOf(cwd, request, world, { folder: UNUSED_FOLDER, serverFolders: [cwd] });
+  const { concerns } = guardWords({ command, args: relative }, context);
   const runner = packageRunner(command, args)?.target;
   const bins = runner === undefined ? [] : [paths.join(cwd, "node_modules", ".bin", binaryName(runner))];
   const named = [
     command,
     ...concerns.flatMap(({ file }) => (file === undefined ? [] : [paths.resolve(cwd, file)])),
     ...bins,
+    ...namedFiles(relative).map((file) => paths.resolve(cwd, file)),
   ];
   const files = await Promise.all([...new Set(named)].map((path) => pinned(path, world)));
   return files.filter((file) => file !== undefined && isWithin(file.path)).filter((file) => file !== undefined);

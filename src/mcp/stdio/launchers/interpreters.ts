@@ -1,6 +1,5 @@
 // Interpreters and build tools: which of their words are files of the working directory that would run.
-import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
-import { relativeValues } from "./package-runners.js";
+import { type Concern, type GuardContext, type GuardedWords, relativeValues, unchanged } from "./guard.js";
 import { type CommandWords, firstWord, isAbsolutePath, optionValues, type ValueOptions } from "./words.js";
 
 const NODE_MODULES = ["-r", "--require", "--import", "--loader", "--experimental-loader"];
@@ -53,6 +52,16 @@ export function moduleConcerns(
   return found.map((one) => ({ reason: `${name} would load the module ${JSON.stringify(one)} from the folder` }));
 }
 
+/** Options in one text, as `NODE_OPTIONS` has them. */
+export function nodeOptionConcerns(
+  name: string,
+  options: string,
+  context: Pick<GuardContext, "isWindows">,
+): readonly Concern[] {
+  const words = options.replaceAll(/["']/gu, "").split(/\s+/u);
+  return moduleConcerns(name, optionValues(words, [...NODE_MODULES, "--preload"]), context);
+}
+
 /** `tsx`: maps imports by the `tsconfig.json` of the working directory. */
 export function guardTsx(words: CommandWords, context: GuardContext): GuardedWords {
   const { args } = words;
@@ -60,31 +69,40 @@ export function guardTsx(words: CommandWords, context: GuardContext): GuardedWor
   const first = firstWord(args, values);
   const script = first?.word === "watch" ? firstWord(args, values, first.at + 1) : first;
   const end = script?.at ?? args.length;
+  const own = scriptConcerns("tsx", script?.word, context, [...NODE_ENDINGS, ".ts", ".mts"]);
   const concerns = [
     ...moduleConcerns("tsx", optionValues(args, NODE_MODULES, end), context),
     ...relativeValues("tsx", optionValues(args, ["--tsconfig", "--env-file"], end), context),
-    ...scriptConcerns("tsx", script?.word, context, [...NODE_ENDINGS, ".ts", ".mts"]),
+    ...withConfiguration("tsx", own),
   ];
-  return { ...unchanged(words, concerns), env: { TSX_TSCONFIG_PATH: context.paths.tsconfig } };
+  return { ...unchanged(words, concerns), env: own.length > 0 ? {} : { TSX_TSCONFIG_PATH: context.paths.tsconfig } };
 }
 
 const PYTHON_ENDINGS = ["", "/__main__.py"];
 
+export const PYTHON_NAME: RegExp = /^(?:python|pypy|graalpy)[\d.]*[a-z]{0,2}(?:-dbg|-intel64)?$|^py$/u;
+
 /** `-P` (3.11) keeps the working directory off the import path; older versions refuse the option, so nothing runs. */
 export function guardPython(words: CommandWords, context: GuardContext): GuardedWords {
   const { args } = words;
-  for (let at = 0; at < args.length; at++) {
+  const start = /^-(?:V:|\d)/u.test(args[0] ?? "") ? 1 : 0; // `py -3.12 -m …`: the version comes first
+  let isSafe = false;
+  for (let at = start; at < args.length; at++) {
     const word = args[at] ?? "";
     if (word === "--") return unchanged(words, scriptConcerns("python", args[at + 1], context, PYTHON_ENDINGS));
     if (!word.startsWith("-") || word === "-")
       return unchanged(words, scriptConcerns("python", word, context, PYTHON_ENDINGS));
-    if (/^-[A-Za-z]*[IP]/u.test(word)) return unchanged(words); // isolated already
-    if (word === "-W" || word === "-X" || word === "--check-hash-based-pycs") at += 1;
-    else if (/^-[A-Za-ln-z]*[mc]/u.test(word) && !/^-[WX]/u.test(word)) {
-      const isLauncher = /^-(?:[23V]|\d)/u.test(args[0] ?? ""); // `py -3.12 -m …`: the version comes first
-      const safe = isLauncher ? [args[0] ?? "", "-P", ...args.slice(1)] : ["-P", ...args];
+    if (word === "--check-hash-based-pycs") at += 1;
+    if (word.startsWith("--")) continue;
+    // The letters up to one that takes the rest of the word, or the next word, as its value.
+    const [, letters = "", valued = "", rest = ""] = /^-([^mcWXQ]*)([mcWXQ]?)(.*)$/su.exec(word) ?? [];
+    isSafe ||= /[IP]/u.test(letters);
+    if (valued === "m" || valued === "c") {
+      if (isSafe) return unchanged(words);
+      const safe = [...args.slice(0, start), "-P", ...args.slice(start)];
       return { ...words, args: safe, env: {}, concerns: [], python: "program" };
     }
+    if (valued !== "" && rest === "") at += 1;
   }
   return unchanged(words);
 }
@@ -105,12 +123,16 @@ export function guardBun(words: CommandWords, context: GuardContext): GuardedWor
   const folders = optionValues(args, ["--cwd"], end);
   if (folders.length > 0) return unchanged(words, relativeValues("bun", folders, context));
   const isPath = script !== undefined && isAbsolutePath(script.word, context.isWindows);
-  const concerns = [
-    ...moduleConcerns("bun", optionValues(args, ["-r", "--preload", "--require", "--import"], end), context),
-    ...relativeValues("bun", optionValues(args, ["-c", "--config", "--env-file", "--tsconfig-override"], end), context),
+  const own = [
     ...(isRun && script && !isPath ? [scriptOrFile("bun", script.word, context)] : []),
     ...(isRun || isPath ? [] : scriptConcerns("bun", script?.word, context, [...NODE_ENDINGS, ".ts", ".tsx"])),
   ];
+  const concerns = [
+    ...moduleConcerns("bun", optionValues(args, ["-r", "--preload", "--require", "--import"], end), context),
+    ...relativeValues("bun", optionValues(args, ["-c", "--config", "--env-file", "--tsconfig-override"], end), context),
+    ...withConfiguration("bun", own),
+  ];
+  if (own.length > 0) return unchanged(words, concerns);
   const { bunfig, emptyEnv } = context.paths;
   const hasConfig = optionValues(args, ["-c", "--config"], end).length > 0;
   const hasEnv = optionValues(args, ["--env-file"], end).length > 0;
@@ -135,11 +157,9 @@ export function guardDeno(words: CommandWords, context: GuardContext): GuardedWo
     ["-c", "--config", "--import-map", "--preload", "--lock", "--env-file", "--env"],
     end,
   );
-  const concerns = [
-    ...relativeValues("deno", files, context),
-    ...scriptConcerns("deno", script?.word, context, ["", ".ts", ".js"]),
-  ];
-  if (script && isAbsolutePath(script.word, context.isWindows)) return unchanged(words, concerns);
+  const own = scriptConcerns("deno", script?.word, context, ["", ".ts", ".js"]);
+  const concerns = [...relativeValues("deno", files, context), ...withConfiguration("deno", own)];
+  if (own.length > 0 || (script && isAbsolutePath(script.word, context.isWindows))) return unchanged(words, concerns);
   const hasConfig = optionValues(args, ["-c", "--config"], end).length > 0;
   const guards = [
     ...(hasConfig ? [] : ["--no-config"]),
@@ -201,6 +221,11 @@ export const PROJECT_RUNNERS: Readonly<Record<string, readonly string[]>> = {
   nx: [],
   turbo: ["--cwd"],
 };
+
+/** A script of the folder runs with the folder's configuration, which it needs: the question says so. */
+function withConfiguration(name: string, own: readonly Concern[]): readonly Concern[] {
+  return own.length === 0 ? [] : [...own, { reason: `${name} would read the folder's configuration for it` }];
+}
 
 /** The file in the script position, if the working directory has it. Other words are data and never matter. */
 export function scriptConcerns(

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { GuardContext } from "./guard.js";
 import { environmentConcerns, guardWords } from "./launchers.js";
+import { namedFiles } from "./words.js";
 
 const PATHS = {
   empty: "/p/empty",
@@ -54,6 +55,19 @@ describe("guarded words", () => {
     ["docker run -i image .", "run -i image ."],
     ["npm --prefix /own run start", "--prefix /own run start"],
     ["my-server . ./data", ". ./data"],
+    ["my-server --runtime node", "--runtime node"],
+    ["python3 -mPmod", "-P -mPmod"],
+    ["python3 -W ignore -m mod", "-P -W ignore -m mod"],
+    ["python3.13t -m mod", "-P -m mod"],
+    ["graalpy -m mod", "-P -m mod"],
+    ["python3 -uP -m mod", "-uP -m mod"],
+    ["env -i A=1 uvx server", "-i A=1 UV_NO_CONFIG=1 uvx server"],
+    ["taskset 3 npx -y x", "3 npx --prefix /p/empty --script-shell /p/shell -y x"],
+    ["time -o /tmp/log python3 -m mod", "-o /tmp/log python3 -P -m mod"],
+    ["op run -- npx -y x", "run -- npx --prefix /p/empty --script-shell /p/shell -y x"],
+    ["uv --color never run --with a server", "--color never run --no-project --isolated --with a server"],
+    ["bash /run.sh -c x", "/run.sh -c x"],
+    ["podman run -i image npx -y x", "run -i image npx -y x"],
   ])("of %s keep the folder out and need no question", (line, args) => {
     const guarded = guard(line);
     expect(guarded.args.join(" ")).toBe(args);
@@ -71,17 +85,80 @@ describe("guarded words", () => {
     ["deno run -A main.ts", "main.ts"],
     ["java -jar a.jar", "a.jar"],
     ["ruby server.rb", "server.rb"],
+    ["python3 -I server.py", "server.py"],
+    ["python3 -P server.py", "server.py"],
+    ["sh +e run.sh", "run.sh"],
+    ["bash -o pipefail run.sh", "run.sh"],
+    ["time ./run.sh", "./run.sh"],
   ])("of %s name the folder's file, and nothing where it has none", (line, file) => {
     expect(guard(line).concerns).toContainEqual(expect.objectContaining({ file }));
     expect(guard(line, { exists: () => false }).concerns.filter((one) => one.file !== undefined)).toEqual([]);
   });
 
-  it.each(["npm run start", "npm start", "npx .", "npx file:x", "uvx --from . x", "uv --directory sub run x"])(
-    "of %s cannot be kept apart from the folder",
-    (line) => {
-      expect(guard(line).concerns).not.toEqual([]);
-    },
-  );
+  it.each([
+    "npm run start",
+    "npm start",
+    "npm start -- --prefix /own",
+    "npx .",
+    "npx file:x",
+    "npx --node-options=--require=./x.js -y x",
+    "uvx --from . x",
+    "uv --directory sub run x",
+    "uv --unknown value run x",
+    "uv sync",
+    "env PYTHONPATH=. my-server",
+    "env PATH=bin:/usr/bin my-server",
+    "env PATH=/w/bin my-server",
+    "env NODE_OPTIONS=--experimental-loader=./x.mjs my-server",
+    "env -S my-server",
+    "env -iS my-server",
+    "env -i pnpm dlx x",
+    "sudo uvx x",
+    "fish --command=./run.sh",
+    "bash --unknown run.sh",
+    "bash -oe pipefail run.sh",
+    "some-wrapper npx -y x",
+    "some-wrapper -- python3 -m mod",
+    "taskset 1 time 2 taskset 3 time 4 npx x",
+  ])("of %s cannot be kept apart from the folder", (line) => {
+    expect(guard(line, { exists: () => false }).concerns).not.toEqual([]);
+  });
+
+  it.each([
+    ["bash", "-euo", "pipefail", "-c"],
+    ["bash", "-cl"],
+    ["sh", "-ce"],
+    ["sh", "-c", "--"],
+    ["sh", "-c", "-e"],
+    ["fish", "--command"],
+  ])("of a shell with options are found behind them: %s %s %s %s", (command, ...options) => {
+    const given = options.filter((word) => word !== undefined);
+    const text = (one: string) => guardWords({ command, args: [...given, one] }, context({ exists: () => false }));
+    expect(text("python3 -m mod").args).toEqual([...given, "python3 -P -m mod"]);
+    expect(text("a; b").concerns).toHaveLength(1);
+    expect(text("PYTHONPATH=. x").concerns).toHaveLength(1);
+    expect(text("cd /w/sub && x").concerns).toHaveLength(1);
+  });
+
+  it("of npx -c are checked as a shell's text", () => {
+    const call = (text: string) => guardWords({ command: "npx", args: ["-p", "x", "-c", text] }, context()).concerns;
+    expect(call("x --flag")).toEqual([]);
+    for (const text of ["python3 -m mod", "a; b", "./run.sh"]) expect(call(text), text).not.toEqual([]);
+  });
+
+  it("of hostile length are read in time", () => {
+    const args = Array.from({ length: 20_000 }, () => "time");
+    expect(guardWords({ command: "time", args }, context()).concerns).not.toEqual([]);
+    expect(namedFiles([args.map((word) => `cd ${word}`).join(" ; ")]).length).toBeLessThanOrEqual(200);
+  });
+
+  it("name every file that a project's approval covers", () => {
+    expect(namedFiles(["-m", "a.b", "--import=./hook.js", "-r", "./x.cjs", "data.db"])).toEqual(
+      expect.arrayContaining(["a/b.py", "a/b/__main__.py", "./hook.js", "./x.cjs"]),
+    );
+    expect(namedFiles(["data.db"])).toEqual([]);
+    expect(namedFiles(["true && cd sub; python3 run.db"])).toEqual(expect.arrayContaining(["run.db", "sub/run.db"]));
+  });
 
   it.each([
     ['require("fs").readFileSync(0)', 0],
@@ -133,6 +210,7 @@ describe("variables of an entry", () => {
     ["PYTHONPATH", "/a:/b", 0],
     ["NODE_OPTIONS", "--max-old-space-size=9 -r ./x.js", 1],
     ["NODE_OPTIONS", "--import=/x.mjs", 0],
+    ["NODE_OPTIONS", "--experimental-loader ./x.mjs", 1],
     ["LD_PRELOAD", "x.so", 1],
     ["ANY", "./x", 0],
   ])("%s=%s loads code of the folder %i times", (name, value, count) => {

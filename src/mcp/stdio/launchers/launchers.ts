@@ -1,13 +1,15 @@
 // From the words of a launch to words that nothing in the working directory can change, or to what must be asked first.
-import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
+import { posix } from "node:path";
+import { type Concern, type GuardContext, type GuardedWords, relativeValues, unchanged } from "./guard.js";
 import {
   guardBun,
   guardDeno,
   guardNode,
   guardPython,
   guardTsx,
-  moduleConcerns,
+  nodeOptionConcerns,
   PROJECT_RUNNERS,
+  PYTHON_NAME,
   SCRIPT_RUNNERS,
   scriptConcerns,
   VERB_RUNNERS,
@@ -20,7 +22,7 @@ import {
   guardUvRun,
   guardUvx,
   guardYarn,
-  relativeValues,
+  UV_VALUES,
 } from "./package-runners.js";
 import {
   type CommandWords,
@@ -38,10 +40,14 @@ const NONE: ValueOptions = new Set();
 const MAX_DEPTH = 5;
 
 export function guardWords(words: CommandWords, context: GuardContext, depth = 0): GuardedWords {
-  const isRelative = /[\\/]/u.test(words.command) && !isAbsolutePath(words.command, context.isWindows);
-  const own = isRelative ? scriptConcerns("the server's command", words.command, context, [""]) : [];
+  const own = relativeProgram(words, context);
   const guarded = depth > MAX_DEPTH ? unchanged(words, [TOO_DEEP]) : byName(words, context, depth);
   return { ...guarded, concerns: [...own, ...guarded.concerns] };
+}
+
+export function relativeProgram({ command }: CommandWords, context: GuardContext): readonly Concern[] {
+  const isRelative = /[\\/]/u.test(command) && !isAbsolutePath(command, context.isWindows);
+  return isRelative ? scriptConcerns("the server's command", command, context, [""]) : [];
 }
 
 const TOO_DEEP: Concern = { reason: "its command line starts too many programs through each other to tell what runs" };
@@ -50,9 +56,9 @@ function byName(words: CommandWords, context: GuardContext, depth: number): Guar
   const name = programName(words.command, context.isWindows);
   const nested = (inner: CommandWords) => guardWords(inner, context, depth + 1);
   const rule = { words, context, nested };
-  if (/^(?:python|pypy)[\d.]*$|^py$|^pythonw$/u.test(name)) return guardPython(words, context);
-  if (Object.hasOwn(WRAPPERS, name)) return guardWrapper(WRAPPERS[name] ?? "", words, nested);
-  if (/^(?:sh|bash|zsh|dash|ksh|ash|fish)$/u.test(name)) return guardShell(name, words, context, nested);
+  if (PYTHON_NAME.test(name)) return guardPython(words, context);
+  if (Object.hasOwn(WRAPPERS, name)) return guardWrapper(name, words, context, nested);
+  if (SHELL_NAME.test(name)) return guardShell(name, words, context, nested);
   switch (name) {
     case "npx":
       return guardNpx(rule, 0);
@@ -85,7 +91,7 @@ function byName(words: CommandWords, context: GuardContext, depth: number): Guar
     case "dotnet":
       return unchanged(words, verbConcerns(name, words));
     default:
-      return guardOther(name, words, context);
+      return guardOther(name, rule, depth);
   }
 }
 
@@ -101,7 +107,8 @@ const FOLDER_OPTIONS = ["--prefix", "-C", "--dir", "--cwd", "--directory", "--pr
 /** Package managers: what they do depends on the word after their own options. */
 function guardManager(name: string, rule: Rule): GuardedWords {
   const { words, context } = rule;
-  const verb = firstWord(words.args, MANAGER_VALUES);
+  const values: ValueOptions = name === "uv" ? new Set([...MANAGER_VALUES, ...UV_VALUES]) : MANAGER_VALUES;
+  const verb = firstWord(words.args, values);
   const from = (verb?.at ?? 0) + 1;
   switch (`${name} ${verb?.word ?? ""}`) {
     case "npm exec":
@@ -116,20 +123,32 @@ function guardManager(name: string, rule: Rule): GuardedWords {
     case "uv run":
       return guardUvRun(rule, from);
     case "uv tool": {
-      const run = firstWord(words.args, MANAGER_VALUES, from);
-      return run?.word === "run" ? guardUvx(rule, run.at + 1) : unchanged(words);
+      const run = firstWord(words.args, values, from);
+      return run?.word === "run" ? guardUvx(rule, run.at + 1) : unchanged(words, unknownVerb(name, run?.word));
     }
     case "pipx run":
       return guardPipx(rule, from);
     default:
       if (name === "bun") return guardBun(words, context);
-      return name === "uv" || name === "pipx" ? unchanged(words) : unchanged(words, scriptsOf(name, words, context));
+      if (name === "uv" || name === "pipx") return unchanged(words, unknownVerb(name, verb?.word));
+      return unchanged(words, scriptsOf(name, words, context));
   }
+}
+
+function unknownVerb(name: string, verb: string | undefined): readonly Concern[] {
+  if (verb === undefined || /^(?:help|version|list|dir|cache|self|environment)$/u.test(verb)) return [];
+  return [{ reason: `${name} ${verb} may run what the folder's files say` }];
+}
+
+/** Words after `--` belong to what is run. */
+function ownOptions(args: readonly string[]): readonly string[] {
+  const end = args.indexOf("--");
+  return end < 0 ? args : args.slice(0, end);
 }
 
 /** `npm run`, `pnpm start`, `yarn server`: scripts of a `package.json`, of the working directory unless a full path is given. */
 function scriptsOf(name: string, { args }: CommandWords, context: GuardContext): readonly Concern[] {
-  if (optionValues(args, FOLDER_OPTIONS).some((path) => isAbsolutePath(path, context.isWindows))) return [];
+  if (optionValues(ownOptions(args), FOLDER_OPTIONS).some((path) => isAbsolutePath(path, context.isWindows))) return [];
   return [{ reason: `${name} would run a script of the folder's package.json` }];
 }
 
@@ -143,7 +162,8 @@ function verbConcerns(name: string, { args }: CommandWords): readonly Concern[] 
   return isOwn ? [{ reason: `${name} ${verb?.word} would run what the folder's files say` }] : [];
 }
 
-function guardOther(name: string, words: CommandWords, context: GuardContext): GuardedWords {
+function guardOther(name: string, rule: Rule, depth: number): GuardedWords {
+  const { words, context } = rule;
   const { args } = words;
   if (Object.hasOwn(SCRIPT_RUNNERS, name)) {
     const values = new Set((SCRIPT_RUNNERS[name] ?? "").split(" ").filter((word) => word !== ""));
@@ -160,11 +180,65 @@ function guardOther(name: string, words: CommandWords, context: GuardContext): G
     const file = isRun ? firstWord(args, new Set(["-t", "--transport", "--with"]), verb.at + 1)?.word : undefined;
     return unchanged(words, scriptConcerns(name, file?.replace(/:[A-Za-z_]\w*$/u, ""), context, [""]));
   }
-  if (!Object.hasOwn(PROJECT_RUNNERS, name)) return unchanged(words);
-  const isElsewhere = optionValues(args, PROJECT_RUNNERS[name] ?? []).some((path) =>
+  if (!Object.hasOwn(PROJECT_RUNNERS, name)) return guardUnknown(name, rule, depth);
+  const isElsewhere = optionValues(ownOptions(args), PROJECT_RUNNERS[name] ?? []).some((path) =>
     isAbsolutePath(path, context.isWindows),
   );
   return unchanged(words, isElsewhere ? [] : [{ reason: `${name} would run what the folder's files say` }]);
+}
+
+const SHELL_NAME = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/u;
+const LAUNCHER_NAME = /^(?:npx|npm|pnpm|pnpx|yarn|bunx?|uvx?|pipx|node|nodejs|deno|tsx)$/u;
+/** They start the rest of their words with the variables they were given, after options that are not listed here. */
+const STARTERS = new Set(
+  "taskset chrt numactl time gtime xargs xvfb-run chronic unbuffer strace ltrace setarch linux64 gtimeout tini dumb-init op".split(
+    " ",
+  ),
+);
+/** What they start runs on another machine or in a container. */
+const REMOTE_STARTERS = new Set("podman nerdctl container finch kubectl ssh wsl lxc".split(" "));
+
+/** Launchers among the words of one program that are looked at, and how deep: with more, the person is asked. */
+const MAX_CANDIDATES = 4;
+const MAX_SCAN_DEPTH = 2;
+
+/** A program that is not known: a later word may be a launcher that it starts. */
+function guardUnknown(name: string, { words, context, nested }: Rule, depth: number): GuardedWords {
+  if (REMOTE_STARTERS.has(name)) return unchanged(words);
+  const { args } = words;
+  const isStarter = STARTERS.has(name);
+  const files = isStarter ? relativeValues(name, optionValues(ownOptions(args), ["--env-file"]), context) : [];
+  const isFirst = (word: string) => isLauncher(/\s/u.test(word) ? (plainShellWords(word)?.[0] ?? "") : word);
+  const isLauncher = (word: string) => isLauncherName(word, isStarter, context);
+  const candidates = [...args.keys()].filter((at) => isFirst(args[at] ?? ""));
+  if (candidates.length > MAX_CANDIDATES || (candidates.length > 0 && depth > MAX_SCAN_DEPTH)) {
+    return unchanged(words, [...files, TOO_DEEP]);
+  }
+  for (const at of candidates) {
+    const word = args[at] ?? "";
+    const isText = /\s/u.test(word);
+    const given = isText ? { command: "sh", args: ["-c", word] } : { command: word, args: args.slice(at + 1) };
+    const inner = nested(given);
+    const isSame = inner.args.join("\0") === given.args.join("\0") && Object.keys(inner.env).length === 0;
+    if (isSame && inner.concerns.length === 0) continue;
+    if (isText || !isStarter) {
+      const reason = `${name} may start ${JSON.stringify(word)}, which the folder's files could change`;
+      return unchanged(words, [...files, ...inner.concerns, { reason }]);
+    }
+    const safe = [...args.slice(0, at), inner.command, ...inner.args];
+    return { ...inner, command: words.command, args: safe, concerns: [...files, ...inner.concerns] };
+  }
+  return unchanged(words, files);
+}
+
+/** After a program that only starts others, a relative path may be the program as well. */
+function isLauncherName(word: string, isStarted: boolean, context: GuardContext): boolean {
+  const name = programName(word, context.isWindows);
+  if (LAUNCHER_NAME.test(name) || PYTHON_NAME.test(name) || SHELL_NAME.test(name)) return true;
+  if (!isStarted) return false;
+  const tables = [WRAPPERS, SCRIPT_RUNNERS, VERB_RUNNERS, PROJECT_RUNNERS];
+  const isRelative = word.includes("/") && !isAbsolutePath(word, context.isWindows) && context.exists(word);
+  return isRelative || STARTERS.has(name) || tables.some((table) => Object.hasOwn(table, name));
 }
 
 /** Programs that start the rest of their words, with their options that take a value. */
@@ -176,32 +250,83 @@ const WRAPPERS: Readonly<Record<string, string>> = {
   stdbuf: "-i -o -e",
   ionice: "-c -n",
   timeout: "-s --signal -k --kill-after",
-  sudo: "-u -g -C",
-  doas: "-u",
+  sudo: "-u -g -C -D -R -T -h -p -r -t -U --user --group --chdir --chroot --host --prompt",
+  doas: "-u -C",
   caffeinate: "-t -w",
 };
 
+const ASSIGNMENT = /^[A-Za-z_]\w*=/u;
+
 function guardWrapper(
-  options: string,
+  name: string,
   words: CommandWords,
+  context: GuardContext,
   nested: (words: CommandWords) => GuardedWords,
 ): GuardedWords {
   const { args } = words;
-  const values = new Set(options.split(" "));
-  const isTimeout = options.startsWith("-s");
-  let at = firstWord(args, values)?.at ?? args.length;
-  if (isTimeout) at += 1; // its first word is the time
-  while (/^[A-Za-z_]\w*=/u.test(args[at] ?? "")) at += 1;
-  const moved = optionValues(args, ["-C", "--chdir", "-S", "--split-string"], at);
-  const concerns = moved
-    .filter((value) => !value.startsWith("/"))
-    .map((value) => ({
-      reason: `${words.command} would be given ${JSON.stringify(value)}, which depends on the folder`,
-    }));
+  const values = new Set((WRAPPERS[name] ?? "").split(" "));
+  // For `env`, a lone `-` is the option `-i`.
+  const first = firstWord(args, values);
+  let at = first?.word === "-" && name === "env" ? first.at + 1 : (first?.at ?? args.length);
+  if (name === "timeout") at += 1; // its first word is the time
+  const start = at;
+  while (ASSIGNMENT.test(args[at] ?? "")) at += 1;
+  const options = args.slice(0, start);
+  const moves = name === "sudo" ? ["-D", "--chdir", "-R", "--chroot"] : ["-C", "--chdir"];
+  const moved = name === "env" || name === "sudo" ? optionValues(options, moves) : [];
+  const isSplit = name === "env" && options.some((word) => /^-[A-Za-z]*S|^--split-string/u.test(word));
+  const assigned = args.slice(start, at);
+  const concerns = [
+    ...relativeValues(words.command, moved, context),
+    ...(isSplit ? [{ reason: `env would split a text into the words it runs (${JSON.stringify(args)})` }] : []),
+    ...assignmentConcerns(assigned, context),
+  ];
   const command = args[at];
-  if (command === undefined || moved.length > 0) return unchanged(words, concerns);
+  if (command === undefined || moved.length > 0 || isSplit) return unchanged(words, concerns);
   const inner = nested({ command, args: args.slice(at + 1) });
-  return { ...inner, command: words.command, args: [...args.slice(0, at), inner.command, ...inner.args] };
+  const { added, lost } = carried(name, { options, assigned }, inner);
+  return {
+    ...inner,
+    command: words.command,
+    args: [...args.slice(0, at), ...added, inner.command, ...inner.args],
+    concerns: [...concerns, ...lost, ...inner.concerns],
+  };
+}
+
+/** The guard's variables where a wrapper takes variables away: given to `env` as words, asked about for others. */
+function carried(
+  name: string,
+  { options, assigned }: { readonly options: readonly string[]; readonly assigned: readonly string[] },
+  inner: GuardedWords,
+): { readonly added: readonly string[]; readonly lost: readonly Concern[] } {
+  const names = Object.keys(inner.env);
+  const isCleared = name === "env" && options.some((word) => /^-(?:$|[^-]*[iu])|^--(?:ignore|unset)/u.test(word));
+  const losesAll = name === "sudo" || name === "doas";
+  const losesPath = isCleared || losesAll || assigned.some((word) => word.startsWith("PATH="));
+  const isLost = (losesAll && names.length > 0) || (losesPath && inner.pathFirst !== undefined);
+  const own = new Set(assigned.map((word) => word.split("=")[0]));
+  return {
+    added: isCleared ? names.filter((one) => !own.has(one)).map((one) => `${one}=${inner.env[one]}`) : [],
+    lost: isLost ? [{ reason: `${name} takes away the variables that keep the folder's files out` }] : [],
+  };
+}
+
+/** Variables set by words. A PATH among them is not looked through again, so it may not name the folder. */
+function assignmentConcerns(words: readonly string[], context: GuardContext): readonly Concern[] {
+  return words.flatMap((word) => {
+    const name = word.slice(0, word.indexOf("="));
+    const value = word.slice(name.length + 1);
+    const isOfFolder = (part: string) => !isAbsolutePath(part, context.isWindows) || isBelow(context.cwd, part);
+    if (name === "PATH" && value.split(context.isWindows ? ";" : ":").some(isOfFolder)) {
+      return [{ reason: `its variable PATH names the folder (${JSON.stringify(value)})` }];
+    }
+    return environmentConcerns({ [name]: value }, context);
+  });
+}
+
+function isBelow(folder: string, path: string): boolean {
+  const way = posix.relative(folder, path);
+  return way !== ".." && !way.startsWith("../") && !posix.isAbsolute(way);
 }
 
 /** `cmd /c npx …`. */
@@ -227,18 +352,70 @@ function guardShell(
   nested: (words: CommandWords) => GuardedWords,
 ): GuardedWords {
   const { args } = words;
-  const at = args.findIndex((word) => /^-[A-Za-z]*c$/u.test(word) || word === "--command");
-  const script = firstWord(args, new Set(["-o", "+o", "-O", "--rcfile", "--init-file"]));
-  if (at < 0 || (script && script.at < at)) return unchanged(words, scriptConcerns(name, script?.word, context, [""]));
-  const text = args[at + 1] ?? "";
-  if (/^\s*cd\s+(?:'\/[^'$`]*'|"\/[^"$`]*"|\/[^\s'"$`;&|]*)\s*&&/u.test(text)) return unchanged(words); // runs elsewhere
-  const passed = args[at + 2];
+  const { at, isText, unknown, files } = shellOptions(name, args);
+  const read = relativeValues(name, files, context);
+  if (unknown !== undefined) {
+    const reason = `${name} has the option ${JSON.stringify(unknown)}, with which it cannot be told what runs`;
+    return unchanged(words, [...read, { reason }]);
+  }
+  if (!isText) return unchanged(words, [...read, ...scriptConcerns(name, args[at], context, [""])]);
+  const guarded = guardShellText(name, words, at, { context, nested });
+  return { ...guarded, concerns: [...read, ...guarded.concerns] };
+}
+
+interface ShellOptions {
+  /** Where the script or the text is. */
+  readonly at: number;
+  readonly isText: boolean;
+  readonly unknown?: string;
+  /** Files that are read first. */
+  readonly files: readonly string[];
+}
+
+const SHELL_FLAGS = /^--(?:login|posix|norc|noprofile|restricted|verbose|noediting|no-config|private|interactive)$/u;
+
+function shellOptions(name: string, args: readonly string[]): ShellOptions {
+  const files: string[] = [];
+  let isText = false;
+  let at = 0;
+  for (; at < args.length; at++) {
+    const word = args[at] ?? "";
+    if (word === "--" || word === "-") return { at: at + 1, isText, files };
+    if (!/^[-+]./u.test(word)) break;
+    if (word === "--command" && name === "fish") return { at: at + 1, isText: true, files };
+    if (word === "--rcfile" || word === "--init-file") files.push(args[++at] ?? "");
+    else if (word.startsWith("--")) {
+      if (!SHELL_FLAGS.test(word)) return { at, isText, unknown: word, files };
+    } else {
+      // fish takes values in the same word; other shells only flags, of which a last `o` or `O` takes the next word.
+      const isKnown = name === "fish" ? /^-[ilNP]*c?$/u : /^-[A-Za-z]*$|^\+[ABD-Zabd-z]*$/u;
+      if (!isKnown.test(word) || /[oO]./u.test(word)) return { at, isText, unknown: word, files };
+      if (word.startsWith("-") && word.includes("c")) isText = true;
+      if (/[oO]$/u.test(word)) at += 1;
+    }
+  }
+  return { at, isText, files };
+}
+
+/** Text that is one plain command is guarded as that command. */
+function guardShellText(
+  name: string,
+  words: CommandWords,
+  at: number,
+  { context, nested }: { readonly context: GuardContext; readonly nested: (words: CommandWords) => GuardedWords },
+): GuardedWords {
+  const { args } = words;
+  const text = args[at] ?? "";
+  const moved = /^\s*cd\s+(?:'(\/[^'$`]*)'|"(\/[^"$`]*)"|(\/[^\s'"$`;&|]*))\s*&&/u.exec(text);
+  const folder = moved?.[1] ?? moved?.[2] ?? moved?.[3];
+  if (folder !== undefined && !isBelow(context.cwd, folder)) return unchanged(words); // runs elsewhere
+  const passed = args[at + 1];
   if (passed !== undefined && /^\s*(?:exec\s+)?"\$0"\s+"\$@"\s*(?:;\s*true\s*)?$/u.test(text)) {
-    const given = nested({ command: passed, args: args.slice(at + 3) });
-    return { ...given, command: words.command, args: [...args.slice(0, at + 2), given.command, ...given.args] };
+    const given = nested({ command: passed, args: args.slice(at + 2) });
+    return { ...given, command: words.command, args: [...args.slice(0, at + 1), given.command, ...given.args] };
   }
   const plain = plainShellWords(text);
-  const start = plain?.findIndex((word) => !/^[A-Za-z_]\w*=/u.test(word) && word !== "exec") ?? -1;
+  const start = plain?.findIndex((word) => !ASSIGNMENT.test(word) && word !== "exec") ?? -1;
   const command = plain?.[start];
   if (!plain || command === undefined || /^(?:\.|source|eval|builtin|command)$/u.test(command)) {
     return unchanged(words, [
@@ -247,9 +424,16 @@ function guardShell(
   }
   const given = { command, args: plain.slice(start + 1) };
   const inner = nested(given);
+  const assigned = plain.slice(0, start).filter((word) => word !== "exec");
+  const { lost } = carried(name, { options: [], assigned }, inner);
   const isSame = inner.command === given.command && inner.args.join("\0") === given.args.join("\0");
   const safe = isSame ? text : shellText([...plain.slice(0, start), inner.command, ...inner.args]);
-  return { ...inner, command: words.command, args: [...args.slice(0, at + 1), safe, ...args.slice(at + 2)] };
+  return {
+    ...inner,
+    command: words.command,
+    args: [...args.slice(0, at), safe, ...args.slice(at + 1)],
+    concerns: [...assignmentConcerns(assigned, context), ...lost, ...inner.concerns],
+  };
 }
 
 /** Variables of the entry through which the working directory would load code. */
@@ -258,12 +442,14 @@ export function environmentConcerns(
   { isWindows }: Pick<GuardContext, "isWindows">,
 ): readonly Concern[] {
   return Object.entries(env).flatMap(([name, value]): readonly Concern[] => {
-    if (/^(?:NODE_OPTIONS|BUN_OPTIONS)$/u.test(name)) {
-      const modules = optionValues(value.split(/\s+/u), ["-r", "--require", "--import", "--loader", "--preload"]);
-      return moduleConcerns(name, modules, { isWindows });
+    if (/^(?:NODE_OPTIONS|BUN_OPTIONS|npm_config_node_options)$/iu.test(name)) {
+      return nodeOptionConcerns(name, value, { isWindows });
     }
     const isList = /^(?:PYTHONPATH|NODE_PATH|CLASSPATH|RUBYLIB|PERL5LIB)$/u.test(name);
-    const isFile = /^(?:BASH_ENV|ENV|PYTHONSTARTUP|LD_PRELOAD|LD_LIBRARY_PATH|DYLD_INSERT_LIBRARIES)$/u.test(name);
+    const isFile =
+      /^(?:BASH_ENV|ENV|PYTHONSTARTUP|PYTHONHOME|PYTHONUSERBASE|LD_PRELOAD|LD_LIBRARY_PATH|DYLD_INSERT_LIBRARIES)$|^npm_config_(?:prefix|userconfig|globalconfig|script_shell)$/iu.test(
+        name,
+      );
     if (!isList && !isFile) return [];
     const parts = value === "" ? [] : value.split(isWindows ? ";" : /:/u);
     const isRelative = parts.some((part) => !isAbsolutePath(part, isWindows));

@@ -1,13 +1,7 @@
 // Programs that download a package and run it: the words and variables that keep them out of the working directory.
-import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
-import {
-  type CommandWords,
-  firstWord,
-  isAbsolutePath,
-  optionValues,
-  plainShellWords,
-  type ValueOptions,
-} from "./words.js";
+import { type Concern, type GuardContext, type GuardedWords, isAddress, relativeValues, unchanged } from "./guard.js";
+import { nodeOptionConcerns, PYTHON_NAME } from "./interpreters.js";
+import { type CommandWords, firstWord, isAbsolutePath, optionValues, type ValueOptions } from "./words.js";
 
 /** Guards the words a runner hands on to a program that is an interpreter itself. */
 export type Nested = (words: CommandWords) => GuardedWords;
@@ -32,23 +26,35 @@ export function guardNpx({ words, context, nested }: Rule, from: number): Guarde
   const end = target?.at ?? args.length;
   const prefixes = optionValues(args, ["--prefix", "-C"], end);
   const packages = [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""];
-  const calls = optionValues(args, ["-c", "--call"], end).filter((text) => plainShellWords(text) === undefined);
+  const local = localPackages("npx", packages, context);
   const files = ["--prefix", "-C", "--userconfig", "--globalconfig", "--cache", "--script-shell"];
   const inner = nestedIn(target, args, nested);
   const concerns = [
     ...relativeValues("npx", optionValues(args, files, end), context),
-    ...localPackages("npx", packages, context),
-    ...calls.map((text) => ({
-      reason: `a shell would run ${JSON.stringify(text)}, in which names may be the folder's`,
-    })),
+    ...local,
+    ...callConcerns(args.slice(0, end), nested),
+    ...optionValues(args, ["--node-options"], end).flatMap((value) => nodeOptionConcerns("npx", value, context)),
     ...(isWindows ? trapped("npx", ["node_modules/.bin"], context) : []),
     ...inner.concerns,
   ];
   const guards = [
-    ...(prefixes.length > 0 ? [] : ["--prefix", paths.empty]),
+    // A package of the folder is named relative to the prefix.
+    ...(prefixes.length > 0 || local.length > 0 ? [] : ["--prefix", paths.empty]),
     ...(isWindows ? [] : ["--script-shell", paths.shell]),
   ];
   return { ...words, args: [...guards, ...inner.args], env: inner.env, concerns };
+}
+
+/** `npx -c "text"`: a shell runs the text. */
+function callConcerns(args: readonly string[], nested: Nested): readonly Concern[] {
+  const unsafe = optionValues(args, ["-c", "--call"]).filter((text) => {
+    const inner = nested({ command: "sh", args: ["-c", text] });
+    return inner.concerns.length > 0 || inner.args[1] !== text || Object.keys(inner.env).length > 0;
+  });
+  const hidden = args.filter((word) => /^-[a-z]+c[a-z]*$/iu.test(word));
+  return [...unsafe, ...hidden].map((text) => ({
+    reason: `a shell would run ${JSON.stringify(text)}, in which names may be the folder's`,
+  }));
 }
 
 const PNPM_VALUES: ValueOptions = new Set("--dir -C --package --reporter --filter -F --loglevel --registry".split(" "));
@@ -61,12 +67,9 @@ export function guardPnpm({ words, context, nested }: Rule, from: number): Guard
   const end = target?.at ?? args.length;
   const folders = optionValues(args, ["--dir", "-C"], end);
   const inner = nestedIn(target, args, nested);
-  const concerns = [
-    ...relativeValues("pnpm", folders, context),
-    ...localPackages("pnpm", [...optionValues(args, ["--package"], end), target?.word ?? ""], context),
-    ...inner.concerns,
-  ];
-  if (folders.length > 0) return unchanged(words, concerns);
+  const local = localPackages("pnpm", [...optionValues(args, ["--package"], end), target?.word ?? ""], context);
+  const concerns = [...relativeValues("pnpm", folders, context), ...local, ...inner.concerns];
+  if (folders.length > 0 || local.length > 0) return unchanged(words, concerns);
   if (context.isWindows) {
     const traps = [...NODE_TRAPS, "pnpm-workspace.yaml", ".pnpmfile.cjs", ".pnpmfile.mjs"];
     return unchanged(words, [...concerns, ...trapped("pnpm", traps, context)]);
@@ -108,12 +111,10 @@ export function guardBunx({ words, context, nested }: Rule, from: number): Guard
   const end = target?.at ?? args.length;
   const folders = optionValues(args, ["--cwd"], end);
   const inner = nestedIn(target, args, nested);
-  const concerns = [
-    ...relativeValues("bunx", folders, context),
-    ...localPackages("bunx", [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""], context),
-    ...inner.concerns,
-  ];
-  if (folders.length > 0) return unchanged(words, concerns);
+  const packages = [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""];
+  const local = localPackages("bunx", packages, context);
+  const concerns = [...relativeValues("bunx", folders, context), ...local, ...inner.concerns];
+  if (folders.length > 0 || local.length > 0) return unchanged(words, concerns);
   if (context.isWindows || args.slice(0, end).includes("--bun")) {
     return unchanged(words, [...concerns, ...trapped("bunx", BUNX_TRAPS, context)]);
   }
@@ -126,7 +127,7 @@ export function guardBunx({ words, context, nested }: Rule, from: number): Guard
   };
 }
 
-const UV_VALUES: ValueOptions = new Set(
+export const UV_VALUES: ValueOptions = new Set(
   [
     "--from --with -w --with-editable --with-requirements -p --python --index --default-index -i --index-url --extra-index-url",
     "-f --find-links --env-file -c --constraints --overrides -b --build-constraints --cache-dir --config-file --directory --project",
@@ -183,10 +184,9 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
   const inner = nested({ command, args: more });
   const isScript = /\.pyw?$/u.test(command);
   const needsProject =
-    !isScript && !/^python[\d.]*$/u.test(command) && !isAbsolutePath(command, context.isWindows) && command !== "";
+    !isScript && !PYTHON_NAME.test(command) && !isAbsolutePath(command, context.isWindows) && command !== "";
   const hasPackages = optionValues(args, ["--with", "-w", "--with-requirements", "--with-editable"], end).length > 0;
-  const concerns = [
-    ...paths,
+  const ofFolder = [
     ...(isScript && context.exists(command)
       ? [{ reason: `uv would run the folder's ${JSON.stringify(command)}`, file: command }]
       : []),
@@ -195,6 +195,11 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
       : []),
     ...inner.concerns,
   ];
+  if (ofFolder.length > 0) {
+    // What the folder's project runs needs that project.
+    const project = { reason: "uv would use the folder's project and virtual environment, where it has them" };
+    return unchanged(words, [...paths, ...ofFolder, project]);
+  }
   return {
     ...words,
     args: [
@@ -206,7 +211,7 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
       ...inner.args,
     ],
     env: { ...uvEnv(context), ...inner.env },
-    concerns,
+    concerns: paths,
   };
 }
 
@@ -242,16 +247,6 @@ function nestedIn(
   return { args: [...args.slice(0, target.at + 1), ...inner.args], env: inner.env, concerns: inner.concerns };
 }
 
-/** Options that name a file or folder: a relative one means the working directory's. */
-export function relativeValues(
-  name: string,
-  values: readonly string[],
-  { isWindows }: GuardContext,
-): readonly Concern[] {
-  const relative = values.filter((value) => !isAbsolutePath(value, isWindows) && !isAddress(value));
-  return relative.map((value) => ({ reason: `${name} would use ${JSON.stringify(value)} of the folder` }));
-}
-
 /** Packages that are a folder or file of the working directory. */
 function localPackages(name: string, packages: readonly string[], context: GuardContext): readonly Concern[] {
   const local = packages.filter((given) => {
@@ -266,8 +261,4 @@ function localPackages(name: string, packages: readonly string[], context: Guard
 function trapped(name: string, traps: readonly string[], { trap }: GuardContext): readonly Concern[] {
   const found = trap(traps);
   return found === undefined ? [] : [{ reason: `${name} would read ${found}, which can decide what it runs` }];
-}
-
-function isAddress(text: string): boolean {
-  return /^[a-z][a-z0-9+.-]+:/iu.test(text) && !/^file:/iu.test(text);
 }

@@ -71,3 +71,34 @@ export function plainShellWords(text: string): readonly string[] | undefined {
 export function shellText(words: readonly string[]): string {
   return words.map((word) => (/^[\w@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
+
+/** More words than any real entry names files. */
+const MAX_NAMED_FILES = 200;
+const MAX_FOLDERS = 4;
+/** What programs keep in such files changes with every run, and is not run. */
+const DATA_FILE = /\.(?:db|sqlite3?|duckdb|log|jsonl|csv|tsv|md|txt)$/iu;
+
+/** Every path that the words of a launch may name: words, values of options, Python modules, and the words of a shell's text. */
+export function namedFiles(args: readonly string[]): readonly string[] {
+  const files: string[] = [];
+  for (const [at, word] of args.entries()) {
+    const inText = /[\s;&|<>()`]/u.test(word) ? word.split(/[\s;&|<>()"'`=]+/u, MAX_NAMED_FILES) : [];
+    const folders = inText.filter((_, index) => inText[index - 1] === "cd").slice(0, MAX_FOLDERS);
+    const value = word.replace(/^--?[\w-]+=/u, "").replace(/^file:(?:\/\/)?/u, "");
+    const words = [word, value, ...(/^-[A-Za-z]./u.test(word) ? [word.slice(2)] : [])];
+    files.push(...words.filter((one) => !DATA_FILE.test(one)), ...inText);
+    files.push(...folders.flatMap((folder) => inText.map((part) => `${folder}/${part}`)));
+    files.push(
+      ...[args.slice(at, at + 2), ...inText.map((_, index) => inText.slice(index, index + 2))].flatMap(moduleFiles),
+    );
+  }
+  return [...new Set(files)].filter((file) => file !== "" && !file.includes("\0")).slice(0, MAX_NAMED_FILES);
+}
+
+/** `-m a.b` is `a/b.py` or the package `a/b`. */
+function moduleFiles([option = "", next = ""]: readonly string[]): readonly string[] {
+  const found = /^-[A-Za-ln-z]*m([\w.]*)$/u.exec(option);
+  if (!found) return [];
+  const path = (found[1] || next).replaceAll(".", "/");
+  return /^[\w/]+$/u.test(path) ? [`${path}.py`, `${path}/__main__.py`, `${path}/__init__.py`] : [];
+}
