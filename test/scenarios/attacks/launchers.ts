@@ -324,6 +324,11 @@ const FOLDER_CELLS: readonly AttackCell[] = [
 ];
 
 const PYTHON_CELLS: readonly AttackCell[] = [
+  cell("./python3 -m", "program of the folder, which is not asked for its version", {
+    words: launcher("./python3", "-m", "mod"),
+    traps: { python3: sh },
+    asks: /would run the folder's "\.\/python3"/u,
+  }),
   cell("bash -euo pipefail -c python3 -m", "json.py hides a standard module", {
     words: launcher("bash", "-euo", "pipefail", "-c", "python3 -m json.tool --help"),
     traps: { "json.py": py },

@@ -78,7 +78,10 @@ async function assess(spec: StdioSpec, sessionCwd: string, world: World): Promis
     return { guarded, ...(await concernOf(concerns, { spec, plain, program, world })) };
   }
   const words = guardWords(given, context);
-  const version = await versionConcerns({ words, program, env: plain.env, folder, world });
+  // A program of the folder is not asked for its version: that would run it.
+  const mayRun = found.length === 0 && relativeProgram(given, context).length === 0;
+  const env = { ...plain.env, [search.name]: search.kept };
+  const version = await versionConcerns({ words, program, env, mayRun, folder, world });
   const shim = shimGuard(program, context);
   const concerns = [
     ...words.concerns,
@@ -181,12 +184,14 @@ interface VersionQuestion {
   readonly words: GuardedWords;
   readonly program: string | undefined;
   readonly env: Readonly<Record<string, string>>;
+  readonly mayRun: boolean;
   readonly folder: PrivateFolder;
   readonly world: World;
 }
 
 /** A Python before 3.11 cannot be told to leave the working directory alone. */
-async function versionConcerns({ words, program, env, folder, world }: VersionQuestion): Promise<readonly Concern[]> {
+async function versionConcerns(question: VersionQuestion): Promise<readonly Concern[]> {
+  const { words, program, env, mayRun, folder, world } = question;
   if (words.python === undefined || program === undefined) return [];
   const named = words.python === "shebang" ? await interpreterOf(program, world) : program;
   const isInterpreter = /^(?:python|pypy|graalpy|py)/u.test(programName(named ?? "", world.platform === "win32"));
@@ -194,7 +199,8 @@ async function versionConcerns({ words, program, env, folder, world }: VersionQu
   if (named === undefined || !isInterpreter) return [];
   const { empty } = folder.paths;
   await folder.ready();
-  const found = await pythonVersion(named, empty, { ...VERSION_MANAGERS(empty), ...env }, world);
+  const asked = mayRun ? { cwd: empty, env: { ...VERSION_MANAGERS(empty), ...env } } : undefined;
+  const found = await pythonVersion(named, asked, world);
   if (found && (found.major > 3 || (found.major === 3 && found.minor >= 11))) return [];
   const which = found ? `Python ${found.major}.${found.minor}` : `${named}, whose version is not known,`;
   return [{ reason: `${which} imports modules from the folder first (only 3.11 and later can be told not to)` }];

@@ -14,26 +14,27 @@ export interface PythonVersion {
 
 const known = new WeakMap<World["files"], Map<string, Promise<PythonVersion | undefined>>>();
 
-/** Undefined when it cannot be told. `cwd` is a private folder: version managers read files of the one they run in. */
+/** How it is run to be asked. `cwd` is a private folder: version managers read files of the one they run in. */
+interface Asked {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Undefined when it cannot be told. Without `asked` it is not run. */
 export async function pythonVersion(
   program: string,
-  cwd: string,
-  env: Readonly<Record<string, string>>,
+  asked: Asked | undefined,
   world: World,
 ): Promise<PythonVersion | undefined> {
   const versions = known.get(world.files) ?? new Map<string, Promise<PythonVersion | undefined>>();
   known.set(world.files, versions);
-  const asked = versions.get(program) ?? find(program, cwd, env, world).catch(() => undefined);
-  versions.set(program, asked);
-  return await asked;
+  if (!asked) return await find(program, asked, world).catch(() => undefined);
+  const answer = versions.get(program) ?? find(program, asked, world).catch(() => undefined);
+  versions.set(program, answer);
+  return await answer;
 }
 
-async function find(
-  program: string,
-  cwd: string,
-  env: Readonly<Record<string, string>>,
-  world: World,
-): Promise<PythonVersion | undefined> {
+async function find(program: string, asked: Asked | undefined, world: World): Promise<PythonVersion | undefined> {
   const paths = world.platform === "win32" ? win32 : posix;
   const found = await world.files.find(program);
   const named = /^(?:python|pypy)(\d)\.(\d+)/u.exec(paths.basename(found?.realPath ?? program));
@@ -43,15 +44,10 @@ async function find(
     const written = /^version(?:_info)?\s*=\s*(\d+)\.(\d+)/mu.exec(await world.files.readText(config));
     if (written) return versionOf(written);
   }
-  return await ask(program, cwd, env, world);
+  return asked ? await ask(program, asked, world) : undefined;
 }
 
-async function ask(
-  program: string,
-  cwd: string,
-  env: Readonly<Record<string, string>>,
-  world: World,
-): Promise<PythonVersion | undefined> {
+async function ask(program: string, { cwd, env }: Asked, world: World): Promise<PythonVersion | undefined> {
   using deadline = world.deadline(LAUNCH_LIMITS.versionMs);
   const child = world.spawn({ command: program, args: ["--version"], env: { ...env }, cwd });
   const said = new Tail(LAUNCH_LIMITS.versionBytes);
