@@ -43,7 +43,16 @@ scenario(["P22"], "commands are announced at once, and /mcp changes the servers 
     mcpServers: [scriptedAcpServer("s", { tools: [echoTool()] })],
   });
   await client.waitForUpdate(sessionId, ({ sessionUpdate }) => sessionUpdate === "available_commands_update");
-  expect(commandsNow(client, sessionId)).toEqual(["mcp", "tools", "why", "model", "compact", "cost", "help"]);
+  expect(commandsNow(client, sessionId)).toEqual([
+    "mcp",
+    "tools",
+    "why",
+    "permissions",
+    "model",
+    "compact",
+    "cost",
+    "help",
+  ]);
   expect(await said(client, sessionId, "/mcp")).toContain("**s** (client): ready, 1 tool");
   expect(await said(client, sessionId, "/mcp disable s")).toContain("off for this session");
   expect(await said(client, sessionId, "please echo while it is off")).not.toContain("Echo");
@@ -119,7 +128,7 @@ scenario(
       { type: "resource_link", uri: "https://example.org/page", name: "page" },
     ]);
     const second = JSON.stringify(conversationIn(await provider.awaitRequest(1)));
-    expect(second).toContain("the resource demo://resource/dynamic/text/7 of the server");
-    expect(second).not.toContain("the resource https://example.org/page");
+    expect(second).toContain(String.raw`the resource \"demo://resource/dynamic/text/7\" of the server`);
+    expect(second).not.toContain(String.raw`the resource \"https://example.org/page`);
   },
 );

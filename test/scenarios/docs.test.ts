@@ -27,6 +27,7 @@ const EXITS: readonly (readonly [RegExp, number, string])[] = [
   [/^tenon doctor$/u, 1, "one of the servers wants a log-in"],
   [/^tenon chat -p "list the files here"$/u, 5, "without --yes, and with nobody to ask, the answer is no"],
   [/^tenon trust forget/u, 3, "nothing was decided about it"],
+  [/^tenon trust grant/u, 3, "nobody is there to be asked"],
 ];
 
 const lines = documents().flatMap((file) => blocksIn(file).filter(isShell).flatMap(shellLines));

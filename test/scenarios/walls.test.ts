@@ -19,4 +19,5 @@ scenario(
     for (const fault of FAULTS) expect(stdout).toMatch(new RegExp(`^caught +${fault} +by `, "m"));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   },
+  { timeoutMs: 300_000 },
 );
