@@ -43,7 +43,7 @@ function loadsFromFolder(code: string): boolean {
 }
 
 /** Modules loaded first: node looks for anything but a full path in the working directory. */
-export function moduleConcerns(
+function moduleConcerns(
   name: string,
   modules: readonly string[],
   { isWindows }: Pick<GuardContext, "isWindows">,
