@@ -65,7 +65,11 @@ export async function findProtected(
 async function isOrdinaryWord(path: string, places: ProtectedPlaces, { files }: ProtectionPlace): Promise<boolean> {
   const own = places.own.filter(({ scope }) => scope === "tree");
   if (basename(path).includes(".") || protectedPath(path, { ...places, own })) return false;
-  return (await files.find(path).catch(() => undefined)) === undefined;
+  try {
+    return (await files.find(path)) === undefined;
+  } catch {
+    return false; // it cannot be told, so it is asked about
+  }
 }
 
 async function followed(
