@@ -101,6 +101,13 @@ describe("the arguments of a call", () => {
     expect(await findProtected(paths, { ...PLACES, files: world.files, cwd: "/w" })).toHaveLength(1);
   });
 
+  it("that cannot be looked at are asked about: the disk may answer again when they are written", async () => {
+    const files = { ...fakeWorld().files, find: () => Promise.reject(new Error("EMFILE")) };
+    const places = { ...PLACES, own: [{ path: "/w", scope: "files" as const }], files, cwd: "/w" };
+    expect(await findProtected([{ text: "a", path: "/other/a.txt" }], places)).toHaveLength(1);
+    expect(await findProtected([{ text: "status", path: "/w/status", isBare: true }], places)).toHaveLength(1);
+  });
+
   it("of a command are its words", () => {
     const words = pathsInCommand("tee .git/hooks/x >.npmrc && git diff HEAD", place).map(({ path }) => path);
     expect(words).toEqual(expect.arrayContaining(["/w/.git/hooks/x", "/w/.npmrc"]));

@@ -84,7 +84,7 @@ async function followed(
     const isObeyed = (await isInGitFolder(real, place)) || (await isHook(real, place));
     return isObeyed ? { path: real, why: "git runs or obeys it", isOwn: false } : undefined;
   } catch {
-    return undefined; // a path that cannot be looked at cannot be written either
+    return { path, why: "it could not be looked at, so nobody knows what obeys it", isOwn: false };
   }
 }
 
