@@ -102,7 +102,8 @@ describe("the arguments of a call", () => {
   });
 
   it("that cannot be looked at are asked about: the disk may answer again when they are written", async () => {
-    const files = { ...fakeWorld().files, find: () => Promise.reject(new Error("EMFILE")) };
+    const noAnswer = () => Promise.reject(new Error("EMFILE"));
+    const files = { find: noAnswer, linkTarget: noAnswer, readText: noAnswer };
     const places = { ...PLACES, own: [{ path: "/w", scope: "files" as const }], files, cwd: "/w" };
     expect(await findProtected([{ text: "a", path: "/other/a.txt" }], places)).toHaveLength(1);
     expect(await findProtected([{ text: "status", path: "/w/status", isBare: true }], places)).toHaveLength(1);
