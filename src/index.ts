@@ -5,14 +5,14 @@ import { modelFetch } from "./base/trace.js";
 import { VERSION } from "./base/version.js";
 import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
-import { diskCache, type GrantStore, witnessedCache } from "./mcp/index.js";
+import { diskCache, type GrantStore, recordedCache } from "./mcp/index.js";
 import {
   knownAbilities,
   loadModel,
   type Model,
   ModelLists,
-  type ModelShelf,
-  modelShelf,
+  type AvailableModels,
+  availableModels,
   resolveModelId,
 } from "./models/index.js";
 import { type BuiltinName, type ServerOutput, type SessionConfig, SessionHost } from "./session/index.js";
@@ -53,7 +53,7 @@ export type {
   ModelMessage,
   ModelPrice,
   ModelRequest,
-  ModelShelf,
+  AvailableModels,
   ModelTool,
   ModelUsage,
   ThinkingLevel,
@@ -109,7 +109,7 @@ export interface RuntimeOptions {
    */
   readonly model?: string | Model;
   /** The models sessions may change to. Unless given: with a model by name, those there are keys for; else none. */
-  readonly models?: ModelShelf;
+  readonly models?: AvailableModels;
   /** Time, processes, files and the like; the real ones unless given. */
   readonly world?: World;
   /** Where journals are kept; unless given, `$TENON_HOME/state` or the XDG state directory. */
@@ -143,7 +143,7 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
   const chosen = modelsOf(options, world);
   return new SessionHost({
     world,
-    cache: witnessedCache(diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }), world),
+    cache: recordedCache(diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }), world),
     ...chosen,
     ...(options.config ? { config: options.config } : {}),
     ...(options.builtin ? { builtin: options.builtin } : {}),
@@ -158,7 +158,7 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
 
 interface ChosenModels {
   readonly model: Model;
-  readonly models?: ModelShelf;
+  readonly models?: AvailableModels;
 }
 
 /** Provider packages are loaded with the first prompt, never before. */
@@ -170,6 +170,6 @@ function modelsOf({ model, models }: RuntimeOptions, world: World): ChosenModels
   const lists = new ModelLists(world);
   const now = () => world.now();
   const load = (id: string) => loadModel(id, { env, fetch, lists, now, clock: world });
-  const shelf = modelShelf({ first, env, fetch, lists, load, known: (id) => knownAbilities(id, { env }) });
-  return { model: shelf.first, models: models ?? shelf };
+  const available = availableModels({ first, env, fetch, lists, load, known: (id) => knownAbilities(id, { env }) });
+  return { model: available.first, models: models ?? available };
 }

@@ -30,7 +30,7 @@ export interface FakeLinkOptions {
   readonly agreement?: Agreement;
   readonly stderrTail?: string;
   /** The ends of an answer as its receiver sees them before the answer itself; as it would stand on the wire, unless given. */
-  readonly glimpse?: true | ((result: JsonObject, id: RpcId) => MessageEnds);
+  readonly peek?: true | ((result: JsonObject, id: RpcId) => MessageEnds);
 }
 
 export class FakeLink implements Link {
@@ -96,7 +96,7 @@ export class FakeLink implements Link {
     this.#listener?.onClosed(error);
   }
 
-  #serve(message: Sent, hint: SendHint | undefined, { answer, glimpse }: FakeLinkOptions): void {
+  #serve(message: Sent, hint: SendHint | undefined, { answer, peek }: FakeLinkOptions): void {
     if (!("id" in message)) return;
     const { id, method, params = {} } = message;
     const progress = (value: number, text?: string) =>
@@ -109,8 +109,8 @@ export class FakeLink implements Link {
     this.asked.push(ask);
     Promise.resolve(answer(ask)).then(
       (given) => {
-        if (glimpse && given && "result" in given) {
-          this.#listener?.onGlimpse?.(id, (glimpse === true ? endsOfResult : glimpse)(given.result, id));
+        if (peek && given && "result" in given) {
+          this.#listener?.onPeek?.(id, (peek === true ? endsOfResult : peek)(given.result, id));
         }
         this.#reply(id, given);
       },

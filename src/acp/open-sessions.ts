@@ -17,7 +17,7 @@ import type { FrontStream } from "./front.js";
 import type { SessionRequest, StoredSessionRequest } from "./lenient.js";
 import { McpMessages } from "./mcp-channel.js";
 import { type McpStatus, mcpStatus } from "./mcp-status.js";
-import { configOptions, EARLY_SETTINGS, settingsAnswer, ToldSettings } from "./options.js";
+import { configOptions, EARLY_SETTINGS, settingsAnswer, EmittedSettings } from "./options.js";
 import { sessionPorts } from "./session-ports.js";
 import { replayUpdates } from "./sessions-replay.js";
 import { abilitiesOf, type ClientAbilities, type PromptAnswer, toUpdates, usageOf } from "./to-client/index.js";
@@ -32,7 +32,7 @@ interface Relay extends Pick<Taken, "send"> {
   readonly session: Session;
   /** The last turn whose updates have all been handed to the connection. */
   readonly relayedTurn: Cell<number>;
-  readonly told: ToldSettings;
+  readonly told: EmittedSettings;
 }
 
 export class OpenSessions {
@@ -129,7 +129,7 @@ export class OpenSessions {
     const relay: Relay = {
       session,
       relayedTurn: new Cell(0),
-      told: new ToldSettings(told),
+      told: new EmittedSettings(told),
       send: (update) => this.#send(session.id, update),
     };
     this.#relays.set(session.id, relay);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { SettingsView } from "../session/index.js";
 import { acpSchemaValidator } from "../testing/index.js";
-import { configOptions, EARLY_SETTINGS, settingsAnswer, ToldSettings } from "./options.js";
+import { configOptions, EARLY_SETTINGS, settingsAnswer, EmittedSettings } from "./options.js";
 
 const FULL: SettingsView = {
   ...EARLY_SETTINGS,
@@ -38,7 +38,7 @@ test("what is not known or not to be had is not offered", () => {
 });
 
 test("a client hears of changes only, and of the mode in both ways", () => {
-  const told = new ToldSettings(EARLY_SETTINGS);
+  const told = new EmittedSettings(EARLY_SETTINGS);
   expect(told.updates(EARLY_SETTINGS)).toEqual([]);
   expect(told.updates(FULL)).toEqual([{ sessionUpdate: "config_option_update", configOptions: configOptions(FULL) }]);
   const planned: SettingsView = { ...FULL, mode: "plan" };

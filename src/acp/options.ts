@@ -99,7 +99,7 @@ function capitalized(word: string): string {
 }
 
 /** What a client was last told of a session's settings, so that it hears of changes only. */
-export class ToldSettings {
+export class EmittedSettings {
   #mode: string;
   #options: string;
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { TenonError } from "./errors.js";
 import type { JsonValue } from "./json.js";
-import { errorType, inSpan, type OpenSpan, readTraceContext, type Telemetry, witnessed } from "./trace.js";
+import { errorType, inSpan, type OpenSpan, readTraceContext, type Telemetry, recorded } from "./trace.js";
 import type { Fetch } from "./world.js";
 
 const PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -92,14 +92,14 @@ test("what the machine says is recorded where somebody watches, and not done aga
     within: <T>(_session: string, run: () => T) => run(),
   };
   let done = 0;
-  const witness = {
+  const question = {
     ask: "count",
     about: { of: "things" },
     work: async () => ++done,
     read: (said: JsonValue) => (typeof said === "number" ? said : undefined),
   };
-  expect(await witnessed({}, witness)).toBe(1);
-  expect(await witnessed({ trace }, witness)).toBe(2);
+  expect(await recorded({}, question)).toBe(1);
+  expect(await recorded({ trace }, question)).toBe(2);
   expect(entries).toEqual([
     { channel: "host", dir: "out", message: { question: 5, ask: "count", about: { of: "things" } } },
     { channel: "host", dir: "in", message: { question: 5, answer: 2 } },
@@ -108,8 +108,8 @@ test("what the machine says is recorded where somebody watches, and not done aga
     connect: () => ({ send: () => undefined, close: () => undefined }),
     ask: async () => said,
   });
-  expect(await witnessed({ replay: replay(40) }, witness)).toBe(40);
-  await expect(witnessed({ replay: replay("forty") }, witness)).rejects.toThrow("does not say");
-  await expect(witnessed({ replay: replay(undefined) }, witness)).rejects.toThrow("does not say");
+  expect(await recorded({ replay: replay(40) }, question)).toBe(40);
+  await expect(recorded({ replay: replay("forty") }, question)).rejects.toThrow("does not say");
+  await expect(recorded({ replay: replay(undefined) }, question)).rejects.toThrow("does not say");
   expect(done).toBe(2);
 });

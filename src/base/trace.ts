@@ -4,7 +4,7 @@ import type { Fetch, World } from "./world.js";
 
 /** One message as it crossed a wire, before secrets are taken out of it. */
 export interface WireEntry {
-  /** `host` is what the machine was asked and what it said: see `witnessed`. */
+  /** `host` is what the machine was asked and what it said: see `recorded`. */
   readonly channel: "acp" | "mcp" | "model" | "host";
   /** Seen from Tenon. */
   readonly dir: "in" | "out";
@@ -48,7 +48,7 @@ export interface HostQuestion {
   readonly about: JsonValue;
 }
 
-export interface Witness<T> extends HostQuestion {
+export interface RecordedQuestion<T> extends HostQuestion {
   /** Asks the machine. */
   readonly work: () => Promise<T>;
   /** What was recorded as what it stands for; undefined when it is nothing of the kind. */
@@ -56,9 +56,9 @@ export interface Witness<T> extends HostQuestion {
 }
 
 /** What comes of `work`, told to whoever watches. In a replay nothing is done: what came of it then is what comes of it now. */
-export async function witnessed<T>(world: Pick<World, "trace" | "replay">, witness: Witness<T>): Promise<T> {
+export async function recorded<T>(world: Pick<World, "trace" | "replay">, asked: RecordedQuestion<T>): Promise<T> {
   const { trace, replay } = world;
-  const { ask, about, work, read } = witness;
+  const { ask, about, work, read } = asked;
   if (replay) {
     const recorded = await replay.ask({ ask, about });
     const answer = recorded === undefined ? undefined : read(recorded);

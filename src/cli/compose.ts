@@ -1,6 +1,6 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 import type { LogLevel } from "../base/log.js";
-import { modelFetch, type WireTrace, witnessed } from "../base/trace.js";
+import { modelFetch, type WireTrace, recorded } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
@@ -38,7 +38,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const resolveSecret = hidingSecrets(secretResolver(world), trace);
   const models = await configuredModels(config, { ...world, fetch: modelFetch(world) }, resolveSecret);
   const given = { id: models.first.id, variables: providerVariables(world.env) };
-  await witnessed(world, { ask: "model", about: null, work: async () => given, read: () => undefined });
+  await recorded(world, { ask: "model", about: null, work: async () => given, read: () => undefined });
   const host = createRuntime({
     world,
     model: models.first,

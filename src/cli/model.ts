@@ -8,7 +8,7 @@ import {
   providerEnvironment,
   type ResolveSecret,
 } from "../config/index.js";
-import { knownAbilities, loadModel, ModelLists, type ModelShelf, modelShelf, resolveModelId } from "../models/index.js";
+import { knownAbilities, loadModel, ModelLists, type AvailableModels, availableModels, resolveModelId } from "../models/index.js";
 
 type Configured = Pick<EffectiveConfig, "model" | "models" | "providers" | "thinking">;
 
@@ -27,12 +27,12 @@ export async function configuredModels(
   config: Configured,
   world: World,
   resolveSecret: ResolveSecret,
-): Promise<ModelShelf> {
+): Promise<AvailableModels> {
   const hasKey: ResolveSecret = async () => "fetched when it is needed";
   const { env } = await providerEnvironment(config, { world, resolveSecret: hasKey });
   const lists = new ModelLists(world);
   const settingsOf = (id: string) => (Object.hasOwn(config.models, id) ? config.models[id] : undefined);
-  return modelShelf({
+  return availableModels({
     first: resolveModelId({ env, flag: config.model?.value }),
     named: Object.keys(config.models),
     env,

@@ -4,7 +4,7 @@ import { messageOf } from "../base/errors.js";
 import { canonicalJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { LAUNCH_LIMITS } from "../base/limits-launch.js";
-import { witnessed } from "../base/trace.js";
+import { recorded } from "../base/trace.js";
 import type { PolicyRule } from "../tools/index.js";
 import {
   type EffectiveConfig,
@@ -50,7 +50,7 @@ export async function loadWith(
   secrets: Secrets,
   patience: AbortSignal,
 ): Promise<EffectiveConfig> {
-  return await witnessed(request.world, {
+  return await recorded(request.world, {
     ask: "configuration",
     about: { cwd: request.cwd, client: (request.clientServers ?? []).map(({ name }) => name) },
     work: async () => {

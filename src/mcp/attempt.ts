@@ -3,7 +3,7 @@ import { messageOf, TenonError, toTenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/process.js";
 import { establish } from "./era/establish.js";
 import type { Link } from "./era/link.js";
-import type { SpillShelf } from "./large/spill-shelf.js";
+import type { SpillDirectory } from "./large/spill-directory.js";
 import type { ToolList } from "./lists/discovery.js";
 import type { ConnectionOptions, ProcessSlot } from "./options.js";
 import type { ServerSpec } from "./spec.js";
@@ -13,7 +13,7 @@ export interface AttemptOptions {
   readonly connection: ConnectionOptions;
   /** For the conversation, and once more for the tools. */
   readonly connectTimeoutMs: number;
-  readonly shelf: SpillShelf;
+  readonly spill: SpillDirectory;
 }
 
 /** Only processes need one. */
@@ -31,14 +31,14 @@ export function takePlace(
 
 export async function converse(
   spec: ServerSpec,
-  { connection, connectTimeoutMs, shelf }: AttemptOptions,
+  { connection, connectTimeoutMs, spill }: AttemptOptions,
   life: { readonly slot: ProcessSlot | undefined; readonly signal: AbortSignal; readonly grace: () => EndGrace },
 ): Promise<Link | TenonError> {
   const { slot, grace } = life;
   using deadline = connection.world.deadline(connectTimeoutMs, life.signal);
   const onSpawned = (id: number | undefined) => slot?.started(id);
   try {
-    return await establish(spec, connection, { signal: deadline.signal, grace, shelf, onSpawned });
+    return await establish(spec, connection, { signal: deadline.signal, grace, spill, onSpawned });
   } catch (thrown) {
     if (deadline.expired) return late(connectTimeoutMs, thrown, messageOf(thrown));
     return toTenonError(thrown, "mcp.connect_failed");

@@ -10,7 +10,7 @@ import { type CallOptions, type CallOutcome, callTool } from "./call/call.js";
 import { CallGate } from "./call/call-gate.js";
 import { ProgressPace } from "./call/progress-pace.js";
 import type { Link } from "./era/link.js";
-import { SpillShelf } from "./large/spill-shelf.js";
+import { SpillDirectory } from "./large/spill-directory.js";
 import { CurrentTools } from "./lists/current-tools.js";
 import type { McpTool } from "./lists/tolerate.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
@@ -29,7 +29,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #gate: CallGate;
   readonly #tasks: ServerTasks;
   /** Long results, kept across reconnects: whoever holds one may still read it. */
-  readonly #shelf: SpillShelf;
+  readonly #spill: SpillDirectory;
   readonly #tools: CurrentTools;
   readonly #supervision: Supervision;
   #closing: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class McpConnection implements AsyncDisposable {
     this.#world = options.world;
     this.#scope = new Scope(options.world.log);
     this.#gate = new CallGate(options.world, this.#limits);
-    this.#shelf = new SpillShelf(options.world);
+    this.#spill = new SpillDirectory(options.world);
     this.#tasks = new ServerTasks({
       world: options.world,
       isRemote: isRemote(spec),
@@ -53,7 +53,7 @@ export class McpConnection implements AsyncDisposable {
       connection: options,
       connectTimeoutMs: this.#limits.connectTimeoutMs,
       scope: this.#scope,
-      shelf: this.#shelf,
+      spill: this.#spill,
       tools: this.#tools,
       onLink: (link) => this.#tasks.attach(link),
     });
@@ -114,9 +114,9 @@ export class McpConnection implements AsyncDisposable {
     if (options.signal.aborted) return { kind: "cancelled" };
     if (link instanceof TenonError) return { kind: "failed", error: link };
     const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
-    const { signal, onTask, lessee } = options;
+    const { signal, onTask, sharingSession } = options;
     using progress = new ProgressPace(this.#world, options.onProgress);
-    const seen = (one: Link) => lessee?.view(one) ?? one;
+    const seen = (one: Link) => sharingSession?.view(one) ?? one;
     const request = {
       world: this.#world,
       server: this.spec.name,
@@ -130,7 +130,7 @@ export class McpConnection implements AsyncDisposable {
       onTask,
       tasks: this.#tasks,
       view: seen,
-      ...(lessee ? { lessee: lessee.id } : {}),
+      ...(sharingSession ? { sharingSession: sharingSession.id } : {}),
     };
     const outcome = await this.#gate.run(request, () => callTool(seen(link), request));
     // A server that has forgotten the session has not looked at the call: that is no replay.
@@ -144,12 +144,12 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** How many sessions use it: while there are several, none may have all of its calls. */
-  setLessees(count: number): void {
-    this.#gate.setLessees(count);
+  setSharingSessions(count: number): void {
+    this.#gate.setSharingSessions(count);
   }
 
   /** Goes on following what the server does as a task; the call that began it may have been another process's. */
-  async resume(tool: string, task: TaskHandle, { lessee, signal, onProgress }: CallOptions): Promise<CallOutcome> {
+  async resume(tool: string, task: TaskHandle, { sharingSession, signal, onProgress }: CallOptions): Promise<CallOutcome> {
     const { timeoutMs = 0 } = this.#options.tools?.[tool] ?? {};
     using progress = new ProgressPace(this.#world, onProgress);
     return await this.#tasks.resume(task, {
@@ -160,7 +160,7 @@ export class McpConnection implements AsyncDisposable {
       definition: this.#tools.find(tool),
       signal,
       onProgress: progress.take,
-      view: (link) => lessee?.view(link) ?? link,
+      view: (link) => sharingSession?.view(link) ?? link,
     });
   }
 
@@ -185,7 +185,7 @@ export class McpConnection implements AsyncDisposable {
     this.#supervision.closing();
     await told;
     await this.#scope.close();
-    await this.#shelf.dispose();
+    await this.#spill.dispose();
     this.#supervision.closed();
   }
 }

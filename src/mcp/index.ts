@@ -29,7 +29,7 @@ export {
   readResource,
 } from "./lists/resources.js";
 export type { McpTool, McpToolAnnotations } from "./lists/tolerate.js";
-export { witnessedCache } from "./lists/witnessed-cache.js";
+export { recordedCache } from "./lists/recorded-cache.js";
 export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./oauth/login.js";
 export type {
   DevicePrompt,

@@ -19,4 +19,4 @@ export type {
 } from "./model.js";
 export { knownAbilities, loadModel, type ModelSettings, resolveModelId } from "./providers.js";
 export { PROVIDERS } from "./registry.js";
-export { type ModelShelf, modelShelf } from "./shelf.js";
+export { type AvailableModels, availableModels } from "./available-models.js";

@@ -3,7 +3,7 @@ import { orAborted } from "../base/deadline.js";
 import { messageOf } from "../base/errors.js";
 import { SANDBOX_LIMITS } from "../base/limits-sandbox.js";
 import { markHidden } from "../base/marking.js";
-import { witnessed } from "../base/trace.js";
+import { recorded } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import { BARE_PARTS, findGitPlaces } from "../mcp/index.js";
 import type { NoticeLevel } from "./event.js";
@@ -70,7 +70,7 @@ export class GitWatch {
   async #look(): Promise<readonly string[]> {
     const { world, directories } = this.#options;
     try {
-      return await witnessed(world, {
+      return await recorded(world, {
         ask: "git.places",
         about: [...directories],
         work: async () => (await Promise.all(directories.map((folder) => this.#placesIn(folder)))).flat(),

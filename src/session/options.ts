@@ -3,7 +3,7 @@ import type { SessionId } from "../base/id.js";
 import type { World } from "../base/world.js";
 import type { BuiltinName } from "../builtin/index.js";
 import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
-import type { Model, ModelShelf } from "../models/index.js";
+import type { Model, AvailableModels } from "../models/index.js";
 import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { Restored } from "./history/history.js";
@@ -18,7 +18,7 @@ export interface SharedOptions {
   /** The one sessions begin with. */
   readonly model: Model;
   /** Those they may change to; without it the model stays what it is. */
-  readonly models?: ModelShelf;
+  readonly models?: AvailableModels;
   /** Where journals, kept results, approvals and the memory of tools live. */
   readonly stateDir: string;
   /** What is remembered of servers across sessions. */

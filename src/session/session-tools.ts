@@ -46,8 +46,8 @@ import { builtinPorts } from "./tools/builtin-ports.js";
 import { FollowedServers, programOf } from "./tools/followed-servers.js";
 import { type ToolControls, toolControls } from "./tools/tool-controls.js";
 import { ToolMemory } from "./tools/tool-memory.js";
-import { witnessedBuiltin } from "./witnessed-builtin.js";
-import { witnessedDecisions, witnessedText } from "./witnessed-decisions.js";
+import { recordedBuiltin } from "./recorded-builtin.js";
+import { recordedDecisions, recordedText } from "./recorded-decisions.js";
 
 export interface SessionToolsOptions {
   readonly world: World;
@@ -221,9 +221,9 @@ export class SessionTools implements AsyncDisposable {
     const { world, cwd, places } = options;
     const home = world.env["HOME"];
     return new Permissions(world.log, {
-      store: witnessedDecisions(new DecisionFiles(world, places.state), world),
+      store: recordedDecisions(new DecisionFiles(world, places.state), world),
       folder: (path) =>
-        witnessedText(world, "folder", { path }, async () => {
+        recordedText(world, "folder", { path }, async () => {
           const found = await world.files.find(resolve(cwd, path));
           return found?.kind === "folder" ? found.realPath : undefined;
         }),
@@ -246,7 +246,7 @@ export class SessionTools implements AsyncDisposable {
     if (!spec) return undefined;
     const { origin, source } = tool;
     const known = this.#programs.get(spec);
-    const program = known ?? witnessedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
+    const program = known ?? recordedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
     this.#programs.set(spec, program);
     return await program;
   }
@@ -316,5 +316,5 @@ function makeBuiltin(options: SessionToolsOptions): BuiltinSource {
     commandVariables: () => options.commandVariables(),
     ...(only ? { only } : {}),
   });
-  return witnessedBuiltin(source, world);
+  return recordedBuiltin(source, world);
 }

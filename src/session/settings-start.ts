@@ -9,7 +9,7 @@ export function startSettings(
 ): SessionSettings {
   return new SessionSettings({
     model: options.model,
-    ...(options.models ? { shelf: options.models } : {}),
+    ...(options.models ? { available: options.models } : {}),
     ...(options.history ? { restored: options.history.restored.settings } : {}),
     hasSandbox: options.world.platform === "linux",
     observe: (model) => observedModel(model, options.world, options.id),

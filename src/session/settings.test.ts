@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json.js";
-import type { Model, ModelShelf, ThinkingLevel } from "../models/index.js";
+import type { Model, AvailableModels, ThinkingLevel } from "../models/index.js";
 import type { PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor } from "./modes.js";
 import { SessionSettings, type SettingName } from "./settings.js";
@@ -13,7 +13,7 @@ function model(id: string, thinking: readonly ThinkingLevel[] = []): Model {
   return { id, abilities, async *stream() {} };
 }
 
-const shelf: ModelShelf = {
+const available: AvailableModels = {
   first: model("a/one"),
   ids: ["a/one", "b/two", "offline/operator"],
   ask: async () => ({ ids: [], problems: [] }),
@@ -26,11 +26,11 @@ const shelf: ModelShelf = {
 
 interface Given {
   readonly restored?: ReadonlyMap<string, JsonValue>;
-  readonly shelf?: ModelShelf;
+  readonly available?: AvailableModels;
   readonly hasSandbox?: boolean;
 }
 
-function settings(given: Given = { shelf }) {
+function settings(given: Given = { available }) {
   const chosen: [SettingName, string][] = [];
   let changes = 0;
   const made = new SessionSettings({
@@ -73,13 +73,13 @@ describe("modes", () => {
 });
 
 describe("the model", () => {
-  test("can be any the shelf opens; what is chosen is told once", () => {
+  test("can be any the available opens; what is chosen is told once", () => {
     const { made, chosen, changes } = settings();
     made.set("model", "b/two");
     expect(made.model.id).toBe("b/two");
     expect(made.view).toMatchObject({ model: "b/two", thinkingLevels: ["low", "high"] });
     made.set("model", "b/of-my-own");
-    expect(made.view.models).toEqual([...shelf.ids, "b/of-my-own"]);
+    expect(made.view.models).toEqual([...available.ids, "b/of-my-own"]);
     expect(chosen).toEqual([
       ["model", "b/two"],
       ["model", "b/of-my-own"],
@@ -116,7 +116,7 @@ test("what was chosen is there again, except for what cannot be had any more", (
     ["thinking", "low"],
     ["include", 7],
   ]);
-  const { made, chosen } = settings({ shelf, restored });
+  const { made, chosen } = settings({ available, restored });
   expect(made.mode).toBe<PermissionMode>("ask");
   made.configure({ ...CONFIG, mayBypass: true });
   expect(made.mode).toBe<PermissionMode>("bypass");

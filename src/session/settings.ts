@@ -2,7 +2,7 @@
 import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json.js";
 import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
-import type { Model, ModelShelf, ThinkingLevel } from "../models/index.js";
+import type { Model, AvailableModels, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor, readMode } from "./modes.js";
 import type { SessionPolicy } from "./permission/clearance.js";
@@ -43,7 +43,7 @@ export interface SettingsOptions {
   /** The one the session begins with. */
   readonly model: Model;
   /** Without it the model stays what it is. */
-  readonly shelf?: ModelShelf;
+  readonly available?: AvailableModels;
   /** For whoever watches the requests. */
   observe?(model: Model): Model;
   /** Whether this machine's system has sandboxes; without, the sandbox stays what it is. */
@@ -97,8 +97,8 @@ export class SessionSettings {
     return stricterMode(this.#sandbox, this.#configured.leastSandbox);
   }
 
-  get shelf(): ModelShelf | undefined {
-    return this.#options.shelf;
+  get available(): AvailableModels | undefined {
+    return this.#options.available;
   }
 
   get view(): SettingsView {
@@ -107,7 +107,7 @@ export class SessionSettings {
       mode: this.mode,
       modes: modesFor(this.#configured.mayBypass),
       model: id,
-      models: [...new Set([...(this.#options.shelf?.ids ?? [this.#options.model.id]), id])],
+      models: [...new Set([...(this.#options.available?.ids ?? [this.#options.model.id]), id])],
       thinking: this.#thinking ?? DEFAULT_VALUE,
       thinkingLevels: abilities?.thinking ?? [],
       include: this.#include,
@@ -163,8 +163,8 @@ export class SessionSettings {
 
   #setModel(id: string): void {
     if (id === this.#model.id) return;
-    const { model, shelf } = this.#options;
-    const wanted = id === model.id ? model : (shelf?.open(id) ?? refuse("model", id, model.id));
+    const { model, available } = this.#options;
+    const wanted = id === model.id ? model : (available?.open(id) ?? refuse("model", id, model.id));
     this.#model = this.#observed(wanted);
   }
 

@@ -4,7 +4,7 @@ import type { JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { markLine } from "../base/marked-content.js";
 import { hostLine, markForeign } from "../base/marking.js";
-import { witnessed } from "../base/trace.js";
+import { recorded } from "../base/trace.js";
 import type { World } from "../base/world.js";
 
 /** What the person or the client says beside or in place of Tenon's own words. */
@@ -83,7 +83,7 @@ export async function projectInstructions(
   cwd: string,
 ): Promise<string> {
   const read = (recorded: JsonValue) => (typeof recorded === "string" ? recorded : undefined);
-  return await witnessed(world, { ask: "instructions", about: cwd, work: () => readInstructions(world, cwd), read });
+  return await recorded(world, { ask: "instructions", about: cwd, work: () => readInstructions(world, cwd), read });
 }
 
 async function readInstructions(world: Pick<World, "files" | "log">, cwd: string): Promise<string> {

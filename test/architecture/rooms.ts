@@ -94,7 +94,7 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/base/marking.ts", // of constants
   "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
   "src/builtin/search/match-thread.ts", // that thread
-  "src/mcp/large/slimmer.ts", // of a number of our own
+  "src/mcp/large/message-splitter.ts", // of a number of our own
   "src/mcp/lists/next-cursor.ts", // of constants
   "src/mcp/remote/status.ts", // of constants, its repetitions bounded
   "src/models/dialect/keywords.ts", // only to see whether it is valid

@@ -76,7 +76,7 @@ scenario(
     const tools = [echoTool()];
     const kinds: readonly (readonly [string, StageOptions["server"]])[] = [
       ["http", { behaviour: { era: "modern", tools } }],
-      ["http", { behaviour: { era: "dual", tools }, http: { streamsAnswers: true, hasStandingStream: true } }],
+      ["http", { behaviour: { era: "dual", tools }, http: { streamsAnswers: true, hasListenStream: true } }],
       ["sse", { behaviour: { tools }, http: { transport: "sse" } }],
     ];
     for (const [type, server] of kinds) {

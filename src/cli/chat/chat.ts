@@ -8,14 +8,14 @@ import { Screen } from "../terminal/screen.js";
 import { isTerminal } from "../terminal/stream.js";
 import { visibleLine } from "../terminal/visible.js";
 import { Conversation } from "./conversation.js";
-import { ElicitationDesk } from "./elicitation.js";
+import { ElicitationPrompter } from "./elicitation.js";
 import { Interrupts, unlessAborted } from "./interrupts.js";
 import { JsonView } from "./json-view.js";
 import { LineReader } from "./line-reader.js";
 import type { ChatOptions } from "./options.js";
 import { EXIT_CODES, toFailure } from "./outcome.js";
 import { awaitServers } from "./patience.js";
-import { PermissionDesk } from "./permission.js";
+import { PermissionPrompter } from "./permission.js";
 import { QuestionQueue } from "./question-queue.js";
 import { ChatSession } from "./session.js";
 import { TextView } from "./text-view.js";
@@ -30,8 +30,8 @@ interface Parts {
   readonly screen: Screen;
   readonly reader: LineReader;
   readonly view: ChatView;
-  readonly desk: PermissionDesk;
-  readonly elicitation: ElicitationDesk;
+  readonly desk: PermissionPrompter;
+  readonly elicitation: ElicitationPrompter;
   readonly session: ChatSession;
 }
 
@@ -72,8 +72,8 @@ function compose(options: ChatOptions): Parts {
   const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
   const consent = yes ? "approve" : interactive ? "ask" : "deny";
   const queue = new QuestionQueue();
-  const desk = new PermissionDesk({ consent, isAttended: interactive, screen, palette, reader, queue });
-  const elicitation = new ElicitationDesk({ screen, palette, reader, queue });
+  const desk = new PermissionPrompter({ consent, isAttended: interactive, screen, palette, reader, queue });
+  const elicitation = new ElicitationPrompter({ screen, palette, reader, queue });
   const view = json
     ? new JsonView(output, errorOutput)
     : new TextView({ screen, palette, clock, isTalkative: isDialogue, interject: (write) => reader.interject(write) });

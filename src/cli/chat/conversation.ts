@@ -2,18 +2,18 @@
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
 import { commandOf, runCommand } from "./commands.js";
-import type { ElicitationDesk } from "./elicitation.js";
+import type { ElicitationPrompter } from "./elicitation.js";
 import { type Interrupts, unlessAborted } from "./interrupts.js";
 import { EXIT_CODES, exitCodeOf, type TurnOutcome, toFailure } from "./outcome.js";
-import type { PermissionDesk } from "./permission.js";
+import type { PermissionPrompter } from "./permission.js";
 import type { ChatSession } from "./session.js";
 import type { ChatView } from "./view.js";
 
 export interface ConversationOptions {
   readonly session: ChatSession;
   readonly view: ChatView;
-  readonly desk: PermissionDesk;
-  readonly elicitation: ElicitationDesk;
+  readonly desk: PermissionPrompter;
+  readonly elicitation: ElicitationPrompter;
   readonly interrupts: Interrupts;
   readonly screen: Screen;
   readonly palette: Palette;

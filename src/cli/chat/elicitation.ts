@@ -8,7 +8,7 @@ import { type Field, readField, readTyped, usualText } from "./form-field.js";
 import type { LineReader } from "./line-reader.js";
 import type { QuestionQueue } from "./question-queue.js";
 
-export interface ElicitationDeskOptions {
+export interface ElicitationPrompterOptions {
   readonly screen: Screen;
   readonly palette: Palette;
   readonly reader: LineReader;
@@ -20,11 +20,11 @@ const DECLINE: CreateElicitationResponse = { action: "decline" };
 
 type Verdict = "yes" | "no" | "again" | undefined;
 
-export class ElicitationDesk {
-  readonly #options: ElicitationDeskOptions;
+export class ElicitationPrompter {
+  readonly #options: ElicitationPrompterOptions;
   #turn: AbortSignal = AbortSignal.abort();
 
-  constructor(options: ElicitationDeskOptions) {
+  constructor(options: ElicitationPrompterOptions) {
     this.#options = options;
   }
 

@@ -16,7 +16,7 @@ import type { QuestionQueue } from "./question-queue.js";
 
 export type Consent = "ask" | "approve" | "deny";
 
-export interface PermissionDeskOptions {
+export interface PermissionPrompterOptions {
   readonly consent: Consent;
   /** A person can be asked, whatever the consent to tool calls is. */
   readonly isAttended: boolean;
@@ -48,12 +48,12 @@ const ARGUMENT_COLUMNS = 2_000;
 
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
 
-export class PermissionDesk {
-  readonly #options: PermissionDeskOptions;
+export class PermissionPrompter {
+  readonly #options: PermissionPrompterOptions;
   #turn = new AbortController().signal;
   #wasDenied = false;
 
-  constructor(options: PermissionDeskOptions) {
+  constructor(options: PermissionPrompterOptions) {
     this.#options = options;
   }
 

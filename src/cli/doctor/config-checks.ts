@@ -37,9 +37,9 @@ export function checkTrust({ questions }: EffectiveConfig): Finding {
 /** A key that is refused is found out here instead of in the first prompt. */
 export async function checkModels(config: EffectiveConfig, context: CommandContext): Promise<readonly Finding[]> {
   const { world } = context;
-  const shelf = await configuredModels(config, world, secretResolver(world));
-  const { id } = shelf.first;
-  const problem = shelf.problemOf(id);
+  const available = await configuredModels(config, world, secretResolver(world));
+  const { id } = available.first;
+  const problem = available.problemOf(id);
   const providers = await lookAtProviders(config, context);
   const keys = providers.flatMap(({ name, key, problem: refusal, models }): Finding[] => {
     const subject = `key of ${name}`;

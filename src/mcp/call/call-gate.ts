@@ -13,13 +13,13 @@ export interface GatedCall {
   readonly server: string;
   readonly tool: string;
   /** Which of the sessions that use the server makes it; absent where it has one. */
-  readonly lessee?: object;
+  readonly sharingSession?: object;
 }
 
 type Admission = "go" | "cancelled" | TenonError;
 
 interface Waiter {
-  readonly lessee: object | undefined;
+  readonly sharingSession: object | undefined;
   readonly timer: Timer;
   readonly settle: (admission: Admission) => void;
 }
@@ -51,26 +51,26 @@ export class CallGate {
   }
 
   /** Of how many sessions the server is. */
-  setLessees(count: number): void {
-    this.#shares.lessees = count;
+  setSharingSessions(count: number): void {
+    this.#shares.sharingSessions = count;
     if (this.#line.size > 0) this.#serve();
   }
 
   /** The call's own outcome, or why it was not made. Rejects only if `call` does. */
   run(request: GatedCall, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
     if (request.signal.aborted) return Promise.resolve({ kind: "cancelled" });
-    const { lessee } = request;
-    if (this.#line.size > 0 || !this.#mayStart(lessee)) return this.#runInTurn(request, call);
+    const { sharingSession } = request;
+    if (this.#line.size > 0 || !this.#mayStart(sharingSession)) return this.#runInTurn(request, call);
     // Nearly all calls go at once, and one layer of async less is worth a microsecond to each.
-    this.#start(lessee);
-    return lessee ? this.#runFor(lessee, call) : call().then(this.#onAnswered, this.#onThrown);
+    this.#start(sharingSession);
+    return sharingSession ? this.#runFor(sharingSession, call) : call().then(this.#onAnswered, this.#onThrown);
   }
 
-  async #runFor(lessee: object, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
+  async #runFor(sharingSession: object, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
     try {
       return await call();
     } finally {
-      this.#shares.end(lessee, this.#world.monotonicMs());
+      this.#shares.end(sharingSession, this.#world.monotonicMs());
       this.#end();
     }
   }
@@ -79,8 +79,8 @@ export class CallGate {
     const admission = await this.#turnOf(request);
     if (admission === "cancelled") return { kind: "cancelled" };
     if (admission !== "go") return { kind: "failed", error: admission };
-    const { lessee } = request;
-    return await (lessee ? this.#runFor(lessee, call) : call().then(this.#onAnswered, this.#onThrown));
+    const { sharingSession } = request;
+    return await (sharingSession ? this.#runFor(sharingSession, call) : call().then(this.#onAnswered, this.#onThrown));
   }
 
   #end(): void {
@@ -92,7 +92,7 @@ export class CallGate {
     return new Promise((resolve) => {
       const onAbort = () => waiter.settle("cancelled");
       const waiter: Waiter = {
-        lessee: request.lessee,
+        sharingSession: request.sharingSession,
         timer: this.#world.after(this.#limits.limitWaitMs, () => waiter.settle(this.#refusal(request))),
         settle: (admission) => {
           if (!this.#line.delete(waiter)) return;
@@ -111,7 +111,7 @@ export class CallGate {
   /** Lets in whoever may go, and sets the clock for the next time the rate allows one. */
   #serve(): void {
     for (let waiter = this.#next(); waiter; waiter = this.#next()) {
-      this.#start(waiter.lessee);
+      this.#start(waiter.sharingSession);
       waiter.settle("go");
     }
     if (this.#line.size === 0 || this.#timer) return;
@@ -127,11 +127,11 @@ export class CallGate {
   #next(): Waiter | undefined {
     if (!this.#hasRoom()) return undefined;
     const [first] = this.#line;
-    if (this.#shares.lessees < 2) return first;
+    if (this.#shares.sharingSessions < 2) return first;
     let chosen: Waiter | undefined;
     for (const waiter of this.#line) {
-      if (!this.#mayStart(waiter.lessee)) continue;
-      if (!chosen || this.#shares.runningOf(waiter.lessee) < this.#shares.runningOf(chosen.lessee)) chosen = waiter;
+      if (!this.#mayStart(waiter.sharingSession)) continue;
+      if (!chosen || this.#shares.runningOf(waiter.sharingSession) < this.#shares.runningOf(chosen.sharingSession)) chosen = waiter;
     }
     return chosen;
   }
@@ -140,20 +140,20 @@ export class CallGate {
     return this.#running < this.#limits.callsAtOnce && this.#rateWaitMs() === 0;
   }
 
-  #mayStart(lessee: object | undefined): boolean {
-    return this.#hasRoom() && (!lessee || this.#shares.waitMs(lessee, this.#world.monotonicMs()) === 0);
+  #mayStart(sharingSession: object | undefined): boolean {
+    return this.#hasRoom() && (!sharingSession || this.#shares.waitMs(sharingSession, this.#world.monotonicMs()) === 0);
   }
 
   /** Until the share of any of those in line has room. */
   #shareWaitMs(): number {
     const nowMs = this.#world.monotonicMs();
-    return Math.min(...Array.from(this.#line, ({ lessee }) => this.#shares.waitMs(lessee, nowMs)));
+    return Math.min(...Array.from(this.#line, ({ sharingSession }) => this.#shares.waitMs(sharingSession, nowMs)));
   }
 
-  #start(lessee: object | undefined): void {
+  #start(sharingSession: object | undefined): void {
     const nowMs = this.#world.monotonicMs();
     this.#running += 1;
-    if (lessee) this.#shares.start(lessee, nowMs);
+    if (sharingSession) this.#shares.start(sharingSession, nowMs);
     if (this.#limits.callsPerMinute === Number.POSITIVE_INFINITY) return;
     if (this.#starts.length < this.#limits.callsPerMinute) this.#starts.push(nowMs);
     else {
@@ -175,9 +175,9 @@ export class CallGate {
     return Math.max(0, oldestMs + MINUTE_MS - this.#world.monotonicMs());
   }
 
-  #refusal({ server, tool, lessee }: GatedCall): TenonError {
+  #refusal({ server, tool, sharingSession }: GatedCall): TenonError {
     const { limitWaitMs } = this.#limits;
-    const limit = this.#hasRoom() ? this.#shareReason(lessee) : this.#reason();
+    const limit = this.#hasRoom() ? this.#shareReason(sharingSession) : this.#reason();
     const text = `${server} / ${tool}: not called, after waiting ${inSeconds(limitWaitMs)} for its turn: ${limit}`;
     return new TenonError("mcp.rate_limited", text);
   }
@@ -190,9 +190,9 @@ export class CallGate {
       : `${this.#running} calls are running, and ${callsAtOnce} at once is its limit; retry when one has ended`;
   }
 
-  #shareReason(lessee: object | undefined): string {
+  #shareReason(sharingSession: object | undefined): string {
     const { callsAtOnce, callsPerMinute } = this.#limits;
-    const waitMs = this.#shares.waitMs(lessee, this.#world.monotonicMs());
+    const waitMs = this.#shares.waitMs(sharingSession, this.#world.monotonicMs());
     return waitMs === Number.POSITIVE_INFINITY
       ? `other sessions use the server too, and one of them may have ${shareOf(callsAtOnce)} calls at once; retry when one has ended`
       : `other sessions use the server too, and one of them may have ${shareOf(callsPerMinute)} calls a minute; retry in ${inSeconds(waitMs)}`;

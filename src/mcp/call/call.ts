@@ -36,11 +36,11 @@ export interface CallOptions {
   /** The server goes on with it as a task: with this it can be asked for again, also by another process. */
   readonly onTask?: ((task: TaskHandle) => void) | undefined;
   /** Whose call it is, on a connection that several sessions use. */
-  readonly lessee?: Lessee;
+  readonly sharingSession?: SharingSession;
 }
 
 /** One of several who use a connection. */
-export interface Lessee {
+export interface SharingSession {
   /** Tells it from the others, and nothing else. */
   readonly id: object;
   /** The link as this one may use it. */
@@ -61,7 +61,7 @@ export type CallOutcome =
   | { readonly kind: "failed"; readonly error: TenonError }
   | { readonly kind: "unknown"; readonly error: TenonError };
 
-export interface CallRequest extends Omit<CallOptions, "lessee"> {
+export interface CallRequest extends Omit<CallOptions, "sharingSession"> {
   readonly world: World;
   readonly server: string;
   readonly tool: string;

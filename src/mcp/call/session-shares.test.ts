@@ -13,7 +13,7 @@ const [greedy, modest, third] = [{}, {}, {}];
 
 function gate(world: FakeWorld, callsAtOnce: number, callsPerMinute = 1_000): CallGate {
   const shared = new CallGate(world, serverLimits({ callsAtOnce, callsPerMinute, limitWaitMs: 10_000 }));
-  shared.setLessees(3);
+  shared.setSharingSessions(3);
   return shared;
 }
 
@@ -24,7 +24,7 @@ function lasting(world: FakeWorld, ms: number, onStart: () => void = () => {}): 
   };
 }
 
-const of = (lessee: object) => ({ signal: never, server: "s", tool: "t", lessee });
+const of = (sharingSession: object) => ({ signal: never, server: "s", tool: "t", sharingSession });
 
 test.each([
   [1, 1],
@@ -113,7 +113,7 @@ test("a session that is alone again may have all of it", async () => {
   );
   await world.settle();
   expect(started).toBe(1);
-  shared.setLessees(1);
+  shared.setSharingSessions(1);
   await world.settle();
   expect(started).toBe(2);
   await world.advance(1_000);
@@ -123,7 +123,7 @@ test("a session that is alone again may have all of it", async () => {
 const plan = fc.record({
   atMs: fc.integer({ min: 0, max: 60_000 }),
   lastsMs: fc.integer({ min: 0, max: 20_000 }),
-  lessee: fc.constantFrom(greedy, modest, third),
+  sharingSession: fc.constantFrom(greedy, modest, third),
 });
 
 test("never more than the limits in all nor than a share each, and each call ends once, within its wait", async () => {
@@ -136,20 +136,20 @@ test("never more than the limits in all nor than a share each, and each call end
         const world = fakeWorld();
         const shared = gate(world, callsAtOnce, callsPerMinute);
         const running = new Map<object, number>();
-        const starts: { readonly atMs: number; readonly lessee: object }[] = [];
+        const starts: { readonly atMs: number; readonly sharingSession: object }[] = [];
         let ended = 0;
-        for (const { atMs, lastsMs, lessee } of plans) {
+        for (const { atMs, lastsMs, sharingSession } of plans) {
           world.after(atMs, () => {
             const call = async () => {
-              running.set(lessee, (running.get(lessee) ?? 0) + 1);
-              starts.push({ atMs: world.monotonicMs(), lessee });
+              running.set(sharingSession, (running.get(sharingSession) ?? 0) + 1);
+              starts.push({ atMs: world.monotonicMs(), sharingSession });
               expect([...running.values()].reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(callsAtOnce);
-              expect(running.get(lessee)).toBeLessThanOrEqual(shareOf(callsAtOnce));
+              expect(running.get(sharingSession)).toBeLessThanOrEqual(shareOf(callsAtOnce));
               const outcome = await lasting(world, lastsMs)();
-              running.set(lessee, (running.get(lessee) ?? 0) - 1);
+              running.set(sharingSession, (running.get(sharingSession) ?? 0) - 1);
               return outcome;
             };
-            shared.run(of(lessee), call).then(
+            shared.run(of(sharingSession), call).then(
               () => ended++,
               (error: unknown) => expect.unreachable(String(error)),
             );
@@ -157,10 +157,10 @@ test("never more than the limits in all nor than a share each, and each call end
         }
         await world.advance(300_000);
         expect(ended).toBe(plans.length);
-        for (const { atMs, lessee } of starts) {
+        for (const { atMs, sharingSession } of starts) {
           const inMinute = starts.filter((other) => other.atMs >= atMs && other.atMs < atMs + 60_000);
           expect(inMinute.length).toBeLessThanOrEqual(callsPerMinute);
-          const own = inMinute.filter((other) => other.lessee === lessee);
+          const own = inMinute.filter((other) => other.sharingSession === sharingSession);
           expect(own.length).toBeLessThanOrEqual(shareOf(callsPerMinute));
         }
         expect(world.clock.pendingTimers).toBe(0);

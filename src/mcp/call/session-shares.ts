@@ -14,35 +14,35 @@ export class SessionShares {
   readonly #limits: CallLimits;
   readonly #uses = new Map<object, Use>();
   /** Of how many sessions the server is. */
-  lessees = 1;
+  sharingSessions = 1;
 
   constructor(limits: CallLimits) {
     this.#limits = limits;
   }
 
-  start(lessee: object, nowMs: number): void {
-    const use = this.#uses.get(lessee) ?? { running: 0, starts: [] };
+  start(sharingSession: object, nowMs: number): void {
+    const use = this.#uses.get(sharingSession) ?? { running: 0, starts: [] };
     use.running += 1;
     use.starts = [...recent(use.starts, nowMs), nowMs];
-    this.#uses.set(lessee, use);
+    this.#uses.set(sharingSession, use);
   }
 
-  end(lessee: object, nowMs: number): void {
-    const use = this.#uses.get(lessee);
+  end(sharingSession: object, nowMs: number): void {
+    const use = this.#uses.get(sharingSession);
     if (use) use.running -= 1;
     for (const [id, { running, starts }] of this.#uses) {
       if (running === 0 && recent(starts, nowMs).length === 0) this.#uses.delete(id);
     }
   }
 
-  runningOf(lessee: object | undefined): number {
-    return (lessee && this.#uses.get(lessee)?.running) ?? 0;
+  runningOf(sharingSession: object | undefined): number {
+    return (sharingSession && this.#uses.get(sharingSession)?.running) ?? 0;
   }
 
   /** How long until its share has room for one more: 0 for now, infinite when one of its own calls has to end first. */
-  waitMs(lessee: object | undefined, nowMs: number): number {
-    const use = lessee && this.#uses.get(lessee);
-    if (!use || this.lessees < 2) return 0;
+  waitMs(sharingSession: object | undefined, nowMs: number): number {
+    const use = sharingSession && this.#uses.get(sharingSession);
+    if (!use || this.sharingSessions < 2) return 0;
     if (use.running >= shareOf(this.#limits.callsAtOnce)) return Number.POSITIVE_INFINITY;
     const starts = recent(use.starts, nowMs);
     const over = starts[starts.length - shareOf(this.#limits.callsPerMinute)];

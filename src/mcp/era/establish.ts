@@ -9,10 +9,10 @@ import type { SpawnRequest } from "../../base/world.js";
 import { AcpWire } from "../acp/acp-wire.js";
 import { entrySecrets } from "../entry-secrets.js";
 import { launchFingerprint } from "../fingerprint.js";
-import type { SpillShelf } from "../large/spill-shelf.js";
+import type { SpillDirectory } from "../large/spill-directory.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "../options.js";
 import { remoteWire } from "../remote/index.js";
-import { DiscreetWire } from "../rpc/discreet-wire.js";
+import { RedactingWire } from "../rpc/redacting-wire.js";
 import { ReplayedWire } from "../rpc/replayed-wire.js";
 import { tracedWire } from "../rpc/traced-wire.js";
 import type { Agreement, Wire } from "../rpc/wire.js";
@@ -33,7 +33,7 @@ export interface Life {
   /** How much time processes get to end, asked when they must. */
   readonly grace: () => EndGrace;
   /** Where long results are kept: they outlive the wire they came over, but not the connection. */
-  readonly shelf?: SpillShelf;
+  readonly spill?: SpillDirectory;
   /** Told of every process that is started for it. */
   readonly onSpawned?: (id: number | undefined) => void;
 }
@@ -179,12 +179,12 @@ function openWire(spec: ServerSpec, options: ConnectionOptions, life: Opening): 
   if (replay) return new ReplayedWire(replay, spec.name);
   const wire = plainWire(spec, options, life);
   const traced = trace ? tracedWire(wire, { trace, spec, ...(session === undefined ? {} : { session }) }) : wire;
-  return new DiscreetWire(traced, life.secrets);
+  return new RedactingWire(traced, life.secrets);
 }
 
-function plainWire(spec: ServerSpec, options: ConnectionOptions, { shelf, onSpawned, launch, secrets }: Opening): Wire {
+function plainWire(spec: ServerSpec, options: ConnectionOptions, { spill, onSpawned, launch, secrets }: Opening): Wire {
   const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
-  const shared = shelf ? { shelf } : {};
+  const shared = spill ? { spill } : {};
   switch (spec.kind) {
     case "stdio":
       return new StdioWire(launch ?? launchOf(spec, cwd, world), world, {

@@ -46,7 +46,7 @@ describe("listTools", () => {
 
   describe("asks for the next page before it has read this one", () => {
     /** Three pages, and in what order requests went out and pages were read. */
-    function glimpsed(glimpse: NonNullable<FakeLinkOptions["glimpse"]>) {
+    function peeked(peek: NonNullable<FakeLinkOptions["peek"]>) {
       const events: string[] = [];
       const next: Record<string, JsonObject> = { first: { nextCursor: "2" }, "2": { nextCursor: "3" }, "3": {} };
       const answer: FakeLinkOptions["answer"] = ({ params }) => {
@@ -62,12 +62,12 @@ describe("listTools", () => {
         });
         return { result: { tools: [one], ...next[name] } };
       };
-      return { events, ...list(answer, { glimpse }) };
+      return { events, ...list(answer, { peek }) };
     }
     const plainEnds = (cursor: string) => () => ({ head: "{", tail: `"x":[],"nextCursor":"${cursor}"}}` });
 
     it("when it sees the cursor in its end", async () => {
-      const { events, link, listed } = glimpsed(({ nextCursor = "" }) => ({
+      const { events, link, listed } = peeked(({ nextCursor = "" }) => ({
         head: "{",
         tail: `"tools":[],"nextCursor":"${String(nextCursor)}"}}`,
       }));
@@ -77,7 +77,7 @@ describe("listTools", () => {
     });
 
     it("not any more when it saw a cursor that is none of the list's, which is called off in the end", async () => {
-      const { link, listed } = glimpsed(plainEnds("other"));
+      const { link, listed } = peeked(plainEnds("other"));
       expect(names(await listed)).toEqual(["first", "2", "3"]);
       const cursors = link.asked.map(({ params }) => params["cursor"] ?? "");
       expect(cursors.filter((cursor) => cursor !== "other")).toEqual(["", "2", "3"]);
@@ -88,7 +88,7 @@ describe("listTools", () => {
       const isOpen = new Promise<Answer>(() => {});
       const { link, listed } = list(
         ({ params }) => (params["cursor"] === undefined ? { result: { tools: [tool("a")] } } : isOpen),
-        { glimpse: plainEnds("more") },
+        { peek: plainEnds("more") },
       );
       expect(names(await listed)).toEqual(["a"]);
       expect(link.asked).toHaveLength(2);
@@ -97,11 +97,11 @@ describe("listTools", () => {
 
     it("but never for ever", async () => {
       const { link, listed } = list(() => ({ result: { tools: [tool("a")], nextCursor: `c${link.asked.length}` } }), {
-        glimpse: true,
+        peek: true,
       });
       expect((await listed).problems).toContainEqual(expect.stringContaining("does not end: cut after 12 pages"));
       expect(link.asked).toHaveLength(12);
-      const same = list(() => ({ result: { tools: [tool("a")], nextCursor: "same" } }), { glimpse: true });
+      const same = list(() => ({ result: { tools: [tool("a")], nextCursor: "same" } }), { peek: true });
       await same.listed;
       expect(same.link.asked).toHaveLength(2);
     });

@@ -49,7 +49,7 @@ export class Pages implements Disposable {
     const options: RequestOptions = {
       signal,
       timeoutMs: LIMITS.listPageTimeoutMs,
-      onGlimpse: (ends) => this.#askAhead(ends),
+      onPeek: (ends) => this.#askAhead(ends),
     };
     return link.request(method, cursor === undefined ? {} : { cursor }, options);
   }

@@ -14,7 +14,7 @@ import type { Peer } from "../peer.js";
 import type { ConnectionState } from "../state.js";
 import type { TaskHandle } from "../tasks/task.js";
 import { joinSignals } from "./joined-signal.js";
-import type { Lodger } from "./link-usage.js";
+import type { LinkUser } from "./link-usage.js";
 import type { LinkHolder, SharedLink } from "./shared-link.js";
 import type { Asked } from "./shared-peer.js";
 
@@ -28,7 +28,7 @@ export interface LeaseOptions {
 }
 
 /** What a lease needs of the server it is on. */
-export interface Landlord {
+export interface LeasedServer {
   readonly connection: McpConnection;
   linkOf(link: Link): SharedLink;
   /** Something of this session is asked for: only where sessions differ in the answer. */
@@ -44,11 +44,11 @@ export interface Leaving {
 }
 
 export class Lease implements LinkHolder, Asked {
-  readonly lodger: Lodger = {};
+  readonly linkUser: LinkUser = {};
   readonly peer: Peer;
   readonly session: string | undefined;
   readonly #options: LeaseOptions;
-  readonly #landlord: Landlord;
+  readonly #leasedServer: LeasedServer;
   readonly #answers: PeerAnswers;
   readonly #over = new AbortController();
   /** Calls and other requests under way. */
@@ -56,8 +56,8 @@ export class Lease implements LinkHolder, Asked {
   readonly #views = new WeakMap<Link, Link>();
   #releasing: Promise<void> | undefined;
 
-  constructor(landlord: Landlord, options: LeaseOptions) {
-    this.#landlord = landlord;
+  constructor(leasedServer: LeasedServer, options: LeaseOptions) {
+    this.#leasedServer = leasedServer;
     this.#options = options;
     this.peer = options.peer;
     this.session = options.session;
@@ -91,11 +91,11 @@ export class Lease implements LinkHolder, Asked {
 
   /** Whether others use the same server now. */
   get hasOthers(): boolean {
-    return this.#landlord.hasOthersThan(this);
+    return this.#leasedServer.hasOthersThan(this);
   }
 
   get #connection(): McpConnection {
-    return this.#landlord.connection;
+    return this.#leasedServer.connection;
   }
 
   /** One that failed, or waits, is tried again at once: for the session that comes it is the first time. */
@@ -131,12 +131,12 @@ export class Lease implements LinkHolder, Asked {
     if (this.signal.aborted) return { kind: "failed", error: notConnected(name) };
     const ends = new Map<Link, (isAnswered: boolean) => void>();
     const view = (link: Link) => {
-      if (!ends.has(link)) ends.set(link, this.#landlord.linkOf(link).usage.begin(this.lodger));
+      if (!ends.has(link)) ends.set(link, this.#leasedServer.linkOf(link).usage.begin(this.linkUser));
       return this.view(link);
     };
     using over = joinSignals(options.signal, this.signal);
     const { signal } = over;
-    const outcome = await this.track(run({ ...options, signal, lessee: { id: this.lodger, view } }));
+    const outcome = await this.track(run({ ...options, signal, sharingSession: { id: this.linkUser, view } }));
     for (const end of ends.values()) end(outcome.kind === "answered" || outcome.kind === "failed");
     const isCutOff = outcome.kind === "cancelled" && !options.signal.aborted;
     return isCutOff ? cutOff(name, tool, ends.size > 0) : outcome;
@@ -154,13 +154,13 @@ export class Lease implements LinkHolder, Asked {
   view(link: Link): Link {
     const known = this.#views.get(link);
     if (known) return known;
-    const view = this.#landlord.linkOf(link).viewFor(this);
+    const view = this.#leasedServer.linkOf(link).viewFor(this);
     this.#views.set(link, view);
     return view;
   }
 
   readonly answer = async (method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
-    this.#landlord.onAnswering(method);
+    this.#leasedServer.onAnswering(method);
     return await this.#answers.answer(method, params, signal);
   };
 
@@ -186,7 +186,7 @@ export class Lease implements LinkHolder, Asked {
   #release(leaving: Leaving): Promise<void> {
     // Nobody cancelled: what the server goes on with by itself is there for whoever asks for it next.
     this.#over.abort(new TenonError("session.closed", "the session has left the server"));
-    this.#releasing ??= this.#landlord.release(this, leaving);
+    this.#releasing ??= this.#leasedServer.release(this, leaving);
     return this.#releasing;
   }
 }

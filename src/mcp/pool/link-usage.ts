@@ -2,34 +2,34 @@
 import { Cell } from "../../base/cell.js";
 
 /** Tells a session from the others, and nothing else. */
-export type Lodger = object;
+export type LinkUser = object;
 
 /** `several`: it may be any of them. `nobody`: no request is under way that it could belong to. */
-export type Asker = { readonly kind: "one"; readonly lodger: Lodger } | { readonly kind: "several" | "nobody" };
+export type Asker = { readonly kind: "one"; readonly linkUser: LinkUser } | { readonly kind: "several" | "nobody" };
 
 export class LinkUsage {
   /**
    * Requests and calls that are not over for the server: those that run, and those that were given up here, by a cancel or a
    * deadline. Of those nobody can say when the server is done with them, so they count for as long as the link lives.
    */
-  readonly #open = new Map<Lodger, number>();
+  readonly #open = new Map<LinkUser, number>();
   /** Counts changes of it. */
   readonly #changes = new Cell(0);
-  #first: Lodger | undefined;
+  #first: LinkUser | undefined;
   #hasSeveral = false;
 
   /** Returns the way to end it; `isAnswered` is false when the server may still be at it. */
-  begin(lodger: Lodger): (isAnswered: boolean) => void {
-    this.#first ??= lodger;
-    if (this.#first !== lodger) this.#hasSeveral = true;
-    this.#add(lodger, 1);
+  begin(linkUser: LinkUser): (isAnswered: boolean) => void {
+    this.#first ??= linkUser;
+    if (this.#first !== linkUser) this.#hasSeveral = true;
+    this.#add(linkUser, 1);
     return (isAnswered) => {
-      if (isAnswered) this.#add(lodger, -1);
+      if (isAnswered) this.#add(linkUser, -1);
     };
   }
 
   /** The only session that ever sent anything over the link; undefined when there was none, or more than one. */
-  get only(): Lodger | undefined {
+  get only(): LinkUser | undefined {
     return this.#hasSeveral ? undefined : this.#first;
   }
 
@@ -40,17 +40,17 @@ export class LinkUsage {
   get asker(): Asker {
     const [first, second] = this.#open.keys();
     if (!first) return { kind: "nobody" };
-    return second ? { kind: "several" } : { kind: "one", lodger: first };
+    return second ? { kind: "several" } : { kind: "one", linkUser: first };
   }
 
   /** Those who may have something under way. */
-  get lodgers(): readonly Lodger[] {
+  get linkUsers(): readonly LinkUser[] {
     return [...this.#open.keys()];
   }
 
   /** Whether a session other than this one may still have something under way. */
-  hasOthersThan(lodger: Lodger): boolean {
-    return this.lodgers.some((one) => one !== lodger);
+  hasOthersThan(linkUser: LinkUser): boolean {
+    return this.linkUsers.some((one) => one !== linkUser);
   }
 
   /** Waits until it can be told who asks. Rejects when the signal aborts. */
@@ -59,10 +59,10 @@ export class LinkUsage {
     return this.asker;
   }
 
-  #add(lodger: Lodger, count: number): void {
-    const open = (this.#open.get(lodger) ?? 0) + count;
-    if (open > 0) this.#open.set(lodger, open);
-    else this.#open.delete(lodger);
+  #add(linkUser: LinkUser, count: number): void {
+    const open = (this.#open.get(linkUser) ?? 0) + count;
+    if (open > 0) this.#open.set(linkUser, open);
+    else this.#open.delete(linkUser);
     this.#changes.set(this.#changes.value + 1);
   }
 }

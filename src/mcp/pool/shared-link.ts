@@ -4,11 +4,11 @@ import type { JsonObject } from "../../base/json.js";
 import type { Link } from "../era/link.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
 import { joinSignals } from "./joined-signal.js";
-import { LinkUsage, type Lodger } from "./link-usage.js";
+import { LinkUsage, type LinkUser } from "./link-usage.js";
 
 /** What the view of a link needs to know of the session it is for. */
 export interface LinkHolder {
-  readonly lodger: Lodger;
+  readonly linkUser: LinkUser;
   /** Aborts when the session has left: its requests end then, and only they. */
   readonly signal: AbortSignal;
   /** Answers what a request of this session asks for. */
@@ -24,7 +24,7 @@ const FOR_THE_PEER: ReadonlySet<string> = new Set(["notifications/message", "not
 export class SharedLink {
   readonly usage: LinkUsage = new LinkUsage();
   readonly #link: Link;
-  readonly #listeners = new Map<Lodger, Set<Listener>>();
+  readonly #listeners = new Map<LinkUser, Set<Listener>>();
 
   constructor(link: Link) {
     this.#link = link;
@@ -51,10 +51,10 @@ export class SharedLink {
     { method, params }: { readonly method: string; readonly params: JsonObject },
     options: RequestOptions,
   ): Promise<RpcOutcome> {
-    const { lodger, signal, answer } = holder;
+    const { linkUser, signal, answer } = holder;
     if (options.signal.aborted) return { kind: "cancelled" };
     if (signal.aborted) return { kind: "lost", loss: { error: hasLeft(), wasSent: false } };
-    const end = this.usage.begin(lodger);
+    const end = this.usage.begin(linkUser);
     using over = joinSignals(options.signal, signal);
     const request = this.#link.request(method, params, { ...options, signal: over.signal, answer });
     const outcome = await holder.track(request);
@@ -63,13 +63,13 @@ export class SharedLink {
     return isCutOff ? { kind: "lost", loss: { error: hasLeft(), wasSent: true } } : outcome;
   }
 
-  #listen({ lodger, signal }: LinkHolder, listener: Listener): void {
+  #listen({ linkUser, signal }: LinkHolder, listener: Listener): void {
     if (signal.aborted) return;
-    const listeners = this.#listeners.get(lodger);
+    const listeners = this.#listeners.get(linkUser);
     if (listeners) listeners.add(listener);
     else {
-      this.#listeners.set(lodger, new Set([listener]));
-      signal.addEventListener("abort", () => this.#listeners.delete(lodger), { once: true });
+      this.#listeners.set(linkUser, new Set([listener]));
+      signal.addEventListener("abort", () => this.#listeners.delete(linkUser), { once: true });
     }
   }
 }

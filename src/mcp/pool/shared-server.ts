@@ -8,8 +8,8 @@ import { McpConnection } from "../connection.js";
 import type { Link } from "../era/link.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerSpec } from "../spec.js";
-import { type Landlord, Lease, type LeaseOptions, type Leaving } from "./lease.js";
-import type { Asker, LinkUsage, Lodger } from "./link-usage.js";
+import { type LeasedServer, Lease, type LeaseOptions, type Leaving } from "./lease.js";
+import type { Asker, LinkUsage, LinkUser } from "./link-usage.js";
 import { SharedLink } from "./shared-link.js";
 import { type Asked, declaredBy, type Routes, SharedPeer } from "./shared-peer.js";
 
@@ -25,11 +25,11 @@ export interface SharedServerOptions {
   onRetired(server: SharedServer): void;
 }
 
-export class SharedServer implements Landlord, Routes {
+export class SharedServer implements LeasedServer, Routes {
   readonly connection: McpConnection;
   readonly #options: SharedServerOptions;
   readonly #world: World;
-  readonly #leases = new Map<Lodger, Lease>();
+  readonly #leases = new Map<LinkUser, Lease>();
   readonly #links = new WeakMap<Link, SharedLink>();
   /** Those who share it have the same directories. */
   readonly #hasSameRoots: boolean;
@@ -56,14 +56,14 @@ export class SharedServer implements Landlord, Routes {
     this.#idle?.clear();
     this.#idle = undefined;
     const lease = new Lease(this, options);
-    this.#leases.set(lease.lodger, lease);
-    this.connection.setLessees(this.#leases.size);
+    this.#leases.set(lease.linkUser, lease);
+    this.connection.setSharingSessions(this.#leases.size);
     return lease;
   }
 
   async release(lease: Lease, { grace, mayRest }: Leaving): Promise<void> {
-    if (!this.#leases.delete(lease.lodger)) return;
-    this.connection.setLessees(Math.max(1, this.#leases.size));
+    if (!this.#leases.delete(lease.linkUser)) return;
+    this.connection.setSharingSessions(Math.max(1, this.#leases.size));
     if (this.#leases.size > 0) return;
     const { kind } = this.connection.state.value;
     if (!mayRest || this.#isRetired || (kind !== "ready" && kind !== "connecting")) return await this.end(grace);
@@ -114,7 +114,7 @@ export class SharedServer implements Landlord, Routes {
     const leases = [...this.#leases.values()];
     const [only] = leases;
     if (!only) this.#options.scope.run(`end ${this.#options.spec.name}`, () => this.end(LIMITS.closeGrace));
-    else if (leases.length === 1 && !this.#usage?.hasOthersThan(only.lodger)) return;
+    else if (leases.length === 1 && !this.#usage?.hasOthersThan(only.linkUser)) return;
     for (const lease of leases) lease.evict();
   }
 
@@ -138,7 +138,7 @@ export class SharedServer implements Landlord, Routes {
   }
 
   suspects(): readonly Asked[] {
-    return (this.#usage?.lodgers ?? []).flatMap((lodger) => this.#leases.get(lodger) ?? []);
+    return (this.#usage?.linkUsers ?? []).flatMap((linkUser) => this.#leases.get(linkUser) ?? []);
   }
 
   everybody(): readonly Asked[] {
@@ -152,7 +152,7 @@ export class SharedServer implements Landlord, Routes {
   }
 
   #leaseOf(asker: Asker): Asked | undefined {
-    if (asker.kind === "one") return this.#leases.get(asker.lodger);
+    if (asker.kind === "one") return this.#leases.get(asker.linkUser);
     return asker.kind === "nobody" ? this.only() : undefined;
   }
 

@@ -15,7 +15,7 @@ async function guarded(tokens: Set<string>, takesGoodbyes = true): Promise<Scrip
     response.writeHead(401, { "www-authenticate": "Bearer" }).end();
     return true;
   };
-  return bench.own(await scriptedHttpServer({ tools: [echoTool()] }, { gate, hasStandingStream: true }));
+  return bench.own(await scriptedHttpServer({ tools: [echoTool()] }, { gate, hasListenStream: true }));
 }
 
 function give(server: ScriptedHttpServer, accessToken: string): void {

@@ -5,7 +5,7 @@ import type { SendHint } from "../rpc/wire.js";
 import type { HttpHandler, OpenRequest } from "./exchange.js";
 import type { Incoming } from "./incoming.js";
 import type { IntakeParts } from "./intake.js";
-import type { Stoppable } from "./lingering.js";
+import type { Stoppable } from "./answered-streams.js";
 import type { Refused } from "./refusal.js";
 
 /** A request of ours. */

@@ -131,7 +131,7 @@ test.each([
 });
 
 test("closing ends requests, streams and looking-up at once, and says nothing any more", async () => {
-  const server = await serve(ECHO, { hasStandingStream: true });
+  const server = await serve(ECHO, { hasListenStream: true });
   server.misbehave({ method: "tools/call" }, { kind: "hang" });
   const wire = await legacy(server);
   await wire.request("tools/list");

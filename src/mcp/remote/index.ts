@@ -3,13 +3,13 @@ import { type TenonError, toTenonError } from "../../base/errors.js";
 import { KnownSecrets } from "../../base/known-secrets.js";
 import type { EndGrace } from "../../base/process.js";
 import type { World } from "../../base/world.js";
-import { SpillShelf } from "../large/spill-shelf.js";
+import { SpillDirectory } from "../large/spill-directory.js";
 import { Access } from "../oauth/access.js";
 import type { OAuthOptions } from "../oauth/port.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import type { RemoteSpec } from "../spec.js";
-import type { RemoteParts } from "./courier.js";
+import type { RemoteParts } from "./http-sender.js";
 import { Dialler } from "./dial.js";
 import { userHeaders } from "./headers.js";
 import { SseWire } from "./sse.js";
@@ -20,7 +20,7 @@ export interface RemoteWireOptions {
   /** Hosts the user allows without TLS and at private addresses. */
   readonly allowHosts?: readonly string[];
   /** Where results too long for memory are kept. Given one, the wire leaves it to its owner to dispose of. */
-  readonly shelf?: SpillShelf;
+  readonly spill?: SpillDirectory;
   /** Who named the URL; `typed` unless given. */
   readonly urlSource?: "typed" | "project";
   readonly oauth?: OAuthOptions;
@@ -31,7 +31,7 @@ export interface RemoteWireOptions {
 /** Never throws: a URL or header that cannot be used is told through `onClosed`. */
 export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
   const { world, allowHosts, secrets = new KnownSecrets() } = options;
-  const shelf = options.shelf ?? new SpillShelf(world);
+  const spill = options.spill ?? new SpillDirectory(world);
   const dialler = new Dialler(world, allowHosts);
   try {
     const user = userHeaders(spec);
@@ -47,11 +47,11 @@ export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
       user,
       secrets,
       place: dialler.check(spec.url, options.urlSource ?? "typed"),
-      folder: () => shelf.folder,
+      folder: () => spill.folder,
       ...(access ? { access } : {}),
       dispose: async () => {
         await access?.close();
-        if (!options.shelf) await shelf.dispose();
+        if (!options.spill) await spill.dispose();
       },
     };
     return spec.kind === "sse" ? new SseWire(parts) : new FallbackWire(parts);

@@ -56,7 +56,7 @@ describe("a session the server has forgotten", () => {
   });
 
   test("also when its standing stream ends and cannot be opened again", async () => {
-    const server = await serve(ECHO, { hasStandingStream: true });
+    const server = await serve(ECHO, { hasListenStream: true });
     const wire = await legacy(server);
     await wire.call("echo");
     await server.forgetSessions();
@@ -91,7 +91,7 @@ describe("a call whose stream ends before the answer", () => {
   const answer = (id: number) => `data: {"jsonrpc":"2.0","id":${id},"result":{"content":[]}}\n\n`;
 
   test("is resumed at its last event after the time the server named", async () => {
-    const server = await serve(ECHO, { hasStandingStream: true });
+    const server = await serve(ECHO, { hasListenStream: true });
     const wire = await legacy(server);
     await wire.call("echo");
     server.misbehave({ method: "tools/call" }, { kind: "events", text: "id: e-7\nretry: 600\ndata:\n\n" }, 1);
@@ -157,7 +157,7 @@ describe("a call whose stream ends before the answer", () => {
 
 describe("the standing stream", () => {
   test("is opened again after it ended, at its last event", async () => {
-    const server = await serve(ECHO, { hasStandingStream: true });
+    const server = await serve(ECHO, { hasListenStream: true });
     server.misbehave({ http: "GET" }, { kind: "events", text: "id: s-1\nretry: 300\ndata:\n\n" }, 1);
     const wire = await legacy(server);
     await wire.call("echo");
@@ -201,7 +201,7 @@ describe("the standing stream", () => {
 
   test("of a server that is gone breaks the connection after a few attempts", async () => {
     const world = new FakeWorld();
-    const server = await serve(ECHO, { hasStandingStream: true });
+    const server = await serve(ECHO, { hasListenStream: true });
     const wire = await legacy(server, {}, { world });
     await wire.call("echo");
     server.misbehave({ http: "GET" }, { kind: "reset" });

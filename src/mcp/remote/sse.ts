@@ -8,7 +8,7 @@ import type { Timer } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, Wire, WireListener } from "../rpc/wire.js";
 import { mediaType } from "./body.js";
-import { Courier, type Delivery, type RemoteParts } from "./courier.js";
+import { HttpSender, type Delivery, type RemoteParts } from "./http-sender.js";
 import { type Place, placeAt } from "./dial.js";
 import { EventPump } from "./event-pump.js";
 import type { OpenRequest } from "./exchange.js";
@@ -20,7 +20,7 @@ const METHOD_NOT_FOUND = -32601;
 export class SseWire implements Wire {
   readonly stderrTail = "";
   readonly #parts: RemoteParts;
-  readonly #courier: Courier;
+  readonly #sender: HttpSender;
   readonly #onReady: () => void;
   readonly #held: OutgoingMessage[] = [];
   /** Requests on their way or waiting for their answer, by id; true when the server may be told to stop. */
@@ -35,7 +35,7 @@ export class SseWire implements Wire {
   /** `onReady`: the server has named its endpoint, so it does speak this transport. */
   constructor(parts: RemoteParts, onReady: () => void = () => {}) {
     this.#parts = parts;
-    this.#courier = new Courier(parts);
+    this.#sender = new HttpSender(parts);
     this.#onReady = onReady;
   }
 
@@ -45,7 +45,7 @@ export class SseWire implements Wire {
     this.#deadline = world.after(LIMITS.sseEndpointMs, () =>
       this.#end(new TenonError("mcp.connect_timeout", "the server did not name its endpoint in time")),
     );
-    this.#stream = this.#courier.get(undefined, {
+    this.#stream = this.#sender.get(undefined, {
       onFailed: ({ error }) => this.#end(error),
       onHead: (response, place) => {
         if (this.#isGone) return;
@@ -54,7 +54,7 @@ export class SseWire implements Wire {
         else if (response.statusCode === 200) {
           response.destroy();
           this.#end(new TenonError("mcp.protocol", `the server answered with ${mediaType(response)}, not with events`));
-        } else this.#courier.judge(response, undefined, (refused) => this.#end(errorOf(refused)));
+        } else this.#sender.judge(response, undefined, (refused) => this.#end(errorOf(refused)));
       },
     });
   }
@@ -75,7 +75,7 @@ export class SseWire implements Wire {
   }
 
   agreed(agreement: Agreement): void {
-    this.#courier.agreement = agreement;
+    this.#sender.agreement = agreement;
   }
 
   async close(_grace: EndGrace): Promise<void> {
@@ -88,7 +88,7 @@ export class SseWire implements Wire {
   stop(): void {
     this.#isGone = true;
     this.#deadline?.clear();
-    this.#courier.stop();
+    this.#sender.stop();
     this.#pump?.stop();
     this.#stream?.abort();
     this.#held.length = 0;
@@ -123,12 +123,12 @@ export class SseWire implements Wire {
       if (endpoint.url.origin !== place.url.origin) {
         throw new TenonError("mcp.url_refused", `the server names an endpoint on "${endpoint.url.host}", not its own`);
       }
-      this.#courier.place = placeAt(place, endpoint.url);
+      this.#sender.place = placeAt(place, endpoint.url);
     } catch (thrown) {
       this.#end(toTenonError(thrown, "mcp.protocol"));
       return;
     }
-    this.#courier.hasSessionInPlace = true;
+    this.#sender.hasSessionInPlace = true;
     this.#deadline?.clear();
     this.#isReady = true;
     this.#onReady();
@@ -155,7 +155,7 @@ export class SseWire implements Wire {
   #post(message: OutgoingMessage): void {
     const id = "method" in message && "id" in message ? message.id : undefined;
     if (id !== undefined) this.#waiting.set(id, "method" in message && message.method !== "initialize");
-    this.#courier.deliver(message, (delivery) => this.#delivered(message, id, delivery));
+    this.#sender.deliver(message, (delivery) => this.#delivered(message, id, delivery));
   }
 
   #delivered(message: OutgoingMessage, id: RpcId | undefined, delivery: Delivery): void {

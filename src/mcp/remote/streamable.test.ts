@@ -45,7 +45,7 @@ describe("the legacy era", () => {
 
   test("the standing stream is open before the first call, so that a server's question arrives", async () => {
     const behaviour: Behaviour = { tools: [{ name: "ask", reply: { kind: "ask_client", method: "roots/list" } }] };
-    const server = await serve(behaviour, { hasStandingStream: true, asksOnStandingStream: true });
+    const server = await serve(behaviour, { hasListenStream: true, asksOnListenStream: true });
     const wire = await legacy(server);
     const id = wire.send("tools/call", { name: "ask" });
     const asked = await wire.told.find((told) => told.kind === "message" && told.message.kind === "request");
@@ -57,7 +57,7 @@ describe("the legacy era", () => {
   });
 
   test("notifications come over the standing stream", async () => {
-    const server = await serve(ECHO, { hasStandingStream: true });
+    const server = await serve(ECHO, { hasListenStream: true });
     const wire = await legacy(server);
     await wire.call("echo");
     server.announce("notifications/tools/list_changed");
@@ -129,7 +129,7 @@ describe("the legacy era", () => {
   });
 
   test("the answer may come on another stream than its own", async () => {
-    const server = await serve(ECHO, { hasStandingStream: true, streamsAnswers: true });
+    const server = await serve(ECHO, { hasListenStream: true, streamsAnswers: true });
     const wire = await legacy(server);
     await wire.call("echo");
     server.misbehave({ method: "tools/call" }, { kind: "events", text: ": waits\n\n", stays: true }, 1);

@@ -7,14 +7,14 @@ import type { Timer, World } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import type { PostChannel, Request, Unanswered } from "./channel.js";
-import { Courier, type Delivery, type RemoteParts } from "./courier.js";
+import { HttpSender, type Delivery, type RemoteParts } from "./http-sender.js";
 import type { HttpHandler, OpenRequest } from "./exchange.js";
 import { isSessionId } from "./headers.js";
 import type { Incoming } from "./incoming.js";
-import { Lingering, type Stoppable } from "./lingering.js";
+import { AnsweredStreams, type Stoppable } from "./answered-streams.js";
 import { Post } from "./post.js";
 import type { Refused } from "./refusal.js";
-import { StandingStream } from "./standing-stream.js";
+import { ListenStream } from "./listen-stream.js";
 
 /** Lists need no stream for what a server might ask meanwhile; everything else may. */
 const NEEDS_NO_STREAM = /(^ping$|\/list$)/u;
@@ -29,16 +29,16 @@ export class StreamableWire implements Wire, PostChannel {
   readonly world: World;
   readonly folder: () => string;
   readonly #parts: RemoteParts;
-  readonly #courier: Courier;
+  readonly #sender: HttpSender;
   /** Requests that wait for their answer. */
   readonly #posts = new Map<RpcId, Post>();
   /** Requests that have it, whose stream the server has not ended yet. */
-  readonly #lingering: Lingering;
+  readonly #answeredStreams: AnsweredStreams;
   readonly #held: Held[] = [];
   /** The session is lost; the requests that were refused for it, and who is still waited for before it is told. */
   #losing: { readonly error: TenonError; readonly refused: RpcId[]; readonly timer: Timer } | undefined;
   #listener: WireListener | undefined;
-  #standing: StandingStream | undefined;
+  #standing: ListenStream | undefined;
   #streamTimer: Timer | undefined;
   /** After `initialized`: until the server has taken it, then until the standing stream is there or is not to come. */
   #phase: "free" | "initializing" | "opening_stream" = "free";
@@ -49,16 +49,16 @@ export class StreamableWire implements Wire, PostChannel {
     this.#parts = parts;
     this.world = parts.world;
     this.folder = parts.folder;
-    this.#courier = new Courier(parts);
-    this.#lingering = new Lingering(parts.world);
+    this.#sender = new HttpSender(parts);
+    this.#answeredStreams = new AnsweredStreams(parts.world);
   }
 
   get sessionId(): string | undefined {
-    return this.#courier.sessionId;
+    return this.#sender.sessionId;
   }
 
   get mayResume(): boolean {
-    return this.#courier.agreement?.era !== "modern";
+    return this.#sender.agreement?.era !== "modern";
   }
 
   start(listener: WireListener): void {
@@ -66,8 +66,8 @@ export class StreamableWire implements Wire, PostChannel {
   }
 
   agreed(agreement: Agreement): void {
-    this.#courier.agreement = agreement;
-    if (agreement.era === "modern") this.#courier.sessionId = undefined; // some servers name one all the same
+    this.#sender.agreement = agreement;
+    if (agreement.era === "modern") this.#sender.sessionId = undefined; // some servers name one all the same
   }
 
   send(message: OutgoingMessage, hint?: SendHint): void {
@@ -86,15 +86,15 @@ export class StreamableWire implements Wire, PostChannel {
     if (!post) return;
     this.#posts.delete(id);
     // In the modern era the end of the stream is the message. In the legacy one it is not, but a handshake has no other.
-    if (this.#courier.agreement?.era !== "legacy") {
+    if (this.#sender.agreement?.era !== "legacy") {
       post.stop();
       return;
     }
-    if (!post.answered()) this.#lingering.add(post); // what still comes is for nobody, and nothing is resumed
+    if (!post.answered()) this.#answeredStreams.add(post); // what still comes is for nobody, and nothing is resumed
     const params = { requestId: id, reason };
     this.#notice({ jsonrpc: "2.0", method: "notifications/cancelled", params }, () => {
       post.stop();
-      this.#lingering.delete(post);
+      this.#answeredStreams.delete(post);
     });
   }
 
@@ -104,7 +104,7 @@ export class StreamableWire implements Wire, PostChannel {
   }
 
   post(request: Request, hint: SendHint | undefined, handler: HttpHandler): OpenRequest {
-    return this.#courier.post(request, hint, handler);
+    return this.#sender.post(request, hint, handler);
   }
 
   /** Only the headers of the answer to `initialize` name a session. */
@@ -123,11 +123,11 @@ export class StreamableWire implements Wire, PostChannel {
   }
 
   finished(post: Stoppable): void {
-    this.#lingering.delete(post);
+    this.#answeredStreams.delete(post);
   }
 
   openStream(lastEventId: string | undefined, handler: HttpHandler): OpenRequest {
-    return this.#courier.get(lastEventId, handler);
+    return this.#sender.get(lastEventId, handler);
   }
 
   hear(incoming: Incoming): void {
@@ -147,14 +147,14 @@ export class StreamableWire implements Wire, PostChannel {
   }
 
   judge(response: HttpResponse, id: RpcId | undefined, done: (refused: Refused) => void): void {
-    this.#courier.judge(response, id, done);
+    this.#sender.judge(response, id, done);
   }
 
   #answered(id: RpcId): void {
     const post = this.#posts.get(id);
     if (!post) return;
     this.#posts.delete(id);
-    if (!post.answered()) this.#lingering.add(post);
+    if (!post.answered()) this.#answeredStreams.add(post);
   }
 
   #mustWait(message: OutgoingMessage): boolean {
@@ -165,13 +165,13 @@ export class StreamableWire implements Wire, PostChannel {
 
   #takeSession(response: HttpResponse): void {
     const sessionId = response.headers["mcp-session-id"];
-    if (isSessionId(sessionId)) this.#courier.sessionId = sessionId;
+    if (isSessionId(sessionId)) this.#sender.sessionId = sessionId;
     else if (sessionId !== undefined) this.#listener?.onNoise("a session id that cannot be sent back");
   }
 
   /** A notification or an answer: nobody waits for what comes back, unless it is the end of the session. */
   #notice(message: OutgoingMessage, done: () => void = () => {}): void {
-    this.#courier.deliver(message, (delivery) => {
+    this.#sender.deliver(message, (delivery) => {
       this.#delivered(message, delivery);
       done();
     });
@@ -187,7 +187,7 @@ export class StreamableWire implements Wire, PostChannel {
 
   /** Servers drop what they would ask while there is no standing stream, so it comes before the first call. */
   #initialized(message: OutgoingMessage): void {
-    if (this.#courier.agreement?.era === "modern") this.#notice(message);
+    if (this.#sender.agreement?.era === "modern") this.#notice(message);
     else {
       this.#phase = "initializing";
       this.#notice(message, () => this.#openStanding());
@@ -198,7 +198,7 @@ export class StreamableWire implements Wire, PostChannel {
     if (this.#isGone) return;
     this.#streamTimer = this.world.after(LIMITS.httpStreamWaitMs, () => this.#release("free"));
     this.#release("opening_stream");
-    this.#standing = new StandingStream(this, {
+    this.#standing = new ListenStream(this, {
       onDecided: () => {
         this.#streamTimer?.clear();
         this.#release("free");
@@ -231,7 +231,7 @@ export class StreamableWire implements Wire, PostChannel {
     // What has not left has not been acted on either.
     const unsent = this.#held.flatMap(({ message }) => ("method" in message && "id" in message ? [message.id] : []));
     this.#stopAll();
-    this.#courier.sessionId = undefined;
+    this.#sender.sessionId = undefined;
     for (const untouched of [...unsent, ...refused]) {
       this.#listener?.onRequestLost(untouched, { error, wasSent: false });
     }
@@ -243,8 +243,8 @@ export class StreamableWire implements Wire, PostChannel {
     this.#losing?.timer.clear();
     this.#streamTimer?.clear();
     this.#standing?.stop();
-    this.#courier.stop();
-    this.#lingering.stop();
+    this.#sender.stop();
+    this.#answeredStreams.stop();
     for (const post of this.#posts.values()) post.stop();
     this.#posts.clear();
     this.#held.length = 0;
@@ -252,7 +252,7 @@ export class StreamableWire implements Wire, PostChannel {
 
   async #close(grace: EndGrace): Promise<void> {
     this.#stopAll();
-    await this.#courier.deleteSession(grace.stdinMs);
+    await this.#sender.deleteSession(grace.stdinMs);
     this.#parts.dialler.close();
     await this.#parts.dispose();
   }

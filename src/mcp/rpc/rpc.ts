@@ -26,7 +26,7 @@ export interface RequestOptions {
   /** Told the id under which the request goes out; again, when it is sent in rounds. */
   readonly onSent?: (id: RpcId) => void;
   /** Shown the ends of a long answer before it is read, where the transport can: what is sent now goes out first. */
-  readonly onGlimpse?: (ends: MessageEnds) => void;
+  readonly onPeek?: (ends: MessageEnds) => void;
 }
 
 /** How a request ended. `lost` and `timed_out` leave open whether the server acted, unless it never left. */
@@ -142,8 +142,8 @@ export class Rpc implements WireListener {
     }
   }
 
-  onGlimpse(id: RpcId, ends: MessageEnds): void {
-    this.#pending.get(id)?.options.onGlimpse?.(ends);
+  onPeek(id: RpcId, ends: MessageEnds): void {
+    this.#pending.get(id)?.options.onPeek?.(ends);
   }
 
   onRequestLost(id: RpcId, loss: RequestLoss): void {

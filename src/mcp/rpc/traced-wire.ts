@@ -57,7 +57,7 @@ class TracedWire extends WrappedWire {
   }
 }
 
-/** Without glimpses: who acts on one sends before the answer is told, and a trace must read as cause and effect. */
+/** Without peeks: who acts on one sends before the answer is told, and a trace must read as cause and effect. */
 class TracedListener implements WireListener {
   readonly #listener: WireListener;
   readonly #tell: Tell;

@@ -20,8 +20,8 @@ export interface MessageEnds {
 /** What a wire tells whoever started it. Never called before `start`, never after `close` has resolved. */
 export interface WireListener {
   onMessage(message: IncomingMessage): void;
-  /** A long answer has come and is about to be read. A glimpse and no promise: it may turn out to be no message at all. */
-  onGlimpse?(id: RpcId, ends: MessageEnds): void;
+  /** A long answer has come and is about to be read. A peek and no promise: it may turn out to be no message at all. */
+  onPeek?(id: RpcId, ends: MessageEnds): void;
   /** This one request is lost; the wire itself goes on. */
   onRequestLost(id: RpcId, loss: RequestLoss): void;
   /** The wire is gone, with its cause. At most once, and not because of `close`. */

@@ -17,7 +17,7 @@ class Ear implements WireListener {
   readonly lost: { id: RpcId; loss: RequestLoss }[] = [];
   readonly noise: string[] = [];
   readonly closed: TenonError[] = [];
-  onGlimpse?: NonNullable<WireListener["onGlimpse"]>;
+  onPeek?: NonNullable<WireListener["onPeek"]>;
   #wake: () => void = () => {};
 
   onMessage(message: IncomingMessage): void {
@@ -132,15 +132,15 @@ describe("sending", () => {
       return true;
     });
     ear.onMessage = () => events.push("read");
-    ear.onGlimpse = (id, { head, tail }) => {
-      events.push(`glimpsed ${id} ${head.slice(0, 9)} ${tail.slice(-9)}`);
+    ear.onPeek = (id, { head, tail }) => {
+      events.push(`peeked ${id} ${head.slice(0, 9)} ${tail.slice(-9)}`);
       wire.send(request(2));
     };
     const answer = (id: RpcId, text: string) =>
       child.stdout.write(`{"id":${id},"jsonrpc":"2.0","result":{"text":"${text}","b":1}}\n`);
     answer(1, "x".repeat(10_000));
     await settle();
-    expect(events).toEqual(['glimpsed 1 {"id":1," ","b":1}}', "sent 2", "read"]);
+    expect(events).toEqual(['peeked 1 {"id":1," ","b":1}}', "sent 2", "read"]);
     answer(2, "short");
     await settle();
     expect(events.slice(3)).toEqual(["read"]);

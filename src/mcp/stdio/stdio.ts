@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import { type EndGrace, endTree } from "../../base/process.js";
 import { handled } from "../../base/scope.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../base/world.js";
-import { SpillShelf } from "../large/spill-shelf.js";
+import { SpillDirectory } from "../large/spill-directory.js";
 import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
 import type { Agreement, MessageEnds, Wire, WireListener } from "../rpc/wire.js";
 import { explainExit } from "./launch.js";
@@ -17,7 +17,7 @@ import { Tail } from "./tail.js";
 
 export interface StdioWireOptions {
   /** Where results too long for memory are kept. Given one, the wire leaves it to its owner to dispose of. */
-  readonly shelf?: SpillShelf;
+  readonly spill?: SpillDirectory;
   /** Told the process that was started; undefined when it was not. */
   readonly onSpawned?: (id: number | undefined) => void;
   /** Gets all of its stderr, as it comes. */
@@ -33,8 +33,8 @@ export class StdioWire implements Wire {
   readonly #child: Child;
   readonly #output: StdioOutput;
   readonly #stderr = new Tail(LIMITS.stderrTailBytes);
-  readonly #shelf: SpillShelf;
-  readonly #ownsShelf: boolean;
+  readonly #spill: SpillDirectory;
+  readonly #ownsSpill: boolean;
   /** Requests of the server we have not answered. */
   readonly #asked = new Set<RpcId>();
   #onAllAnswered: () => void = () => {};
@@ -55,8 +55,8 @@ export class StdioWire implements Wire {
   constructor(request: SpawnRequest, world: World, options: StdioWireOptions = {}) {
     this.#request = request;
     this.#world = world;
-    this.#shelf = options.shelf ?? new SpillShelf(world);
-    this.#ownsShelf = options.shelf === undefined;
+    this.#spill = options.spill ?? new SpillDirectory(world);
+    this.#ownsSpill = options.spill === undefined;
     this.#child = world.spawn(request);
     options.onSpawned?.(this.#child.pid);
     this.#output = new StdioOutput(this.#child.stdin, {
@@ -77,10 +77,10 @@ export class StdioWire implements Wire {
   start(listener: WireListener): void {
     this.#listener = listener;
     const lines = new MessageLines(
-      { world: this.#world, folder: () => this.#shelf.folder },
+      { world: this.#world, folder: () => this.#spill.folder },
       {
         onValue: (value) => this.#receive(value),
-        onWhole: (ends) => this.#glimpse(ends),
+        onWhole: (ends) => this.#peek(ends),
         onLost: (id, error) => this.#listener?.onRequestLost(id, { error, wasSent: true }),
         onNoise: (what) => this.#listener?.onNoise(what),
         onFull: (isFull) => this.#waitForRoom(isFull),
@@ -133,7 +133,7 @@ export class StdioWire implements Wire {
     await endTree(this.#child, this.#world, { ...grace, stdinMs: this.#patienceMs(grace.stdinMs) });
     this.#listener = undefined;
     this.#lines?.close();
-    if (this.#ownsShelf) await this.#shelf.dispose();
+    if (this.#ownsSpill) await this.#spill.dispose();
   }
 
   /**
@@ -179,10 +179,10 @@ export class StdioWire implements Wire {
   }
 
   /** Reading a long answer takes a while, in which the server could already work on what its receiver asks next. */
-  #glimpse(ends: MessageEnds): void {
+  #peek(ends: MessageEnds): void {
     const id = answeredId(ends);
-    if (id === undefined || !this.#listener?.onGlimpse) return;
-    this.#listener.onGlimpse(id, ends);
+    if (id === undefined || !this.#listener?.onPeek) return;
+    this.#listener.onPeek(id, ends);
     this.#output.flush();
   }
 

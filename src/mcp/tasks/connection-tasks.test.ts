@@ -120,7 +120,7 @@ describe.each(["legacy", "modern"] as const)("over HTTP, %s", (era) => {
 
   test("one that is announced need not be asked for: its end is told within a moment, whatever its pace", async () => {
     const behaviour = working({ takesMs: 500, pollMs: 60_000, announces: true });
-    const server = await scriptedHttpServer(behaviour, { hasStandingStream: true });
+    const server = await scriptedHttpServer(behaviour, { hasListenStream: true });
     closing.push(() => server[Symbol.asyncDispose]());
     const connection = connect({ kind: "http", name: "s", url: server.url, headers: {} });
     expect(await connection.call("work", {}, calling())).toEqual(done("worked"));

@@ -30,7 +30,7 @@ export interface CommandContext {
   readonly logins: Pick<SessionLogins, "login">;
   /** Shows something before the answer that is for this moment: it is not kept with the conversation. */
   show(text: string): Promise<void>;
-  readonly settings: Pick<SessionSettings, "view" | "set" | "shelf">;
+  readonly settings: Pick<SessionSettings, "view" | "set" | "available">;
   /** Every command there is now, those of servers included. */
   readonly commands: readonly CommandInfo[];
   /** Of the session so far. */

@@ -97,7 +97,7 @@ function around(done: Done): Pick<CommandContext, "mcp" | "permissions" | "login
     },
     settings: {
       view: VIEW,
-      shelf: {
+      available: {
         first: MODEL,
         ids: VIEW.models,
         ask: async () => ({ ids: ["a/three"], problems: ["b: 401"] }),

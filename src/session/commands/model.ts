@@ -23,12 +23,12 @@ export const modelCommand: Command = {
 function overview({ settings }: CommandContext): string {
   const { model = "", models, thinking } = settings.view;
   const lines = models.map((id) => `- \`${oneLine(id)}\`${id === model ? " (in use)" : ""}`);
-  const more = settings.shelf ? ["", "Any `provider/name` will do; `/model all` asks the providers for theirs."] : [];
+  const more = settings.available ? ["", "Any `provider/name` will do; `/model all` asks the providers for theirs."] : [];
   return [`**${oneLine(model)}**, thinking: ${thinking}`, ...lines, ...more].join("\n");
 }
 
 async function everything({ settings }: CommandContext): Promise<string> {
-  const asked = await settings.shelf?.ask();
+  const asked = await settings.available?.ask();
   if (!asked || (asked.ids.length === 0 && asked.problems.length === 0)) {
     return "There is no provider that could be asked: no key is set.";
   }

@@ -1,7 +1,7 @@
 // The protected files that a call would write: Tenon's own tools say which they touch, of others the arguments are looked through.
 import { dirname, resolve } from "node:path";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
-import { witnessed } from "../../base/trace.js";
+import { recorded } from "../../base/trace.js";
 import type { World } from "../../base/world.js";
 import type { BuiltinPresentation } from "../../builtin/index.js";
 import { possiblePaths } from "../../config/index.js";
@@ -46,7 +46,7 @@ export function protectedFiles(options: ProtectedFilesOptions): Protects {
     const work = () => findProtected(paths, place);
     const isReplay = world.replay !== undefined;
     // A recording of an older version does not say: nothing was protected then.
-    return await witnessed(world, { ask: "protected", about, work, read }).catch((thrown: unknown) => {
+    return await recorded(world, { ask: "protected", about, work, read }).catch((thrown: unknown) => {
       if (isReplay) return [];
       throw thrown;
     });

@@ -10,9 +10,9 @@ export interface HttpSessionOptions {
   /** Answers as event streams even where plain JSON would do. */
   readonly streamsAnswers?: boolean;
   /** Offers a stream for GET; what belongs to no request goes there. Otherwise GET gets 405. */
-  readonly hasStandingStream?: boolean;
+  readonly hasListenStream?: boolean;
   /** Asks the client on the standing stream only, and drops what it would ask while there is none, as SDK servers do. */
-  readonly asksOnStandingStream?: boolean;
+  readonly asksOnListenStream?: boolean;
 }
 
 export type OpenPeer = (send: Host["send"], cut: () => void, garbage?: Host["garbage"]) => ScriptedPeer;
@@ -48,7 +48,7 @@ export class HttpSessions {
   }
 
   async receive(request: IncomingMessage, response: ServerResponse, message: JsonObject | undefined): Promise<void> {
-    if (request.method === "GET" && this.#options.hasStandingStream) return this.#openStream(request, response);
+    if (request.method === "GET" && this.#options.hasListenStream) return this.#openStream(request, response);
     if (request.method === "DELETE") return await this.#delete(request, response);
     if (request.method !== "POST") return refuse(response, 405, "only POST and DELETE");
     if (!message) return refuse(response, 400, "the body is no JSON-RPC message");
@@ -97,7 +97,7 @@ export class HttpSessions {
     const answers = new Map<RequestId, HttpAnswer>();
     const send: Host["send"] = (message, replyTo) => {
       const isAsking = message["method"] !== undefined && message["id"] !== undefined;
-      const isForStream = replyTo === undefined || (isAsking && this.#options.asksOnStandingStream === true);
+      const isForStream = replyTo === undefined || (isAsking && this.#options.asksOnListenStream === true);
       if (isForStream) session.stream?.write(eventText(message));
       else answers.get(replyTo)?.send(message);
     };

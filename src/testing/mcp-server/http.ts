@@ -14,7 +14,7 @@ import { type HttpSessionOptions, HttpSessions, refuse } from "./http-sessions.j
 import { SseSessions } from "./http-sse.js";
 import { impossibleHere, ownFacts, realAfter } from "./in-process-host.js";
 import { ScriptedPeer } from "./peer.js";
-import { TaskShelf } from "./task-shelf.js";
+import { TaskStore } from "./task-store.js";
 
 const LIMITS: HostLimits = {
   place: "over HTTP: it has no process and no stream of lines",
@@ -57,7 +57,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
   readonly #calls = new Feed<HeldCall>("call of a held tool");
   readonly #taken = new Set<HeldCall>();
   readonly #bugs: unknown[] = [];
-  readonly #tasks = new TaskShelf();
+  readonly #tasks = new TaskStore();
   readonly #modernPosts = new ModernPosts();
   readonly #faults = new HttpFaults();
   readonly #sse = new SseSessions((send, cut) => this.#openPeer(send, cut));

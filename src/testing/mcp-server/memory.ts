@@ -10,7 +10,7 @@ import { assertPossible, type HostLimits } from "./host.js";
 import { impossibleHere, ownFacts, realAfter } from "./in-process-host.js";
 import { MemoryTransport } from "./memory-transport.js";
 import { ScriptedPeer } from "./peer.js";
-import { TaskShelf } from "./task-shelf.js";
+import { TaskStore } from "./task-store.js";
 
 const LIMITS: HostLimits = {
   place: "in memory: it carries messages, not bytes, and has no process",
@@ -36,7 +36,7 @@ export class MemoryServer implements AsyncDisposable {
   readonly #received = new Feed<JsonObject>("message from the client");
   readonly #calls = new Feed<HeldCall>("call of a held tool");
   readonly #bugs: unknown[] = [];
-  readonly #tasks = new TaskShelf();
+  readonly #tasks = new TaskStore();
   #takenCalls = new Set<HeldCall>();
 
   constructor(behaviour: Behaviour, options: MemoryServerOptions = {}) {

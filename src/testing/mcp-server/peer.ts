@@ -19,7 +19,7 @@ import {
 import { type Answer, answerOf, isDeferred, textAnswer } from "./replies.js";
 import { notification, runSteps, type StepServer, sendProgress } from "./steps.js";
 import { TaskDesk, type TaskServer } from "./task-desk.js";
-import { TaskShelf } from "./task-shelf.js";
+import { TaskStore } from "./task-store.js";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
@@ -44,10 +44,10 @@ export class ScriptedPeer implements StepServer, TaskServer {
   #isStarted = false;
   #requestCount = 0;
 
-  /** `shelf`: the tasks of the whole server, where it has more than one connection. */
-  constructor(behaviour: Behaviour, host: Host, shelf: TaskShelf = new TaskShelf(behaviour.taskFile)) {
+  /** `store`: the tasks of the whole server, where it has more than one connection. */
+  constructor(behaviour: Behaviour, host: Host, store: TaskStore = new TaskStore(behaviour.taskFile)) {
     this.#behaviour = behaviour;
-    this.#desk = new TaskDesk(shelf, this);
+    this.#desk = new TaskDesk(store, this);
     this.#door = new EraDoor(behaviour);
     this.#subscriptions = new Subscriptions(behaviour);
     this.host = host;
@@ -266,12 +266,12 @@ export class ScriptedPeer implements StepServer, TaskServer {
 
   /** The test ends it when it likes. */
   #holdTask(tool: ToolScript, args: JsonObject, id: string): void {
-    const { shelf } = this.#desk;
+    const { store } = this.#desk;
     const wire = {
       signal: new AbortController().signal,
-      reply: (answer: Answer) => shelf.answer(id, answer),
+      reply: (answer: Answer) => store.answer(id, answer),
       progress: () => {},
-      done: () => this.announceTask(shelf.state(id, this.#door.era ?? "legacy") ?? {}),
+      done: () => this.announceTask(store.state(id, this.#door.era ?? "legacy") ?? {}),
     };
     this.host.hold(new HeldCall(tool.name, args, wire));
   }

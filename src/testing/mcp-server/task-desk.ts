@@ -5,7 +5,7 @@ import type { TaskScript } from "./behaviour.js";
 import type { Flow } from "./flow.js";
 import type { Host } from "./host.js";
 import type { Answer } from "./replies.js";
-import type { TaskEra, TaskShelf } from "./task-shelf.js";
+import type { TaskEra, TaskStore } from "./task-store.js";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
@@ -23,13 +23,13 @@ export interface TaskServer {
 }
 
 export class TaskDesk {
-  readonly shelf: TaskShelf;
+  readonly store: TaskStore;
   readonly #server: TaskServer;
   /** Legacy questions that have been put: one is enough. */
   readonly #put = new Set<JsonValue | undefined>();
 
-  constructor(shelf: TaskShelf, server: TaskServer) {
-    this.shelf = shelf;
+  constructor(store: TaskStore, server: TaskServer) {
+    this.store = store;
     this.#server = server;
   }
 
@@ -47,8 +47,8 @@ export class TaskDesk {
     era: TaskEra,
     answer: Answer | undefined,
   ): { readonly id: string; readonly answer: Answer } {
-    const id = this.shelf.create(script, answer);
-    const state = this.shelf.state(id, era) ?? {};
+    const id = this.store.create(script, answer);
+    const state = this.store.state(id, era) ?? {};
     this.#schedule(id, script, era);
     return { id, answer: { result: era === "modern" ? { resultType: "task", ...state } : { task: state } } };
   }
@@ -57,23 +57,23 @@ export class TaskDesk {
     const { params } = flow;
     const id = params["taskId"];
     if (method === "tasks/list" && era === "legacy") {
-      const tasks = this.shelf.ids.map((one) => this.shelf.state(one, era)).filter((state) => state !== undefined);
+      const tasks = this.store.ids.map((one) => this.store.state(one, era)).filter((state) => state !== undefined);
       return { result: { tasks } };
     }
     if (!["tasks/get", "tasks/cancel", era === "modern" ? "tasks/update" : "tasks/result"].includes(method)) {
       return undefined;
     }
-    const state = this.shelf.state(id, era);
+    const state = this.store.state(id, era);
     if (!state) return { error: { code: INVALID_PARAMS, message: "Failed to retrieve task: Task not found" } };
     switch (method) {
       case "tasks/get":
         return { result: state };
       case "tasks/cancel":
-        this.shelf.cancel(id);
-        return { result: era === "modern" ? {} : (this.shelf.state(id, era) ?? {}) };
+        this.store.cancel(id);
+        return { result: era === "modern" ? {} : (this.store.state(id, era) ?? {}) };
       case "tasks/update": {
         const responses = isJsonObject(params["inputResponses"]) ? params["inputResponses"] : {};
-        this.shelf.give(id, responses["question"] ?? null);
+        this.store.give(id, responses["question"] ?? null);
         return { result: {} };
       }
       default:
@@ -84,17 +84,17 @@ export class TaskDesk {
   /** Blocks until it is over, and puts on the way what the task wants to know. */
   async #result(id: JsonValue | undefined, flow: Flow): Promise<Answer> {
     for (;;) {
-      const end = this.shelf.end(id);
+      const end = this.store.end(id);
       if (end) return end;
-      if (!this.shelf.state(id, "legacy")) {
+      if (!this.store.state(id, "legacy")) {
         return { error: { code: INVALID_PARAMS, message: "Failed to retrieve task: Task not found" } };
       }
-      const asks = this.shelf.question(id);
+      const asks = this.store.question(id);
       if (asks && !this.#put.has(id)) {
         this.#put.add(id);
         const meta = { "io.modelcontextprotocol/related-task": { taskId: id } };
         const response = await this.#server.request(asks.method, { ...asks.params, _meta: meta }, flow.waits, flow);
-        this.shelf.give(id, response["result"] ?? response["error"] ?? null);
+        this.store.give(id, response["result"] ?? response["error"] ?? null);
       }
       await sleep((ms, run) => this.#server.host.after(ms, run), LOOK_MS, flow.waits);
     }
@@ -104,7 +104,7 @@ export class TaskDesk {
     const { says = [], takesMs, announces = false, crashMs } = script;
     const { host } = this.#server;
     const tell = () => {
-      const state = this.shelf.state(id, era);
+      const state = this.store.state(id, era);
       if (state) this.#server.announceTask(state);
     };
     const times = announces ? [...says.map(({ atMs }) => atMs), ...(takesMs === undefined ? [] : [takesMs])] : [];

@@ -7,7 +7,7 @@ import type { AppendFile, World } from "../../base/world.js";
 import { ByteCount, encoded, LineCount, parted, tooLarge } from "./encode.js";
 import { jsonPieces } from "./json-pieces.js";
 import { fileName, handleNumber, type IndexLine, type KeptForm, type KeptResult, readLine, writeLine } from "./kept.js";
-import { type ByteRange, folderShelf, MemoryShelf, type Shelf } from "./shelf.js";
+import { type ByteRange, folderStorage, MemoryStorage, type ResultStorage } from "./storage.js";
 
 export interface ResultStoreOptions {
   readonly world: World;
@@ -31,7 +31,7 @@ export type Kept =
 
 interface Entry {
   readonly result: KeptResult;
-  readonly shelf: Shelf;
+  readonly storage: ResultStorage;
 }
 
 const INDEX = "index.ndjson";
@@ -44,8 +44,8 @@ export class ResultStore implements AsyncDisposable {
   readonly #world: World;
   readonly #folder: string | undefined;
   readonly #maxBytes: number;
-  readonly #disk: Shelf | undefined;
-  readonly #memory: Shelf;
+  readonly #disk: ResultStorage | undefined;
+  readonly #memory: ResultStorage;
   readonly #entries = new Map<string, Entry>();
   readonly #gone = new Set<string>();
   #diskBytes = 0;
@@ -58,8 +58,8 @@ export class ResultStore implements AsyncDisposable {
     this.#world = world;
     this.#folder = folder;
     this.#maxBytes = maxBytes ?? LIMITS.resultStore.maxBytes;
-    this.#disk = folder === undefined ? undefined : folderShelf(world.files, folder);
-    this.#memory = new MemoryShelf(world, maxMemoryBytes ?? LIMITS.resultStore.maxMemoryBytes);
+    this.#disk = folder === undefined ? undefined : folderStorage(world.files, folder);
+    this.#memory = new MemoryStorage(world, maxMemoryBytes ?? LIMITS.resultStore.maxMemoryBytes);
   }
 
   get world(): World {
@@ -104,8 +104,8 @@ export class ResultStore implements AsyncDisposable {
     const { bytes, path, kind } = block;
     const form = kind === "structured" ? "json" : block.preview === "" ? "bytes" : "text";
     if (bytes > this.#maxBytes) return { ok: false, reason: tooLarge(this.#maxBytes) };
-    return await this.#keep(form, facts, async (shelf, name) => {
-      await shelf.adopt(name, path);
+    return await this.#keep(form, facts, async (storage, name) => {
+      await storage.adopt(name, path);
       return { bytes };
     });
   }
@@ -115,7 +115,7 @@ export class ResultStore implements AsyncDisposable {
     await this.#load();
     const entry = this.#entries.get(handle);
     if (!entry) throw new Error(`there is no result ${handle}`);
-    return await entry.shelf.read(fileName(entry.result), range);
+    return await entry.storage.read(fileName(entry.result), range);
   }
 
   /** Removes everything that was kept, for a session that is deleted. */
@@ -128,8 +128,8 @@ export class ResultStore implements AsyncDisposable {
   /** Lets go of what is open and in memory. Files stay: the session may be loaded again. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close();
-    for (const { result, shelf } of this.#entries.values()) {
-      if (shelf === this.#memory) await shelf.remove(fileName(result));
+    for (const { result, storage } of this.#entries.values()) {
+      if (storage === this.#memory) await storage.remove(fileName(result));
     }
   }
 
@@ -139,9 +139,9 @@ export class ResultStore implements AsyncDisposable {
     parts: () => Iterable<Uint8Array>,
     lines: LineCount | undefined,
   ): Promise<Kept> {
-    return await this.#keep(form, facts, async (shelf, name) => {
+    return await this.#keep(form, facts, async (storage, name) => {
       const size = new ByteCount(this.#maxBytes);
-      await shelf.write(name, size.watch(parts()));
+      await storage.write(name, size.watch(parts()));
       return { bytes: size.bytes, ...(lines ? { lines: lines.lines } : {}) };
     });
   }
@@ -149,19 +149,19 @@ export class ResultStore implements AsyncDisposable {
   async #keep(
     form: KeptForm,
     { origin, mimeType, uri }: KeepFacts,
-    put: (shelf: Shelf, name: string) => Promise<{ bytes: number; lines?: number }>,
+    put: (storage: ResultStorage, name: string) => Promise<{ bytes: number; lines?: number }>,
   ): Promise<Kept> {
     await this.#load();
     if (this.#isClosed) return { ok: false, reason: "the session is closed" };
     this.#count += 1;
     const handle = `r${this.#count}`;
     const reasons: string[] = [];
-    for (const shelf of this.#disk ? [this.#disk, this.#memory] : [this.#memory]) {
+    for (const storage of this.#disk ? [this.#disk, this.#memory] : [this.#memory]) {
       try {
-        const size = await put(shelf, fileName({ handle, form }));
+        const size = await put(storage, fileName({ handle, form }));
         const known = { ...(mimeType === undefined ? {} : { mimeType }), ...(uri === undefined ? {} : { uri }) };
         const result: KeptResult = { handle, form, ...size, origin, ...known };
-        await this.#add({ result, shelf });
+        await this.#add({ result, storage });
         return { ok: true, result };
       } catch (error) {
         reasons.push(messageOf(error));
@@ -172,9 +172,9 @@ export class ResultStore implements AsyncDisposable {
   }
 
   async #add(entry: Entry): Promise<void> {
-    const { result, shelf } = entry;
+    const { result, storage } = entry;
     this.#entries.set(result.handle, entry);
-    if (shelf === this.#disk) {
+    if (storage === this.#disk) {
       this.#diskBytes += result.bytes;
       this.#note({ kind: "kept", result });
     } else this.#note({ kind: "gone", handle: result.handle }); // in memory: after a restart it is
@@ -183,16 +183,16 @@ export class ResultStore implements AsyncDisposable {
 
   /** The oldest make room for the newest, which is what somebody is about to ask for. */
   async #makeRoom(newest: string): Promise<void> {
-    for (const [handle, { result, shelf }] of this.#entries) {
+    for (const [handle, { result, storage }] of this.#entries) {
       const isFull = this.#diskBytes > this.#maxBytes || this.#entries.size > LIMITS.resultStore.maxResults;
       if (!isFull || handle === newest) return;
       this.#entries.delete(handle);
       this.#gone.add(handle);
-      if (shelf === this.#disk) {
+      if (storage === this.#disk) {
         this.#diskBytes -= result.bytes;
         this.#note({ kind: "gone", handle });
       }
-      await shelf.remove(fileName(result));
+      await storage.remove(fileName(result));
     }
   }
 
@@ -237,12 +237,12 @@ export class ResultStore implements AsyncDisposable {
     }
   }
 
-  #remember(line: IndexLine | undefined, shelf: Shelf): void {
+  #remember(line: IndexLine | undefined, storage: ResultStorage): void {
     if (!line) return;
     const handle = line.kind === "kept" ? line.result.handle : line.handle;
     this.#count = Math.max(this.#count, handleNumber(handle));
     if (line.kind === "kept") {
-      this.#entries.set(handle, { result: line.result, shelf });
+      this.#entries.set(handle, { result: line.result, storage });
       this.#diskBytes += line.result.bytes;
     } else {
       this.#diskBytes -= this.#entries.get(handle)?.result.bytes ?? 0;

@@ -5,7 +5,7 @@ import { type ParsedQuery, parseQuery, type Vocabulary } from "./query.js";
 import { DENSE_SHARE, EXACT_NAME_BONUS, HINT_WEIGHT, type SearchField } from "./ranking.js";
 import { type Scope, Scorer, type TermVisitor } from "./scorer.js";
 import { isBetter, type Selection, select } from "./select.js";
-import { strongestField, ToolShelf } from "./shelf.js";
+import { strongestField, IndexedTools } from "./indexed-tools.js";
 import { SparseScores } from "./sparse-scores.js";
 import type { SearchDocument } from "./tool-fields.js";
 import { type UsageScores, UsageView } from "./usage-view.js";
@@ -62,25 +62,25 @@ interface Ranked {
 }
 
 export class ToolIndex {
-  readonly #shelf = new ToolShelf();
-  readonly #scorer = new Scorer(this.#shelf);
+  readonly #indexed = new IndexedTools();
+  readonly #scorer = new Scorer(this.#indexed);
   /** Of the last query; used again, since a search must not cost memory. */
   readonly #scores = new SparseScores();
   readonly #hint = new SparseScores();
 
   /** How many tools there are. */
   get size(): number {
-    return this.#shelf.size;
+    return this.#indexed.size;
   }
 
   /** Replaces what there was of this server. Ids are unique: one that another server had moves to this one. */
   setServer(server: string, documents: readonly SearchDocument[]): void {
-    this.#shelf.drop(server);
-    this.#shelf.add(server, documents);
+    this.#indexed.drop(server);
+    this.#indexed.add(server, documents);
   }
 
   dropServer(server: string): void {
-    this.#shelf.drop(server);
+    this.#indexed.drop(server);
   }
 
   /** Best first; tools whose exact name the query says before all others. */
@@ -95,7 +95,7 @@ export class ToolIndex {
     const { slots, heldBack } = ranked.selection;
     const last = slots.at(-1);
     const cut = last === undefined || slots.length < limitOf(options) ? 0 : this.#scores.of(last);
-    const slot = this.#shelf.slotOf(id);
+    const slot = this.#indexed.slotOf(id);
     if (slot === undefined || this.#scores.of(slot) === 0) {
       return { rank: undefined, hit: undefined, cut, isHeldBack: false };
     }
@@ -104,11 +104,11 @@ export class ToolIndex {
   }
 
   #rank(text: string, options: SearchOptions): Ranked {
-    const shelf = this.#shelf;
-    const usage = options.usage ? new UsageView(options.usage, shelf) : undefined;
+    const indexed = this.#indexed;
+    const usage = options.usage ? new UsageView(options.usage, indexed) : undefined;
     const vocabulary: Vocabulary = {
-      size: shelf.size,
-      countOf: (term) => shelf.countOf(term) + (usage?.countOf(term) ?? 0),
+      size: indexed.size,
+      countOf: (term) => indexed.countOf(term) + (usage?.countOf(term) ?? 0),
     };
     const scope: Scope = { server: options.server, usage };
     const query = parseQuery(text, vocabulary);
@@ -122,10 +122,10 @@ export class ToolIndex {
         this.#scores.add(slot, HINT_WEIGHT * this.#hint.of(slot));
       }
     }
-    const inScope = (slot: number) => scope.server === undefined || shelf.serverOf(slot) === scope.server;
-    const named = new Set([...namedTools(text, shelf)].filter(inScope));
+    const inScope = (slot: number) => scope.server === undefined || indexed.serverOf(slot) === scope.server;
+    const named = new Set([...namedTools(text, indexed)].filter(inScope));
     for (const slot of named) this.#scores.add(slot, EXACT_NAME_BONUS);
-    const selection = select(this.#scores, shelf, {
+    const selection = select(this.#scores, indexed, {
       limit: limitOf(options),
       maxPerServer: maxPerServerOf(options),
       isNamed: (slot) => named.has(slot),
@@ -139,9 +139,9 @@ export class ToolIndex {
     if (closest === 0) return;
     this.#scores.scale(1 - DENSE_SHARE);
     for (const [id, value] of dense) {
-      const slot = this.#shelf.slotOf(id);
+      const slot = this.#indexed.slotOf(id);
       if (slot === undefined || !(value > 0) || !Number.isFinite(value)) continue;
-      if (server !== undefined && this.#shelf.serverOf(slot) !== server) continue;
+      if (server !== undefined && this.#indexed.serverOf(slot) !== server) continue;
       this.#scores.add(slot, (DENSE_SHARE * value) / closest);
     }
   }
@@ -153,14 +153,14 @@ export class ToolIndex {
     let better = 0;
     for (let at = 0; at < this.#scores.count; at++) {
       const other = this.#scores.slotAt(at);
-      if (isBetter(other, slot, this.#scores, this.#shelf) && !slots.includes(other)) better++;
+      if (isBetter(other, slot, this.#scores, this.#indexed) && !slots.includes(other)) better++;
     }
     return slots.length + better + 1;
   }
 
   #hits(slots: readonly number[], { query, scope, named, highest }: Ranked): readonly SearchHit[] {
     const matches = new Map<number, SearchMatch[]>(slots.map((slot) => [slot, []]));
-    const isHit = new Uint8Array(this.#shelf.capacity);
+    const isHit = new Uint8Array(this.#indexed.capacity);
     for (const slot of slots) isHit[slot] = 1;
     for (const [concept, weight] of query.whole) {
       const best = new Map<number, SearchMatch>();
@@ -175,7 +175,7 @@ export class ToolIndex {
       for (const [slot, match] of best) matches.get(slot)?.push(match);
     }
     return slots.map((slot) => {
-      const id = this.#shelf.idOf(slot);
+      const id = this.#indexed.idOf(slot);
       const found = (matches.get(slot) ?? []).sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1));
       if (named.has(slot)) found.unshift({ term: id, field: "exact name", score: EXACT_NAME_BONUS });
       return { id, score: this.#scores.of(slot), matches: found };

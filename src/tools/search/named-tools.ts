@@ -1,6 +1,6 @@
 // Tools that a prompt names: those come first whatever their words are worth.
 import { LIMITS } from "../../base/limits.js";
-import type { ToolShelf } from "./shelf.js";
+import type { IndexedTools } from "./indexed-tools.js";
 
 const RUN = /[\p{L}\p{N}_][\p{L}\p{N}_.:/-]*/gu;
 /** `get_forecast`, `math.sum`, `getForecast`, `list-files`: nobody writes that by chance, as they do `search`. */
@@ -10,24 +10,24 @@ const QUOTED = /`([^`\n]{1,256})`/gu;
 const MAX_NAME_CHARS = 1_024;
 
 /** The whole prompt as a name, what stands in backticks, and whatever looks like an identifier and is one. */
-export function namedTools(query: string, shelf: ToolShelf): ReadonlySet<number> {
+export function namedTools(query: string, indexed: IndexedTools): ReadonlySet<number> {
   const { headChars, tailChars, names } = LIMITS.toolSearchQuery;
   const found = new Set<number>();
   const trimmed = query.trim();
-  if (trimmed.length <= MAX_NAME_CHARS) addNamed(trimmed, shelf, found);
+  if (trimmed.length <= MAX_NAME_CHARS) addNamed(trimmed, indexed, found);
   const bounded =
     query.length <= headChars + tailChars ? query : `${query.slice(0, headChars)}\n${query.slice(-tailChars)}`;
-  for (const [, name = ""] of bounded.matchAll(QUOTED)) addNamed(name.trim(), shelf, found);
+  for (const [, name = ""] of bounded.matchAll(QUOTED)) addNamed(name.trim(), indexed, found);
   for (const [run] of bounded.matchAll(RUN)) {
     if (found.size >= names) break;
     const name = run.replace(END_OF_SENTENCE, "");
-    if (IDENTIFIER.test(name)) addNamed(name, shelf, found);
+    if (IDENTIFIER.test(name)) addNamed(name, indexed, found);
   }
   return found;
 }
 
-function addNamed(name: string, shelf: ToolShelf, found: Set<number>): void {
-  const slot = shelf.slotOf(name);
+function addNamed(name: string, indexed: IndexedTools, found: Set<number>): void {
+  const slot = indexed.slotOf(name);
   if (slot !== undefined) found.add(slot);
-  for (const named of shelf.slotsNamed(name)) found.add(named);
+  for (const named of indexed.slotsNamed(name)) found.add(named);
 }

@@ -1,8 +1,8 @@
-// BM25F of a parsed query over a shelf: the whole prompt, mixed with the clause that fits each tool best.
+// BM25F of a parsed query over the indexed tools: the whole prompt, mixed with the clause that fits each tool best.
 import type { PostingList } from "./postings.js";
 import type { Concept, ParsedQuery, WeightedConcepts } from "./query.js";
 import { B, CLAUSE_SHARE, K1, USAGE_TENTHS } from "./ranking.js";
-import { frequencyOf, type ToolShelf } from "./shelf.js";
+import { frequencyOf, type IndexedTools } from "./indexed-tools.js";
 import { SparseScores } from "./sparse-scores.js";
 import type { UsageView } from "./usage-view.js";
 
@@ -20,7 +20,7 @@ const NOWHERE: PostingList = [];
 const FIRST_ROOM = 1_024;
 
 export class Scorer {
-  readonly #shelf: ToolShelf;
+  readonly #indexed: IndexedTools;
   /** Slots and scores of all concepts, one after the other: concept n from `#starts[n]` to `#starts[n + 1]`. */
   #slots = new Int32Array(0);
   #scores = new Float64Array(0);
@@ -31,13 +31,13 @@ export class Scorer {
   readonly #part = new SparseScores();
   readonly #best = new SparseScores();
 
-  constructor(shelf: ToolShelf) {
-    this.#shelf = shelf;
+  constructor(indexed: IndexedTools) {
+    this.#indexed = indexed;
   }
 
   /** Fills `into` with scores up to 1 and returns what the best score of the whole prompt was before it was made 1. */
   score(query: ParsedQuery, scope: Scope, into: SparseScores): number {
-    const { capacity } = this.#shelf;
+    const { capacity } = this.#indexed;
     if (this.#places.length < capacity) this.#places = new Int32Array(Math.ceil(capacity * 1.25));
     this.#starts = [0];
     this.#end = 0;
@@ -70,19 +70,19 @@ export class Scorer {
 
   /** The tools in scope that have the term, with what it is worth there; of those in `among` if that is given. */
   visit(term: string, scope: Scope, visitor: TermVisitor, among?: Uint8Array): void {
-    const shelf = this.#shelf;
+    const indexed = this.#indexed;
     const { server, usage } = scope;
-    const list = shelf.postingsOf(term) ?? NOWHERE;
+    const list = indexed.postingsOf(term) ?? NOWHERE;
     const uses = usage && usage.countOf(term) > 0 ? usage.countsOf(term) : undefined;
-    const rarity = rarityOf(shelf.size, documentFrequency(list, uses)) * (K1 + 1);
-    const lengths = shelf.lengthsTenths;
-    const slope = (K1 * B * shelf.size) / (shelf.totalTenths + (usage?.totalTenths ?? 0));
+    const rarity = rarityOf(indexed.size, documentFrequency(list, uses)) * (K1 + 1);
+    const lengths = indexed.lengthsTenths;
+    const slope = (K1 * B * indexed.size) / (indexed.totalTenths + (usage?.totalTenths ?? 0));
     for (let at = 0; at < list.length; at += 2) {
       const slot = list[at] ?? 0;
       const used = uses?.get(slot) ?? 0;
       if (used > 0) uses?.delete(slot);
       if (among !== undefined && among[slot] !== 1) continue;
-      if (server !== undefined && shelf.serverOf(slot) !== server) continue;
+      if (server !== undefined && indexed.serverOf(slot) !== server) continue;
       const packed = list[at + 1] ?? 0;
       const frequency = frequencyOf(packed) + (used * USAGE_TENTHS) / 10;
       const length = (lengths[slot] ?? 0) + (usage?.lengthTenthsOf(slot) ?? 0);
@@ -90,7 +90,7 @@ export class Scorer {
     }
     for (const [slot, used] of uses ?? []) {
       if (among !== undefined && among[slot] !== 1) continue;
-      if (server !== undefined && shelf.serverOf(slot) !== server) continue;
+      if (server !== undefined && indexed.serverOf(slot) !== server) continue;
       const frequency = (used * USAGE_TENTHS) / 10;
       const length = (lengths[slot] ?? 0) + (usage?.lengthTenthsOf(slot) ?? 0);
       visitor(slot, (rarity * frequency) / (frequency + K1 * (1 - B) + slope * length), 0);
@@ -125,7 +125,7 @@ export class Scorer {
   }
 
   #sum(concepts: WeightedConcepts, into: SparseScores): number {
-    into.reset(this.#shelf.capacity);
+    into.reset(this.#indexed.capacity);
     for (const [concept, weight] of concepts) {
       const end = this.#starts[concept + 1] ?? 0;
       for (let at = this.#starts[concept] ?? 0; at < end; at++) {

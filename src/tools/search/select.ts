@@ -1,5 +1,5 @@
 // The best of many scores, best first, with no server having all the places while others fit too.
-import type { ToolShelf } from "./shelf.js";
+import type { IndexedTools } from "./indexed-tools.js";
 import type { SparseScores } from "./sparse-scores.js";
 
 export interface Selection {
@@ -16,16 +16,16 @@ export interface SelectionBounds {
   readonly isNamed: (slot: number) => boolean;
 }
 
-export function select(scores: SparseScores, shelf: ToolShelf, bounds: SelectionBounds): Selection {
+export function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBounds): Selection {
   const { limit, maxPerServer, isNamed } = bounds;
-  const ranking = new Ranking(scores, shelf);
+  const ranking = new Ranking(scores, indexed);
   const chosen: number[] = [];
   const heldBack: number[] = [];
   const perServer = new Map<string, number>();
   while (chosen.length < limit) {
     const slot = ranking.next();
     if (slot === undefined) break;
-    const server = shelf.serverOf(slot);
+    const server = indexed.serverOf(slot);
     const taken = perServer.get(server) ?? 0;
     if (server !== "" && taken >= maxPerServer && !isNamed(slot)) {
       heldBack.push(slot);
@@ -35,29 +35,29 @@ export function select(scores: SparseScores, shelf: ToolShelf, bounds: Selection
     chosen.push(slot);
   }
   const filled = heldBack.splice(0, limit - chosen.length);
-  return { slots: filled.length === 0 ? chosen : inOrder([...chosen, ...filled], scores, shelf), heldBack };
+  return { slots: filled.length === 0 ? chosen : inOrder([...chosen, ...filled], scores, indexed), heldBack };
 }
 
-function inOrder(slots: readonly number[], scores: SparseScores, shelf: ToolShelf): readonly number[] {
-  return [...slots].sort((a, b) => (isBetter(a, b, scores, shelf) ? -1 : 1));
+function inOrder(slots: readonly number[], scores: SparseScores, indexed: IndexedTools): readonly number[] {
+  return [...slots].sort((a, b) => (isBetter(a, b, scores, indexed) ? -1 : 1));
 }
 
 /** Equal scores by id, so that the same question always has the same answer. */
-export function isBetter(a: number, b: number, scores: SparseScores, shelf: ToolShelf): boolean {
+export function isBetter(a: number, b: number, scores: SparseScores, indexed: IndexedTools): boolean {
   const [ofA, ofB] = [scores.of(a), scores.of(b)];
-  return ofA === ofB ? shelf.idOf(a) < shelf.idOf(b) : ofA > ofB;
+  return ofA === ofB ? indexed.idOf(a) < indexed.idOf(b) : ofA > ofB;
 }
 
 /** A heap: a few of thousands are wanted, and how many is not known before. */
 class Ranking {
   readonly #heap: Int32Array;
   readonly #scores: SparseScores;
-  readonly #shelf: ToolShelf;
+  readonly #indexed: IndexedTools;
   #size: number;
 
-  constructor(scores: SparseScores, shelf: ToolShelf) {
+  constructor(scores: SparseScores, indexed: IndexedTools) {
     this.#scores = scores;
-    this.#shelf = shelf;
+    this.#indexed = indexed;
     this.#size = scores.count;
     this.#heap = new Int32Array(this.#size);
     for (let at = 0; at < this.#size; at++) this.#heap[at] = scores.slotAt(at);
@@ -88,6 +88,6 @@ class Ranking {
   }
 
   #isBetter(a: number, b: number): boolean {
-    return isBetter(a, b, this.#scores, this.#shelf);
+    return isBetter(a, b, this.#scores, this.#indexed);
   }
 }

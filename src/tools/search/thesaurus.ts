@@ -54,7 +54,7 @@ price cost rate fee fare
 cheap affordable budget
 discount coupon deal offer promotion
 product item merchandise goods
-shipping delivery parcel package shipment courier
+shipping delivery parcel package shipment sender
 stock share equity ticker
 market exchange trading trade
 crypto cryptocurrency bitcoin ethereum blockchain token coin

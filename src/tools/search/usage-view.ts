@@ -1,6 +1,6 @@
 // What is remembered of earlier prompts, by slot instead of by id: one more field of the tools it is about.
 import { USAGE_TENTHS } from "./ranking.js";
-import type { ToolShelf } from "./shelf.js";
+import type { IndexedTools } from "./indexed-tools.js";
 
 /** Terms of prompts that led to a tool. */
 export interface UsageScores {
@@ -12,17 +12,17 @@ export interface UsageScores {
 
 export class UsageView {
   readonly #usage: UsageScores;
-  readonly #shelf: ToolShelf;
+  readonly #indexed: IndexedTools;
   readonly #tenths = new Map<number, number>();
   /** Weighted length of the field over all tools. */
   readonly totalTenths: number;
 
-  constructor(usage: UsageScores, shelf: ToolShelf) {
+  constructor(usage: UsageScores, indexed: IndexedTools) {
     this.#usage = usage;
-    this.#shelf = shelf;
+    this.#indexed = indexed;
     let total = 0;
     for (const [id, length] of usage.lengths) {
-      const slot = shelf.slotOf(id);
+      const slot = indexed.slotOf(id);
       if (slot === undefined) continue;
       this.#tenths.set(slot, length * USAGE_TENTHS);
       total += length * USAGE_TENTHS;
@@ -38,7 +38,7 @@ export class UsageView {
   countsOf(term: string): Map<number, number> {
     const counts = new Map<number, number>();
     for (const [id, count] of this.#usage.counts.get(term) ?? []) {
-      const slot = this.#shelf.slotOf(id);
+      const slot = this.#indexed.slotOf(id);
       if (slot !== undefined) counts.set(slot, count);
     }
     return counts;

@@ -1,7 +1,7 @@
 // The folder for what servers sent that was too long for memory. It goes when its owner says so, or with the process.
 import type { World } from "../../base/world.js";
 
-export class SpillShelf implements AsyncDisposable {
+export class SpillDirectory implements AsyncDisposable {
   readonly #world: World;
   #folder: string | undefined;
 
@@ -15,7 +15,7 @@ export class SpillShelf implements AsyncDisposable {
     return this.#folder;
   }
 
-  /** Removes every file. Idempotent; the shelf can be used again. */
+  /** Removes every file. Idempotent; the directory can be used again. */
   async dispose(): Promise<void> {
     const folder = this.#folder;
     this.#folder = undefined;

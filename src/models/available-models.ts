@@ -16,7 +16,7 @@ export interface AskedModels {
   readonly problems: readonly string[];
 }
 
-export interface ModelShelf {
+export interface AvailableModels {
   /** The model sessions begin with, whether or not it can be used: its first request says what is wrong with it. */
   readonly first: Model;
   /** The usual ones that can be used here, the session's default first. Nobody is asked. */
@@ -29,7 +29,7 @@ export interface ModelShelf {
   open(id: string): Model;
 }
 
-export interface ShelfOptions {
+export interface AvailableModelsOptions {
   /** The model sessions begin with. */
   readonly first: string;
   /** Models the person has said something about. */
@@ -44,7 +44,7 @@ export interface ShelfOptions {
   known(id: string): KnownAbilities;
 }
 
-export function modelShelf(options: ShelfOptions): ModelShelf {
+export function availableModels(options: AvailableModelsOptions): AvailableModels {
   const problemOf = (id: string) => problem(id, options);
   const opened = (id: string) => lazyModel(id, () => options.load(id), options.known(id));
   return {
@@ -60,7 +60,7 @@ export function modelShelf(options: ShelfOptions): ModelShelf {
   };
 }
 
-function usualIds({ first, named = [], env, ...options }: ShelfOptions): readonly string[] {
+function usualIds({ first, named = [], env, ...options }: AvailableModelsOptions): readonly string[] {
   const ofProviders = Object.entries(PROVIDERS).flatMap(([provider, { keyVariable, usualModels = [] }]) =>
     readVariable(env, keyVariable) === undefined ? [] : usualModels.map((name) => `${provider}/${name}`),
   );
@@ -68,7 +68,7 @@ function usualIds({ first, named = [], env, ...options }: ShelfOptions): readonl
   return [...new Set([first, ...usable, OFFLINE_MODEL_ID])];
 }
 
-function problem(id: string, { env, fetch }: Pick<ShelfOptions, "env" | "fetch">): TenonError | undefined {
+function problem(id: string, { env, fetch }: Pick<AvailableModelsOptions, "env" | "fetch">): TenonError | undefined {
   if (id === OFFLINE_MODEL_ID) return undefined;
   const named = providerOf(id);
   if (!named) return unknownModel(id);
@@ -80,7 +80,7 @@ function problem(id: string, { env, fetch }: Pick<ShelfOptions, "env" | "fetch">
   }
 }
 
-async function askProviders(options: ShelfOptions): Promise<AskedModels> {
+async function askProviders(options: AvailableModelsOptions): Promise<AskedModels> {
   const { lists, env } = options;
   // Of two names for one provider the first: the models are the same.
   const asked = Object.entries(PROVIDERS).filter(

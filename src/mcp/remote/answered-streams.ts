@@ -7,7 +7,7 @@ export interface Stoppable {
 }
 
 /** One timer for all of them, and none while there are none: most streams end with their answer. */
-export class Lingering {
+export class AnsweredStreams {
   readonly #world: World;
   #young = new Set<Stoppable>();
   #old = new Set<Stoppable>();

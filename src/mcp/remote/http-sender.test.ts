@@ -5,7 +5,7 @@ import { bench, closeListener, listenOnLoopback } from "../../../test/remote/ben
 import { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
 import { nodeWorld } from "../../world/index.js";
-import { Courier, type Delivery } from "./courier.js";
+import { HttpSender, type Delivery } from "./http-sender.js";
 import { Dialler } from "./dial.js";
 
 const { own } = bench();
@@ -32,7 +32,7 @@ test("a server that takes no answer of ours is not dialled without end, and gets
       await closeListener(server);
     },
   });
-  const courier = new Courier({
+  const sender = new HttpSender({
     world: nodeWorld({ env: {} }),
     dialler,
     place: dialler.check(url, "typed"),
@@ -45,7 +45,7 @@ test("a server that takes no answer of ours is not dialled without end, and gets
   const told: Delivery[] = [];
   const all = new Promise<void>((resolve) => {
     for (let id = 0; id < total; id++) {
-      courier.deliver({ jsonrpc: "2.0", id, result: {} }, (delivery) => {
+      sender.deliver({ jsonrpc: "2.0", id, result: {} }, (delivery) => {
         told.push(delivery);
         if (told.length === total) resolve();
       });
@@ -58,5 +58,5 @@ test("a server that takes no answer of ours is not dialled without end, and gets
   for (const response of open) response.writeHead(202).end();
   await all;
   expect(told.filter(({ kind }) => kind === "delivered")).toHaveLength(atOnce + waiting);
-  courier.stop();
+  sender.stop();
 });

@@ -9,7 +9,7 @@ import type { Channel } from "./channel.js";
 import { EventPump } from "./event-pump.js";
 import type { OpenRequest } from "./exchange.js";
 
-export interface StandingStreamHandler {
+export interface ListenStreamHandler {
   /** The first attempt is decided: there is a stream, or there is none. At most once. */
   onDecided(): void;
   /** The server has forgotten the session, or cannot be reached any more. At most once. */
@@ -17,9 +17,9 @@ export interface StandingStreamHandler {
   onNoise(what: string): void;
 }
 
-export class StandingStream {
+export class ListenStream {
   readonly #channel: Channel;
-  readonly #handler: StandingStreamHandler;
+  readonly #handler: ListenStreamHandler;
   #exchange: OpenRequest | undefined;
   #pump: EventPump | undefined;
   #timer: Timer | undefined;
@@ -34,7 +34,7 @@ export class StandingStream {
   #unreachable = 0;
   #isStopped = false;
 
-  constructor(channel: Channel, handler: StandingStreamHandler) {
+  constructor(channel: Channel, handler: ListenStreamHandler) {
     this.#channel = channel;
     this.#handler = handler;
     this.#open();

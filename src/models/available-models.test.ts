@@ -3,18 +3,18 @@ import { expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import { fakeWorld } from "../testing/index.js";
 import { ModelLists } from "./lists/model-lists.js";
-import { type ModelShelf, modelShelf } from "./shelf.js";
+import { type AvailableModels, availableModels } from "./available-models.js";
 
-function shelf(
+function available(
   env: Record<string, string>,
   given: { first?: string; named?: readonly string[] } = {},
 ): {
-  made: ModelShelf;
+  made: AvailableModels;
   loaded: string[];
 } {
   const world = fakeWorld({ env });
   const loaded: string[] = [];
-  const made = modelShelf({
+  const made = availableModels({
     first: "offline/operator",
     ...given,
     env,
@@ -30,12 +30,12 @@ function shelf(
 }
 
 test("without a key there is the offline model", () => {
-  expect(shelf({}).made.ids).toEqual(["offline/operator"]);
+  expect(available({}).made.ids).toEqual(["offline/operator"]);
 });
 
 test("a key brings its provider's usual models; what was named comes first, if it can be used", () => {
   const named = ["openai/gpt-x", "anthropic/claude-of-mine", "nonsense"];
-  const { made, loaded } = shelf({ ANTHROPIC_API_KEY: "sk" }, { first: "anthropic/claude-sonnet-5-5", named });
+  const { made, loaded } = available({ ANTHROPIC_API_KEY: "sk" }, { first: "anthropic/claude-sonnet-5-5", named });
   expect(made.ids.slice(0, 3)).toEqual([
     "anthropic/claude-sonnet-5-5",
     "anthropic/claude-of-mine",
@@ -47,7 +47,7 @@ test("a key brings its provider's usual models; what was named comes first, if i
 });
 
 test("any name of a provider with a key can be opened; others say what is wrong", async () => {
-  const { made, loaded } = shelf({ ANTHROPIC_API_KEY: "sk" });
+  const { made, loaded } = available({ ANTHROPIC_API_KEY: "sk" });
   const model = made.open("anthropic/claude-new");
   expect(model.abilities?.thinking).toEqual(["low"]);
   expect(loaded).toEqual([]);
@@ -63,7 +63,7 @@ test("any name of a provider with a key can be opened; others say what is wrong"
 });
 
 test("providers without a key are not asked; one that cannot be reached is named", async () => {
-  expect(await shelf({}).made.ask()).toEqual({ ids: [], problems: [] });
-  const { problems } = await shelf({ TENON_BASE_URL: "http://127.0.0.1:9/v1" }).made.ask();
+  expect(await available({}).made.ask()).toEqual({ ids: [], problems: [] });
+  const { problems } = await available({ TENON_BASE_URL: "http://127.0.0.1:9/v1" }).made.ask();
   expect(problems).toEqual([expect.stringMatching(/^openai-compatible: /u)]);
 });

@@ -2,7 +2,7 @@
 import type * as fs from "node:fs";
 import type * as threads from "node:worker_threads";
 import { Bytes, type PartFacts, PartStore, type SlimSettings, Unescaper } from "./slim-parts.js";
-import { Slimmer } from "./slimmer.js";
+import { MessageSplitter } from "./message-splitter.js";
 
 export interface SlimThreadData {
   readonly settings: SlimSettings;
@@ -31,7 +31,7 @@ interface Tools {
   readonly Bytes: typeof Bytes;
   readonly Unescaper: typeof Unescaper;
   readonly PartStore: typeof PartStore;
-  readonly Slimmer: typeof Slimmer;
+  readonly MessageSplitter: typeof MessageSplitter;
 }
 
 /** Runs in the thread, from its own text: everything it uses comes in as an argument. */
@@ -52,7 +52,7 @@ function runSlimThread(
       pieces.push({ kind: "piece", list, text: new TextDecoder().decode(elements), hasParts });
     },
   });
-  const slimmer = new tools.Slimmer({ settings: data.settings, sink: store, bytes: () => new tools.Bytes() });
+  const splitter = new tools.MessageSplitter({ settings: data.settings, sink: store, bytes: () => new tools.Bytes() });
   const chunk = new Uint8Array(data.slotBytes);
   let bytes = 0;
   const handle = (message: ToSlimThread): void => {
@@ -64,11 +64,11 @@ function runSlimThread(
         say({ kind: "taken", slot, length });
         bytes += length;
         if (bytes > data.spillBytes) store.spill();
-        slimmer.push(chunk.subarray(0, length));
+        splitter.push(chunk.subarray(0, length));
         break;
       }
       case "end":
-        say({ kind: "skeleton", text: new TextDecoder().decode(slimmer.end()), parts: store.facts() });
+        say({ kind: "skeleton", text: new TextDecoder().decode(splitter.end()), parts: store.facts() });
         break;
       case "next":
         say(pieces.shift() ?? { kind: "over" });
@@ -87,7 +87,7 @@ function runSlimThread(
 
 /** `__name` is what some compilers wrap functions in; outside of their own modules it does not exist. */
 export function slimThreadSource(): string {
-  const tools = Object.entries({ Bytes, Unescaper, PartStore, Slimmer }).map(
+  const tools = Object.entries({ Bytes, Unescaper, PartStore, MessageSplitter }).map(
     ([name, tool]) => `${name}:${String(tool)}`,
   );
   return [

@@ -44,7 +44,7 @@ interface Notice {
   readonly deadline: Timer;
 }
 
-export class Courier {
+export class HttpSender {
   /** Where messages are posted to. */
   place: Place;
   /** The place itself is a secret of the session: HTTP+SSE puts the session into the URL. */

@@ -1,6 +1,6 @@
 // Tenon's own tools, told to whoever watches: what they did to this machine can be looked at, and is not done again in a replay.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { witnessed } from "../base/trace.js";
+import { recorded } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import { type BuiltinPresentation, type BuiltinSource, presentationOf, type TextFile } from "../builtin/index.js";
 import type { SourceCall, ToolOutcome } from "../tools/index.js";
@@ -9,7 +9,7 @@ import type { SourceCall, ToolOutcome } from "../tools/index.js";
 const TALK: readonly string[] = ["update_plan", "ask_person"];
 
 /** The source itself, unless somebody watches or a recording is run again. */
-export function witnessedBuiltin(source: BuiltinSource, world: World): BuiltinSource {
+export function recordedBuiltin(source: BuiltinSource, world: World): BuiltinSource {
   if (!world.trace && !world.replay) return source;
   return {
     name: source.name,
@@ -19,7 +19,7 @@ export function witnessedBuiltin(source: BuiltinSource, world: World): BuiltinSo
     call: (call) => (TALK.includes(call.tool) ? source.call(call) : callOf(source, call, world)),
     preview: async (tool, args, signal) => {
       const work = async () => (await source.preview(tool, args, signal)) ?? null;
-      const shown = await witnessed<BuiltinPresentation | null>(world, {
+      const shown = await recorded<BuiltinPresentation | null>(world, {
         ask: "preview",
         about: { tool, arguments: args },
         work,
@@ -29,7 +29,7 @@ export function witnessedBuiltin(source: BuiltinSource, world: World): BuiltinSo
     },
     impossible: async (tool, args) => {
       const work = async () => ({ reason: (await source.impossible(tool, args)) ?? null });
-      const { reason } = await witnessed<{ readonly reason: string | null }>(world, {
+      const { reason } = await recorded<{ readonly reason: string | null }>(world, {
         ask: "impossible",
         about: { tool, arguments: args },
         work,
@@ -38,7 +38,7 @@ export function witnessedBuiltin(source: BuiltinSource, world: World): BuiltinSo
       return reason ?? undefined;
     },
     readText: async (path, signal) =>
-      await witnessed(world, {
+      await recorded(world, {
         ask: "file",
         about: path,
         work: () => source.readText(path, signal),
@@ -67,7 +67,7 @@ async function callOf(source: BuiltinSource, call: SourceCall, world: World): Pr
     });
     return { outcome, shown };
   };
-  const done = await witnessed(world, {
+  const done = await recorded(world, {
     ask: "tool",
     about: { tool, toolCallId, arguments: args },
     work,

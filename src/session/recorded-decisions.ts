@@ -1,17 +1,17 @@
 // What grants depend on of this machine, recorded for a replay: decisions that were kept, and where folders really are.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { witnessed } from "../base/trace.js";
+import { recorded } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import type { DecisionStore, LoadedDecisions } from "../tools/index.js";
 
 const NOTHING: LoadedDecisions = { decisions: [], problems: [] };
 
 /** The store itself, unless somebody watches or a recording is run again. */
-export function witnessedDecisions(store: DecisionStore, world: World): DecisionStore {
+export function recordedDecisions(store: DecisionStore, world: World): DecisionStore {
   if (!world.trace && !world.replay) return store;
   return {
     load: async (project) =>
-      await witnessed<LoadedDecisions>(world, {
+      await recorded<LoadedDecisions>(world, {
         ask: "decisions",
         about: {},
         work: () => store.load(project),
@@ -23,14 +23,14 @@ export function witnessedDecisions(store: DecisionStore, world: World): Decision
 }
 
 /** A text about the machine, or nothing. Never rejects: what cannot be told is nothing. */
-export async function witnessedText(
+export async function recordedText(
   world: World,
   ask: "folder" | "program",
   about: JsonObject,
   work: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
   if (!world.trace && !world.replay) return await work().catch(() => undefined);
-  const answer = await witnessed<{ readonly text: string | null }>(world, {
+  const answer = await recorded<{ readonly text: string | null }>(world, {
     ask,
     about,
     work: async () => ({ text: (await work().catch(() => undefined)) ?? null }),

@@ -1,12 +1,12 @@
 // What is remembered of servers, told to whoever watches: a run that is run again remembers the same.
 import { isJsonObject, type JsonValue } from "../../base/json.js";
-import { witnessed } from "../../base/trace.js";
+import { recorded } from "../../base/trace.js";
 import type { World } from "../../base/world.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { type McpTool, readTool } from "./tolerate.js";
 
 /** The cache itself, unless somebody watches or a recording is run again. */
-export function witnessedCache(cache: ServerCache, world: World): ServerCache {
+export function recordedCache(cache: ServerCache, world: World): ServerCache {
   if (!world.trace && !world.replay) return cache;
   const ask = async <T>(
     what: string,
@@ -14,7 +14,7 @@ export function witnessedCache(cache: ServerCache, world: World): ServerCache {
     work: () => Promise<T>,
     read: Read<T>,
   ): Promise<T | undefined> =>
-    await witnessed(world, { ask: `cached ${what}`, about: fingerprint, work, read }).catch(() => undefined);
+    await recorded(world, { ask: `cached ${what}`, about: fingerprint, work, read }).catch(() => undefined);
   const asks = (fingerprint: string) => cache.readAsks?.(fingerprint) ?? Promise.resolve(false);
   return {
     writeEra: (fingerprint, era) => cache.writeEra(fingerprint, era),

@@ -3,7 +3,7 @@
 
 import type { Bytes, SlimSettings, SlimSink } from "./slim-parts.js";
 
-export interface SlimmerNeeds {
+export interface MessageSplitterNeeds {
   readonly settings: SlimSettings;
   readonly sink: SlimSink;
   readonly bytes: () => Bytes;
@@ -15,7 +15,7 @@ export interface SlimmerNeeds {
  */
 type Place = "outer" | "value" | "list" | "element" | "rest";
 
-export class Slimmer {
+export class MessageSplitter {
   readonly #settings: SlimSettings;
   readonly #sink: SlimSink;
   readonly #skeleton: Bytes;
@@ -46,7 +46,7 @@ export class Slimmer {
   /** Bytes left of an escape: 0 outside, 1 right after the backslash, more inside of `\uXXXX`. */
   #escape = 0;
 
-  constructor({ settings, sink, bytes }: SlimmerNeeds) {
+  constructor({ settings, sink, bytes }: MessageSplitterNeeds) {
     this.#settings = settings;
     this.#sink = sink;
     this.#skeleton = bytes();

@@ -9,7 +9,7 @@ import type { MessageEnds, RequestLoss, Wire, WireListener } from "./wire.js";
 import { WrappedWire } from "./wrapped-wire.js";
 
 /** Of errors, log lines, progress and the state of tasks. What a tool answers is what was asked for, and stays as it is. */
-export class DiscreetWire extends WrappedWire {
+export class RedactingWire extends WrappedWire {
   readonly #secrets: KnownSecrets;
 
   constructor(wire: Wire, secrets: KnownSecrets) {
@@ -22,11 +22,11 @@ export class DiscreetWire extends WrappedWire {
   }
 
   override start(listener: WireListener): void {
-    this.inner.start(new DiscreetListener(listener, this.#secrets));
+    this.inner.start(new RedactingListener(listener, this.#secrets));
   }
 }
 
-class DiscreetListener implements WireListener {
+class RedactingListener implements WireListener {
   readonly #listener: WireListener;
   readonly #secrets: KnownSecrets;
   /** Of its log, which may print a private key line by line. */
@@ -38,11 +38,11 @@ class DiscreetListener implements WireListener {
   }
 
   onMessage(message: IncomingMessage): void {
-    this.#listener.onMessage(this.#discreet(message));
+    this.#listener.onMessage(this.#redacting(message));
   }
 
-  onGlimpse(id: RpcId, ends: MessageEnds): void {
-    this.#listener.onGlimpse?.(id, ends);
+  onPeek(id: RpcId, ends: MessageEnds): void {
+    this.#listener.onPeek?.(id, ends);
   }
 
   onRequestLost(id: RpcId, loss: RequestLoss): void {
@@ -57,7 +57,7 @@ class DiscreetListener implements WireListener {
     this.#listener.onNoise(this.#secrets.clean(what));
   }
 
-  #discreet(message: IncomingMessage): IncomingMessage {
+  #redacting(message: IncomingMessage): IncomingMessage {
     switch (message.kind) {
       case "request":
         return message;

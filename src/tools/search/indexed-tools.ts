@@ -11,7 +11,7 @@ interface Shelved {
   readonly name: string;
 }
 
-export class ToolShelf {
+export class IndexedTools {
   readonly #postings = new Postings();
   readonly #tools: (Shelved | undefined)[] = [];
   readonly #freeSlots: number[] = [];

@@ -9,7 +9,7 @@ export interface ByteRange {
 }
 
 /** Rejects when something cannot be written or is not there. */
-export interface Shelf {
+export interface ResultStorage {
   write(name: string, parts: Iterable<Uint8Array>): Promise<void>;
   /** Takes over a file that may vanish afterwards. */
   adopt(name: string, path: string): Promise<void>;
@@ -18,7 +18,7 @@ export interface Shelf {
   remove(name: string): Promise<void>;
 }
 
-export function folderShelf(files: Files, folder: string): Shelf {
+export function folderStorage(files: Files, folder: string): ResultStorage {
   const pathOf = (name: string) => `${folder}/${name}`;
   return {
     write: (name, parts) => files.writeParts(pathOf(name), parts),
@@ -29,7 +29,7 @@ export function folderShelf(files: Files, folder: string): Shelf {
 }
 
 /** For embedders without a state folder, and for disks that are full: it holds no more than `maxBytes`. */
-export class MemoryShelf implements Shelf {
+export class MemoryStorage implements ResultStorage {
   readonly #files: Files;
   readonly #pace: Pace;
   readonly #maxBytes: number;

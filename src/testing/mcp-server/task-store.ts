@@ -22,7 +22,7 @@ interface KeptTask {
 
 type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
-export class TaskShelf {
+export class TaskStore {
   readonly #file: string | undefined;
   #tasks: KeptTask[] = [];
 
