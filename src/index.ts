@@ -1,18 +1,19 @@
 // The embedder's door: createRuntime() and the types that go with it. `tenon acp` and `tenon chat` run on this.
 
 import { join } from "node:path";
+import { defined } from "./base/defined.js";
 import { modelFetch } from "./base/trace.js";
 import { VERSION } from "./base/version.js";
 import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
 import { diskCache, type GrantStore, recordedCache } from "./mcp/index.js";
 import {
+  type AvailableModels,
+  availableModels,
   knownAbilities,
   loadModel,
   type Model,
   ModelLists,
-  type AvailableModels,
-  availableModels,
   resolveModelId,
 } from "./models/index.js";
 import { type BuiltinName, type ServerOutput, type SessionConfig, SessionHost } from "./session/index.js";
@@ -47,13 +48,13 @@ export type {
 export type {
   AiSdkOptions,
   AvailableModel,
+  AvailableModels,
   Model,
   ModelAbilities,
   ModelEvent,
   ModelMessage,
   ModelPrice,
   ModelRequest,
-  AvailableModels,
   ModelTool,
   ModelUsage,
   ThinkingLevel,
@@ -145,12 +146,14 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
     world,
     cache: recordedCache(diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }), world),
     ...chosen,
-    ...(options.config ? { config: options.config } : {}),
-    ...(options.builtin ? { builtin: options.builtin } : {}),
-    ...(options.transformers ? { transformers: options.transformers } : {}),
-    ...(options.embedder ? { embedder: options.embedder } : {}),
-    ...(options.grants ? { grants: options.grants } : {}),
-    ...(options.serverOutput ? { serverOutput: options.serverOutput } : {}),
+    ...defined({
+      config: options.config,
+      builtin: options.builtin,
+      transformers: options.transformers,
+      embedder: options.embedder,
+      grants: options.grants,
+      serverOutput: options.serverOutput,
+    }),
     stateDir: options.stateDir ?? paths.stateDir,
     client: { name: "tenon", version: VERSION },
   });
@@ -163,9 +166,9 @@ interface ChosenModels {
 
 /** Provider packages are loaded with the first prompt, never before. */
 function modelsOf({ model, models }: RuntimeOptions, world: World): ChosenModels {
-  if (typeof model === "object") return { model, ...(models ? { models } : {}) };
+  if (typeof model === "object") return { model, ...defined({ models }) };
   const { env } = world;
-  const first = resolveModelId({ env, ...(model === undefined ? {} : { flag: model }) });
+  const first = resolveModelId({ env, ...defined({ flag: model }) });
   const fetch = modelFetch(world);
   const lists = new ModelLists(world);
   const now = () => world.now();

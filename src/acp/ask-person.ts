@@ -1,5 +1,7 @@
 // A question of the model to the person: as an elicitation where the client has forms, else as a choice of options.
+
 import { type AgentContext, methods, type PermissionOption } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import { markForeign } from "../base/marking.js";
 import type { SessionPorts } from "../session/index.js";
@@ -53,7 +55,7 @@ async function byForm(
     {
       mode: "form",
       sessionId,
-      ...(toolCallId === undefined ? {} : { toolCallId }),
+      ...defined({ toolCallId }),
       message: markForeign(question),
       requestedSchema: { type: "object", properties: { answer }, required: ["answer"] },
     },

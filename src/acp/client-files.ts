@@ -1,5 +1,7 @@
 // The client's files over ACP: what its editor has in its buffers, saved or not.
+
 import { type AgentContext, methods } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import type { SessionPorts } from "../session/index.js";
 
 type ClientFiles = NonNullable<SessionPorts["fs"]>;
@@ -14,7 +16,7 @@ export function clientFiles(client: AgentContext, sessionId: string, can: FileAb
     ...(can.readTextFile
       ? {
           readText: async (path, { line, limit }, signal) => {
-            const range = { ...(line === undefined ? {} : { line }), ...(limit === undefined ? {} : { limit }) };
+            const range = defined({ line, limit });
             const request = { sessionId, path, ...range };
             const options = { cancellationSignal: signal };
             return (await client.request(methods.client.fs.readTextFile, request, options)).content;

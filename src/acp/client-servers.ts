@@ -1,4 +1,5 @@
 // Reads `mcpServers` as clients really send them: what can be repaired is, what cannot is named, entry by entry.
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { type NamedKind, normaliseKind } from "../base/server-kind.js";
 import type { BearerAuth, ServerSpec } from "../mcp/index.js";
@@ -92,7 +93,7 @@ function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {
   const given = Array.isArray(raw["args"]) ? raw["args"] : typeof raw["args"] === "string" ? [raw["args"]] : [];
   const args = [...more, ...given].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg)));
   const cwd = readCwd(raw);
-  return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...(cwd === undefined ? {} : { cwd }) };
+  return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...defined({ cwd }) };
 }
 
 /** ACP has no directory per server; `_meta.tenon.cwd` carries one for clients that have it, `cwd` for those that pass on a file. */
@@ -121,10 +122,10 @@ function readInclude(raw: JsonValue | undefined, tell: (problem: string) => void
     const mode = readMode(given, tell);
     return mode ? [[name, mode]] : [];
   });
-  return {
-    ...(include ? { include } : {}),
-    ...(byTool.length > 0 ? { includeByTool: Object.fromEntries(byTool) } : {}),
-  };
+  return defined({
+    include: include || undefined,
+    includeByTool: byTool.length > 0 ? Object.fromEntries(byTool) : undefined,
+  });
 }
 
 function readMode(raw: JsonValue | undefined, tell: (problem: string) => void): IncludeMode | undefined {

@@ -1,5 +1,7 @@
 // The flat JSON Schema of an MCP form -> ACP's: the same idea, with fewer words. What ACP has no word for is left out.
+
 import type { ElicitationPropertySchema, ElicitationSchema, EnumOption, StringFormat } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/marking.js";
@@ -19,7 +21,7 @@ export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined 
     type: "object",
     ...words({ title, description }),
     properties: Object.fromEntries(fields),
-    ...(required === undefined ? {} : { required: needed.filter((name) => known.has(name)) }),
+    ...defined({ required: required === undefined ? undefined : needed.filter((name) => known.has(name)) }),
   };
 }
 
@@ -39,7 +41,11 @@ function toField(property: JsonObject): ElicitationPropertySchema | undefined {
     case "integer":
       return { type, ...base, ...numbers(property, ["minimum", "maximum", "default"], Number.isInteger) };
     case "boolean":
-      return { type, ...base, ...(typeof property["default"] === "boolean" ? { default: property["default"] } : {}) };
+      return {
+        type,
+        ...base,
+        ...defined({ default: typeof property["default"] === "boolean" ? property["default"] : undefined }),
+      };
     case "array":
       return toChoices(property, base);
     default:
@@ -65,9 +71,11 @@ function stringRules(property: JsonObject): StringRules {
   const usual = property["default"];
   return {
     ...numbers(property, ["minLength", "maxLength"], isCount),
-    ...(typeof pattern === "string" && isPlain(pattern) ? { pattern } : {}),
-    ...(known ? { format: known } : {}),
-    ...(typeof usual === "string" && isPlain(usual) ? { default: usual } : {}),
+    ...defined({
+      pattern: typeof pattern === "string" && isPlain(pattern) ? pattern : undefined,
+      format: known || undefined,
+      default: typeof usual === "string" && isPlain(usual) ? usual : undefined,
+    }),
     ...optionsOf(property),
   };
 }
@@ -98,7 +106,7 @@ function toChoices(
     ...base,
     ...numbers(property, ["minItems", "maxItems"], isCount),
     items: titled ? { anyOf: titled } : { type: "string", enum: values ?? [] },
-    ...(usual ? { default: usual } : {}),
+    ...defined({ default: usual }),
   };
 }
 
@@ -121,10 +129,10 @@ function words(given: Readonly<Record<"title" | "description", JsonValue | undef
   description?: string;
 } {
   const { title, description } = given;
-  return {
-    ...(typeof title === "string" ? { title: markForeign(title) } : {}),
-    ...(typeof description === "string" ? { description: markForeign(description) } : {}),
-  };
+  return defined({
+    title: typeof title === "string" ? markForeign(title) : undefined,
+    description: typeof description === "string" ? markForeign(description) : undefined,
+  });
 }
 
 function numbers<Name extends string>(

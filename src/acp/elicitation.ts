@@ -1,5 +1,7 @@
 // What an MCP server wants to know of the person, as ACP elicitations: who asks is said, and addresses are shown in full.
+
 import { type AgentContext, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/marking.js";
@@ -42,7 +44,7 @@ export function elicitationPorts(
 /** Undefined for a form that cannot be asked: it needs a field of a kind that forms do not have. */
 export function toElicitation(question: ElicitQuestion, sessionId: string): CreateElicitationRequest | undefined {
   const { id, server, toolCallId, request } = question;
-  const scope = { sessionId, ...(toolCallId === undefined ? {} : { toolCallId }) };
+  const scope = { sessionId, ...defined({ toolCallId }) };
   const who = `The MCP server "${markForeign(server)}"`;
   const { messageChars, formChars } = LIMITS.elicitation;
   const isLong = request.message.length > messageChars;

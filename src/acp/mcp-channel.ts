@@ -1,5 +1,7 @@
 // MCP-over-ACP, the agent's side: requests to the client's own servers as `mcp/message`, and what they say meanwhile.
+
 import { type AgentContext, RequestError } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import { isJsonObject, type JsonValue } from "../base/json.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "../mcp/index.js";
@@ -62,7 +64,7 @@ function readOutcome(response: unknown): ChannelAnswer {
         error: {
           code: typeof code === "number" ? code : INTERNAL_ERROR,
           message: typeof message === "string" ? message : "the server gave no message",
-          ...(data === undefined ? {} : { data }),
+          ...defined({ data }),
         },
       };
     }

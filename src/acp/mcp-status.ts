@@ -1,4 +1,5 @@
 // Where the servers of a session stand: `_tenon/mcp/status`, and `_meta.tenon.mcp` on answers and updates.
+import { defined } from "../base/defined.js";
 import type { ServerStatus, Session } from "../session/index.js";
 import type { CatalogTool } from "../tools/index.js";
 import type { ClientServers } from "./client-servers.js";
@@ -22,7 +23,7 @@ export async function mcpStatus(session: Session): Promise<McpStatus> {
 }
 
 function summary({ id, definition: { title, description } }: CatalogTool): ToolSummary {
-  return { name: id, ...(title === undefined ? {} : { title }), description };
+  return { name: id, ...defined({ title }), description };
 }
 
 /**

@@ -1,7 +1,9 @@
 // The sessions of one connection: opens them, relays their events in order, and closes them with it.
+
 import { type AgentConnection, methods, type SessionConfigOption, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { Cell } from "../base/cell.js";
 import type { ContentBlock } from "../base/content.js";
+import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { contained, handled, Scope } from "../base/scope.js";
 import {
@@ -17,7 +19,7 @@ import type { FrontStream } from "./front.js";
 import type { SessionRequest, StoredSessionRequest } from "./lenient.js";
 import { McpMessages } from "./mcp-channel.js";
 import { type McpStatus, mcpStatus } from "./mcp-status.js";
-import { configOptions, EARLY_SETTINGS, settingsAnswer, EmittedSettings } from "./options.js";
+import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
 import { sessionPorts } from "./session-ports.js";
 import { replayUpdates } from "./sessions-replay.js";
 import { abilitiesOf, type ClientAbilities, type PromptAnswer, toUpdates, usageOf } from "./to-client/index.js";
@@ -70,7 +72,7 @@ export class OpenSessions {
   open(request: SessionRequest, promisedId?: string): string {
     const session = this.#host.createSession({
       ...request,
-      ...(promisedId === undefined ? {} : { id: promisedId, isPromised: true }),
+      ...defined({ id: promisedId, isPromised: promisedId === undefined ? undefined : true }),
     });
     this.#take(session, promisedId === undefined ? session.settings : EARLY_SETTINGS).begin();
     return session.id;

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { SettingsView } from "../session/index.js";
 import { acpSchemaValidator } from "../testing/index.js";
-import { configOptions, EARLY_SETTINGS, settingsAnswer, EmittedSettings } from "./options.js";
+import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
 
 const FULL: SettingsView = {
   ...EARLY_SETTINGS,

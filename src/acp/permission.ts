@@ -1,4 +1,5 @@
 // A permission question over the wire: readable title, real arguments, and answers mapped back.
+
 import {
   type AgentContext,
   methods,
@@ -7,6 +8,7 @@ import {
   type ToolCallContent,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import type { JsonObject, JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/marking.js";
@@ -79,7 +81,7 @@ function describeTrust({ id, title, lines, written }: TrustRequest): ToolCallUpd
 function trustMeta({ server, names }: TrustRequest): {
   tenon: { trust: true; server?: string; servers: readonly string[] };
 } {
-  return { tenon: { trust: true, ...(server === undefined ? {} : { server }), servers: names } };
+  return { tenon: { trust: true, ...defined({ server }), servers: names } };
 }
 
 function readTrust(optionId: string): TrustAnswer {
@@ -97,9 +99,11 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
     title: isReview ? `${toolName(tool)}: ${lock ?? "its definition changed"}` : titleOf(question, title),
     kind,
     status: "pending",
-    ...(locations.length > 0 ? { locations } : {}),
-    ...(isReview ? {} : { rawInput: args }),
-    ...(content.length > 0 ? { content } : {}),
+    ...defined({
+      locations: locations.length > 0 ? locations : undefined,
+      rawInput: isReview ? undefined : args,
+      content: content.length > 0 ? content : undefined,
+    }),
     ...aboutMeta(question),
   };
 }
@@ -137,7 +141,7 @@ function contentOf(question: PermissionQuestion): ToolCallContent[] {
 function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: AboutQuestion } } {
   const notes = noteLines(question);
   const { lock, protects } = question;
-  const about = { ...(lock === undefined ? {} : { lock: true as const }), ...(protects ? { protects } : {}) };
+  const about = defined({ lock: lock === undefined ? undefined : (true as const), protects: protects || undefined });
   return notes.length === 0 ? {} : { _meta: { tenon: { notes, ...about } } };
 }
 

@@ -1,5 +1,7 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
+
 import type { AgentContext } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import type { World } from "../base/world.js";
 import type { SessionPorts } from "../session/index.js";
 import { askPerson } from "./ask-person.js";
@@ -24,6 +26,6 @@ export function sessionPorts(client: AgentContext, { sessionId, abilities, messa
     mcpChannel: messages.channel(client),
     askPerson: askPerson(client, sessionId, abilities),
     fs: clientFiles(client, sessionId, abilities),
-    ...(abilities.terminal ? { terminal: clientTerminal(client, sessionId, world) } : {}),
+    ...defined({ terminal: abilities.terminal ? clientTerminal(client, sessionId, world) : undefined }),
   };
 }

@@ -1,14 +1,18 @@
 // `session/list`: the stored sessions as ACP lists them.
+
 import type { ListSessionsRequest, ListSessionsResponse } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import type { SessionHost, SessionSummary } from "../session/index.js";
 
 export async function listSessions(
   host: SessionHost,
   { cwd, cursor }: Pick<ListSessionsRequest, "cwd" | "cursor">,
 ): Promise<ListSessionsResponse> {
-  const page = await host.listSessions({ ...(cwd == null ? {} : { cwd }), ...(cursor == null ? {} : { cursor }) });
+  const page = await host.listSessions(
+    defined({ cwd: cwd == null ? undefined : cwd, cursor: cursor == null ? undefined : cursor }),
+  );
   const { nextCursor } = page;
-  return { sessions: page.sessions.map(infoOf), ...(nextCursor === undefined ? {} : { nextCursor }) };
+  return { sessions: page.sessions.map(infoOf), ...defined({ nextCursor }) };
 }
 
 function infoOf({
@@ -21,7 +25,7 @@ function infoOf({
   return {
     sessionId: id,
     cwd,
-    ...(additionalDirectories.length > 0 ? { additionalDirectories: [...additionalDirectories] } : {}),
+    ...defined({ additionalDirectories: additionalDirectories.length > 0 ? [...additionalDirectories] : undefined }),
     title,
     updatedAt: new Date(updatedMs).toISOString(),
   };

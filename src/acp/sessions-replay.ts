@@ -1,5 +1,7 @@
 // A conversation that is over, as updates: what the person said included, and each call as one finished card.
+
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import type { SessionEvent } from "../session/index.js";
 import { toAcpBlock } from "./to-client/content.js";
 import { type ClientAbilities, toUpdates } from "./to-client/index.js";
@@ -36,12 +38,14 @@ function merged(card: Card, update: CardUpdate): Card {
   const { title, kind, status, content, locations, rawInput, rawOutput } = update;
   return {
     ...card,
-    ...(title == null ? {} : { title }),
-    ...(kind == null ? {} : { kind }),
-    ...(status == null ? {} : { status }),
-    ...(content == null ? {} : { content }),
-    ...(locations == null ? {} : { locations }),
-    ...(rawInput === undefined ? {} : { rawInput }),
-    ...(rawOutput === undefined ? {} : { rawOutput }),
+    ...defined({
+      title: title == null ? undefined : title,
+      kind: kind == null ? undefined : kind,
+      status: status == null ? undefined : status,
+      content: content == null ? undefined : content,
+      locations: locations == null ? undefined : locations,
+      rawInput,
+      rawOutput,
+    }),
   };
 }

@@ -1,6 +1,8 @@
 // ACP content blocks of a prompt -> our blocks.
+
 import type * as acp from "@agentclientprotocol/sdk";
 import type { ContentBlock } from "../base/content.js";
+import { defined } from "../base/defined.js";
 
 export function toBlocks(prompt: readonly acp.ContentBlock[]): ContentBlock[] {
   return prompt.map((block) => toBlock(block));
@@ -11,7 +13,7 @@ function toBlock(block: acp.ContentBlock): ContentBlock {
     case "text":
       return { type: "text", text: block.text };
     case "image":
-      return { type: "image", data: block.data, mimeType: block.mimeType, ...(block.uri ? { uri: block.uri } : {}) };
+      return { type: "image", data: block.data, mimeType: block.mimeType, ...defined({ uri: block.uri || undefined }) };
     case "audio":
       return { type: "audio", data: block.data, mimeType: block.mimeType };
     case "resource": {
@@ -26,9 +28,11 @@ function toBlock(block: acp.ContentBlock): ContentBlock {
         type: "resource_link",
         uri: block.uri,
         name: block.name,
-        ...(block.title ? { title: block.title } : {}),
-        ...(block.description ? { description: block.description } : {}),
-        ...(block.mimeType ? { mimeType: block.mimeType } : {}),
+        ...defined({
+          title: block.title || undefined,
+          description: block.description || undefined,
+          mimeType: block.mimeType || undefined,
+        }),
       };
   }
 }

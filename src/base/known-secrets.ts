@@ -1,4 +1,5 @@
 // Values that must not be seen, and texts without them: in whichever form they are written there.
+import { defined } from "./defined.js";
 import { TenonError } from "./errors.js";
 import { isJsonObject, type JsonValue } from "./json.js";
 import { REDACTED, SECRET_OPTION, secretParts, withoutKeys } from "./secret-patterns.js";
@@ -75,8 +76,7 @@ export class KnownSecrets {
     return new TenonError(code, message, {
       hint,
       refusedTools,
-      ...(cause === undefined ? {} : { cause }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...defined({ cause, retryAfterMs }),
     });
   }
 

@@ -1,6 +1,8 @@
 // Content that may be put before a model: words of others marked, and the type that proves it.
+
 import type { Brand } from "./brand.js";
 import { type ContentBlock, plainText, text } from "./content.js";
+import { defined } from "./defined.js";
 import { LIMITS } from "./limits.js";
 import { markForeign, markHidden } from "./marking.js";
 
@@ -33,7 +35,7 @@ export function markBlock(block: ContentBlock): ContentBlock {
       return changed(block, {
         uri: markLine(block.uri),
         ...lineOf("mimeType", block.mimeType),
-        ...(block.text === undefined ? {} : { text: markForeign(block.text) }),
+        ...defined({ text: block.text === undefined ? undefined : markForeign(block.text) }),
       });
     case "resource_link":
       return changed(block, {
@@ -41,7 +43,7 @@ export function markBlock(block: ContentBlock): ContentBlock {
         name: markLine(block.name),
         ...lineOf("title", block.title),
         ...lineOf("mimeType", block.mimeType),
-        ...(block.description === undefined ? {} : { description: markForeign(block.description) }),
+        ...defined({ description: block.description === undefined ? undefined : markForeign(block.description) }),
       });
     case "spilled":
     case "unknown":

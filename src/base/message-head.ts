@@ -1,5 +1,7 @@
 // Finds whose message a JSON-RPC line is that is too long to be kept: its id and method, while the bytes go by.
+
 import type { Buffer } from "node:buffer";
+import { defined } from "./defined.js";
 import { parseJson } from "./json.js";
 
 const QUOTE = 0x22;
@@ -29,7 +31,7 @@ export class MessageHeadFinder {
 
   get head(): MessageHead {
     this.#endToken(); // a number at the very end
-    return { ...(this.#id === undefined ? {} : { id: this.#id }), hasMethod: this.#hasMethod };
+    return { ...defined({ id: this.#id }), hasMethod: this.#hasMethod };
   }
 
   feed(bytes: Buffer): void {

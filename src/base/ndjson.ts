@@ -1,5 +1,7 @@
 // Splits a byte stream into lines: linear in the input however it is cut up, with a cap on the bytes held for one line.
+
 import { Buffer } from "node:buffer";
+import { defined } from "./defined.js";
 import { type MessageHead, MessageHeadFinder } from "./message-head.js";
 
 export type Line =
@@ -63,7 +65,7 @@ export class LineSplitter {
     if (bytes > this.#maxLineBytes) {
       if (this.#bytes === 0) this.#pass(NOTHING, rest); // it came in one piece
       const head = this.#finder?.head;
-      lines.push({ kind: "oversize", bytes, ...(head ? { head } : {}) });
+      lines.push({ kind: "oversize", bytes, ...defined({ head }) });
       this.#finder = undefined;
     } else {
       const text = whole.toString("utf8").trim();

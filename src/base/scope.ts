@@ -1,4 +1,5 @@
 // Owned disposal and owned background work. Closing a scope aborts its work, disposes in reverse order, then awaits the work.
+import { defined } from "./defined.js";
 import { messageOf } from "./errors.js";
 import type { Log } from "./log.js";
 
@@ -22,7 +23,7 @@ export function contained(log: Log, name: string, run: () => void): void {
 /** A bug that was contained: the stack is what its report needs. */
 function reportThrown(log: Log, name: string, error: unknown): void {
   const stack = error instanceof Error ? error.stack : undefined;
-  log.error("work.failed", { work: name, error: messageOf(error), ...(stack === undefined ? {} : { stack }) });
+  log.error("work.failed", { work: name, error: messageOf(error), ...defined({ stack }) });
 }
 
 type Disposer = () => void | Promise<void>;

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { TenonError } from "./errors.js";
 import type { JsonValue } from "./json.js";
-import { errorType, inSpan, type OpenSpan, readTraceContext, type Telemetry, recorded } from "./trace.js";
+import { errorType, inSpan, type OpenSpan, readTraceContext, recorded, type Telemetry } from "./trace.js";
 import type { Fetch } from "./world.js";
 
 const PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -1,4 +1,5 @@
 // Two ports for whoever watches from outside: the messages that cross a wire, and spans. Absent unless somebody watches.
+import { defined } from "./defined.js";
 import type { JsonObject, JsonValue } from "./json.js";
 import type { Fetch, World } from "./world.js";
 
@@ -155,5 +156,5 @@ export function readTraceContext(meta: JsonObject | null | undefined): TraceCont
   const { traceparent, tracestate } = meta ?? {};
   if (typeof traceparent !== "string" || !TRACEPARENT.test(traceparent)) return undefined;
   const hasState = typeof tracestate === "string" && tracestate !== "" && tracestate.length <= TRACESTATE_MAX_CHARS;
-  return { traceparent, ...(hasState ? { tracestate } : {}) };
+  return { traceparent, ...defined({ tracestate: hasState ? tracestate : undefined }) };
 }

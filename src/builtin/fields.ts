@@ -1,4 +1,5 @@
 // Arguments of the built-in tools: each field is its schema for the model and its typed reader in one.
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../base/json.js";
 
@@ -21,7 +22,7 @@ export function objectSchema(fields: readonly Field<unknown>[]): JsonSchema {
   return {
     type: "object",
     properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
-    ...(required.length === 0 ? {} : { required }),
+    ...defined({ required: required.length === 0 ? undefined : required }),
     additionalProperties: false,
   };
 }
@@ -64,7 +65,7 @@ export function optionalTextField(
 }
 
 function textBounds({ maxChars, mayBeEmpty }: TextOptions): JsonObject {
-  return { ...(mayBeEmpty ? {} : { minLength: 1 }), ...(maxChars === undefined ? {} : { maxLength: maxChars }) };
+  return defined({ minLength: mayBeEmpty ? undefined : 1, maxLength: maxChars });
 }
 
 function readText(given: Given, name: string, { maxChars, mayBeEmpty }: TextOptions): string | undefined {
@@ -115,7 +116,7 @@ export function choiceField<T extends string>(
     type: "string",
     enum: values,
     description,
-    ...(fallback === undefined ? {} : { default: fallback }),
+    ...defined({ default: fallback }),
   };
   const read = (given: Given): T => {
     const value = valueOf(given, name) ?? fallback;

@@ -1,5 +1,7 @@
 // The agent's own tools of one session, behind the port every tool comes through.
+
 import { Cell } from "../base/cell.js";
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
 import type { World } from "../base/world.js";
@@ -120,8 +122,7 @@ function runOf({ signal, toolCallId, expected, onProgress }: SourceCall): Builti
   let progress = 0;
   return {
     signal,
-    ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(expected === undefined ? {} : { expected }),
+    ...defined({ toolCallId, expected }),
     present: (presentation) => {
       const shown = titled(presentation);
       const notice: BuiltinProgress = { progress, message: shown.title, presentation: shown };

@@ -1,6 +1,7 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
+import { defined } from "../base/defined.js";
 import type { LogLevel } from "../base/log.js";
-import { modelFetch, type WireTrace, recorded } from "../base/trace.js";
+import { modelFetch, recorded, type WireTrace } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
@@ -32,8 +33,8 @@ export interface Composed {
 
 export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const { model, mcpConfig, trace } = options;
-  const world = nodeWorld({ log: chooseLog(options.logLevel ?? "info"), ...(trace ? { trace } : {}) });
-  const commandLine = { ...(model === undefined ? {} : { model }), ...(mcpConfig === undefined ? {} : { mcpConfig }) };
+  const world = nodeWorld({ log: chooseLog(options.logLevel ?? "info"), ...defined({ trace }) });
+  const commandLine = defined({ model, mcpConfig });
   const config = await loadConfig({ world, cwd: process.cwd(), commandLine, resolveSecret: unaskedSecrets });
   const resolveSecret = hidingSecrets(secretResolver(world), trace);
   const models = await configuredModels(config, { ...world, fetch: modelFetch(world) }, resolveSecret);

@@ -1,6 +1,8 @@
 // The system's keyring: macOS Keychain, Windows Credential Manager, the Secret Service on Linux.
+
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
+import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -124,7 +126,7 @@ function refusal(step: unknown, error: string, platform: string): TenonError {
 }
 
 function failure(message: string, hint: string, cause?: unknown): TenonError {
-  return new TenonError("config.unreadable", message, { hint, ...(cause === undefined ? {} : { cause }) });
+  return new TenonError("config.unreadable", message, { hint, ...defined({ cause }) });
 }
 
 function firstLine(text: string): string {

@@ -8,7 +8,14 @@ import {
   providerEnvironment,
   type ResolveSecret,
 } from "../config/index.js";
-import { knownAbilities, loadModel, ModelLists, type AvailableModels, availableModels, resolveModelId } from "../models/index.js";
+import {
+  type AvailableModels,
+  availableModels,
+  knownAbilities,
+  loadModel,
+  ModelLists,
+  resolveModelId,
+} from "../models/index.js";
 
 type Configured = Pick<EffectiveConfig, "model" | "models" | "providers" | "thinking">;
 

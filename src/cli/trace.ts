@@ -1,6 +1,8 @@
 // `--trace FILE`: opens the file, writes the rest when the process exits, and listens to the ACP traffic.
+
 import { resolve } from "node:path";
 import type { AgentApp, AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { defined } from "../base/defined.js";
 import { isJsonObject } from "../base/json.js";
 import type { WireEntry, WireTrace } from "../base/trace.js";
 import type { ResolveSecret } from "../config/index.js";
@@ -18,7 +20,7 @@ export function openTraceFile(path: string): FileTrace {
 export function acpTap(trace: WireTrace): Tap {
   return (dir, message) => {
     const session = sessionOf(message);
-    trace.record({ channel: "acp", dir, message, ...(session === undefined ? {} : { session }) });
+    trace.record({ channel: "acp", dir, message, ...defined({ session }) });
   };
 }
 

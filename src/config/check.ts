@@ -1,5 +1,7 @@
 // Checks a value against a schema and says what is wrong in plain words, with the path of each fault and what was probably meant.
+
 import type * as z from "zod/v4";
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { nearest } from "../base/nearest.js";
 import { emptyRecord, type KeyPath } from "./text-tree.js";
@@ -79,7 +81,7 @@ function unknownKey(key: string, path: KeyPath, known: readonly string[]): Findi
     path: [...path, key],
     at: "key",
     message: `unknown key ${JSON.stringify(key)}${isSlip ? "" : " is ignored"}`,
-    ...(suggestion === undefined ? {} : { suggestion }),
+    ...defined({ suggestion }),
   };
 }
 
@@ -95,7 +97,7 @@ function findingOf(issue: z.core.$ZodIssue, path: KeyPath, found: JsonValue | un
       return {
         ...base,
         message: `${name} must be ${listed(words)}, got ${shortly(found)}`,
-        ...(suggestion === undefined ? {} : { suggestion }),
+        ...defined({ suggestion }),
       };
     }
     case "too_small":

@@ -1,4 +1,5 @@
 // Adds, removes, enables and disables servers in a configuration file by the smallest change of its text.
+import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { withFileLock } from "../base/file-lock.js";
 import { canonicalJson, isJsonObject, type JsonObject } from "../base/json.js";
@@ -139,7 +140,7 @@ async function edit(file: ConfigFile, make: (current: Current) => Change, name: 
     const { change, text: edited, warnings = [] } = make({ text, before });
     const after = entryOf(faultless(edited, file), name, file);
     if (change !== "unchanged") await write(file, found?.realPath ?? path, edited, found?.mode);
-    const entries = { ...(before ? { before } : {}), ...(after ? { after } : {}) };
+    const entries = defined({ before, after });
     return { change, file: found?.realPath ?? path, isNewFile: !found, warnings, ...entries };
   });
 }
@@ -198,7 +199,7 @@ async function checkEntry(file: ConfigFile, name: string, entry: JsonObject): Pr
       severity,
       place: { layer: file.layer, name: `server ${JSON.stringify(name)}` },
       message,
-      ...(suggestion === undefined ? {} : { suggestion }),
+      ...defined({ suggestion }),
     }),
   );
   if (!value) throw invalid(texts.join("; "));

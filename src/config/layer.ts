@@ -1,4 +1,5 @@
 // One layer of configuration: the servers, values and problems of one file, of the environment, or of whoever calls.
+import { defined } from "../base/defined.js";
 import type { JsonObject, JsonValue } from "../base/json.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { PolicyRule } from "../tools/index.js";
@@ -54,7 +55,7 @@ export interface Layer {
 }
 
 export function emptyLayer(kind: LayerKind, file?: string, problems: readonly Problem[] = []): Layer {
-  return { kind, ...(file === undefined ? {} : { file }), servers: [], invalid: [], values: [], problems };
+  return { kind, ...defined({ file }), servers: [], invalid: [], values: [], problems };
 }
 
 export function isWritten(server: LayerServer): server is LayerServer<WrittenServer> {
@@ -71,5 +72,5 @@ export function identityOf({ name, place, definition }: LayerServer): {
   readonly place: Place;
   readonly written?: JsonObject;
 } {
-  return { name, place, ...(definition.kind === "entry" ? { written: definition.written } : {}) };
+  return { name, place, ...defined({ written: definition.kind === "entry" ? definition.written : undefined }) };
 }

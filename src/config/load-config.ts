@@ -1,5 +1,7 @@
 // All layers together: which servers and values a session gets, and why the others are not among them.
+
 import { dirname } from "node:path";
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import { canonicalJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -87,8 +89,7 @@ async function loadNow(request: ConfigRequest, secrets: Secrets, patience: Abort
     questions: [...judged.questions, ...makers.questions].sort(
       (one, other) => Number(!one.server) - Number(!other.server),
     ),
-    ...(judged.settings ? { projectSettings: judged.settings } : {}),
-    ...(layers.toolsLock ? { toolsLock: layers.toolsLock } : {}),
+    ...defined({ projectSettings: judged.settings, toolsLock: layers.toolsLock }),
     notices: [...stacks.flatMap(shadowNotices), ...trustNotices(judged)],
     problems: [...layers.problems, ...judged.problems, ...makers.problems, ...standing.flat().flatMap(idleKeys)],
     project: layers.projectPath,
@@ -213,8 +214,10 @@ function sourceFor(place: Place, { request, layers, secrets, patience }: Makers)
     env: request.env ?? world.env,
     folder: place.file === undefined ? request.cwd : dirname(place.file),
     patience,
-    ...(place.layer === "project" ? { within: layers.projectPath } : {}),
-    ...(place.layer === "user" ? { secrets } : {}),
+    ...defined({
+      within: place.layer === "project" ? layers.projectPath : undefined,
+      secrets: place.layer === "user" ? secrets : undefined,
+    }),
   };
 }
 
@@ -271,9 +274,11 @@ function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
     tools: toolValues(merged),
     systemPrompt: promptValues(merged),
     values: [...merged.values.values()],
-    ...(typeof model?.value === "string" ? { model: sourced(model.value, model.place) } : {}),
-    ...(given && mode !== undefined ? { permissionMode: sourced(mode, given.place) } : {}),
-    ...(thinking && level !== undefined ? { thinking: sourced(level, thinking.place) } : {}),
+    ...defined({
+      model: typeof model?.value === "string" ? sourced(model.value, model.place) : undefined,
+      permissionMode: given && mode !== undefined ? sourced(mode, given.place) : undefined,
+      thinking: thinking && level !== undefined ? sourced(level, thinking.place) : undefined,
+    }),
   };
 }
 
@@ -289,10 +294,10 @@ function toolValues(merged: Merged): ToolValues {
 function promptValues(merged: Merged): EffectiveConfig["systemPrompt"] {
   const append = valueOf(merged, ["systemPrompt", "append"])?.value;
   const override = valueOf(merged, ["systemPrompt", "override"])?.value;
-  return {
-    ...(typeof append === "string" ? { append } : {}),
-    ...(typeof override === "string" ? { override } : {}),
-  };
+  return defined({
+    append: typeof append === "string" ? append : undefined,
+    override: typeof override === "string" ? override : undefined,
+  });
 }
 
 function sourced<T>(value: T, place: Place): Sourced<T> {

@@ -1,4 +1,5 @@
 // Sorts a project's entries by what the person decided about them. Nothing of an entry is used here but its text.
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import type { World } from "../base/world.js";
 import type { PinnedFile } from "../mcp/index.js";
@@ -80,7 +81,7 @@ class Judge {
     const { values, question } = await this.#settings([...own.values.values()]);
     return {
       approved: { ...emptyLayer("project"), servers: this.#servers, values },
-      ...(question ? { settings: question } : {}),
+      ...defined({ settings: question }),
       programs: this.#programs,
       others: this.#others,
       questions: this.#questions,
@@ -126,8 +127,7 @@ class Judge {
     const question: TrustQuestion = {
       ...asked,
       isChanged,
-      ...(isOutdated ? { isOutdated } : {}),
-      ...(replaces ? { replaces } : {}),
+      ...defined({ isOutdated: isOutdated || undefined, replaces }),
     };
     this.#problems.push(...problems);
     if (decision === "undecided") this.#questions.push(question);

@@ -1,5 +1,7 @@
 // Model providers from the user's own file, as the variables the models room reads. Filled when a model is first needed.
+
 import { dirname } from "node:path";
+import { defined } from "../base/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
@@ -22,7 +24,7 @@ export function providerValues(merged: Merged): Readonly<Partial<Record<Provider
   for (const name of PROVIDERS) {
     const apiKey = text(["providers", name, "apiKey"]);
     const baseUrl = text(["providers", name, "baseUrl"]);
-    if (apiKey || baseUrl) providers[name] = { ...(apiKey ? { apiKey } : {}), ...(baseUrl ? { baseUrl } : {}) };
+    if (apiKey || baseUrl) providers[name] = defined({ apiKey, baseUrl });
   }
   return providers;
 }

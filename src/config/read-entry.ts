@@ -1,4 +1,5 @@
 // Reads one server entry: which kind it is, whether it is well-formed, and what its layer is not allowed to say.
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { nearest } from "../base/nearest.js";
 import { normaliseKind } from "../base/server-kind.js";
@@ -43,7 +44,7 @@ function refused(findings: readonly Finding[]): Checked<ServerEntry> {
 }
 
 function fault(path: KeyPath, message: string, suggestion?: string): Finding {
-  return { severity: "error", path, at: "value", message, ...(suggestion === undefined ? {} : { suggestion }) };
+  return { severity: "error", path, at: "value", message, ...defined({ suggestion }) };
 }
 
 function kindOfEntry(entry: JsonObject): "stdio" | "remote" | Finding {

@@ -1,4 +1,5 @@
 // Reads one configuration file into a layer. A bad entry costs nobody but itself, and is told with its place.
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -230,8 +231,7 @@ class LayerReader {
       severity,
       place: this.#place(path, at),
       message,
-      ...(server === undefined ? {} : { server }),
-      ...(suggestion === undefined ? {} : { suggestion }),
+      ...defined({ server, suggestion }),
     });
   }
 }

@@ -1,4 +1,5 @@
 // Reads `permissions.rules`, each rule by itself. One that cannot be read never allows; what it was to ask about or deny is asked about.
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { LAUNCH_LIMITS } from "../base/limits-launch.js";
 import type { ArgumentCondition, HintCondition, PolicyRule } from "../tools/index.js";
@@ -85,7 +86,7 @@ function unusable(written: JsonObject, index: number, place: string, findings: r
     return { ...finding, message, severity: "error", path: [index, ...finding.path] };
   });
   const consequence = error([index], rule ? fallbackText(rule) : "this rule is left out");
-  return { findings: [...said, consequence], ...(rule ? { rule } : {}) };
+  return { findings: [...said, consequence], ...defined({ rule }) };
 }
 
 /** Nothing for what was surely to allow. */
@@ -96,8 +97,10 @@ function fallbackOf(written: JsonObject, place: string): PolicyRule | undefined 
     effect: "ask",
     isBroken: true,
     place,
-    ...(typeof server === "string" && server !== "" ? { server } : {}),
-    ...(typeof tool === "string" && tool !== "" ? { tool } : {}),
+    ...defined({
+      server: typeof server === "string" && server !== "" ? server : undefined,
+      tool: typeof tool === "string" && tool !== "" ? tool : undefined,
+    }),
   };
 }
 
@@ -110,23 +113,20 @@ function ruleOf(entry: RuleEntry, written: JsonObject, place: string): PolicyRul
   return {
     effect,
     place,
-    ...(server === undefined ? {} : { server }),
-    ...(tool === undefined ? {} : { tool }),
-    ...(origin === undefined ? {} : { origin }),
-    ...(annotations === undefined ? {} : { annotations: hintsOf(annotations) }),
-    ...(entry.arguments === undefined ? {} : { arguments: conditionsOf(written["arguments"]) }),
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({
+      server,
+      tool,
+      origin,
+      annotations: annotations === undefined ? undefined : hintsOf(annotations),
+      arguments: entry.arguments === undefined ? undefined : conditionsOf(written["arguments"]),
+      reason,
+    }),
   };
 }
 
 function hintsOf(given: NonNullable<RuleEntry["annotations"]>): HintCondition {
   const { readOnly, destructive, idempotent, openWorld } = given;
-  return {
-    ...(readOnly === undefined ? {} : { readOnly }),
-    ...(destructive === undefined ? {} : { destructive }),
-    ...(idempotent === undefined ? {} : { idempotent }),
-    ...(openWorld === undefined ? {} : { openWorld }),
-  };
+  return defined({ readOnly, destructive, idempotent, openWorld });
 }
 
 /** From what was written, which the schema has passed: there the values are JSON. */

@@ -1,5 +1,7 @@
 // The sandbox of a server: what its entry says, under the least its layer must have. Pure.
+
 import { dirname, join } from "node:path";
+import { defined } from "../base/defined.js";
 import { SANDBOX_MODES, type SandboxEntry, type SandboxMode, type SandboxWritten } from "./entry.js";
 import { type Merged, valueOf } from "./merge.js";
 import type { PossiblePaths } from "./paths.js";
@@ -56,7 +58,7 @@ export function sandboxOf(
     read: [...(least.read ?? []), ...(granted.read ?? [])],
     write: [...(least.write ?? []), ...(granted.write ?? [])],
     hidden: [configDir, paths.stateDir, paths.cacheDir].filter((folder) => folder !== undefined),
-    ...(paths.cacheDir === undefined ? {} : { cacheDir: join(paths.cacheDir, "sandbox") }),
+    ...defined({ cacheDir: paths.cacheDir === undefined ? undefined : join(paths.cacheDir, "sandbox") }),
     isProject: origin === "project",
     isImposed: least.mode !== "off",
     refused: mayGrant ? [] : grantsOf(entry, least),
@@ -90,7 +92,7 @@ function leastOf(merged: Merged, origin: SandboxOrigin): SandboxEntry {
     mode,
     read: texts(at("read")),
     write: texts(at("write")),
-    ...(typeof network === "boolean" ? { network } : {}),
+    ...defined({ network: typeof network === "boolean" ? network : undefined }),
   };
 }
 

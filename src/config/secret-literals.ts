@@ -1,4 +1,5 @@
 // Secrets that stand in an entry as they are, and the same entry with references in their place.
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import { isSecretLiteral, maskEntry } from "./mask.js";
 import { parseTemplate } from "./template.js";
@@ -92,7 +93,7 @@ function inKeyring({ entry, kept }: Referenced, literal: SecretLiteral): Referen
   return {
     entry: {
       ...rest,
-      ...(others.length === 0 ? {} : { headers: Object.fromEntries(others) }),
+      ...defined({ headers: others.length === 0 ? undefined : Object.fromEntries(others) }),
       auth: { type: "bearer", token: reference },
     },
     kept: [...kept, { account, value }],

@@ -1,4 +1,5 @@
 // What the user says about all servers together: how many there may be, what they may take, how long an unused one stays.
+import { defined } from "../base/defined.js";
 import type { PoolSettings } from "../mcp/index.js";
 import { type Merged, valueOf } from "./merge.js";
 
@@ -13,9 +14,9 @@ export function poolSettings(merged: Merged): PoolSettings {
   const idleMs = given("idleMs");
   const maxProcesses = given("maxProcesses");
   const maxMemoryMb = given("maxMemoryMb");
-  return {
-    ...(idleMs === undefined ? {} : { idleMs }),
-    ...(maxProcesses === undefined ? {} : { maxProcesses }),
-    ...(maxMemoryMb === undefined ? {} : { maxMemoryBytes: maxMemoryMb * BYTES_PER_MB }),
-  };
+  return defined({
+    idleMs,
+    maxProcesses,
+    maxMemoryBytes: maxMemoryMb === undefined ? undefined : maxMemoryMb * BYTES_PER_MB,
+  });
 }

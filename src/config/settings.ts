@@ -1,5 +1,6 @@
 // The settings of a server's connection: what its entry says beside how it is reached, under the user's rules for its layer.
 
+import { defined } from "../base/defined.js";
 import { literalGlob } from "../base/glob.js";
 import type { UrlSource } from "../base/net-policy.js";
 import type { OAuthSettings, PoolSettings, ServerLimits, ToolOverrides } from "../mcp/index.js";
@@ -77,10 +78,7 @@ export function settingsOf(
   for (const [name, tool] of Object.entries(entry.tools ?? {})) {
     const { timeoutMs, idempotent, include, enabled } = tool;
     if (timeoutMs !== undefined || idempotent !== undefined) {
-      tools[name] = {
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(idempotent === undefined ? {} : { isIdempotent: idempotent }),
-      };
+      tools[name] = defined({ timeoutMs, isIdempotent: idempotent });
     }
     if (include !== undefined) includeByTool[name] = include;
     if (enabled === false) disabled.push(literalGlob(name));
@@ -104,10 +102,7 @@ export function settingsOf(
     trustsResults: origin === "user" && entry.trustResults === true,
     sandbox: sandboxOf(entry.sandbox, origin, rules.sandbox),
     secrets: [...new Set(secrets)],
-    ...(entry.include === undefined ? {} : { include: entry.include }),
-    ...(entry.prefix === undefined ? {} : { prefix: entry.prefix }),
-    ...(entry.allow === undefined ? {} : { allow: entry.allow }),
-    ...(entry.account === undefined ? {} : { account: entry.account }),
+    ...defined({ include: entry.include, prefix: entry.prefix, allow: entry.allow, account: entry.account }),
   };
 }
 
@@ -118,30 +113,22 @@ export function sourceSettings(settings: ServerSettings): SourceSettings {
     includeByTool,
     deny,
     tools: shapes,
-    ...(include === undefined ? {} : { include }),
-    ...(allow === undefined ? {} : { allow }),
-    ...(prefix === undefined ? {} : { prefix }),
+    ...defined({ include, allow, prefix }),
   };
 }
 
 function shapeOf({ name, description, arguments: pinned, defaults, providerOptions }: ToolEntry): ToolShape {
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
-    ...(pinned === undefined ? {} : { arguments: pinned }),
-    ...(defaults === undefined ? {} : { defaults }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-  };
+  return defined({ name, description, arguments: pinned, defaults, providerOptions });
 }
 
 function limitsOf({ timeouts, limits }: ServerExtras): Partial<ServerLimits> {
   const { connectMs, callMs, maxCallMs } = timeouts ?? {};
   const { callsPerMinute, callsAtOnce } = limits ?? {};
-  return {
-    ...(connectMs === undefined ? {} : { connectTimeoutMs: connectMs }),
-    ...(callMs === undefined ? {} : { callTimeoutMs: callMs }),
-    ...(maxCallMs === undefined ? {} : { callMaxMs: maxCallMs }),
-    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
-    ...(callsAtOnce === undefined ? {} : { callsAtOnce }),
-  };
+  return defined({
+    connectTimeoutMs: connectMs,
+    callTimeoutMs: callMs,
+    callMaxMs: maxCallMs,
+    callsPerMinute,
+    callsAtOnce,
+  });
 }

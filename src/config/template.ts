@@ -1,4 +1,5 @@
 // The references a text may hold: `${VAR}`, `${VAR:-default}`, `{env:VAR}`, `{file:path}`, and as a whole `!command` or `keyring:name`.
+import { defined } from "../base/defined.js";
 
 export type Part =
   | { readonly kind: "text"; readonly text: string }
@@ -49,7 +50,7 @@ function parseReferences(text: string): readonly Part[] {
 function partOf([written, variable, fallback, envVariable, path]: RegExpExecArray): Part {
   if (written === "$${") return { kind: "text", text: "${" };
   const name = variable ?? envVariable;
-  if (name !== undefined) return { kind: "variable", name, written, ...(fallback === undefined ? {} : { fallback }) };
+  if (name !== undefined) return { kind: "variable", name, written, ...defined({ fallback }) };
   if (path !== undefined) return { kind: "file", path, written };
   return { kind: "malformed", written };
 }

@@ -1,4 +1,5 @@
 // A merged entry, interpolated, as what the MCP room takes: the spec of a server and the settings of its connection.
+import { defined } from "../base/defined.js";
 import { checkUrl } from "../base/net-policy.js";
 import { normaliseKind } from "../base/server-kind.js";
 import type { IdentityProvider, OAuthSettings, ServerSpec } from "../mcp/index.js";
@@ -39,7 +40,7 @@ export async function toSpec(
   if (failed) return failed;
   const settings = {
     ...settingsOf(entry, server.place.layer, rules, filler.secrets),
-    ...(oauth ? { oauth } : {}),
+    ...defined({ oauth }),
   };
   const refusal = "url" in spec ? urlRefusal(spec.url, settings) : undefined;
   return refusal === undefined ? { kind: "ready", spec, settings } : { kind: "refused", reason: refusal };
@@ -95,7 +96,7 @@ async function stdioSpec(
     command: program?.command ?? written,
     args,
     env,
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ cwd }),
     ...(program ? { approved: { by: "project", files: program.files } } : {}),
   };
 }
@@ -113,7 +114,7 @@ async function remoteSpec(name: string, entry: RemoteEntry, filler: Filler): Pro
     url,
     headers,
     ...(token === undefined ? {} : { auth: { type: "bearer", token } }),
-    ...(note === undefined ? {} : { note }),
+    ...defined({ note }),
   };
 }
 
@@ -130,21 +131,21 @@ async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSe
     entry.idp && identityProvider(entry.idp, filler),
   ]);
   const { issuer, clientMetadataUrl, scopes, grant, signingAlgorithm, keyId, authMethod, callbackPort } = entry;
-  return {
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(clientId === undefined ? {} : { clientId }),
-    ...(clientSecret === undefined ? {} : { clientSecret }),
-    ...(assertion === undefined ? {} : { assertion }),
-    ...(privateKey === undefined ? {} : { privateKey }),
-    ...(idp === undefined ? {} : { idp }),
-    ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(grant === undefined ? {} : { grant }),
-    ...(signingAlgorithm === undefined ? {} : { signingAlgorithm }),
-    ...(keyId === undefined ? {} : { keyId }),
-    ...(authMethod === undefined ? {} : { authMethod }),
-    ...(callbackPort === undefined ? {} : { callbackPort }),
-  };
+  return defined({
+    issuer,
+    clientId,
+    clientSecret,
+    assertion,
+    privateKey,
+    idp,
+    clientMetadataUrl,
+    scopes,
+    grant,
+    signingAlgorithm,
+    keyId,
+    authMethod,
+    callbackPort,
+  });
 }
 
 async function identityProvider(entry: IdentityProviderEntry, filler: Filler): Promise<IdentityProvider> {
@@ -160,11 +161,7 @@ async function identityProvider(entry: IdentityProviderEntry, filler: Filler): P
   const { issuer, tokenEndpoint, authMethod } = entry;
   return {
     clientId,
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(tokenEndpoint === undefined ? {} : { tokenEndpoint }),
-    ...(clientSecret === undefined ? {} : { clientSecret }),
-    ...(authMethod === undefined ? {} : { authMethod }),
-    ...(idToken === undefined ? {} : { idToken }),
+    ...defined({ issuer, tokenEndpoint, clientSecret, authMethod, idToken }),
   };
 }
 

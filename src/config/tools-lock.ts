@@ -1,5 +1,7 @@
 // The project's lock of tool definitions, read and written. It can only tighten, so it counts before anybody trusts the project.
+
 import { dirname } from "node:path";
+import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import type { World } from "../base/world.js";
@@ -32,7 +34,7 @@ export function lockProblems(lock: ToolsLock | undefined, file: string): readonl
   const place = { layer: "project", file } as const;
   if (lock?.problem !== undefined) {
     const message = `${lock.problem}; no tool of an MCP server is used until it is corrected or deleted`;
-    return [{ severity: "error", place, message, ...(lock.isUnread ? { isUnread: true } : {}) }];
+    return [{ severity: "error", place, message, ...defined({ isUnread: lock.isUnread ? true : undefined }) }];
   }
   const broken = Object.entries(lock?.servers ?? {}).flatMap(([name, tools]) => (tools ? [] : [name]));
   return broken.map((server) => {

@@ -1,5 +1,7 @@
 // What the person is asked before anything of a project's files takes effect: all of it, and a hash of exactly that.
+
 import { dirname, relative, resolve } from "node:path";
+import { defined } from "../base/defined.js";
 import { hashJson } from "../base/hash.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
 import type { LaunchConcern, PinnedFile, StdioSpec } from "../mcp/index.js";
@@ -71,7 +73,7 @@ export async function serverQuestion(
     written,
     references,
     isChanged: false,
-    ...(resolvedCommand === undefined ? {} : { resolvedCommand }),
+    ...defined({ resolvedCommand }),
   };
 }
 
@@ -109,7 +111,7 @@ export function launchQuestion(
     isChanged: false,
     reasons,
     files,
-    ...(program === undefined ? {} : { program }),
+    ...defined({ program }),
   };
 }
 

@@ -1,5 +1,7 @@
 // What the person decided about projects' entries. One small file per decision, so that two processes never write the same one.
+
 import { join } from "node:path";
+import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { hashJson } from "../base/hash.js";
 import { isJsonObject, parseJson } from "../base/json.js";
@@ -114,7 +116,7 @@ export class TrustStore {
   async #write(decision: TrustRecord["decision"], question: TrustQuestion): Promise<void> {
     const { hash, project, server } = question;
     const decidedAt = new Date(this.#world.now()).toISOString();
-    const record = { version: 1, decision, hash, project, ...(server === undefined ? {} : { server }), decidedAt };
+    const record = { version: 1, decision, hash, project, ...defined({ server }), decidedAt };
     const path = join(this.#home(), nameOf(question));
     try {
       await this.#world.files.writeAtomic(path, `${JSON.stringify(record, undefined, 2)}\n`);
@@ -153,7 +155,7 @@ function recordOf(text: string): TrustRecord | undefined {
   if (version !== 1 || (decision !== "approved" && decision !== "denied")) return undefined;
   if (typeof hash !== "string" || typeof project !== "string" || typeof decidedAt !== "string") return undefined;
   if (server !== undefined && typeof server !== "string") return undefined;
-  return { decision, hash, project, decidedAt, ...(server === undefined ? {} : { server }) };
+  return { decision, hash, project, decidedAt, ...defined({ server }) };
 }
 
 type Subject = Pick<TrustRecord, "hash" | "project" | "server">;

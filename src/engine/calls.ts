@@ -1,8 +1,10 @@
 // Runs the tool calls of one answer, exactly one result each in the model's order, and streams what happens as it happens.
+
 import { abortListeners } from "../base/abort-listeners.js";
 import { unreachable } from "../base/brand.js";
 import { Channel } from "../base/channel.js";
 import { text } from "../base/content.js";
+import { defined } from "../base/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { ModelToolCall, ModelToolResult } from "../models/index.js";
 import {
@@ -82,7 +84,7 @@ function started(call: PreparedCall, wasAnnounced: boolean): TurnEvent {
   return {
     kind: "call_started",
     toolCallId,
-    subject: { name, ...(tool ? { tool } : {}) },
+    subject: { name, ...defined({ tool }) },
     arguments: call.arguments,
     wasAnnounced,
   };

@@ -1,5 +1,7 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
+
 import { unreachable } from "../base/brand.js";
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import { parseJson } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -43,7 +45,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     // What was refused once would be refused with every prompt that follows; clients are told so by the stop reason.
     if (stopReason === "refusal") transcript.dropTurn();
     if (cause !== undefined && reason !== undefined) yield { kind: "stopped", cause, reason };
-    return { stopReason, ...(cause === undefined ? {} : { cause }), usage: state.usage };
+    return { stopReason, ...defined({ cause }), usage: state.usage };
   } catch (error) {
     note = FAILED;
     throw error;
@@ -143,7 +145,7 @@ function failure({ error, text }: Answer): TenonError {
   if (text.trim() === "") return error;
   const hint = `${error.hint} What came of the answer is kept: ask to go on, and it goes on from there.`;
   const { code, message, retryAfterMs } = error;
-  return new TenonError(code, message, { cause: error, hint, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+  return new TenonError(code, message, { cause: error, hint, ...defined({ retryAfterMs }) });
 }
 
 function refusal(words: string): Ending {

@@ -1,5 +1,7 @@
 // The conversation as the model sees it. It is valid at every moment: each tool call is followed by exactly one result.
+
 import { text } from "../base/content.js";
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
 import type { MarkedContent } from "../base/marked-content.js";
@@ -48,7 +50,7 @@ export class Transcript {
   /** An answer without tool calls. Providers refuse empty messages, so an empty answer leaves no trace. */
   addAnswer(words: string, providerData?: JsonObject): void {
     if (words.trim() === "") return;
-    this.#add({ role: "assistant", text: words, toolCalls: [], ...(providerData ? { providerData } : {}) });
+    this.#add({ role: "assistant", text: words, toolCalls: [], ...defined({ providerData }) });
   }
 
   /** Calls and their results enter together, so that no cancel can leave a call without its result. */

@@ -1,4 +1,5 @@
 // Sums of what model calls used and cost.
+import { defined } from "../base/defined.js";
 import type { ModelUsage } from "../models/index.js";
 
 export const NO_USAGE: ModelUsage = { inputTokens: 0, outputTokens: 0 };
@@ -11,9 +12,7 @@ export function addUsage(sum: ModelUsage, more: ModelUsage): ModelUsage {
   return {
     inputTokens: sum.inputTokens + more.inputTokens,
     outputTokens: sum.outputTokens + more.outputTokens,
-    ...(cachedInputTokens === undefined ? {} : { cachedInputTokens }),
-    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
-    ...(costUsd === undefined ? {} : { costUsd }),
+    ...defined({ cachedInputTokens, cacheWriteTokens, costUsd }),
   };
 }
 

@@ -1,5 +1,7 @@
 // One server of one session: connected in the background and kept so, asked through calls that each end once, closed for good.
+
 import type { ReadonlyCell } from "../base/cell.js";
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -130,7 +132,7 @@ export class McpConnection implements AsyncDisposable {
       onTask,
       tasks: this.#tasks,
       view: seen,
-      ...(sharingSession ? { sharingSession: sharingSession.id } : {}),
+      ...defined({ sharingSession: sharingSession?.id }),
     };
     const outcome = await this.#gate.run(request, () => callTool(seen(link), request));
     // A server that has forgotten the session has not looked at the call: that is no replay.
@@ -149,7 +151,11 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** Goes on following what the server does as a task; the call that began it may have been another process's. */
-  async resume(tool: string, task: TaskHandle, { sharingSession, signal, onProgress }: CallOptions): Promise<CallOutcome> {
+  async resume(
+    tool: string,
+    task: TaskHandle,
+    { sharingSession, signal, onProgress }: CallOptions,
+  ): Promise<CallOutcome> {
     const { timeoutMs = 0 } = this.#options.tools?.[tool] ?? {};
     using progress = new ProgressPace(this.#world, onProgress);
     return await this.#tasks.resume(task, {

@@ -20,6 +20,7 @@ export {
   type McpPromptMessage,
   type McpPromptText,
 } from "./lists/prompts.js";
+export { recordedCache } from "./lists/recorded-cache.js";
 export {
   type AskOptions,
   listResources,
@@ -29,7 +30,6 @@ export {
   readResource,
 } from "./lists/resources.js";
 export type { McpTool, McpToolAnnotations } from "./lists/tolerate.js";
-export { recordedCache } from "./lists/recorded-cache.js";
 export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./oauth/login.js";
 export type {
   DevicePrompt,

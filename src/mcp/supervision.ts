@@ -1,6 +1,8 @@
 // Keeps one server connected: one attempt after another, each until it breaks, with a wait in between for as long as may help.
+
 import { Cell, type ReadonlyCell } from "../base/cell.js";
 import { orAborted, sleep } from "../base/deadline.js";
+import { defined } from "../base/defined.js";
 import { type ErrorCode, TenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
@@ -197,7 +199,7 @@ export class Supervision {
     const facts = { cause, failuresInARow: failures, wasReady: this.#wasReady, isRemote: isRemote(this.#spec) };
     const retryInMs = retryDelayMs(facts, this.#world.random());
     this.#wake = new AbortController();
-    this.#dispatch({ kind: "broken", atMs, cause, ...(retryInMs === undefined ? {} : { retryInMs }) });
+    this.#dispatch({ kind: "broken", atMs, cause, ...defined({ retryInMs }) });
     const wake = this.#wake.signal;
     return retryInMs === undefined ? { wake } : { wake, retryAtMs: atMs + retryInMs };
   }

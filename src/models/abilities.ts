@@ -1,4 +1,5 @@
 // What a model can do and costs, and how what is known of it from several places comes together.
+import { defined } from "../base/defined.js";
 import { LIMITS } from "../base/limits.js";
 
 /** From the least to the most. */
@@ -49,8 +50,6 @@ export function mergeAbilities(places: readonly KnownAbilities[]): ModelAbilitie
     audio: first("audio") ?? false,
     pdf: first("pdf") ?? false,
     thinking: first("thinking") ?? [],
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(toolSearch === undefined ? {} : { toolSearch }),
-    ...(price === undefined ? {} : { price }),
+    ...defined({ maxOutputTokens, toolSearch, price }),
   };
 }

@@ -1,6 +1,8 @@
 // Any AI SDK language model behind the model port.
+
 import type { JSONObject, LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
 import { orAborted } from "../base/deadline.js";
+import { defined } from "../base/defined.js";
 import { type KnownAbilities, type ModelAbilities, mergeAbilities, type ThinkingLevel } from "./abilities.js";
 import { markPrompt } from "./cache-marks.js";
 import { type DialectName, dialectOf } from "./dialect/dialect.js";
@@ -95,11 +97,11 @@ function callSettings(target: Target, request: ModelRequest, { tools }: ToolsToS
   const wanted = request.maxOutputTokens ?? options.maxOutputTokens;
   const most = abilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
   const providerOptions = optionsFor(target, request);
-  return {
-    ...(tools.length === 0 ? {} : { tools }),
-    ...(wanted === undefined ? {} : { maxOutputTokens: Math.min(wanted, most) }),
-    ...(Object.keys(providerOptions).length === 0 ? {} : { providerOptions }),
-  };
+  return defined({
+    tools: tools.length === 0 ? undefined : tools,
+    maxOutputTokens: wanted === undefined ? undefined : Math.min(wanted, most),
+    providerOptions: Object.keys(providerOptions).length === 0 ? undefined : providerOptions,
+  });
 }
 
 function optionsFor(target: Target, request: ModelRequest): SharedV3ProviderOptions {
@@ -113,9 +115,10 @@ function optionsFor(target: Target, request: ModelRequest): SharedV3ProviderOpti
       request.thinking ?? options.thinking,
       request.messages,
     ),
-    ...(key === "openai" && request.cacheKey !== undefined
-      ? { promptCacheKey: request.cacheKey.slice(0, CACHE_KEY_MAX_CHARS) }
-      : {}),
+    ...defined({
+      promptCacheKey:
+        key === "openai" && request.cacheKey !== undefined ? request.cacheKey.slice(0, CACHE_KEY_MAX_CHARS) : undefined,
+    }),
     // What the embedder asks for is stronger than what we make of a level.
     ...given[key],
   };

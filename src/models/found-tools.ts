@@ -1,5 +1,7 @@
 // Tools that a search of ours found, in the form of providers that take them beside the result, so that nothing before it changes.
+
 import type { JSONObject, LanguageModelV3ToolResultOutput } from "@ai-sdk/provider";
+import { defined } from "../base/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../base/json.js";
 import type { ModelAbilities } from "./abilities.js";
 import type { ModelMessage, ModelRequest, ModelTool, ModelToolCall, ModelToolResult } from "./model.js";
@@ -88,7 +90,7 @@ function definition(tool: ModelTool): JSONObject {
     description,
     parameters: asJson(inputSchema),
     defer_loading: true,
-    ...(strict === undefined ? {} : { strict }),
+    ...defined({ strict }),
   };
 }
 

@@ -1,6 +1,8 @@
 // The stream of an AI SDK language model as our events.
+
 import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from "@ai-sdk/provider";
 import { orAborted } from "../base/deadline.js";
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject, isTooDeep } from "../base/json.js";
 import type { ModelPrice } from "./abilities.js";
@@ -131,9 +133,7 @@ class Answer {
       {
         kind: "finish",
         reason,
-        ...(detail === undefined ? {} : { detail }),
-        ...(usage === undefined ? {} : { usage }),
-        ...(providerData === undefined ? {} : { providerData }),
+        ...defined({ detail, usage, providerData }),
       },
     ];
   }

@@ -1,6 +1,7 @@
 // The door of the models room.
 export type { ModelAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
 export { type AiSdkOptions, aiSdkModel } from "./ai-sdk.js";
+export { type AvailableModels, availableModels } from "./available-models.js";
 export { compileSchema } from "./dialect/compile.js";
 export { compileTools } from "./dialect/compile-tools.js";
 export type { DialectName } from "./dialect/dialect.js";
@@ -19,4 +20,3 @@ export type {
 } from "./model.js";
 export { knownAbilities, loadModel, type ModelSettings, resolveModelId } from "./providers.js";
 export { PROVIDERS } from "./registry.js";
-export { type AvailableModels, availableModels } from "./available-models.js";

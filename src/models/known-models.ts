@@ -1,4 +1,5 @@
 // What is known of models before anybody is asked: families by name, from the makers' pages of November 2026. Prices are list prices.
+import { defined } from "../base/defined.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
 
 /**
@@ -26,8 +27,7 @@ function price(input: number, output: number, cacheRead?: number, cacheWrite?: n
   return {
     inputPerMTok: input,
     outputPerMTok: output,
-    ...(cacheRead === undefined ? {} : { cacheReadPerMTok: cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWritePerMTok: cacheWrite }),
+    ...defined({ cacheReadPerMTok: cacheRead, cacheWritePerMTok: cacheWrite }),
   };
 }
 

@@ -1,5 +1,7 @@
 // A model that a session can hold before its package is loaded.
+
 import { orAborted } from "../base/deadline.js";
+import { defined } from "../base/defined.js";
 import { toTenonError } from "../base/errors.js";
 import { type KnownAbilities, type ModelAbilities, mergeAbilities } from "./abilities.js";
 import { tableAbilities } from "./known-models.js";
@@ -37,7 +39,7 @@ export function lazyModel(id: string, load: () => Promise<Model>, known: KnownAb
     accepts,
     stream,
     // The dialect of the id, since tools are compiled before the first request; nothing for models without one.
-    ...(dialect === undefined ? {} : { dialect }),
+    ...defined({ dialect }),
     get abilities(): ModelAbilities | undefined {
       return last?.abilities ?? early;
     },

@@ -1,4 +1,5 @@
 // Whatever an AI SDK provider throws or streams as an error, as a TenonError with a `model.*` code that people can act on.
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { classify, type FailurePhase, type ModelErrorCode } from "./failures/classify.js";
@@ -48,9 +49,7 @@ export function toModelError(context: FailureContext, thrown: unknown, phase: Fa
   const hint = hintOf(code, facts, { ...context, wait });
   return new TenonError(code, text, {
     cause: causeOf(thrown, facts, secrets),
-    ...(hint === undefined ? {} : { hint }),
-    ...(wait === undefined ? {} : { retryAfterMs: wait }),
-    ...(refusedTools === undefined ? {} : { refusedTools }),
+    ...defined({ hint, retryAfterMs: wait, refusedTools }),
   });
 }
 

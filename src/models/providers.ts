@@ -1,4 +1,5 @@
 // Which model is meant, and the model itself: its package loaded, what it can do found out.
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { Fetch, World } from "../base/world.js";
@@ -89,7 +90,7 @@ export async function loadModel(id: string, options: LoadOptions): Promise<Model
       secrets,
       keyVariable: provider.keyVariable,
       baseUrl: shownUrl(connection.baseUrl ?? provider.url ?? ""),
-      ...(options.now === undefined ? {} : { now: options.now }),
+      ...defined({ now: options.now }),
     },
   });
 }
@@ -105,7 +106,7 @@ export function knownAbilities(
   return {
     ...tableAbilities(id),
     ...Object.fromEntries(spoken),
-    ...(native === undefined ? {} : { toolSearch: native }),
+    ...defined({ toolSearch: native }),
   };
 }
 

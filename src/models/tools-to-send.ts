@@ -1,5 +1,7 @@
 // The tools of one request as they go to the adapter, with the names that a refusal by place refers to.
+
 import type { LanguageModelV3FunctionTool } from "@ai-sdk/provider";
+import { defined } from "../base/defined.js";
 import { isJsonObject } from "../base/json.js";
 import { markTools, type SentTool } from "./cache-marks.js";
 import type { DialectName } from "./dialect/dialect.js";
@@ -48,8 +50,10 @@ export function toTool(tool: ModelTool): LanguageModelV3FunctionTool {
     name: tool.name,
     description: tool.description,
     inputSchema,
-    ...(tool.strict === undefined ? {} : { strict: tool.strict }),
-    ...(isToolOptions(tool.providerOptions) ? { providerOptions: tool.providerOptions } : {}),
+    ...defined({
+      strict: tool.strict,
+      providerOptions: isToolOptions(tool.providerOptions) ? tool.providerOptions : undefined,
+    }),
   };
 }
 

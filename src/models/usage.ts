@@ -1,5 +1,7 @@
 // What an answer used, as the provider counts it, and what that costs by the list price.
+
 import type { LanguageModelV3Usage } from "@ai-sdk/provider";
+import { defined } from "../base/defined.js";
 import type { ModelPrice } from "./abilities.js";
 import type { ModelUsage } from "./model.js";
 
@@ -10,8 +12,7 @@ export function toUsage(usage: LanguageModelV3Usage, price: ModelPrice | undefin
   const counted: ModelUsage = {
     inputTokens: input.total ?? 0,
     outputTokens: output.total ?? 0,
-    ...(input.cacheRead === undefined ? {} : { cachedInputTokens: input.cacheRead }),
-    ...(input.cacheWrite === undefined ? {} : { cacheWriteTokens: input.cacheWrite }),
+    ...defined({ cachedInputTokens: input.cacheRead, cacheWriteTokens: input.cacheWrite }),
   };
   return price === undefined ? counted : { ...counted, costUsd: costOf(counted, price) };
 }

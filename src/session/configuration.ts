@@ -1,4 +1,5 @@
 // Follows the configuration of one session: which servers it wants, what must be asked first, what people should hear of.
+import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
 import { hashJson } from "../base/hash.js";
 import {
@@ -184,7 +185,7 @@ function requestOf(group: readonly TrustQuestion[]): TrustRequest {
       ? `the MCP server "${server}" to run what this folder has`
       : `the project's MCP server "${server}"`;
     const title = `Trust ${server === undefined ? "the settings of this project" : own}?`;
-    return { id: hash, title, lines, written, names, ...(server === undefined ? {} : { server }) };
+    return { id: hash, title, lines, written, names, ...defined({ server }) };
   }
   const written = Object.fromEntries(group.map((question) => [question.server ?? "settings", question.written]));
   const file = first?.place.file ?? "the client";
@@ -259,7 +260,7 @@ function wantedOf({ spec, settings }: ReadyServer, project: string): Standing {
     isLazy: settings.isLazy,
     mayShare: settings.mayShare,
     pool: settings.pool,
-    ...(origin === "project" ? { project } : {}),
+    ...defined({ project: origin === "project" ? project : undefined }),
   };
   return { wanted };
 }

@@ -1,5 +1,7 @@
 // Opens, finds, stores and closes sessions. Whoever owns the host owns every process its sessions started.
+
 import { isAbsolute } from "node:path";
+import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
 import type { FileLock } from "../base/file-lock.js";
 import { type SessionId, uuidV7 } from "../base/id.js";
@@ -88,7 +90,10 @@ export class SessionHost implements AsyncDisposable {
     if (this.#sessions.has(id)) throw alreadyOpen(id);
     if (request.isPromised !== true && this.#stored.has(id)) throw alreadyStored(id);
     const lock = this.#stored.hold(id);
-    return this.#open({ ...request, id }, { lock, ...(request.isPromised === true ? {} : { owned: lock }) });
+    return this.#open(
+      { ...request, id },
+      { lock, ...defined({ owned: request.isPromised === true ? undefined : lock }) },
+    );
   }
 
   /**
@@ -125,7 +130,10 @@ export class SessionHost implements AsyncDisposable {
     const { id: from, cwd, additionalDirectories = [] } = request;
     if (!this.#stored.has(from)) throw unknownSession(from);
     const id = newSessionId(this.world);
-    const places = { cwd, ...(additionalDirectories.length > 0 ? { additionalDirectories } : {}) };
+    const places = {
+      cwd,
+      ...defined({ additionalDirectories: additionalDirectories.length > 0 ? additionalDirectories : undefined }),
+    };
     await this.#stored.copy(from, { id, ...places });
     return await this.#load({ ...request, id });
   }
@@ -221,12 +229,12 @@ export class SessionHost implements AsyncDisposable {
       includes,
       notices: [...notices, ...(stored?.problems ?? [])],
       isTitled: stored !== undefined && this.#stored.hasTitle(request.id),
-      ...(stored ? { history: { restored: restoredFrom(stored), tail: stored.tail } } : {}),
+      ...defined({ history: stored ? { restored: restoredFrom(stored), tail: stored.tail } : undefined }),
       onClosed: async () => {
         this.#sessions.delete(request.id);
         await (await lock.catch(() => undefined))?.release();
       },
-      ...(owned ? { owned } : {}),
+      ...defined({ owned }),
     });
     this.#sessions.set(request.id, session);
     return session;

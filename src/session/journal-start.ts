@@ -1,5 +1,7 @@
 // How a session's journal begins: where it lies, its first line, and the title of the session.
+
 import { type ContentBlock, plainText } from "../base/content.js";
+import { defined } from "../base/defined.js";
 import type { SessionId } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/marking.js";
@@ -37,7 +39,11 @@ export function journalStart(
 }
 
 function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Parameters<typeof headerLine>[0] {
-  return { id, cwd, ...(additionalDirectories.length > 0 ? { additionalDirectories } : {}) };
+  return {
+    id,
+    cwd,
+    ...defined({ additionalDirectories: additionalDirectories.length > 0 ? additionalDirectories : undefined }),
+  };
 }
 
 /** The beginning of the first prompt, on one line. */

@@ -1,4 +1,5 @@
 // A session's model as watchers see it: each request a span by the semantic conventions for GenAI, and a part of the trace.
+import { defined } from "../base/defined.js";
 import { errorType, type OpenSpan, type SpanAttributes } from "../base/trace.js";
 import type { World } from "../base/world.js";
 import type { Model, ModelEvent, ModelRequest } from "../models/index.js";
@@ -8,7 +9,7 @@ export function observedModel(model: Model, world: World, session: string): Mode
   const { id, dialect } = model;
   return {
     id,
-    ...(dialect === undefined ? {} : { dialect }),
+    ...defined({ dialect }),
     get abilities() {
       return model.abilities; // of a model that loads itself they are known later
     },

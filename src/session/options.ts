@@ -3,7 +3,7 @@ import type { SessionId } from "../base/id.js";
 import type { World } from "../base/world.js";
 import type { BuiltinName } from "../builtin/index.js";
 import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
-import type { Model, AvailableModels } from "../models/index.js";
+import type { AvailableModels, Model } from "../models/index.js";
 import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { Restored } from "./history/history.js";

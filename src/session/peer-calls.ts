@@ -1,4 +1,5 @@
 // The calls of one server that run now: its log lines are shown on them, and what it asks meanwhile belongs to them.
+import { defined } from "../base/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { Timer, World } from "../base/world.js";
 import type { ServerLog } from "../mcp/index.js";
@@ -23,7 +24,7 @@ export class RunningCalls {
     return {
       ...source,
       call: (call) => this.#during(call, (onProgress) => source.call({ ...call, onProgress })),
-      ...(source.resume ? { resume: resumed } : {}),
+      ...defined({ resume: source.resume ? resumed : undefined }),
     };
   }
 

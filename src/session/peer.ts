@@ -1,7 +1,9 @@
 // What one server may ask of a session: its directories, the person, the model. What nobody can answer is not declared.
+
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { orAborted } from "../base/deadline.js";
+import { defined } from "../base/defined.js";
 import { uuidV7 } from "../base/id.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/world.js";
@@ -95,7 +97,7 @@ export class ServerPeer implements Peer {
     if (request.elicitationId !== undefined) this.#remember(request.elicitationId, id);
     const toolCallId = calls.only?.toolCallId;
     const over = this.#untilOver(signal);
-    const question = { id, server, request, ...(toolCallId === undefined ? {} : { toolCallId }) };
+    const question = { id, server, request, ...defined({ toolCallId }) };
     return await orAborted(attached.elicit(question, over), over);
   }
 

@@ -1,5 +1,7 @@
 // What the journal keeps of an event of a turn, and of a change of the transcript.
+
 import { unreachable } from "../base/brand.js";
+import { defined } from "../base/defined.js";
 import type { BuiltinPresentation } from "../builtin/index.js";
 import type { CallSubject, TranscriptChange, TurnEvent } from "../engine/index.js";
 import type { CatalogTool } from "../tools/index.js";
@@ -20,7 +22,7 @@ export function recordOf(event: TurnEvent, look?: BuiltinPresentation): JournalE
     case "call_started": {
       const { toolCallId, subject } = event;
       const call = { toolCallId, subject: subjectOf(subject), arguments: event.arguments };
-      return { kind: "call", ...call, ...(look ? { look } : {}) };
+      return { kind: "call", ...call, ...defined({ look }) };
     }
     case "call_ended":
       return {
@@ -61,7 +63,7 @@ function subjectOf({ name, tool }: CallSubject): CallSubject {
 
 function shortened({ id, origin, source, label, definition, definitionHash }: CatalogTool): CatalogTool {
   const { name, title, annotations } = definition;
-  const facts = { ...(title === undefined ? {} : { title }), ...(annotations ? { annotations } : {}) };
+  const facts = defined({ title, annotations });
   return {
     id,
     origin,

@@ -1,4 +1,5 @@
 // The sandbox a server of a session really runs in: what its spec and the configuration say, and the session's own least.
+import { defined } from "../base/defined.js";
 import { type SandboxMode, type ServerSandbox, stricterMode } from "../config/index.js";
 import type { SandboxSpec, ServerSpec } from "../mcp/index.js";
 
@@ -27,10 +28,7 @@ export function inSandbox(
   const sandbox: SandboxSpec = {
     mode,
     ...grants,
-    ...(isConfined ? { isConfined } : {}),
-    ...(more ? { directories: more } : {}),
-    ...(hidden ? { hidden } : {}),
-    ...(cacheDir === undefined ? {} : { cacheDir }),
+    ...defined({ isConfined: isConfined || undefined, directories: more, hidden, cacheDir }),
   };
   return { ...spec, sandbox };
 }

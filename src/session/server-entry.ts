@@ -1,4 +1,5 @@
 // A server of a session: as it is wanted, as it is open, or why it cannot be used.
+import { defined } from "../base/defined.js";
 import type { ServerSandbox } from "../config/index.js";
 import type { ConnectionOptions, PoolSettings, ServerConnection, ServerSpec } from "../mcp/index.js";
 import type { SourceSettings, ToolOrigin, ToolSource } from "../tools/index.js";
@@ -56,5 +57,5 @@ export function treatment({
   trustsResults = false,
   project,
 }: WantedServer): Omit<OpenServer, "connection" | "source" | "login" | "isShared"> {
-  return { catalog, trustsAnnotations, trustsResults, ...(project === undefined ? {} : { project }) };
+  return { catalog, trustsAnnotations, trustsResults, ...defined({ project }) };
 }

@@ -1,4 +1,5 @@
 // Opens one server for a session: what its connection is given, whom it may ask, what the session hears of it.
+import { defined } from "../base/defined.js";
 import type { TenonError } from "../base/errors.js";
 import type { World } from "../base/world.js";
 import {
@@ -90,10 +91,10 @@ export class ServerOpening {
         ...this.#plainOptions(wanted, login),
         peer,
         channel: this.#channel,
-        ...(output ? { onStderr: into(output) } : {}),
+        ...defined({ onStderr: output ? into(output) : undefined }),
       },
       mayShare: mayShare(wanted),
-      ...(wanted.pool ? { settings: wanted.pool } : {}),
+      ...defined({ settings: wanted.pool }),
     });
     let hasRested = false;
     const status = (): ServerStatus => {
@@ -126,10 +127,9 @@ export class ServerOpening {
       world,
       cwd,
       client,
-      ...(session === undefined ? {} : { session }),
-      ...(cache ? { cache } : {}),
+      ...defined({ session, cache }),
       ...settings,
-      ...(login ? { oauth: login.oauth } : {}),
+      ...defined({ oauth: login?.oauth }),
     };
   }
 
@@ -148,7 +148,7 @@ export class ServerOpening {
       directories: [cwd, ...additionalDirectories],
       calls,
       ports: () => this.#options.ports?.(),
-      ...(output ? { onLog: (entry: ServerLog) => output.log(entry) } : {}),
+      ...defined({ onLog: output ? (entry: ServerLog) => output.log(entry) : undefined }),
       ...sampling?.(server),
       onNotice: (level, text) => this.#options.onNotice?.(level, text),
     });

@@ -1,4 +1,5 @@
 // The servers of one session: connected in parallel, each on its own, replaced when what is wanted changes, gone with it.
+import { defined } from "../base/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { EndGrace } from "../base/process.js";
 import { Scope } from "../base/scope.js";
@@ -103,7 +104,7 @@ export class SessionServers {
       state: "failed",
       toolCount: 0,
       error: reason,
-      ...(hint === undefined ? {} : { hint }),
+      ...defined({ hint }),
     }));
     for (const status of this.#rejected) {
       if (!known.has(`${status.name}\0${status.error}`)) this.#options.onStatus(status);

@@ -1,4 +1,5 @@
 // What a session is made of: each part opened and joined with the others, so that what happens in one is heard of where it counts.
+import { defined } from "../base/defined.js";
 import { Scope } from "../base/scope.js";
 import type { World } from "../base/world.js";
 import { type EffectiveConfig, readyServers } from "../config/index.js";
@@ -128,7 +129,7 @@ export class SessionParts {
       audience: this.audience,
       cacheKey: id,
       pinned: () => this.#plan.pinned,
-      ...(history ? { restored: history.restored } : {}),
+      ...defined({ restored: history?.restored }),
     });
   }
 

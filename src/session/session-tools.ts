@@ -1,5 +1,7 @@
 // The tools of one session: what its servers, Tenon and the embedder bring, put in front of the model and run under its policy.
+
 import { join, resolve } from "node:path";
+import { defined } from "../base/defined.js";
 import type { SessionId } from "../base/id.js";
 import type { JsonObject } from "../base/json.js";
 import type { Scope } from "../base/scope.js";
@@ -41,13 +43,13 @@ import { type OutsideRead, OutsideReads } from "./permission/outside.js";
 import { protectedFiles } from "./permission/protected-files.js";
 import { Permissions } from "./permission.js";
 import type { SessionPorts } from "./ports.js";
+import { recordedBuiltin } from "./recorded-builtin.js";
+import { recordedDecisions, recordedText } from "./recorded-decisions.js";
 import type { OpenServer } from "./server-entry.js";
 import { builtinPorts } from "./tools/builtin-ports.js";
 import { FollowedServers, programOf } from "./tools/followed-servers.js";
 import { type ToolControls, toolControls } from "./tools/tool-controls.js";
 import { ToolMemory } from "./tools/tool-memory.js";
-import { recordedBuiltin } from "./recorded-builtin.js";
-import { recordedDecisions, recordedText } from "./recorded-decisions.js";
 
 export interface SessionToolsOptions {
   readonly world: World;
@@ -201,7 +203,14 @@ export class SessionTools implements AsyncDisposable {
         const impossible = () => this.#builtin.impossible(tool.definition.name, given);
         const warnings = () => this.#catalog.lookAlikes(tool.id);
         return this.#permissions.approve(
-          { ...request, warnings, ...(tool.origin === "builtin" ? { look, impossible } : {}) },
+          {
+            ...request,
+            warnings,
+            ...defined({
+              look: tool.origin === "builtin" ? look : undefined,
+              impossible: tool.origin === "builtin" ? impossible : undefined,
+            }),
+          },
           options.attached(),
           signal,
         );
@@ -232,7 +241,7 @@ export class SessionTools implements AsyncDisposable {
       outside: () => this.#outside.describe(),
       onAllowed: ({ tool, arguments: given }) => this.#outside.note(tool, given),
       onMigrated: (report) => options.onNotice("info", migrationText(report)),
-      places: { files: world.files, cwd, ...(home === undefined ? {} : { home }) },
+      places: { files: world.files, cwd, ...defined({ home }) },
       policy: () => options.policy(),
       protects: protectedFiles({ ...options, describe: (tool, args) => this.#builtin.describe(tool, args) }),
       lock: (tool) => this.#lock.holdOf(tool),
@@ -270,8 +279,7 @@ export class SessionTools implements AsyncDisposable {
     const dense: DenseScores | undefined =
       embeddings && ((query, tools, signal) => embeddings.scores(query, tools, signal));
     return new SessionCatalog({
-      ...(transformers ? { transformers } : {}),
-      ...(dense ? { dense } : {}),
+      ...defined({ transformers, dense }),
       usage: this.#memory.usage,
       isHeld: (tool) => this.#whyHeld(tool),
       onNotice: (level, text) => options.onNotice(level, text),
@@ -314,7 +322,7 @@ function makeBuiltin(options: SessionToolsOptions): BuiltinSource {
     ports: builtinPorts(options),
     allowHosts: () => options.allowHosts(),
     commandVariables: () => options.commandVariables(),
-    ...(only ? { only } : {}),
+    ...defined({ only }),
   });
   return recordedBuiltin(source, world);
 }

@@ -1,4 +1,5 @@
 // The settings a session begins with: its model watched, and what was chosen before it was closed.
+import { defined } from "../base/defined.js";
 import { observedModel } from "./observed-model.js";
 import type { SessionOptions } from "./options.js";
 import { SessionSettings, type SettingsOptions } from "./settings.js";
@@ -9,8 +10,7 @@ export function startSettings(
 ): SessionSettings {
   return new SessionSettings({
     model: options.model,
-    ...(options.models ? { available: options.models } : {}),
-    ...(options.history ? { restored: options.history.restored.settings } : {}),
+    ...defined({ available: options.models, restored: options.history?.restored.settings }),
     hasSandbox: options.world.platform === "linux",
     observe: (model) => observedModel(model, options.world, options.id),
     ...hooks,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json.js";
-import type { Model, AvailableModels, ThinkingLevel } from "../models/index.js";
+import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor } from "./modes.js";
 import { SessionSettings, type SettingName } from "./settings.js";

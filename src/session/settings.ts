@@ -2,7 +2,7 @@
 import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json.js";
 import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
-import type { Model, AvailableModels, ThinkingLevel } from "../models/index.js";
+import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor, readMode } from "./modes.js";
 import type { SessionPolicy } from "./permission/clearance.js";

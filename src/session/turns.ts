@@ -1,5 +1,7 @@
 // The turns of a session, one at a time: from what was typed to the end of its answer, each step journaled, then told.
+
 import { type ContentBlock, plainText } from "../base/content.js";
+import { defined } from "../base/defined.js";
 import { TenonError, toTenonError } from "../base/errors.js";
 import { NO_USAGE, type TurnEnd } from "../engine/index.js";
 import { commandOf, type Invocation } from "./commands/index.js";
@@ -83,7 +85,7 @@ export class SessionTurns {
       kind: "prompt",
       turn: number,
       content,
-      ...(invocation ? { isCommand: true } : {}),
+      ...defined({ isCommand: invocation ? true : undefined }),
     });
     await audience.publish({ kind: "user", content });
     if (number === 1 && !this.#isTitled) await audience.publish({ kind: "title", title: titleOf(content) });

@@ -3,6 +3,7 @@
 import { unreachable } from "../base/brand.js";
 import { mappedCell } from "../base/cell.js";
 import { text } from "../base/content.js";
+import { defined } from "../base/defined.js";
 import type { TenonError } from "../base/errors.js";
 import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
 import type { SourceAbout, SourceState, ToolSource } from "./source.js";
@@ -37,7 +38,7 @@ export function mcpSource(
 function aboutOf({ link }: ServerConnection): SourceAbout {
   const { title } = link?.server ?? {};
   const instructions = link?.instructions;
-  return { ...(title === undefined ? {} : { title }), ...(instructions === undefined ? {} : { instructions }) };
+  return defined({ title, instructions });
 }
 
 function toSourceState(state: ConnectionState): SourceState {
@@ -68,8 +69,7 @@ function toOutcome(outcome: CallOutcome): ToolOutcome {
       return {
         kind,
         content,
-        ...(structured === undefined ? {} : { structured }),
-        ...(warnings === undefined ? {} : { warnings }),
+        ...defined({ structured, warnings }),
       };
     }
     case "cancelled":

@@ -1,7 +1,9 @@
 // The real World on Node: the only place besides the CLI where the process, the clock and the disk are touched.
+
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { createDeadline } from "../base/deadline.js";
+import { defined } from "../base/defined.js";
 import { createLog, type Log, type LogLevel, shareLog } from "../base/log.js";
 import type { WireTrace } from "../base/trace.js";
 import type { Timer, World } from "../base/world.js";
@@ -50,7 +52,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
     platform: process.platform,
     log,
     telemetry: openTelemetry,
-    ...(options.trace ? { trace: options.trace } : {}),
+    ...defined({ trace: options.trace }),
   };
 }
 

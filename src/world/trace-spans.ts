@@ -1,6 +1,8 @@
 // Spans through the OpenTelemetry API for whichever SDK is registered; without one not even the API is loaded.
+
 import { AsyncLocalStorage } from "node:async_hooks";
 import type * as Otel from "@opentelemetry/api";
+import { defined } from "../base/defined.js";
 import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/trace.js";
 import { VERSION } from "../base/version.js";
 
@@ -69,7 +71,7 @@ function openSpan(api: Api, { name, kind, attributes }: SpanStart): OpenSpan {
       if (hasFailed) return;
       hasFailed = true;
       span.setAttribute("error.type", type);
-      span.setStatus({ code: api.SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) });
+      span.setStatus({ code: api.SpanStatusCode.ERROR, ...defined({ message }) });
     },
     run: (step) => storage.run(place, () => api.context.with(otel, step)),
     end: () => span.end(),
@@ -92,7 +94,7 @@ function remoteSpan(api: Api, { traceparent, tracestate }: TraceContext): Otel.S
     spanId,
     traceFlags: Number.parseInt(flags, 16),
     isRemote: true,
-    ...(tracestate === undefined ? {} : { traceState: api.createTraceState(tracestate) }),
+    ...defined({ traceState: tracestate === undefined ? undefined : api.createTraceState(tracestate) }),
   };
 }
 
@@ -101,7 +103,7 @@ function contextOf(api: Api, span: Otel.Span): TraceContext | undefined {
   if (!api.isValidTraceId(traceId) || !api.isValidSpanId(spanId)) return undefined;
   const tracestate = traceState?.serialize() ?? "";
   const traceparent = `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, "0")}`;
-  return { traceparent, ...(tracestate === "" ? {} : { tracestate }) };
+  return { traceparent, ...defined({ tracestate: tracestate === "" ? undefined : tracestate }) };
 }
 
 function toAttributes(given: SpanAttributes): Otel.Attributes {

@@ -1,5 +1,7 @@
 // The wire trace in a file: one line of JSON for every message of ACP, MCP and the model, in order, without secrets.
+
 import { AsyncLocalStorage } from "node:async_hooks";
+import { defined } from "../base/defined.js";
 import { hashJson } from "../base/hash.js";
 import { isJsonObject, type JsonValue } from "../base/json.js";
 import type { WireEntry, WireTrace } from "../base/trace.js";
@@ -77,7 +79,7 @@ export class FileTrace implements WireTrace, AsyncDisposable {
     return recordedFetch(fetch, () => {
       this.#exchanges += 1;
       const session = this.#sessions.getStore();
-      const place = { channel: "model", ...(session === undefined ? {} : { session }) } as const;
+      const place = { channel: "model", ...defined({ session }) } as const;
       return { exchange: this.#exchanges, record: (dir, message) => this.record({ ...place, dir, message }) };
     });
   }

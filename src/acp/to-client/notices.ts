@@ -1,7 +1,9 @@
 // What people should hear of beside the conversation: notices, and where servers stand.
+
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
 import { text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { hashJson } from "../../base/hash.js";
 import { markForeign } from "../../base/marking.js";
 import type { ServerStatus } from "../../session/index.js";
@@ -35,9 +37,11 @@ function shown(status: ServerStatus): ServerStatus {
   return {
     ...status,
     name: markForeign(name),
-    ...(error === undefined ? {} : { error: markForeign(error) }),
-    ...(hint === undefined ? {} : { hint: markForeign(hint) }),
-    ...(note === undefined ? {} : { note: markForeign(note) }),
+    ...defined({
+      error: error === undefined ? undefined : markForeign(error),
+      hint: hint === undefined ? undefined : markForeign(hint),
+      note: note === undefined ? undefined : markForeign(note),
+    }),
   };
 }
 

@@ -1,7 +1,9 @@
 // One tool call as editors show it: title, kind, places, diff or terminal, and what came of it.
+
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
 import { text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import { markForeign, quoted } from "../../base/marking.js";
 import { skeleton } from "../../base/skeleton.js";
@@ -59,7 +61,7 @@ function onOneLine(text: string): string {
 }
 
 function places(locations: Presentation["locations"]): acp.ToolCallLocation[] {
-  return locations.map(({ path, line }) => ({ path, ...(line === undefined ? {} : { line }) }));
+  return locations.map(({ path, line }) => ({ path, ...defined({ line }) }));
 }
 
 function shownContent({ diff, terminalId }: Presentation): acp.ToolCallContent[] {
@@ -89,7 +91,14 @@ export function startUpdate(
   { wasAnnounced }: { wasAnnounced: boolean },
 ): acp.SessionUpdate {
   const { title, kind, locations, content } = looksOf(subject, presentation);
-  const call = { toolCallId, title, kind, rawInput, locations, ...(content.length > 0 ? { content } : {}) };
+  const call = {
+    toolCallId,
+    title,
+    kind,
+    rawInput,
+    locations,
+    ...defined({ content: content.length > 0 ? content : undefined }),
+  };
   return wasAnnounced
     ? { sessionUpdate: "tool_call_update", ...call }
     : { sessionUpdate: "tool_call", status: "pending", ...call };
@@ -104,7 +113,7 @@ export function progressUpdate(
   if (!presentation) return { ...base, content: toolContent([text(markForeign(progressLines(told).join("\n")))]) };
   const { title, locations, content } = looksOf({ name: "" }, presentation);
   const shown = [...content, ...toolContent(newWords(told, presentation).map((words) => text(markForeign(words))))];
-  return { ...base, title, locations, ...(shown.length > 0 ? { content: shown } : {}) };
+  return { ...base, title, locations, ...defined({ content: shown.length > 0 ? shown : undefined }) };
 }
 
 /** What Tenon's own tools tell while they run. A terminal shows it by itself, and a new look comes with its title only. */
@@ -140,7 +149,7 @@ export function endUpdate(
         ...base,
         status,
         content: [...shown, ...words, ...notes],
-        ...(structured === undefined ? {} : { rawOutput: structured }),
+        ...defined({ rawOutput: structured }),
       };
     }
     case "refused":

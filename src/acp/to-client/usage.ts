@@ -1,5 +1,7 @@
 // What a session has used, as the answer to a prompt tells it (of the unstable protocol).
+
 import type { PromptResponse } from "@agentclientprotocol/sdk";
+import { defined } from "../../base/defined.js";
 import type { Session } from "../../session/index.js";
 
 export interface TokenUsage {
@@ -21,7 +23,6 @@ export function usageOf(usage: Session["usage"]): TokenUsage {
     totalTokens: fresh + (cachedInputTokens ?? 0) + (cacheWriteTokens ?? 0) + outputTokens,
     inputTokens: fresh,
     outputTokens,
-    ...(cachedInputTokens === undefined ? {} : { cachedReadTokens: cachedInputTokens }),
-    ...(cacheWriteTokens === undefined ? {} : { cachedWriteTokens: cacheWriteTokens }),
+    ...defined({ cachedReadTokens: cachedInputTokens, cachedWriteTokens: cacheWriteTokens }),
   };
 }

@@ -1,6 +1,8 @@
 // Commands on this machine: a process group each, its output kept within bounds, nothing of it left at the end.
+
 import { StringDecoder } from "node:string_decoder";
 import { orAborted } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { endTree } from "../../base/process.js";
@@ -30,7 +32,7 @@ class LocalCommand implements RunningCommand {
     this.#world = world;
     this.#onOutput = onOutput;
     const { command, args, cwd, env, isVerbatim } = request;
-    this.#child = world.spawn({ command, args, cwd, env, ...(isVerbatim ? { isVerbatim } : {}) });
+    this.#child = world.spawn({ command, args, cwd, env, ...defined({ isVerbatim: isVerbatim || undefined }) });
     this.#child.stdin.on("error", () => {}); // it may end before it hears that there is no input
     this.#child.stdin.end();
     const streams = Promise.all([this.#read(this.#child.stdout), this.#read(this.#child.stderr)]);

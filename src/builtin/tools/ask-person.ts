@@ -1,5 +1,7 @@
 // ask_person: a question to the person, with answers to choose from.
+
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { listField, optionalTextField, textField } from "../fields.js";
@@ -16,7 +18,7 @@ const options = listField<AskOption>("options", "Answers to choose from; without
   fields: [label, description],
   read: (given) => {
     const about = description.from(given);
-    return { label: label.from(given), ...(about === undefined ? {} : { description: about }) };
+    return { label: label.from(given), ...defined({ description: about }) };
   },
 });
 

@@ -1,4 +1,5 @@
 // What writing and editing have in common: saving the new text, and telling model and person what changed.
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { unifiedDiff } from "../edit/unified-diff.js";
@@ -96,6 +97,6 @@ function presentChange(change: FileChange, title: string, line: number): Builtin
   const locations = [{ path: place.path, line }];
   const isShort = (oldText?.length ?? 0) + newText.length <= LIMITS.diffMaxBytes;
   if (!isShort || isReplaced) return { kind: "edit", title, locations };
-  const diff = { path: place.path, newText, ...(oldText === undefined ? {} : { oldText }) };
+  const diff = { path: place.path, newText, ...defined({ oldText }) };
   return { kind: "edit", title, locations, diff };
 }

@@ -1,5 +1,7 @@
 // The words of `tenon acp-check` -> what to do.
+
 import { parseArgs } from "node:util";
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import type { Parsed } from "../arguments.js";
@@ -62,7 +64,7 @@ function parse(words: readonly string[]): AcpCheckArguments {
     answerMs: readTimeout(values.timeout),
     env: [...modelEnv.map((name) => [name, "{url}"] as const), ...env.map(readPair)],
     keepsHome: values["keep-home"],
-    ...(authMethod === undefined ? {} : { authMethod }),
+    ...defined({ authMethod }),
   };
 }
 

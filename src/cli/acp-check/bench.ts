@@ -1,6 +1,8 @@
 // What one check works with: agents, servers of every kind, turns; all of it gone when the check is over.
+
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import type { Introduction } from "./agent/introduction.js";
 import type { Answer } from "./agent/link.js";
@@ -126,7 +128,7 @@ export class Bench implements AsyncDisposable {
     const server = new RemoteServer(whole);
     await server.open();
     this.#remotes.push(server);
-    const entry = { type, name: whole.name, url: server.urlOf(type), ...(headers ? { headers } : {}) };
+    const entry = { type, name: whole.name, url: server.urlOf(type), ...defined({ headers }) };
     return this.#keep({ name: whole.name, tool: toolOf(whole), entry, log: server.log }, undefined);
   }
 

@@ -1,5 +1,7 @@
 // What servers and the model want to know of the person: forms field by field, pages by their address, both declinable.
+
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
@@ -158,7 +160,7 @@ function toContent(value: JsonValue): ContentValue | typeof LEFT_OUT {
 }
 
 function toResponse(verdict: Verdict, content?: Content): CreateElicitationResponse {
-  if (verdict === "yes") return { action: "accept", ...(content ? { content } : {}) };
+  if (verdict === "yes") return { action: "accept", ...defined({ content }) };
   return verdict === "no" ? DECLINE : CANCEL;
 }
 

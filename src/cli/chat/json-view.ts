@@ -1,5 +1,7 @@
 // The view for programs: every update as it came over the wire, one JSON text a line, and nothing else on the output.
+
 import { type ClientApp, methods } from "@agentclientprotocol/sdk";
+import { defined } from "../../base/defined.js";
 import { visible, visibleJson } from "../terminal/visible.js";
 import type { ChatFailure, TurnOutcome } from "./outcome.js";
 import type { ChatView } from "./view.js";
@@ -37,7 +39,7 @@ export class JsonView implements ChatView {
 
   failed({ code, message, hint, data }: ChatFailure): void {
     this.#print({
-      error: { ...(code === undefined ? {} : { code }), message, ...(data === undefined ? {} : { data }) },
+      error: { ...defined({ code }), message, ...defined({ data }) },
     });
     this.#errorOutput.write(`tenon: ${visible(message)}${hint === undefined ? "" : `\n  ${visible(hint)}`}\n`);
   }

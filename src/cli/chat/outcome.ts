@@ -1,5 +1,7 @@
 // How a turn ended, and which exit code says so.
+
 import { RequestError, type StopReason } from "@agentclientprotocol/sdk";
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject } from "../../base/json.js";
 
@@ -39,7 +41,7 @@ export function toFailure(thrown: unknown): ChatFailure {
   const data = isJsonObject(thrown.data) ? thrown.data : {};
   const hint = typeof data.hint === "string" ? { hint: data.hint } : {};
   const message = typeof data.details === "string" ? `${thrown.message}: ${data.details}` : thrown.message;
-  return { message, ...hint, code: thrown.code, ...(thrown.data === undefined ? {} : { data: thrown.data }) };
+  return { message, ...hint, code: thrown.code, ...defined({ data: thrown.data }) };
 }
 
 /** Why an answer is not whole; nothing when it is. */

@@ -1,4 +1,5 @@
 // One ACP session from the client's side: connect, open, prompt, cancel, ask for status, close.
+
 import {
   type AgentApp,
   type ClientApp,
@@ -7,6 +8,7 @@ import {
   type StopReason,
   type Stream,
 } from "@agentclientprotocol/sdk";
+import { defined } from "../../base/defined.js";
 import { VERSION } from "../../base/version.js";
 import { readStatus, type ServerReport, STATUS_METHOD } from "./status.js";
 
@@ -31,7 +33,7 @@ export class ChatSession {
       clientInfo: { name: "tenon-chat", title: "Tenon chat", version: VERSION },
       clientCapabilities: {
         session: { notices: {} },
-        ...(this.#canBeAsked ? { elicitation: { form: {}, url: {} } } : {}),
+        ...defined({ elicitation: this.#canBeAsked ? { form: {}, url: {} } : undefined }),
       },
     });
     const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });

@@ -1,5 +1,7 @@
 // The tool calls of a session on the screen: a live line while one runs, one lasting line with time and outcome when it ends.
+
 import type { ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import { defined } from "../../base/defined.js";
 import { type Clock, formatElapsed } from "../terminal/clock.js";
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
@@ -124,7 +126,9 @@ function toCall(update: ToolCallUpdate): Omit<ToolCall, "title"> {
   return {
     toolCallId: update.toolCallId,
     rawInput: update.rawInput,
-    ...(update.status == null ? {} : { status: update.status }),
-    ...(update.content == null ? {} : { content: update.content }),
+    ...defined({
+      status: update.status == null ? undefined : update.status,
+      content: update.content == null ? undefined : update.content,
+    }),
   };
 }

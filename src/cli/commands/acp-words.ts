@@ -1,4 +1,5 @@
 // `tenon acp` with words behind it: serves with what they say, or sets a provider up.
+import { defined } from "../../base/defined.js";
 import type { CommandContext } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";
@@ -12,6 +13,6 @@ interface Values {
 export async function runAcpWords({ values }: Given<Values>, context: CommandContext): Promise<number> {
   const { model, trace, setup } = values;
   if (setup === true) return await (await import("./setup.js")).runSetupCommand(context);
-  await context.serve?.({ ...(model === undefined ? {} : { model }), ...(trace === undefined ? {} : { trace }) });
+  await context.serve?.(defined({ model, trace }));
   return EXIT.done;
 }

@@ -1,7 +1,9 @@
 // `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
+
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../acp/index.js";
+import { defined } from "../../base/defined.js";
 import { isSessionId, uuidV7 } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
 import type { WireTrace } from "../../base/trace.js";
@@ -30,12 +32,12 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
   const front = new Front({
     input: process.stdin,
     output: process.stdout,
-    ...(tracing ? { onTraffic: tracing.onTraffic } : {}),
+    ...defined({ onTraffic: tracing?.onTraffic }),
     world: { after, soon },
     newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
     onPromised: beginJournal,
     start: (stream, takePromised) => {
-      const serving = serve(stream, takePromised, { ...options, ...(tracing ? { trace: tracing.trace } : {}) });
+      const serving = serve(stream, takePromised, { ...options, ...defined({ trace: tracing?.trace }) });
       closeAgent = async () => (await serving).close();
       serving
         .then((served) => {

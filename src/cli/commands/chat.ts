@@ -1,5 +1,7 @@
 // `tenon chat`: composes the agent in-process and hands it to the terminal client.
+
 import { loadAgent } from "../../acp/index.js";
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { type EffectiveConfig, problemText } from "../../config/index.js";
 import { runChat } from "../chat/index.js";
@@ -25,9 +27,7 @@ export async function runChatCommand({ values }: Given<ChatValues>): Promise<num
   const trace = values.trace === undefined ? undefined : openTraceFile(values.trace);
   const { host, config } = await compose({
     logLevel: "error",
-    ...(trace ? { trace } : {}),
-    ...(model === undefined ? {} : { model }),
-    ...(mcpConfig === undefined ? {} : { mcpConfig }),
+    ...defined({ trace, model, mcpConfig }),
   });
   if (!mayGoOn(config, json)) return EXIT.config;
   const { createAgent } = await loadAgent();
@@ -38,7 +38,7 @@ export async function runChatCommand({ values }: Given<ChatValues>): Promise<num
     agent: trace ? tappedAgent(createAgent({ host }), acpTap(trace)) : createAgent({ host }),
     cwd: process.cwd(),
     slowServers: slowServers(config),
-    ...(prompt === undefined ? {} : { prompt }),
+    ...defined({ prompt }),
     json,
     yes,
     interactive: isTty,

@@ -1,4 +1,5 @@
 // The table as completion scripts need it: for every command its options, and what each of its words may be.
+import { defined } from "../../base/defined.js";
 import type { ArgumentDescriptor, Command, Completes, OptionDescriptor, TableEntry } from "../table/command.js";
 
 /** What a shell offers for one word. */
@@ -65,8 +66,7 @@ function optionOf(name: string, option: OptionDescriptor): CompletedOption {
   return {
     name,
     summary,
-    ...(short === undefined ? {} : { short }),
-    ...(type === "string" ? { value: offerOf(option) } : {}),
+    ...defined({ short, value: type === "string" ? offerOf(option) : undefined }),
   };
 }
 

@@ -1,4 +1,5 @@
 // `tenon mcp add`: the words of a command or a url -> an entry of the configuration.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";
@@ -44,7 +45,7 @@ function remoteEntry(words: readonly string[], { env = [], header = [], type }: 
   if (rest.length > 0) throw misused("one word too many: a url stands alone");
   if (env.length > 0) throw misused("--env is for servers that are started by a command; use --header");
   const headers = pairs(header, /[=:]/u, "--header NAME=VALUE");
-  return { type: type ?? "http", url, ...(header.length === 0 ? {} : { headers }) };
+  return { type: type ?? "http", url, ...defined({ headers: header.length === 0 ? undefined : headers }) };
 }
 
 function stdioEntry(
@@ -54,7 +55,7 @@ function stdioEntry(
   if (header.length > 0) throw misused("--header is for servers with a url; use --env");
   if (type !== undefined) throw misused("--type is for servers with a url, which stands without -- before it");
   const variables = pairs(env, /=/u, "--env NAME=VALUE");
-  return { command, args, ...(env.length === 0 ? {} : { env: variables }) };
+  return { command, args, ...defined({ env: env.length === 0 ? undefined : variables }) };
 }
 
 function pairs(texts: readonly string[], separator: RegExp, form: string): JsonObject {

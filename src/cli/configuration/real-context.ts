@@ -1,5 +1,7 @@
 // The process these commands run in, as their context.
+
 import { createInterface } from "node:readline";
+import { defined } from "../../base/defined.js";
 import { nodeWorld } from "../../world/index.js";
 import { chooseLog } from "../log.js";
 import { createPalette } from "../terminal/palette.js";
@@ -16,7 +18,7 @@ export function realContext(): CommandContext {
     errorOutput: stderr,
     columns: columnsOf(stdout),
     palette: createPalette(mayColor(stdout, env)),
-    ...(isAttended ? { ask } : {}),
+    ...defined({ ask: isAttended ? ask : undefined }),
   };
 }
 

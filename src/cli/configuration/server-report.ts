@@ -1,4 +1,5 @@
 // Configured servers for people and for programs: where each stands, why, and what its entry says, secrets masked.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import {
   type EffectiveConfig,
@@ -64,11 +65,14 @@ export function serverJson(server: EffectiveServer): JsonObject {
     name,
     status,
     source: placeJson(place),
-    ...(reason === undefined ? {} : { reason }),
-    ...(written === undefined ? {} : { entry: maskEntry(written) }),
-    ...(server.status === "invalid" ? { problems: server.problems.map(problemJson) } : {}),
-    ...(server.status === "shadowed" ? { replacedBy: placeJson(server.by) } : {}),
-    ...(server.status === "untrusted" ? { isDenied: server.isDenied, hash: server.question.hash } : {}),
+    ...defined({
+      reason,
+      entry: written === undefined ? undefined : maskEntry(written),
+      problems: server.status === "invalid" ? server.problems.map(problemJson) : undefined,
+      replacedBy: server.status === "shadowed" ? placeJson(server.by) : undefined,
+      isDenied: server.status === "untrusted" ? server.isDenied : undefined,
+      hash: server.status === "untrusted" ? server.question.hash : undefined,
+    }),
   };
 }
 
@@ -77,20 +81,16 @@ export function problemJson(problem: Problem): JsonObject {
   return {
     severity,
     ...placeJson(place),
-    ...(server === undefined ? {} : { server }),
+    ...defined({ server }),
     message,
-    ...(suggestion === undefined ? {} : { suggestion }),
+    ...defined({ suggestion }),
   };
 }
 
 export function placeJson({ layer, file, line, column, name, client }: Place): JsonObject {
   return {
     layer,
-    ...(client === undefined ? {} : { client }),
-    ...(file === undefined ? {} : { file }),
-    ...(line === undefined ? {} : { line }),
-    ...(column === undefined ? {} : { column }),
-    ...(name === undefined ? {} : { name }),
+    ...defined({ client, file, line, column, name }),
   };
 }
 

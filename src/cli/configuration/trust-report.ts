@@ -1,4 +1,5 @@
 // Trust questions and decisions for people and for programs. Questions are never cut and never masked.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import { questionLines, type TrustQuestion, type TrustRecord } from "../../config/index.js";
 import type { Palette } from "../terminal/palette.js";
@@ -15,23 +16,24 @@ export function questionJson(question: TrustQuestion): JsonObject {
   const { server, hash, place, written, resolvedCommand, references, isChanged, replaces } = question;
   const { program, files, reasons, isOutdated } = question;
   return {
-    ...(server === undefined ? {} : { server }),
+    ...defined({ server }),
     hash,
     source: placeJson(place),
     written,
-    ...(resolvedCommand === undefined ? {} : { resolvedCommand }),
-    ...(program === undefined ? {} : { program }),
-    ...(files ? { files: files.map(({ path, hash: content }) => ({ path, content })) } : {}),
-    ...(reasons ? { reasons } : {}),
+    ...defined({
+      resolvedCommand,
+      program,
+      files: files ? files.map(({ path, hash: content }) => ({ path, content })) : undefined,
+      reasons,
+    }),
     references,
     isChanged,
-    ...(isOutdated ? { isOutdated } : {}),
-    ...(replaces ? { replaces: placeJson(replaces) } : {}),
+    ...defined({ isOutdated: isOutdated || undefined, replaces: replaces ? placeJson(replaces) : undefined }),
   };
 }
 
 export function recordJson({ decision, hash, project, server, decidedAt }: TrustRecord): JsonObject {
-  return { decision, hash, project, ...(server === undefined ? {} : { server }), decidedAt };
+  return { decision, hash, project, ...defined({ server }), decidedAt };
 }
 
 export function decisionLine({ decision, server, decidedAt, hash }: TrustRecord): string {

@@ -1,4 +1,5 @@
 // What `tenon mcp import` found, would do and did, for people and for programs, secrets masked.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import {
   type Edited,
@@ -143,10 +144,12 @@ function serverJson(server: PlannedServer, { done }: ReportFacts): JsonObject {
     name,
     source: placeJson(place),
     action,
-    ...(made?.change === undefined ? {} : { change: made.change }),
-    ...(made?.error === undefined ? {} : { error: made.error }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(entry === undefined ? {} : { entry: maskEntry(entry) }),
+    ...defined({
+      change: made?.change === undefined ? undefined : made.change,
+      error: made?.error === undefined ? undefined : made.error,
+      reason,
+      entry: entry === undefined ? undefined : maskEntry(entry),
+    }),
     notes,
     secrets: secrets.map(({ key, name: of }) => `${key}.${of}`),
   };

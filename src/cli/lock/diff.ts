@@ -1,4 +1,5 @@
 // `tenon mcp diff`: how the tools of now differ from those that were locked.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
@@ -113,7 +114,7 @@ function comparedJson({ server, changes, error, hint, isAbsent }: Compared): Jso
   return {
     server,
     changes: changes.map(({ tool, change, difference }) => ({ tool, change, difference })),
-    ...(error === undefined ? {} : { error, ...(hint === undefined ? {} : { hint }) }),
-    ...(isAbsent ? { isAbsent } : {}),
+    ...(error === undefined ? {} : { error, ...defined({ hint }) }),
+    ...defined({ isAbsent: isAbsent || undefined }),
   };
 }

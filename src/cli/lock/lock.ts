@@ -1,4 +1,5 @@
 // `tenon mcp lock`: writes down how tools are defined now.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, LOCK_NAME, writeToolsLock } from "../../config/index.js";
@@ -31,7 +32,9 @@ export async function runLock({ values, words }: Given<Values>, context: Command
   const locked = listed.flatMap(({ name, tools }): Locked[] => {
     if (tools === undefined) return [];
     const before = config.toolsLock && lockedServer(config.toolsLock, name);
-    return [{ name, tools: lockTools(tools), ...(before ? { changes: compareTools(before, tools) } : {}) }];
+    return [
+      { name, tools: lockTools(tools), ...defined({ changes: before ? compareTools(before, tools) : undefined }) },
+    ];
   });
   const servers = Object.fromEntries(locked.map(({ name, tools }) => [name, tools]));
   const file = locked.length === 0 ? undefined : await writeToolsLock(context.world, config.project, servers);
@@ -63,7 +66,7 @@ function tell(
   const failed = listed.flatMap(({ name, error, hint }) => (error === undefined ? [] : [{ name, error, hint }]));
   if (isJson) {
     return printJson(context, {
-      ...(file === undefined ? {} : { file }),
+      ...defined({ file }),
       locked: locked.map(({ name, tools, changes = [] }) => ({
         server: name,
         tools: Object.entries(tools).map(([tool, { hash }]) => ({ tool, hash })),

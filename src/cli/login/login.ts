@@ -1,4 +1,5 @@
 // `tenon mcp login`: brings the person to the server's log-in page and keeps what comes of it.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { type LoggedIn, type LoginWay, login } from "../../mcp/index.js";
@@ -81,10 +82,9 @@ async function tell({ spec }: Subject, loggedIn: LoggedIn, isJson: boolean, cont
     return printJson(context, {
       server: spec.name,
       ...key,
-      ...(scope === undefined ? {} : { scope }),
-      ...(expiresAtMs === undefined ? {} : { expiresAt: new Date(expiresAtMs).toISOString() }),
+      ...defined({ scope, expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString() }),
       isRenewable,
-      ...(standing ? { store: standing } : {}),
+      ...defined({ store: standing }),
     });
   }
   const { palette } = context;

@@ -1,4 +1,5 @@
 // `tenon mcp logout`: forgets the log-ins at a server, and has them revoked where that is offered.
+import { defined } from "../../base/defined.js";
 import { type LoggedOut, logout } from "../../mcp/index.js";
 import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
@@ -25,7 +26,7 @@ export async function logOutHere(
   const done = await logout(spec, options, signal);
   if (values.json === true) {
     const loggedOut = done.map(({ key, revocation, reason }) => {
-      return { issuer: key.issuer, account: key.account, revocation, ...(reason === undefined ? {} : { reason }) };
+      return { issuer: key.issuer, account: key.account, revocation, ...defined({ reason }) };
     });
     printJson(context, { server: spec.name, loggedOut });
     return EXIT.done;

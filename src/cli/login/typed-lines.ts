@@ -1,6 +1,8 @@
 // What a person types or pipes in while something else is waited for too. It never keeps the process alive by itself.
+
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { defined } from "../../base/defined.js";
 
 export interface LineSource {
   readonly input: Readable & { unref?(): unknown };
@@ -19,7 +21,12 @@ export interface LineSource {
 export async function* typedLines(question: string, source: LineSource, signal: AbortSignal): AsyncGenerator<string> {
   const { input, isTerminal, output, onInterrupt } = source;
   if (signal.aborted) return;
-  const reader = createInterface({ input, terminal: isTerminal, historySize: 0, ...(isTerminal ? { output } : {}) });
+  const reader = createInterface({
+    input,
+    terminal: isTerminal,
+    historySize: 0,
+    ...defined({ output: isTerminal ? output : undefined }),
+  });
   const close = () => reader.close();
   signal.addEventListener("abort", close, { once: true });
   if (isTerminal) {

@@ -1,4 +1,5 @@
 // `tenon models`: the models there are keys for, with window and price, and which one sessions begin with.
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { type EffectiveConfig, type ProviderName, placeText, providerEnvironment } from "../../config/index.js";
 import { type AvailableModel, knownAbilities, ModelLists, PROVIDERS } from "../../models/index.js";
@@ -44,7 +45,7 @@ export async function lookAtProviders(
       const base = {
         name,
         keyVariable: provider?.keyVariable ?? "",
-        ...(key === undefined ? {} : { key }),
+        ...defined({ key }),
         models: [],
       };
       const problem = problems.find(({ place }) => place === config.providers[name]?.apiKey?.place);

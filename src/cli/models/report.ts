@@ -1,4 +1,5 @@
 // Models and their providers, for people and for programs.
+import { defined } from "../../base/defined.js";
 import type { AvailableModel, ModelPrice } from "../../models/index.js";
 import type { Palette } from "../terminal/palette.js";
 import { renderTable } from "../terminal/table.js";
@@ -61,8 +62,7 @@ export function modelJson({ name, key, keyVariable, models, problem }: ProviderL
     name,
     keyVariable,
     hasKey: key !== undefined,
-    ...(key === undefined ? {} : { keyFrom: key }),
-    ...(problem === undefined ? {} : { problem }),
-    models: models.map(({ id, title, abilities }) => ({ id, ...(title === undefined ? {} : { title }), ...abilities })),
+    ...defined({ keyFrom: key, problem }),
+    models: models.map(({ id, title, abilities }) => ({ id, ...defined({ title }), ...abilities })),
   };
 }

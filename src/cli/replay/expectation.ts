@@ -1,4 +1,5 @@
 // What a recorded run sent out, as what is expected of the run that follows it: by lane, each once.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { type Divergence, divergence } from "./difference.js";
 import type { Entry } from "./recording.js";
@@ -134,7 +135,7 @@ export class Expectations {
     }
     const [nearest] = open;
     const at = nearest && divergence(nearest.said, said);
-    return { kind: "unexpected", ...(nearest ? { nearest } : {}), ...(at ? { at } : {}) };
+    return { kind: "unexpected", ...defined({ nearest, at }) };
   }
 
   /** The last that was met and says the same: for questions that are asked once more than they were. */

@@ -1,4 +1,5 @@
 // Names that are new in every run (sessions, requests): what was recorded under one comes back under the other.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 
 /** Ids of sessions are long enough that no other text contains one by chance. */
@@ -59,8 +60,10 @@ export function withIds(message: JsonObject, ids: ReadonlyMap<string, JsonValue>
     ...message,
     params: {
       ...params,
-      ...(progressToken === undefined ? {} : { progressToken: other(progressToken) }),
-      ...(requestId === undefined ? {} : { requestId: other(requestId) }),
+      ...defined({
+        progressToken: progressToken === undefined ? undefined : other(progressToken),
+        requestId: requestId === undefined ? undefined : other(requestId),
+      }),
     },
   };
 }

@@ -1,4 +1,5 @@
 // Reads a wire trace: the messages of one run, in their order.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import type { WireEntry } from "../../base/trace.js";
@@ -81,8 +82,10 @@ function entryOf(line: JsonObject, message: JsonObject, seq: number): Entry | un
     dir,
     isCut: cut !== undefined,
     message,
-    ...(typeof server === "string" ? { server } : {}),
-    ...(typeof connection === "number" ? { connection } : {}),
+    ...defined({
+      server: typeof server === "string" ? server : undefined,
+      connection: typeof connection === "number" ? connection : undefined,
+    }),
   };
 }
 

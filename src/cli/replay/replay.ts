@@ -1,10 +1,12 @@
 // `tenon replay FILE`: the agent once more, with the client, the servers and the model of a recording.
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { loadAgent } from "../../acp/index.js";
 import { sleep } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue } from "../../base/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
@@ -97,10 +99,11 @@ function beginningOf(recording: Recording): Beginning {
 
 /** Keys and addresses of then are of no use, since nothing is sent; but that there were some decides what can be chosen. */
 function standIns(providers: EffectiveConfig["providers"]): EffectiveConfig["providers"] {
-  const stand = ({ apiKey, baseUrl }: NonNullable<EffectiveConfig["providers"]["openai"]>) => ({
-    ...(apiKey ? { apiKey: { ...apiKey, value: KEY } } : {}),
-    ...(baseUrl ? { baseUrl: { ...baseUrl, value: NOWHERE } } : {}),
-  });
+  const stand = ({ apiKey, baseUrl }: NonNullable<EffectiveConfig["providers"]["openai"]>) =>
+    defined({
+      apiKey: apiKey ? { ...apiKey, value: KEY } : undefined,
+      baseUrl: baseUrl ? { ...baseUrl, value: NOWHERE } : undefined,
+    });
   return Object.fromEntries(Object.entries(providers).map(([name, values]) => [name, stand(values)]));
 }
 

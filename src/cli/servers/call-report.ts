@@ -1,6 +1,8 @@
 // The answer of a tool, for people and for programs.
+
 import { unreachable } from "../../base/brand.js";
 import type { ContentBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import type { CallOutcome } from "../../mcp/index.js";
 import { visible, visibleJson } from "../terminal/visible.js";
@@ -62,8 +64,7 @@ export function answerJson(outcome: CallOutcome): JsonObject {
       return {
         outcome: isError ? "error" : "done",
         content: content.map(blockJson),
-        ...(structured === undefined ? {} : { structured }),
-        ...(warnings === undefined ? {} : { warnings }),
+        ...defined({ structured, warnings }),
       };
     }
     case "cancelled":

@@ -1,4 +1,5 @@
 // Servers that were connected to, one row each, for people and for programs.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import { MARKS, type ReportStyle, reasonLines, sourceText, targetOf } from "../configuration/server-report.js";
 import { formatElapsed } from "../terminal/clock.js";
@@ -72,12 +73,14 @@ export function liveJson(look: Look): JsonObject {
     state: stateText(look),
     tools: tools.length,
     tokens,
-    ...(status?.connectMs === undefined ? {} : { startMs: status.connectMs }),
-    ...(status?.era === undefined ? {} : { era: status.era }),
-    ...(status?.protocolVersion === undefined ? {} : { protocolVersion: status.protocolVersion }),
-    ...(status?.server ? { identity: { name: status.server.name, version: status.server.version } } : {}),
+    ...defined({
+      startMs: status?.connectMs === undefined ? undefined : status.connectMs,
+      era: status?.era === undefined ? undefined : status.era,
+      protocolVersion: status?.protocolVersion === undefined ? undefined : status.protocolVersion,
+      identity: status?.server ? { name: status.server.name, version: status.server.version } : undefined,
+    }),
     quarantined,
     warnings,
-    ...(error ? { error: { code: error.code, message: error.message, hint: error.hint } } : {}),
+    ...defined({ error: error ? { code: error.code, message: error.message, hint: error.hint } : undefined }),
   };
 }

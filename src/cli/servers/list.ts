@@ -1,4 +1,5 @@
 // `tenon mcp list`: every server of every layer, and how it stands; connected to unless told otherwise.
+import { defined } from "../../base/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, problemText } from "../../config/index.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../configuration/context.js";
@@ -29,7 +30,10 @@ function listJson({ servers, problems, notices, project }: EffectiveConfig, look
   return {
     project,
     servers: looked
-      ? looked.map(({ server, look }) => ({ ...serverJson(server), ...(look ? { live: liveJson(look) } : {}) }))
+      ? looked.map(({ server, look }) => ({
+          ...serverJson(server),
+          ...defined({ live: look ? liveJson(look) : undefined }),
+        }))
       : servers.map(serverJson),
     problems: problems.map(problemJson),
     notices: notices.map(({ text }) => text),

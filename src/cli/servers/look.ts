@@ -1,4 +1,5 @@
 // What can be told of a server once it was connected to: how it stands, what it offers, what that costs a model.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { toolTokens } from "../../engine/index.js";
 import type { McpTool } from "../../mcp/index.js";
@@ -39,7 +40,7 @@ export function lookAt({ lone, isLate, redact }: Visited, timeoutMs: number): Lo
   const cause = isReady ? undefined : errorOf(state, status, isLate ? timeoutMs : undefined);
   const error = cause && redacted(cause, redact);
   return {
-    ...(status ? { status } : {}),
+    ...defined({ status }),
     tools: looked,
     tokens: looked.reduce((sum, { tokens }) => sum + tokens, 0),
     quarantined: [
@@ -51,7 +52,7 @@ export function lookAt({ lone, isLate, redact }: Visited, timeoutMs: number): Lo
       ...forms.filter(({ isEverywhere }) => !isEverywhere).map(({ text }) => text),
       ...looked.flatMap(doubts),
     ],
-    ...(error ? { error } : {}),
+    ...defined({ error }),
   };
 }
 

@@ -1,7 +1,9 @@
 // Keeps what servers write to their stderr or log: one bounded private file a server, secrets taken out before they are written.
+
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
+import { defined } from "../../base/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { KeyLines } from "../../base/secret-patterns.js";
 import type { World } from "../../base/world.js";
@@ -28,7 +30,7 @@ export function outputFiles(world: World): ServerOutput {
   return {
     open: (owner) => {
       const { spec, origin, project } = owner;
-      const name: OutputName = { name: spec.name, origin, ...(project === undefined ? {} : { project }) };
+      const name: OutputName = { name: spec.name, origin, ...defined({ project }) };
       return new OutputFile(world, outputFile(world, name), redactorFor(owner, world));
     },
   };

@@ -1,4 +1,5 @@
 // When each step of connecting to a server happened, as seen on the wire: a World that keeps the time and changes nothing.
+import { defined } from "../../base/defined.js";
 import { isJsonObject } from "../../base/json.js";
 import type { WireEntry, WireTrace } from "../../base/trace.js";
 import type { World } from "../../base/world.js";
@@ -47,9 +48,7 @@ export function timedWorld(world: World): TimedWorld {
     noise: () => noise.join("\n"),
     times: () => ({
       beganMs,
-      ...(openedMs === undefined ? {} : { openedMs }),
-      ...(heardMs === undefined ? {} : { heardMs }),
-      ...(listedMs === undefined ? {} : { listedMs }),
+      ...defined({ openedMs, heardMs, listedMs }),
     }),
   };
 }

@@ -1,4 +1,5 @@
 // What `tenon mcp test` found, for people and for programs.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import { formatElapsed } from "../terminal/clock.js";
 import type { Palette } from "../terminal/palette.js";
@@ -129,30 +130,26 @@ export function resultJson(result: TestResult): JsonObject {
     steps: steps.map(({ step, isDone, tookMs }) => ({
       step,
       done: isDone,
-      ...(tookMs === undefined ? {} : { ms: Math.round(tookMs) }),
+      ...defined({ ms: tookMs === undefined ? undefined : Math.round(tookMs) }),
     })),
-    ...(server ? { identity: { name: server.name, version: server.version } } : {}),
-    ...(era === undefined ? {} : { era }),
-    ...(protocolVersion === undefined ? {} : { protocolVersion }),
-    ...(look
-      ? {
-          tools: look.tools.map(({ tool, tokens }) => ({ name: tool.name, tokens })),
-          tokens: look.tokens,
-          warnings: look.warnings,
-          quarantined: look.quarantined,
-        }
-      : {}),
-    ...(cameBackFrom === undefined ? {} : { cameBackFrom }),
-    ...(error
-      ? {
-          error: {
-            ...(failed === undefined ? {} : { step: failed }),
+    ...defined({
+      identity: server ? { name: server.name, version: server.version } : undefined,
+      era,
+      protocolVersion,
+      tools: look ? look.tools.map(({ tool, tokens }) => ({ name: tool.name, tokens })) : undefined,
+      tokens: look?.tokens,
+      warnings: look?.warnings,
+      quarantined: look?.quarantined,
+      cameBackFrom,
+      error: error
+        ? {
+            ...defined({ step: failed }),
             code: error.code,
             message: error.message,
-            ...(error.hint ? { hint: error.hint } : {}),
-          },
-          next,
-        }
-      : {}),
+            ...defined({ hint: error.hint || undefined }),
+          }
+        : undefined,
+      next: error ? next : undefined,
+    }),
   };
 }

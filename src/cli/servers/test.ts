@@ -1,4 +1,5 @@
 // `tenon mcp test`: connects to one server and shows every step, or which one failed, why, and what to do next.
+import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveServer, placeText, type ReadyServer, whyNotReady } from "../../config/index.js";
@@ -70,7 +71,7 @@ export async function testServer(
       steps,
       ...(error ? { error, next: nextFor(server, error) } : { next: [] }),
       exitCode: error ? Math.max(EXIT.failed, exitCodeOf(error.code)) : EXIT.done,
-      ...(lastError && !error ? { cameBackFrom: visited.redact(lastError.message) } : {}),
+      ...defined({ cameBackFrom: lastError && !error ? visited.redact(lastError.message) : undefined }),
     };
   });
 }

@@ -1,5 +1,7 @@
 // `tenon mcp tools`: what the servers here offer, with what each tool costs a model; ranked when something is searched for.
+
 import { Cell } from "../../base/cell.js";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
@@ -32,7 +34,7 @@ export async function runTools({ values, words }: Given<Values>, context: Comman
   const timeoutMs = secondsToMs(values.timeout, CLI_LIMITS.connectMs);
   const config = await liveConfig(context);
   if (only !== undefined) serverNamed(config, only);
-  const looked = await visitAll(config, context, { timeoutMs, ...(only === undefined ? {} : { only }) });
+  const looked = await visitAll(config, context, { timeoutMs, ...defined({ only }) });
   const all = withLookAlikes(
     looked.flatMap(({ server, look }) => (look?.tools ?? []).map((one) => ({ ...one, server: server.name }))),
     context,
@@ -117,6 +119,6 @@ function show(tools: readonly ListedTool[], query: string | undefined, context: 
 }
 
 function toolJson({ server, tool, tokens, score, lookAlikes }: ListedTool): object {
-  const more = { ...(score === undefined ? {} : { score }), ...(lookAlikes.length > 0 ? { lookAlikes } : {}) };
+  const more = defined({ score, lookAlikes: lookAlikes.length > 0 ? lookAlikes : undefined });
   return { server, ...tool, tokens, ...more };
 }

@@ -1,4 +1,5 @@
 // Connects to every server that is ready, several at a time, and tells of each what was found.
+import { defined } from "../../base/defined.js";
 import type { EffectiveConfig, EffectiveServer, ReadyServer } from "../../config/index.js";
 import type { CommandContext } from "../configuration/context.js";
 import { stoppable } from "../stoppable.js";
@@ -36,7 +37,7 @@ export async function visitAll(
   const found = new Map(looks);
   return servers.map((server) => {
     const look = found.get(server);
-    return { server, ...(look ? { look } : {}) };
+    return { server, ...defined({ look }) };
   });
 }
 

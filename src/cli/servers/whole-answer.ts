@@ -1,5 +1,7 @@
 // An answer that was too long for memory, put together again from the files it came in: before those go with the connection.
+
 import type { ContentBlock, SpilledBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { type JsonValue, parseJson } from "../../base/json.js";
 import type { World } from "../../base/world.js";
 import type { CallOutcome } from "../../mcp/index.js";
@@ -20,7 +22,7 @@ export async function wholeAnswer(
     else if (block.kind === "structured") structured = await structuredOf(block, files);
     else content.push(await blockOf(block, files, withData));
   }
-  return { ...outcome, content, ...(structured === undefined ? {} : { structured }) };
+  return { ...outcome, content, ...defined({ structured }) };
 }
 
 export function isCut(outcome: CallOutcome): boolean {

@@ -1,4 +1,5 @@
 // `tenon mcp why`: what became of a tool on its way to the model, and what to do about it.
+import { defined } from "../../base/defined.js";
 import type { EffectiveConfig } from "../../config/index.js";
 import type { WhyAnswer } from "../../index.js";
 import { type CommandContext, print, printJson, readConfig } from "../configuration/context.js";
@@ -21,7 +22,7 @@ export async function runWhy({ values, words }: Given<Values>, context: CommandC
   const answer = await withApproval(await answerTo(tool, values.prompt, context), config, context);
   const { kind, text, search, candidates = [] } = answer;
   const next = nextForWhy(answer, tool, serverOf(answer, tool, config));
-  if (values.json === true) printJson(context, { kind, text, ...(search ? { search } : {}), candidates, next });
+  if (values.json === true) printJson(context, { kind, text, ...defined({ search }), candidates, next });
   else {
     const { palette } = context;
     print(context, [

@@ -1,4 +1,5 @@
 // Finds stored sessions by their id or the beginning of it.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { tenonPaths } from "../../config/index.js";
 import { listSessions, type SessionSummary, StoredSessions } from "../../session/index.js";
@@ -13,7 +14,7 @@ export async function allSessions(context: CommandContext, cwd?: string): Promis
   const sessions: SessionSummary[] = [];
   let cursor: string | undefined;
   do {
-    const request = { ...(cwd === undefined ? {} : { cwd }), ...(cursor === undefined ? {} : { cursor }) };
+    const request = defined({ cwd, cursor });
     const page = await listSessions(context.world, folder, request);
     sessions.push(...page.sessions);
     cursor = page.nextCursor;

@@ -1,5 +1,7 @@
 // `tenon setup`: prints what an editor needs to use Tenon, or merges it into the editor's own file.
+
 import { resolve } from "node:path";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
@@ -37,7 +39,7 @@ function show(recipe: Recipe, given: string | undefined, isJson: boolean, contex
   const { title, path, entry, next } = recipe;
   const file = given ?? recipe.file;
   const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), entry);
-  if (isJson) return printJson(context, { editor: title, ...(file === undefined ? {} : { file }), path, entry, next });
+  if (isJson) return printJson(context, { editor: title, ...defined({ file }), path, entry, next });
   print(context, [
     palette.dim(`${title}: in ${file === undefined ? "its settings" : visibleLine(file)}`),
     JSON.stringify(whole, undefined, 2),

@@ -1,5 +1,7 @@
 // The words of one command, read by its declaration; a word it does not take is refused with what was probably meant.
+
 import { parseArgs } from "node:util";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { nearest } from "../../base/nearest.js";
 import type { ArgumentDescriptor, Declaration, Given, Options } from "./command.js";
@@ -27,7 +29,7 @@ export function parseWords<const O extends Options>(
     strict: true,
   });
   checkArguments(declaration.arguments ?? [], positionals);
-  return { values, words: positionals, raw: words, ...(isSplit ? { after: words.slice(end + 1) } : {}) };
+  return { values, words: positionals, raw: words, ...defined({ after: isSplit ? words.slice(end + 1) : undefined }) };
 }
 
 function tokensOf(options: Options, words: readonly string[]) {

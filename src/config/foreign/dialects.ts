@@ -1,4 +1,5 @@
 // How each client writes its servers: where in the file they stand, what the keys mean, which references there are.
+import { defined } from "../../base/defined.js";
 import { literalGlob } from "../../base/glob.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { ImportName } from "../entry.js";
@@ -114,7 +115,7 @@ function codex(written: JsonObject): RawEntry | Unusable {
     references: {
       env: byName(written["env_vars"]),
       headers: referencesIn(written["env_http_headers"]),
-      ...(typeof bearer === "string" ? { token: `\${${bearer}}` } : {}),
+      ...defined({ token: typeof bearer === "string" ? `\${${bearer}}` : undefined }),
     },
     isDisabled: enabled === false,
     extras: {
@@ -124,7 +125,7 @@ function codex(written: JsonObject): RawEntry | Unusable {
       ),
       ...globs("allow", written["enabled_tools"]),
       ...denied(written["disabled_tools"]),
-      ...(required === true ? { required } : {}),
+      ...defined({ required: required === true ? required : undefined }),
     },
     notes: isLost ? ["its OAuth settings are not taken over: tenon mcp login asks for a new client"] : [],
   };
@@ -179,10 +180,7 @@ function timeouts(connect: JsonValue | undefined, call: JsonValue | undefined): 
   const [connectMs, callMs] = [ms(connect), ms(call)];
   if (connectMs === undefined && callMs === undefined) return {};
   return {
-    timeouts: {
-      ...(connectMs === undefined ? {} : { connectMs }),
-      ...(callMs === undefined ? {} : { callMs }),
-    },
+    timeouts: defined({ connectMs, callMs }),
   };
 }
 

@@ -1,4 +1,5 @@
 // The questions a VS Code file asks when a server starts (`inputs`), as far as they matter for what takes their place.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonValue } from "../../base/json.js";
 
 export interface ForeignInput {
@@ -15,8 +16,10 @@ export function inputsOf(value: JsonValue | undefined): ReadonlyMap<string, Fore
     const { id, description, password, default: fallback } = input;
     inputs.set(id, {
       isPassword: password === true,
-      ...(typeof description === "string" ? { description } : {}),
-      ...(typeof fallback === "string" ? { fallback } : {}),
+      ...defined({
+        description: typeof description === "string" ? description : undefined,
+        fallback: typeof fallback === "string" ? fallback : undefined,
+      }),
     });
   }
   return inputs;

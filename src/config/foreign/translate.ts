@@ -1,4 +1,5 @@
 // One server entry of another client as an entry of Tenon's: what can be said is said in our words, the rest is told.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { kindOf } from "../check.js";
 import type { RawEntry } from "./raw-entry.js";
@@ -34,7 +35,7 @@ class Translation {
   run(): TranslatedEntry {
     const { isDisabled, extras = {}, url, command } = this.#raw;
     const reached = url !== undefined && command === undefined ? this.#remote() : this.#stdio();
-    const entry: JsonObject = { ...reached, ...extras, ...(isDisabled ? { disabled: true } : {}) };
+    const entry: JsonObject = { ...reached, ...extras, ...defined({ disabled: isDisabled ? true : undefined }) };
     return { entry, problems: this.#problems, notes: [...new Set(this.#notes)] };
   }
 
@@ -44,12 +45,14 @@ class Translation {
     const folder = cwd === undefined || isWorkspace(cwd) ? undefined : this.#text(cwd, "cwd", "cwd");
     return {
       // Left to be remarked on: neither or both is a fault of the entry as it stands.
-      ...(type === undefined || type === "stdio" || type === "command" ? {} : { type }),
-      ...(command === undefined ? {} : { command: this.#text(command, "command", "command") }),
-      ...(url === undefined ? {} : { url }),
-      ...(args === undefined ? {} : { args: this.#list(args) }),
-      ...(Object.keys(variables).length === 0 ? {} : { env: variables }),
-      ...(folder === undefined ? {} : { cwd: folder }),
+      ...defined({
+        type: type === undefined || type === "stdio" || type === "command" ? undefined : type,
+        command: command === undefined ? undefined : this.#text(command, "command", "command"),
+        url,
+        args: args === undefined ? undefined : this.#list(args),
+        env: Object.keys(variables).length === 0 ? undefined : variables,
+        cwd: folder,
+      }),
     };
   }
 
@@ -60,10 +63,12 @@ class Translation {
     const named = { ...this.#record(rest, "headers"), ...references?.headers };
     const isUsual = type === undefined || type === "http" || type === "remote";
     return {
-      ...(isUsual ? {} : { type }),
+      ...defined({ type: isUsual ? undefined : type }),
       url: this.#text(url, "url", "url"),
-      ...(Object.keys(named).length === 0 ? {} : { headers: named }),
-      ...(token === undefined ? {} : { auth: { type: "bearer", token } }),
+      ...defined({
+        headers: Object.keys(named).length === 0 ? undefined : named,
+        auth: token === undefined ? undefined : { type: "bearer", token },
+      }),
     };
   }
 

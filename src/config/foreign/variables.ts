@@ -1,4 +1,5 @@
 // Texts of other clients in Tenon's words: their references become ours, and what is plain text there stays plain text here.
+import { defined } from "../../base/defined.js";
 import type { ForeignInput } from "./inputs.js";
 
 /** What a client fills in. What it does not is plain text to it, whatever it looks like. */
@@ -64,7 +65,7 @@ export function translateText(given: string, slot: Slot, context: TextContext): 
   const whole = slot === "env" || slot === "headers" ? unsecret(given, joined) : { text: joined };
   const problem = [...parts, whole].find((part) => part.problem !== undefined)?.problem;
   const notes = [...parts.flatMap(({ note }) => note ?? []), ...shellNotes(given, slot)];
-  return { text: whole.text, notes, ...(problem === undefined ? {} : { problem }) };
+  return { text: whole.text, notes, ...defined({ problem }) };
 }
 
 interface Around {

@@ -1,4 +1,5 @@
 // Grants and clients as they stand, sealed, on the disk. What does not read as one is none.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import type { Grant, GrantKey, OAuthClient } from "../../mcp/index.js";
 
@@ -41,16 +42,18 @@ function grantOf(written: JsonObject): Grant | undefined {
     accessToken,
     client: known,
     tokenEndpoint,
-    ...(typeof refreshToken === "string" ? { refreshToken } : {}),
-    ...(typeof expiresAtMs === "number" ? { expiresAtMs } : {}),
-    ...(typeof obtainedAtMs === "number" ? { obtainedAtMs } : {}),
-    ...(typeof scope === "string" ? { scope } : {}),
-    ...(typeof revocationEndpoint === "string" ? { revocationEndpoint } : {}),
-    ...(typeof resourceIndicator === "string" ? { resourceIndicator } : {}),
-    ...(typeof missingScope === "string" ? { missingScope } : {}),
-    ...(typeof dpopKey === "string" ? { dpopKey } : {}),
-    ...(typeof idToken === "string" ? { idToken } : {}),
-    ...(typeof audience === "string" ? { audience } : {}),
+    ...defined({
+      refreshToken: typeof refreshToken === "string" ? refreshToken : undefined,
+      expiresAtMs: typeof expiresAtMs === "number" ? expiresAtMs : undefined,
+      obtainedAtMs: typeof obtainedAtMs === "number" ? obtainedAtMs : undefined,
+      scope: typeof scope === "string" ? scope : undefined,
+      revocationEndpoint: typeof revocationEndpoint === "string" ? revocationEndpoint : undefined,
+      resourceIndicator: typeof resourceIndicator === "string" ? resourceIndicator : undefined,
+      missingScope: typeof missingScope === "string" ? missingScope : undefined,
+      dpopKey: typeof dpopKey === "string" ? dpopKey : undefined,
+      idToken: typeof idToken === "string" ? idToken : undefined,
+      audience: typeof audience === "string" ? audience : undefined,
+    }),
   };
 }
 
@@ -59,10 +62,12 @@ function clientOf(written: JsonObject): OAuthClient | undefined {
   if (typeof clientId !== "string") return undefined;
   return {
     clientId,
-    ...(typeof clientSecret === "string" ? { clientSecret } : {}),
-    ...(typeof secretExpiresAtMs === "number" ? { secretExpiresAtMs } : {}),
-    ...(Array.isArray(redirectUris) ? { redirectUris: redirectUris.filter(isText) } : {}),
-    ...(typeof authMethod === "string" ? { authMethod } : {}),
+    ...defined({
+      clientSecret: typeof clientSecret === "string" ? clientSecret : undefined,
+      secretExpiresAtMs: typeof secretExpiresAtMs === "number" ? secretExpiresAtMs : undefined,
+      redirectUris: Array.isArray(redirectUris) ? redirectUris.filter(isText) : undefined,
+      authMethod: typeof authMethod === "string" ? authMethod : undefined,
+    }),
   };
 }
 

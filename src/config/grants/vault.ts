@@ -1,5 +1,7 @@
 // The key that grants are sealed with: in the system's keyring, or where there is none in a file beside them. Chosen once.
+
 import { join } from "node:path";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { withFileLock } from "../../base/file-lock.js";
 import { isJsonObject, parseJson } from "../../base/json.js";
@@ -186,6 +188,6 @@ function lockedOut(reason: string, cause?: unknown): TenonError {
   const message = `the keyring that holds the key of your log-ins cannot be used: ${reason}`;
   return new TenonError("config.unreadable", message, {
     hint: "Unlock the keyring, or run Tenon where it can be reached.",
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }

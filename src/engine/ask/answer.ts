@@ -1,4 +1,5 @@
 // One request to a model: streams the answer out as events and returns what it amounted to, also when it was cut short.
+import { defined } from "../../base/defined.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import type { Model, ModelEvent, ModelFinish, ModelRequest, ModelToolCall, ModelUsage } from "../../models/index.js";
@@ -134,14 +135,12 @@ class Draft {
     return {
       ...this.#end(reason),
       toolCalls: reason === "refusal" ? [] : this.#calls,
-      ...(detail === undefined ? {} : { detail }),
-      ...(usage ? { usage } : {}),
-      ...(providerData ? { providerData } : {}),
+      ...defined({ detail, usage, providerData }),
     };
   }
 
   end(finish: "interrupted" | "failed", error?: TenonError): Answer {
-    return { ...this.#end(finish), ...(error ? { error } : {}) };
+    return { ...this.#end(finish), ...defined({ error }) };
   }
 
   #end(finish: Answer["finish"]): Answer {

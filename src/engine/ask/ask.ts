@@ -1,5 +1,7 @@
 // One step of a turn: the conversation goes to the model and comes back as an answer, cured of whatever can be cured on the way.
+
 import { text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import type { ModelMessage, ModelRequest } from "../../models/index.js";
 import type { Offer } from "../../tools/index.js";
@@ -53,9 +55,7 @@ async function* fittingRequest(
     system,
     messages: tried.hasNudged ? nudged(turn.transcript.messages) : [...turn.transcript.messages],
     tools,
-    ...(turn.thinking === undefined ? {} : { thinking: turn.thinking }),
-    ...(turn.maxOutputTokens === undefined ? {} : { maxOutputTokens: turn.maxOutputTokens }),
-    ...(turn.cacheKey === undefined ? {} : { cacheKey: turn.cacheKey }),
+    ...defined({ thinking: turn.thinking, maxOutputTokens: turn.maxOutputTokens, cacheKey: turn.cacheKey }),
   };
 }
 
@@ -73,7 +73,7 @@ async function* askOnce(
   const { model, meter, ports } = state.turn;
   const subjectOf = (name: string) => {
     const tool = offer.find(name)?.tool;
-    return { name, ...(tool ? { tool } : {}) };
+    return { name, ...defined({ tool }) };
   };
   const nextCallId = () => state.nextCallId();
   const stream = () => streamAnswer(model, request, { nextCallId, subjectOf, signal });

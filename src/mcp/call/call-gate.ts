@@ -131,7 +131,8 @@ export class CallGate {
     let chosen: Waiter | undefined;
     for (const waiter of this.#line) {
       if (!this.#mayStart(waiter.sharingSession)) continue;
-      if (!chosen || this.#shares.runningOf(waiter.sharingSession) < this.#shares.runningOf(chosen.sharingSession)) chosen = waiter;
+      if (!chosen || this.#shares.runningOf(waiter.sharingSession) < this.#shares.runningOf(chosen.sharingSession))
+        chosen = waiter;
     }
     return chosen;
   }

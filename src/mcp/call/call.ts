@@ -1,6 +1,8 @@
 // Runs one tool call: deadline, progress, cancel, and exactly one typed outcome.
+
 import { unreachable } from "../../base/brand.js";
 import type { ContentBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -135,7 +137,7 @@ function lostOutcome(outcome: Extract<RpcOutcome, { kind: "lost" }>, where: stri
   const error = outcomeError(outcome, where);
   if (!outcome.loss.wasSent || DECIDED.has(error.code)) return { kind: "failed", error };
   const { cause, hint, retryAfterMs } = error;
-  const options = { cause, hint, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const options = { cause, hint, ...defined({ retryAfterMs }) };
   return { kind: "unknown", error: new TenonError(error.code, `${error.message}; ${NOBODY_KNOWS}`, options) };
 }
 
@@ -222,7 +224,13 @@ async function structuredAnswer(
     return { kind: "answered", isError, content, warnings: warned(request, [warning]) };
   }
   const warnings = await outputWarnings(structured, isError, request);
-  return { kind: "answered", isError, content, structured, ...(warnings.length > 0 ? { warnings } : {}) };
+  return {
+    kind: "answered",
+    isError,
+    content,
+    structured,
+    ...defined({ warnings: warnings.length > 0 ? warnings : undefined }),
+  };
 }
 
 /** An error need not look like a success: only what a tool returns is held against its schema. */

@@ -1,4 +1,5 @@
 // Answers what servers ask of us through the peer; what nobody can answer is declined at once.
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -103,7 +104,7 @@ export class PeerAnswers {
 }
 
 function rootsBody(roots: readonly Root[]): JsonObject {
-  return { roots: roots.map(({ uri, name }) => ({ uri, ...(name === undefined ? {} : { name }) })) };
+  return { roots: roots.map(({ uri, name }) => ({ uri, ...defined({ name }) })) };
 }
 
 /** Words for what must not be shown to anybody: an unknown mode, a URL that is no web page. */
@@ -111,11 +112,20 @@ function readElicitation(params: JsonObject): ElicitRequest | string {
   const { mode = "form", message, requestedSchema, url, elicitationId } = params;
   const words = typeof message === "string" ? message : "";
   if (mode === "form") {
-    return { mode, message: words, ...(isJsonObject(requestedSchema) ? { requestedSchema } : {}) };
+    return {
+      mode,
+      message: words,
+      ...defined({ requestedSchema: isJsonObject(requestedSchema) ? requestedSchema : undefined }),
+    };
   }
   if (mode !== "url") return `it is of an unknown kind (${JSON.stringify(mode)?.slice(0, 100)})`;
   if (typeof url !== "string" || !isWebUrl(url)) return "the address it wants opened is no web page";
-  return { mode, message: words, url, ...(typeof elicitationId === "string" ? { elicitationId } : {}) };
+  return {
+    mode,
+    message: words,
+    url,
+    ...defined({ elicitationId: typeof elicitationId === "string" ? elicitationId : undefined }),
+  };
 }
 
 /** Anything else could start a program of the person's. */

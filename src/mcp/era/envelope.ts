@@ -1,4 +1,5 @@
 // What we say of ourselves: the versions we speak, the abilities we declare, and the `_meta` of every modern request.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
 import type { Peer } from "../peer.js";
 
@@ -36,11 +37,11 @@ export interface ClientInfo {
 /** Only what the peer can answer: a server that asks for more would wait for nobody. */
 export function clientCapabilities(peer: Peer | undefined): JsonObject {
   const modes = peer?.elicit ? elicitModes(peer) : [];
-  return {
-    ...(peer?.roots ? { roots: {} } : {}),
-    ...(peer?.sample ? { sampling: {} } : {}),
-    ...(modes.length > 0 ? { elicitation: Object.fromEntries(modes.map((mode) => [mode, {}])) } : {}),
-  };
+  return defined({
+    roots: peer?.roots ? {} : undefined,
+    sampling: peer?.sample ? {} : undefined,
+    elicitation: modes.length > 0 ? Object.fromEntries(modes.map((mode) => [mode, {}])) : undefined,
+  });
 }
 
 export function elicitModes(peer: Peer): readonly ("form" | "url")[] {
@@ -53,7 +54,7 @@ export function envelopeOf(client: ClientInfo, peer: Peer | undefined): JsonObje
     [META.protocolVersion]: MODERN_VERSION,
     [META.clientInfo]: { name: client.name, version: client.version },
     [META.clientCapabilities]: { ...clientCapabilities(peer), extensions: { [TASKS_EXTENSION]: {} } },
-    ...(peer?.log ? { [META.logLevel]: LOG_LEVEL } : {}),
+    ...defined({ [META.logLevel]: peer?.log ? LOG_LEVEL : undefined }),
   };
 }
 

@@ -1,6 +1,8 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
+
 import { unreachable } from "../../base/brand.js";
 import { orAborted, sleep } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
@@ -44,7 +46,7 @@ export async function establish(spec: ServerSpec, options: ConnectionOptions, li
   const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
     throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
   });
-  const open = () => openWire(spec, options, { ...life, secrets, ...(launch ? { launch } : {}) });
+  const open = () => openWire(spec, options, { ...life, secrets, ...defined({ launch }) });
   return await establishOver(open, { spec, options, life });
 }
 
@@ -178,7 +180,7 @@ function openWire(spec: ServerSpec, options: ConnectionOptions, life: Opening): 
   const { trace, replay } = options.world;
   if (replay) return new ReplayedWire(replay, spec.name);
   const wire = plainWire(spec, options, life);
-  const traced = trace ? tracedWire(wire, { trace, spec, ...(session === undefined ? {} : { session }) }) : wire;
+  const traced = trace ? tracedWire(wire, { trace, spec, ...defined({ session }) }) : wire;
   return new RedactingWire(traced, life.secrets);
 }
 
@@ -189,12 +191,11 @@ function plainWire(spec: ServerSpec, options: ConnectionOptions, { spill, onSpaw
     case "stdio":
       return new StdioWire(launch ?? launchOf(spec, cwd, world), world, {
         ...shared,
-        ...(onSpawned ? { onSpawned } : {}),
-        ...(options.onStderr ? { onStderr: options.onStderr } : {}),
+        ...defined({ onSpawned, onStderr: options.onStderr }),
       });
     case "http":
     case "sse":
-      return remoteWire(spec, { world, allowHosts, urlSource, secrets, ...(oauth ? { oauth } : {}), ...shared });
+      return remoteWire(spec, { world, allowHosts, urlSource, secrets, ...defined({ oauth }), ...shared });
     case "acp":
       return new AcpWire(spec, channel);
     default:

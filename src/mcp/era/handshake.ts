@@ -1,4 +1,5 @@
 // What the answers to `server/discover` and `initialize` mean. Pure: who asks, and over what, is negotiate's business.
+import { defined } from "../../base/defined.js";
 import { type ErrorCode, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { RpcErrorBody } from "../rpc/json-rpc.js";
@@ -162,7 +163,7 @@ function identityOf(raw: JsonValue | undefined, fallbackName: string): ServerIde
   return {
     name: typeof name === "string" && name !== "" ? name : fallbackName,
     version: typeof version === "string" ? version : "",
-    ...(typeof title === "string" ? { title } : {}),
+    ...defined({ title: typeof title === "string" ? title : undefined }),
   };
 }
 

@@ -1,5 +1,7 @@
 // The rounds of a modern request: a result that asks for input is answered and the request sent again, until it is complete.
+
 import { sleep } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -57,9 +59,9 @@ export async function requestInRounds(
     if (signal.aborted) return { kind: "cancelled" };
     if (typeof responses === "string") return declined(responses);
     extra = {
-      ...(reading.requests.length > 0 ? { inputResponses: responses } : {}),
+      ...defined({ inputResponses: reading.requests.length > 0 ? responses : undefined }),
       // Byte for byte, and only of this very round: it is the server's own memory.
-      ...(reading.state === undefined ? {} : { requestState: reading.state }),
+      ...defined({ requestState: reading.state }),
     };
   }
   return declined(`the server asked for input more than ${LIMITS.inputMaxRounds} times`);

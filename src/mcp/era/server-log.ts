@@ -1,4 +1,5 @@
 // A server's `notifications/message` as one line of text, bounded whatever it sends.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { ServerLog } from "../peer.js";
 
@@ -11,7 +12,7 @@ export function readServerLog(params: JsonObject): ServerLog {
   const { level, logger, data } = params;
   return {
     level: typeof level === "string" ? level : "info",
-    ...(typeof logger === "string" ? { logger } : {}),
+    ...defined({ logger: typeof logger === "string" ? logger : undefined }),
     text: typeof data === "string" ? clip(data) : clip(JSON.stringify(pruned(data ?? null, { left: MAX_VALUES }, 0))),
   };
 }

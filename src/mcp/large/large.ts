@@ -4,8 +4,8 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason
 import { LIMITS } from "../../base/limits.js";
 import type { Thread, World } from "../../base/world.js";
 import type { PartFacts } from "./slim-parts.js";
-import { type FromSlimThread, type SlimThreadData, slimThreadSource, type ToSlimThread } from "./splitter-thread.js";
 import { withParts } from "./spilled.js";
+import { type FromSlimThread, type SlimThreadData, slimThreadSource, type ToSlimThread } from "./splitter-thread.js";
 
 export interface LargeMessageOptions {
   readonly world: World;

@@ -1,5 +1,7 @@
 // What a server sent that was too long for memory, inside the message it came in: places only we can have marked.
+
 import type { SpilledBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { PartFacts, PartForm } from "./slim-parts.js";
 
@@ -89,7 +91,9 @@ function spilled(
     bytes,
     path,
     preview,
-    ...(typeof mimeType === "string" ? { mimeType } : {}),
-    ...(typeof uri === "string" ? { uri } : {}),
+    ...defined({
+      mimeType: typeof mimeType === "string" ? mimeType : undefined,
+      uri: typeof uri === "string" ? uri : undefined,
+    }),
   };
 }

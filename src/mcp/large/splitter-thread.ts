@@ -1,8 +1,8 @@
 // The thread in which a long message is taken apart: its script, and what is said between it and the main thread.
 import type * as fs from "node:fs";
 import type * as threads from "node:worker_threads";
-import { Bytes, type PartFacts, PartStore, type SlimSettings, Unescaper } from "./slim-parts.js";
 import { MessageSplitter } from "./message-splitter.js";
+import { Bytes, type PartFacts, PartStore, type SlimSettings, Unescaper } from "./slim-parts.js";
 
 export interface SlimThreadData {
   readonly settings: SlimSettings;

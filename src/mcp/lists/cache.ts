@@ -1,6 +1,8 @@
 // What is remembered of servers on disk: which era they speak, which tools they had, whether they ask. Nothing about how they are reached.
+
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -176,11 +178,13 @@ function asJson(tool: McpTool): JsonObject {
   const { name, title, description, inputSchema, outputSchema, annotations, taskSupport } = tool;
   return {
     name,
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     description,
     inputSchema,
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
-    ...(taskSupport === undefined ? {} : { execution: { taskSupport } }),
+    ...defined({
+      outputSchema,
+      annotations: annotations === undefined ? undefined : { ...annotations },
+      execution: taskSupport === undefined ? undefined : { taskSupport },
+    }),
   };
 }

@@ -1,5 +1,7 @@
 // A server's prompts, and its completions for their arguments: listed and fetched, whatever shape they come in.
+
 import type { ContentBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
@@ -79,7 +81,7 @@ export async function getPrompt(
   const { messages } = outcome.result;
   const description = textField(outcome.result, "description");
   return {
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     messages: Array.isArray(messages) ? messages.map((message: JsonValue) => readMessage(message)) : [],
   };
 }
@@ -91,14 +93,14 @@ export async function complete(link: Link, request: CompletionRequest, options: 
   const { target, argument, given } = request;
   const ref: JsonObject =
     target.kind === "prompt" ? { type: "ref/prompt", name: target.name } : { type: "ref/resource", uri: target.uri };
-  const params = { ref, argument, ...(given ? { context: { arguments: given } } : {}) };
+  const params = { ref, argument, ...defined({ context: given ? { arguments: given } : undefined }) };
   const outcome = await link.request("completion/complete", params, { signal, timeoutMs });
   const completion = outcome.kind === "result" ? outcome.result["completion"] : undefined;
   if (!isJsonObject(completion)) return none;
   const { values, total, hasMore } = completion;
   return {
     values: Array.isArray(values) ? values.filter((value) => typeof value === "string") : [],
-    ...(typeof total === "number" ? { total } : {}),
+    ...defined({ total: typeof total === "number" ? total : undefined }),
     hasMore: hasMore === true,
   };
 }
@@ -115,7 +117,7 @@ function readPrompt(raw: JsonValue | undefined): ReadEntry<McpPrompt> {
     key: name,
     item: {
       name,
-      ...(title === undefined ? {} : { title }),
+      ...defined({ title }),
       description: textField(raw, "description") ?? "",
       arguments: Array.isArray(args) ? args.flatMap((arg: JsonValue) => readArgument(arg)) : [],
     },
@@ -130,8 +132,7 @@ function readArgument(raw: JsonValue): McpPromptArgument[] {
   return [
     {
       name,
-      ...(title === undefined ? {} : { title }),
-      ...(description === undefined ? {} : { description }),
+      ...defined({ title, description }),
       isRequired: raw["required"] === true,
     },
   ];

@@ -1,5 +1,7 @@
 // Reads the content servers send without trusting its shape: a strange block is labelled, the rest of the result stays.
+
 import type { ContentBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { spilledOf } from "../large/spilled.js";
@@ -63,7 +65,7 @@ function readResource(raw: JsonObject): ContentBlock | undefined {
   return {
     type: "resource",
     uri,
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ mimeType }),
     ...(text === undefined ? { blob: blob ?? "" } : { text }),
   };
 }
@@ -79,10 +81,7 @@ function readLink(raw: JsonObject): ContentBlock | undefined {
     type: "resource_link",
     uri,
     name: textField(raw, "name") ?? uri,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(typeof size === "number" ? { size } : {}),
+    ...defined({ title, description, mimeType, size: typeof size === "number" ? size : undefined }),
   };
 }
 

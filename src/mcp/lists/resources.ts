@@ -1,5 +1,7 @@
 // A server's resources and resource templates: listed and read, whatever shape they come in.
+
 import type { ContentBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/world.js";
@@ -37,7 +39,7 @@ const RESOURCES: ListKind<McpResource> = {
   noun: "resource",
   read: (raw) =>
     readDescribed(raw, "uri", (uri, described, { size }) => {
-      return { uri, ...described, ...(typeof size === "number" ? { size } : {}) };
+      return { uri, ...described, ...defined({ size: typeof size === "number" ? size : undefined }) };
     }),
 };
 
@@ -86,9 +88,7 @@ function readDescribed<T>(
   const mimeType = textField(raw, "mimeType");
   const described: Described = {
     name: name ?? id,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ title, description, mimeType }),
   };
   return { ok: true, key: id, item: make(id, described, raw) };
 }

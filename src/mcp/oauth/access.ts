@@ -1,5 +1,7 @@
 // A connection's way in: the token for its next request, and what to do when the server refuses it.
+
 import { orAborted } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
@@ -208,7 +210,7 @@ export class Access {
       world.log.debug("oauth.renewed", { server: this.#spec.name });
     }
     const isNew = now !== undefined && now.accessToken !== staleToken;
-    return { isNew, isFresh, ...(why === undefined ? {} : { why }) };
+    return { isNew, isFresh, ...defined({ why }) };
   }
 
   async #look(): Promise<Held | undefined> {

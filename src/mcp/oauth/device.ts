@@ -1,5 +1,7 @@
 // The device grant (RFC 8628): the person types a code on any device, and we ask until they have.
+
 import { sleep } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue } from "../../base/json.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
@@ -85,7 +87,7 @@ function readCode(http: OAuthHttp, { server }: DeviceQuery, json: JsonValue | un
       server,
       userCode: visible(userCode),
       verificationUri: http.check(uri, page),
-      ...(typeof complete === "string" ? { verificationUriComplete: http.check(complete, page) } : {}),
+      ...defined({ verificationUriComplete: typeof complete === "string" ? http.check(complete, page) : undefined }),
       expiresAtMs: http.world.now() + lifeMs,
     },
   };

@@ -1,4 +1,5 @@
 // Finds out who gives out tokens for a server: its own metadata, then that of its authorization server.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import type { Challenge } from "./challenge.js";
 import type { HttpReply, OAuthHttp } from "./http.js";
@@ -45,8 +46,10 @@ export async function discover(http: OAuthHttp, resource: Resource, signal: Abor
   const issuer = issuers.find((name) => wantedIssuer !== undefined && isSameIssuer(name, wantedIssuer)) ?? issuers[0];
   const about = {
     wantsBoundTokens: metadata?.wantsBoundTokens === true || resource.challenge?.scheme === "dpop",
-    ...(metadata ? { resourceIndicator: metadata.resource } : {}),
-    ...(metadata?.scopesSupported ? { scopesSupported: metadata.scopesSupported } : {}),
+    ...defined({
+      resourceIndicator: metadata?.resource,
+      scopesSupported: metadata?.scopesSupported ? metadata.scopesSupported : undefined,
+    }),
   };
   if (issuer !== undefined) {
     return { issuer, server: await namedServer(http, issuer, signal), ...about, isGuess: false };

@@ -1,6 +1,8 @@
 // Tokens bound to a key (DPoP, RFC 9449): whoever steals one cannot use it. Only for servers that ask for it.
+
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { defined } from "../../base/defined.js";
 import type { World } from "../../base/world.js";
 import { signJwt } from "./jwt.js";
 
@@ -38,8 +40,10 @@ export function dpopProof({ world, key: privateKey, method, url, nonce, token }:
     htm: method,
     htu: `${origin}${pathname}`,
     iat: Math.floor(world.now() / 1000),
-    ...(token === undefined ? {} : { ath: createHash("sha256").update(token).digest("base64url") }),
-    ...(nonce === undefined ? {} : { nonce }),
+    ...defined({
+      ath: token === undefined ? undefined : createHash("sha256").update(token).digest("base64url"),
+      nonce,
+    }),
   };
   const header = { typ: "dpop+jwt", jwk: { kty, crv, x, y } };
   return signJwt(claims, { privateKey, algorithm: DPOP_ALGORITHM, header });

@@ -1,4 +1,5 @@
 // Tokens by the word of an identity provider (ID-JAG): it vouches for the person to the authorization server, which needs no page then.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { chooseMethod } from "./client-auth.js";
 import { namedServer } from "./discovery.js";
@@ -108,7 +109,7 @@ async function endpointOf(http: OAuthHttp, idp: IdentityProvider, signal: AbortS
     const text = `the identity provider ${visible(issuer)} does not say where tokens are had`;
     throw new TenonError("mcp.unauthorized", text, { hint: "Give oauth.idp.tokenEndpoint of the server." });
   }
-  const client = { clientId, ...(clientSecret === undefined ? {} : { clientSecret }) };
+  const client = { clientId, ...defined({ clientSecret }) };
   const settings = authMethod === undefined ? {} : { authMethod };
   return {
     endpoint,

@@ -1,4 +1,5 @@
 // One log-in from the question to the kept grant: who gives out tokens, which client we are, the person or the machine, the tokens.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { userHeaders } from "../remote/headers.js";
@@ -154,10 +155,12 @@ async function keep(flow: Flow, key: GrantKey, { client, tokens, isRenewable }: 
   const kept = {
     client,
     tokenEndpoint,
-    ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }),
-    ...(found.resourceIndicator === undefined ? {} : { resourceIndicator: found.resourceIndicator }),
-    ...(scope === undefined ? {} : { scope }),
-    ...(options.oauth.settings.grant === "enterprise" ? { audience: found.server.issuer } : {}),
+    ...defined({
+      revocationEndpoint,
+      resourceIndicator: found.resourceIndicator,
+      scope,
+      audience: options.oauth.settings.grant === "enterprise" ? found.server.issuer : undefined,
+    }),
   };
   const grant = grantOf(tokens, kept, options.world.now());
   await store.update(key, async () => grant, signal);
@@ -168,8 +171,7 @@ async function keep(flow: Flow, key: GrantKey, { client, tokens, isRenewable }: 
   options.world.log.info("oauth.logged_in", { server: name, issuer: key.issuer, account: key.account });
   return {
     key,
-    ...(grant.scope === undefined ? {} : { scope: grant.scope }),
-    ...(grant.expiresAtMs === undefined ? {} : { expiresAtMs: grant.expiresAtMs }),
+    ...defined({ scope: grant.scope, expiresAtMs: grant.expiresAtMs }),
     isRenewable: isRenewable || grant.refreshToken !== undefined,
   };
 }

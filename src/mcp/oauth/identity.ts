@@ -1,4 +1,5 @@
 // Who the person is by the word of their identity provider: the ID token of the configuration, a kept one, or a log-in there.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject } from "../../base/json.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
@@ -67,8 +68,7 @@ export function placesOf(
   return {
     world,
     serverUrl: tokenEndpoint ?? issuer,
-    ...(allowHosts ? { allowHosts } : {}),
-    ...(urlSource ? { urlSource } : {}),
+    ...defined({ allowHosts, urlSource: urlSource || undefined }),
   };
 }
 
@@ -141,12 +141,7 @@ function isFresh({ expiresAtMs = Number.POSITIVE_INFINITY, obtainedAtMs = 0 }: G
 /** The client there is another than at the authorization servers. */
 function clientSettings({ idp, callbackPort }: OAuthSettings): OAuthSettings {
   const { clientId, clientSecret, authMethod } = idp ?? {};
-  return {
-    ...(clientId === undefined ? {} : { clientId }),
-    ...(clientSecret === undefined ? {} : { clientSecret }),
-    ...(authMethod === undefined ? {} : { authMethod }),
-    ...(callbackPort === undefined ? {} : { callbackPort }),
-  };
+  return defined({ clientId, clientSecret, authMethod, callbackPort });
 }
 
 async function logInThere(asker: Asker, way: LoginWay, signal: AbortSignal): Promise<Identity> {
@@ -176,7 +171,7 @@ async function logInThere(asker: Asker, way: LoginWay, signal: AbortSignal): Pro
   const { client, tokens } = await onPage(flow, way);
   const idToken = checkedToken(tokens.idToken, { ...idp, issuer });
   const { revocationEndpoint } = server;
-  const kept = { client, tokenEndpoint, ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }) };
+  const kept = { client, tokenEndpoint, ...defined({ revocationEndpoint }) };
   const grant = grantOf(tokens, kept, world.now());
   await store.update(identityKey(settings, oauth), async () => grant, signal);
   world.log.info("oauth.identified", { server: name, issuer });

@@ -1,6 +1,8 @@
 // Signs the small JWTs by which a client with a key is known, and reads what others say, unverified.
+
 import { Buffer } from "node:buffer";
 import { constants, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 
@@ -15,7 +17,7 @@ export interface SigningKey {
 
 /** Throws `mcp.invalid_spec`; the message says nothing of the key itself. */
 export function signJwt(claims: JsonObject, { privateKey, algorithm, keyId, header = {} }: SigningKey): string {
-  const usual = { alg: algorithm, typ: "JWT", ...(keyId === undefined ? {} : { kid: keyId }) };
+  const usual = { alg: algorithm, typ: "JWT", ...defined({ kid: keyId }) };
   const signed = `${encoded({ ...usual, ...header })}.${encoded(claims)}`;
   try {
     return `${signed}.${signature(Buffer.from(signed), createPrivateKey(privateKey), algorithm).toString("base64url")}`;

@@ -1,5 +1,7 @@
 // Asks a server without credentials, only to hear what it wants.
+
 import { Buffer } from "node:buffer";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { META, MODERN_VERSION } from "../era/envelope.js";
@@ -45,7 +47,7 @@ export async function probe(
         onHead: (response) => {
           response.destroy();
           const challenge = readChallenge(response.headers["www-authenticate"]);
-          resolve({ status: response.statusCode ?? 0, ...(challenge ? { challenge } : {}) });
+          resolve({ status: response.statusCode ?? 0, ...defined({ challenge }) });
         },
       });
       abort = () => {

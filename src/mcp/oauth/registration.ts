@@ -1,4 +1,5 @@
 // Which client Tenon is at an authorization server: one the user registered, its metadata's URL, or a registration of its own.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
 import { VERSION } from "../../base/version.js";
@@ -19,7 +20,7 @@ export function knownClient({ found, settings }: ClientQuery): OAuthClient | und
   const { clientId, clientSecret, clientMetadataUrl } = settings;
   const { tokenAuthMethods, takesMetadataUrl } = found.server;
   if (clientId !== undefined) {
-    const client = { clientId, ...(clientSecret === undefined ? {} : { clientSecret }) };
+    const client = { clientId, ...defined({ clientSecret }) };
     return { ...client, authMethod: chooseMethod(client, settings, tokenAuthMethods) };
   }
   if (clientMetadataUrl === undefined || !takesMetadataUrl) return undefined;
@@ -77,10 +78,12 @@ function readClient(json: JsonObject, redirectUri: string): OAuthClient | undefi
   const redirectUris = Array.isArray(uris) ? uris.filter((uri) => typeof uri === "string") : [];
   return {
     clientId,
-    ...(typeof secret === "string" && secret !== "" ? { clientSecret: secret } : {}),
-    ...(typeof expires === "number" && expires > 0 ? { secretExpiresAtMs: expires * 1000 } : {}),
+    ...defined({
+      clientSecret: typeof secret === "string" && secret !== "" ? secret : undefined,
+      secretExpiresAtMs: typeof expires === "number" && expires > 0 ? expires * 1000 : undefined,
+    }),
     redirectUris: redirectUris.includes(redirectUri) ? redirectUris : [...redirectUris, redirectUri],
-    ...(typeof authMethod === "string" && authMethod !== "" ? { authMethod } : {}),
+    ...defined({ authMethod: typeof authMethod === "string" && authMethod !== "" ? authMethod : undefined }),
   };
 }
 

@@ -1,4 +1,5 @@
 // Renews the grant of a connection in the way it was had: by its refresh token, by the machine's own credentials, or by the identity provider.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { enterpriseTokens } from "./enterprise.js";
 import { OAuthHttp } from "./http.js";
@@ -40,8 +41,7 @@ async function vouchedFor(renewal: ConnectionRenewal, current: Grant): Promise<A
     world,
     oauth: { store, settings, account, person, command },
     server,
-    ...(allowHosts ? { allowHosts } : {}),
-    ...(urlSource ? { urlSource } : {}),
+    ...defined({ allowHosts, urlSource: urlSource || undefined }),
   };
   try {
     const { tokens } = await enterpriseTokens(

@@ -1,4 +1,5 @@
 // Asks a token endpoint, and reads what it says: tokens, or a refusal with its code.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json.js";
 import { KnownSecrets } from "../../base/known-secrets.js";
@@ -129,12 +130,10 @@ export function grantOf(
   return {
     ...rest,
     obtainedAtMs: nowMs,
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ scope }),
     client,
     tokenEndpoint,
-    ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }),
-    ...(resourceIndicator === undefined ? {} : { resourceIndicator }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ revocationEndpoint, resourceIndicator, audience }),
   };
 }
 
@@ -163,10 +162,12 @@ function readTokens(json: JsonObject, { askedAtMs, dpopKey, wantsIdToken, what }
   const seconds = Number(json["expires_in"] ?? Number.NaN);
   return {
     accessToken,
-    ...(typeof refreshToken === "string" && refreshToken !== "" ? { refreshToken } : {}),
-    ...(Number.isFinite(seconds) && seconds >= 0 ? { expiresAtMs: askedAtMs + seconds * 1000 } : {}),
-    ...(typeof scope === "string" && scope !== "" ? { scope } : {}),
-    ...(isBound ? { dpopKey } : {}),
+    ...defined({
+      refreshToken: typeof refreshToken === "string" && refreshToken !== "" ? refreshToken : undefined,
+      expiresAtMs: Number.isFinite(seconds) && seconds >= 0 ? askedAtMs + seconds * 1000 : undefined,
+      scope: typeof scope === "string" && scope !== "" ? scope : undefined,
+      dpopKey: isBound ? dpopKey : undefined,
+    }),
     ...(wantsIdToken === true ? readIdToken(json, what) : {}),
   };
 }
@@ -180,7 +181,7 @@ function readIdToken(json: JsonObject, what: string): Pick<Tokens, "idToken" | "
     });
   }
   const expiresAtMs = expiryOf(readClaims(idToken));
-  return { idToken, ...(expiresAtMs === undefined ? {} : { expiresAtMs }) };
+  return { idToken, ...defined({ expiresAtMs }) };
 }
 
 /** What may stand in a header. */

@@ -1,4 +1,5 @@
 // The servers of all sessions of one process: a session's own, shared ones where that is safe, and never more than fit.
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
 import type { EndGrace } from "../../base/process.js";
@@ -61,7 +62,7 @@ export class ServerPool implements AsyncDisposable {
       world: this.#world,
       spec,
       callsAtOnce: serverLimits(options.limits).callsAtOnce,
-      ...(isShareable ? { mayShare: () => this.#isQuiet(spec) } : {}),
+      ...defined({ mayShare: isShareable ? () => this.#isQuiet(spec) : undefined }),
       own: () => this.#own(request),
       lease: (onEvicted) => this.#lease(request, onEvicted),
     });
@@ -92,7 +93,7 @@ export class ServerPool implements AsyncDisposable {
     return shared.lease({
       world: this.#world,
       peer,
-      ...(session === undefined ? {} : { session }),
+      ...defined({ session }),
       onEvicted,
     });
   }

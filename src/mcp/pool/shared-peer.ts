@@ -1,4 +1,5 @@
 // What a shared server may ask: put to the session it is for, and to nobody where that cannot be told.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
@@ -112,8 +113,10 @@ export class SharedPeer implements Peer {
 export function declaredBy(peer: Peer | undefined, hasSameRoots: boolean): DeclaredPeer {
   return {
     hasRoots: peer?.roots !== undefined,
-    ...(hasSameRoots && peer?.roots ? { roots: peer.roots() } : {}),
-    ...(peer?.elicit ? { elicitModes: peer.elicitModes ?? ["form", "url"] } : {}),
+    ...defined({
+      roots: hasSameRoots && peer?.roots ? peer.roots() : undefined,
+      elicitModes: peer?.elicit ? (peer.elicitModes ?? ["form", "url"]) : undefined,
+    }),
     samples: peer?.sample !== undefined,
   };
 }

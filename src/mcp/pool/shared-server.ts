@@ -8,7 +8,7 @@ import { McpConnection } from "../connection.js";
 import type { Link } from "../era/link.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerSpec } from "../spec.js";
-import { type LeasedServer, Lease, type LeaseOptions, type Leaving } from "./lease.js";
+import { Lease, type LeasedServer, type LeaseOptions, type Leaving } from "./lease.js";
 import type { Asker, LinkUsage, LinkUser } from "./link-usage.js";
 import { SharedLink } from "./shared-link.js";
 import { type Asked, declaredBy, type Routes, SharedPeer } from "./shared-peer.js";

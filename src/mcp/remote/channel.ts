@@ -2,10 +2,10 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { SendHint } from "../rpc/wire.js";
+import type { Stoppable } from "./answered-streams.js";
 import type { HttpHandler, OpenRequest } from "./exchange.js";
 import type { Incoming } from "./incoming.js";
 import type { IntakeParts } from "./intake.js";
-import type { Stoppable } from "./answered-streams.js";
 import type { Refused } from "./refusal.js";
 
 /** A request of ours. */

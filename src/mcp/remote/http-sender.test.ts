@@ -5,8 +5,8 @@ import { bench, closeListener, listenOnLoopback } from "../../../test/remote/ben
 import { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
 import { nodeWorld } from "../../world/index.js";
-import { HttpSender, type Delivery } from "./http-sender.js";
 import { Dialler } from "./dial.js";
+import { type Delivery, HttpSender } from "./http-sender.js";
 
 const { own } = bench();
 const { atOnce, waiting } = LIMITS.httpNotices;

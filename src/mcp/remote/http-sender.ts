@@ -1,6 +1,8 @@
 // Carries our messages to one server: builds the requests, remembers what is under way, and judges refusals.
+
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
@@ -143,7 +145,7 @@ export class HttpSender {
   /** Reads an answer that is no success. */
   judge(response: HttpResponse, id: RpcId | undefined, done: (refused: Refused) => void): void {
     const context = {
-      ...(id === undefined ? {} : { id }),
+      ...defined({ id }),
       hadSession: this.sessionId !== undefined || this.hasSessionInPlace,
       hadCredentials: this.#parts.user.hasAuthorization || this.#parts.access !== undefined,
       secrets: this.#parts.secrets,

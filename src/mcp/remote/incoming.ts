@@ -1,5 +1,7 @@
 // From JSON values to JSON-RPC messages, and from bytes to values where that is done at once.
+
 import { Buffer } from "node:buffer";
+import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import { emptyAnswerError, emptyAnswerId, type IncomingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
@@ -34,8 +36,10 @@ export function incomingOf(value: JsonValue, postId: RpcId | undefined): Incomin
   }
   return {
     messages,
-    ...(strangers === 0 ? {} : { noise: `${strangers} that were no JSON-RPC messages` }),
-    ...(emptyId === undefined ? {} : { unread: { id: emptyId, error: emptyAnswerError() } }),
+    ...defined({
+      noise: strangers === 0 ? undefined : `${strangers} that were no JSON-RPC messages`,
+      unread: emptyId === undefined ? undefined : { id: emptyId, error: emptyAnswerError() },
+    }),
   };
 }
 

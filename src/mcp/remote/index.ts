@@ -1,4 +1,5 @@
 // The wire to a remote server: Streamable HTTP, or the older HTTP+SSE when the entry or the server says so.
+import { defined } from "../../base/defined.js";
 import { type TenonError, toTenonError } from "../../base/errors.js";
 import { KnownSecrets } from "../../base/known-secrets.js";
 import type { EndGrace } from "../../base/process.js";
@@ -9,9 +10,9 @@ import type { OAuthOptions } from "../oauth/port.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import type { RemoteSpec } from "../spec.js";
-import type { RemoteParts } from "./http-sender.js";
 import { Dialler } from "./dial.js";
 import { userHeaders } from "./headers.js";
+import type { RemoteParts } from "./http-sender.js";
 import { SseWire } from "./sse.js";
 import { StreamableWire } from "./streamable.js";
 
@@ -48,7 +49,7 @@ export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
       secrets,
       place: dialler.check(spec.url, options.urlSource ?? "typed"),
       folder: () => spill.folder,
-      ...(access ? { access } : {}),
+      ...defined({ access }),
       dispose: async () => {
         await access?.close();
         if (!options.spill) await spill.dispose();

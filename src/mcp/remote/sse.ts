@@ -8,10 +8,10 @@ import type { Timer } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, Wire, WireListener } from "../rpc/wire.js";
 import { mediaType } from "./body.js";
-import { HttpSender, type Delivery, type RemoteParts } from "./http-sender.js";
 import { type Place, placeAt } from "./dial.js";
 import { EventPump } from "./event-pump.js";
 import type { OpenRequest } from "./exchange.js";
+import { type Delivery, HttpSender, type RemoteParts } from "./http-sender.js";
 import type { Incoming } from "./incoming.js";
 import type { Refused } from "./refusal.js";
 

@@ -6,15 +6,15 @@ import type { EndGrace } from "../../base/process.js";
 import type { Timer, World } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
+import { AnsweredStreams, type Stoppable } from "./answered-streams.js";
 import type { PostChannel, Request, Unanswered } from "./channel.js";
-import { HttpSender, type Delivery, type RemoteParts } from "./http-sender.js";
 import type { HttpHandler, OpenRequest } from "./exchange.js";
 import { isSessionId } from "./headers.js";
+import { type Delivery, HttpSender, type RemoteParts } from "./http-sender.js";
 import type { Incoming } from "./incoming.js";
-import { AnsweredStreams, type Stoppable } from "./answered-streams.js";
+import { ListenStream } from "./listen-stream.js";
 import { Post } from "./post.js";
 import type { Refused } from "./refusal.js";
-import { ListenStream } from "./listen-stream.js";
 
 /** Lists need no stream for what a server might ask meanwhile; everything else may. */
 const NEEDS_NO_STREAM = /(^ping$|\/list$)/u;

@@ -1,4 +1,5 @@
 // JSON-RPC 2.0 messages as MCP uses them.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 
@@ -57,7 +58,7 @@ export function readError(raw: JsonObject): RpcErrorBody {
   return {
     code: typeof code === "number" ? code : -32603,
     message: typeof message === "string" ? message : "the server gave no message",
-    ...(data === undefined ? {} : { data }),
+    ...defined({ data }),
   };
 }
 

@@ -1,4 +1,5 @@
 // A wire that lets no word of trouble through with a secret in it: everybody above may show, send and keep what it tells.
+import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { KnownSecrets } from "../../base/known-secrets.js";
@@ -87,7 +88,7 @@ class RedactingListener implements WireListener {
     return {
       code,
       message: this.#clipped(message),
-      ...(data === undefined ? {} : { data: this.#secrets.takenFromAll(data) }),
+      ...defined({ data: data === undefined ? undefined : this.#secrets.takenFromAll(data) }),
     };
   }
 

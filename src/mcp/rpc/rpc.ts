@@ -1,5 +1,7 @@
 // Requests over a wire: every one ends exactly once, with its answer, its error, its deadline, its cancel or the wire's end.
+
 import { abortListeners } from "../../base/abort-listeners.js";
+import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import { contained, handled } from "../../base/scope.js";
@@ -204,8 +206,10 @@ export class Rpc implements WireListener {
     const pending = id === undefined ? undefined : this.#pending.get(id);
     const note = {
       progress: typeof progress === "number" ? progress : 0,
-      ...(typeof total === "number" ? { total } : {}),
-      ...(typeof message === "string" ? { message } : {}),
+      ...defined({
+        total: typeof total === "number" ? total : undefined,
+        message: typeof message === "string" ? message : undefined,
+      }),
     };
     if (id === undefined || !pending?.options.onProgress) {
       const listener = id === undefined ? undefined : this.#lasting.get(id);

@@ -1,5 +1,7 @@
 // A wire that tells the trace what crosses it, and changes nothing.
+
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/process.js";
 import type { WireEntry, WireTrace } from "../../base/trace.js";
@@ -20,7 +22,7 @@ export function tracedWire(wire: Wire, { trace, spec, session }: TracedWireOptio
     channel: "mcp",
     server: spec.name,
     connection: trace.nextConnection(),
-    ...(session === undefined ? {} : { session }),
+    ...defined({ session }),
   } as const;
   const tell = (dir: WireEntry["dir"], message: object) => trace.record({ ...place, dir, message });
   tell("out", { open: spec });

@@ -1,5 +1,7 @@
 // What is really started for a stdio server: command, arguments, directory, and an environment without the host's secrets.
+
 import { isAbsolute, posix, win32 } from "node:path";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import type { ChildExit, SpawnRequest, World } from "../../base/world.js";
 import type { StdioSpec } from "../spec.js";
@@ -104,7 +106,7 @@ export interface ExitFacts {
 export function explainExit(exit: ChildExit | undefined, { request, world, stderrTail }: ExitFacts): TenonError {
   if (exit?.kind === "not_started") {
     const { message, hint } = explainStart(exit.error, request, world);
-    return new TenonError("mcp.spawn_failed", message, { cause: exit.error, ...(hint === undefined ? {} : { hint }) });
+    return new TenonError("mcp.spawn_failed", message, { cause: exit.error, ...defined({ hint }) });
   }
   const said = stderrTail === "" ? "" : `; its stderr ends: ${stderrTail}`;
   if (!request.isKeeper) return new TenonError("mcp.connect_failed", `${howItEnded(exit)}${said}`);

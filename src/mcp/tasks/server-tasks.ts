@@ -1,5 +1,7 @@
 // The tasks of one connection: who follows which, what the server announces of them, and taking them back.
+
 import { abortListeners } from "../../base/abort-listeners.js";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
@@ -64,7 +66,7 @@ export class ServerTasks {
   async finish({ task, link, requestId }: StartedTask, request: CallRequest): Promise<CallOutcome> {
     const { world } = this.#port;
     const { id, ttlMs } = task;
-    const handle = { id, startedMs: world.now(), ...(ttlMs === undefined ? {} : { ttlMs }) };
+    const handle = { id, startedMs: world.now(), ...defined({ ttlMs }) };
     request.onTask?.(handle);
     return await this.#follow(request, { handle, seed: task }, (follower) => {
       if (requestId === undefined) return () => {};

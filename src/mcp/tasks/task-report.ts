@@ -1,4 +1,5 @@
 // What is told of a task while it runs: how far it is and what it says of itself, and nothing twice.
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import type { Log } from "../../base/log.js";
 import type { CallProgress } from "../call/call.js";
@@ -22,7 +23,7 @@ export class TaskReport {
 
   tell(message = "running as a task"): void {
     const { progress, total } = this.#progress;
-    const told = { progress, ...(total === undefined ? {} : { total }), message };
+    const told = { progress, ...defined({ total }), message };
     const key = JSON.stringify(told);
     if (key === this.#told) return;
     this.#told = key;

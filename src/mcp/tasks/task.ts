@@ -1,4 +1,5 @@
 // What servers say of a long-running call (a task), in the formats of both eras, as one shape.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
 import type { Link } from "../era/link.js";
@@ -42,12 +43,14 @@ export function readTask(raw: JsonValue | undefined): TaskState | undefined {
   return {
     id: taskId,
     status,
-    ...(typeof statusMessage === "string" && statusMessage !== "" ? { message: oneLine(statusMessage) } : {}),
-    ...(ttlMs === undefined ? {} : { ttlMs }),
-    ...(pollMs === undefined ? {} : { pollMs }),
-    ...(isJsonObject(result) ? { result } : {}),
-    ...(isJsonObject(error) ? { error: readError(error) } : {}),
-    ...(isJsonObject(inputRequests) ? { inputRequests } : {}),
+    ...defined({
+      message: typeof statusMessage === "string" && statusMessage !== "" ? oneLine(statusMessage) : undefined,
+      ttlMs,
+      pollMs,
+      result: isJsonObject(result) ? result : undefined,
+      error: isJsonObject(error) ? readError(error) : undefined,
+      inputRequests: isJsonObject(inputRequests) ? inputRequests : undefined,
+    }),
   };
 }
 

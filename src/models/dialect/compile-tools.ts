@@ -1,4 +1,5 @@
 // The tools of one request in the model's dialect: those it takes, those it cannot, and the way back for its calls.
+import { defined } from "../../base/defined.js";
 import { type JsonObject, parseJson } from "../../base/json.js";
 import type { Model, ModelTool, ModelToolCall } from "../model.js";
 import { compileSchema } from "./compile.js";
@@ -78,10 +79,14 @@ function asOffered(tool: ModelTool, form: Form, dialect: DialectName): ModelTool
   const isBare = dialect === "gemini" && properties === undefined && typeof description === "string";
   return {
     ...rest,
-    ...(isBare ? { description: [tool.description, description].filter((text) => text !== "").join("\n") } : {}),
+    ...defined({
+      description: isBare ? [tool.description, description].filter((text) => text !== "").join("\n") : undefined,
+    }),
     inputSchema: form.schema,
-    ...(form.strict === undefined ? {} : { strict: form.strict }),
-    ...(providerOptions === undefined ? {} : { providerOptions: withoutStrict(providerOptions) }),
+    ...defined({
+      strict: form.strict,
+      providerOptions: providerOptions === undefined ? undefined : withoutStrict(providerOptions),
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 // One tool's JSON Schema, as the form a provider takes. Total: any value gives a form or a reason, in bounded time.
 
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { foldObject } from "./alternatives.js";
@@ -57,9 +58,9 @@ function finished(written: Written, strict: boolean | undefined, notes: readonly
   return {
     ok: true,
     schema: written.schema,
-    ...(strict === undefined ? {} : { strict }),
+    ...defined({ strict }),
     notes,
-    ...(restore === undefined ? {} : { restore }),
+    ...defined({ restore }),
   };
 }
 

@@ -1,4 +1,5 @@
 // A raw JSON Schema as a shape: references followed, combinators resolved, what no shape can hold put into words.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { orNull, withCondition, withForms } from "./alternatives.js";
@@ -96,10 +97,10 @@ class Reader {
 
   #condition(shape: Shape, schema: JsonObject, depth: number): Shape {
     const { if: condition, then, else: otherwise } = schema;
-    const branches = {
-      ...(then === undefined ? {} : { met: this.read(then, depth) }),
-      ...(otherwise === undefined ? {} : { unmet: this.read(otherwise, depth) }),
-    };
+    const branches = defined({
+      met: then === undefined ? undefined : this.read(then, depth),
+      unmet: otherwise === undefined ? undefined : this.read(otherwise, depth),
+    });
     return withCondition(shape, this.read(condition, depth), branches, this.#fuel);
   }
 

@@ -1,4 +1,5 @@
 // Shapes as they are about to be written: a kind at a time, without words that say nothing, with words of what they stand in.
+import { defined } from "../../base/defined.js";
 import type { JsonValue } from "../../base/json.js";
 import { type Kind, type Shape, saying } from "./shape.js";
 
@@ -36,7 +37,6 @@ export function underWords(words: Shape, shape: Shape): Shape {
   const preset = words.default === undefined ? shape.default : words.default;
   return {
     ...saying(shape, ...words.says),
-    ...(description.length === 0 ? {} : { description: description.join(" ") }),
-    ...(preset === undefined ? {} : { default: preset }),
+    ...defined({ description: description.length === 0 ? undefined : description.join(" "), default: preset }),
   };
 }

@@ -1,4 +1,5 @@
 // A shape as the JSON Schema of one dialect; whatever the dialect has no keyword for ends up in the descriptions.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { discriminator, orNull } from "./alternatives.js";
 import type { Fuel } from "./fuel.js";
@@ -203,7 +204,7 @@ class Writer {
     const parts = [...(lead === undefined ? [] : [lead]), ...own, ...new Set(says)];
     if (parts.length === 0) return node;
     const { type, anyOf, ...rest } = node;
-    const first = { ...(type === undefined ? {} : { type }), ...(anyOf === undefined ? {} : { anyOf }) };
+    const first = defined({ type, anyOf });
     return { ...first, description: parts.join(" "), ...rest };
   }
 

@@ -1,5 +1,7 @@
 // Asks providers which models they have: once per address and key, within a deadline, kept in memory.
+
 import { orAborted } from "../../base/deadline.js";
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { type JsonValue, parseJson } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -33,7 +35,7 @@ export class ModelLists {
     return models.map(({ name, title, abilities }) => {
       const id = `${providerName}/${name}`;
       const known = mergeAbilities([abilities, tableAbilities(id)]);
-      return { id, ...(title === undefined ? {} : { title }), abilities: known };
+      return { id, ...defined({ title }), abilities: known };
     });
   }
 

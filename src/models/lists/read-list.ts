@@ -1,5 +1,7 @@
 // The model lists of providers, read leniently: each server adds to the same few fields in its own way.
+
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "../abilities.js";
 
@@ -118,13 +120,12 @@ function priceOf(pricing: JsonObject): ModelPrice | undefined {
   return {
     inputPerMTok: input,
     outputPerMTok: output,
-    ...(cacheRead === undefined ? {} : { cacheReadPerMTok: cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWritePerMTok: cacheWrite }),
+    ...defined({ cacheReadPerMTok: cacheRead, cacheWritePerMTok: cacheWrite }),
   };
 }
 
 function named(name: string, title: string | undefined, abilities: KnownAbilities): ListedModel {
-  return { name, ...(title === undefined ? {} : { title }), abilities };
+  return { name, ...defined({ title }), abilities };
 }
 
 /** Some servers answer with the bare list. */

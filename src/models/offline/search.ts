@@ -1,4 +1,5 @@
 // Tools that are not offered but can be searched for: how the offline model asks for them, and reads what was found.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from "../model.js";
 
@@ -86,6 +87,6 @@ export function foundIn({ content, isError }: ModelToolResult): ModelTool[] {
     const schema = parseJson(fact("arguments") ?? "");
     const inputSchema = schema.ok && isJsonObject(schema.value) ? schema.value : { type: "object" };
     const description = fact("description") ?? "";
-    return [{ name, description, inputSchema, ...(title === undefined ? {} : { title }) }];
+    return [{ name, description, inputSchema, ...defined({ title }) }];
   });
 }

@@ -1,4 +1,5 @@
 // Every slash command of a session, and which of them a prompt is.
+import { defined } from "../../base/defined.js";
 import type { CommandInfo } from "../event.js";
 import type { Command } from "./command.js";
 import { compactCommand } from "./compact.js";
@@ -41,7 +42,7 @@ const COMMANDS: readonly Command[] = [
 /** Tenon's own, then every prompt of a server. */
 export function commandsWith(prompts: readonly PromptCommand[]): readonly CommandInfo[] {
   const own = COMMANDS.map(({ name, description, input }) => {
-    return { name, description, ...(input === undefined ? {} : { input }) };
+    return { name, description, ...defined({ input }) };
   });
   return [...own, ...prompts.map((prompt) => infoOf(prompt))];
 }
@@ -49,7 +50,7 @@ export function commandsWith(prompts: readonly PromptCommand[]): readonly Comman
 function infoOf({ name, server, prompt }: PromptCommand): CommandInfo {
   const input = oneLine(argumentHint(prompt.arguments));
   const description = oneLine(prompt.description || prompt.title || `A prompt of the server ${server}`);
-  return { name: oneLine(name), description, ...(input === "" ? {} : { input }) };
+  return { name: oneLine(name), description, ...defined({ input: input === "" ? undefined : input }) };
 }
 
 /** `/server:prompt words`, as it is typed; whether there is such a prompt only its server can say. */

@@ -23,7 +23,9 @@ export const modelCommand: Command = {
 function overview({ settings }: CommandContext): string {
   const { model = "", models, thinking } = settings.view;
   const lines = models.map((id) => `- \`${oneLine(id)}\`${id === model ? " (in use)" : ""}`);
-  const more = settings.available ? ["", "Any `provider/name` will do; `/model all` asks the providers for theirs."] : [];
+  const more = settings.available
+    ? ["", "Any `provider/name` will do; `/model all` asks the providers for theirs."]
+    : [];
   return [`**${oneLine(model)}**, thinking: ${thinking}`, ...lines, ...more].join("\n");
 }
 

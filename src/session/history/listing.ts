@@ -1,5 +1,7 @@
 // Lists the sessions on the disk, page by page, the one used last first.
+
 import { join, resolve } from "node:path";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
@@ -97,7 +99,7 @@ function readHead(bytes: Uint8Array): { header?: JournalHeader; title?: string }
       if (read && isHeader(read)) header = read;
     }
     const record = readRecord(line.text);
-    if (record?.kind === "title") return { ...(header ? { header } : {}), title: record.title };
+    if (record?.kind === "title") return { ...defined({ header }), title: record.title };
   }
   return {};
 }

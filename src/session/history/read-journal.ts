@@ -1,4 +1,5 @@
 // Reads a journal from the first byte on: whatever its bytes are, what is whole before the first damage is read.
+import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { type Line, LineSplitter } from "../../base/ndjson.js";
@@ -94,7 +95,7 @@ class JournalReader {
     const blobs = { known: this.#blobs.keys(), bytes: this.#blobBytes };
     const isClean = this.#skipped === 0 && !torn;
     return {
-      ...(this.#header ? { header: this.#header } : {}),
+      ...defined({ header: this.#header }),
       tail: { seq: this.#seq, isClean, blobs, hasHeader: this.#header !== undefined },
       problems: this.#skipped === 0 ? [] : [this.#loss()],
     };

@@ -1,4 +1,5 @@
 // The conversation as people saw it, put together again from its journal: one piece per answer, one card per call.
+import { defined } from "../../base/defined.js";
 import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import type { BuiltinPresentation } from "../../builtin/index.js";
@@ -186,7 +187,7 @@ function* callEvents(call: ShownCall): Generator<SessionEvent> {
 
 /** The terminal is gone with the client that had it: the outcome says in words what was in it. */
 function withoutTerminal({ kind, title, locations, diff }: BuiltinPresentation): BuiltinPresentation {
-  return { kind, title, locations, ...(diff ? { diff } : {}) };
+  return { kind, title, locations, ...defined({ diff }) };
 }
 
 function isErrorCode(code: string): code is ErrorCode {

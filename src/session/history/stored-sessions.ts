@@ -1,5 +1,7 @@
 // The sessions on the disk: their files, what is in them, and copying and removing them.
+
 import { join } from "node:path";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { type FileLock, tryFileLock } from "../../base/file-lock.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
@@ -71,7 +73,7 @@ export class StoredSessions {
         ? []
         : ["The last turn of this session was broken off. Its prompt is not run again: send it again if it should be."];
     return {
-      ...(header ? { header } : {}),
+      ...defined({ header }),
       history,
       tail: { ...tail, repairs },
       problems: [...problems, ...brokenOff],

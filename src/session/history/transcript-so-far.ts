@@ -1,5 +1,7 @@
 // The conversation as the model saw it, put together again from its journal; a turn that was broken off is brought to an end.
+
 import { type ContentBlock, plainText, text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { markContent } from "../../base/marked-content.js";
 import { resolved, Transcript, transcriptProblems } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../../models/index.js";
@@ -139,7 +141,7 @@ function resultOf({ call: { callId, name }, origin, outcome, isLasting = false }
       const words = plainText(outcome.content);
       const content = [text(words.trim() === "" ? "(The tool returned nothing.)" : words)];
       const isError = outcome.kind === "failed";
-      return { callId, name, isError, content, ...(origin === undefined ? {} : { origin }) };
+      return { callId, name, isError, content, ...defined({ origin }) };
     }
     case "refused":
       return said(`The call was refused: ${outcome.reason}`);

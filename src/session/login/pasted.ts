@@ -1,4 +1,5 @@
 // What a person pastes after logging in on another machine: the address their browser ended at, or the code alone.
+import { defined } from "../../base/defined.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
 
 export type Pasted =
@@ -21,7 +22,10 @@ export function readPasted(typed: string, { redirectUri, page }: Expected): Past
   if (query.has("code") || query.has("error")) return { ok: true, query };
   if (/[\s?&=]/u.test(text)) return refused(`that is no address; it should begin with ${redirectUri}`);
   const state = page.searchParams.get("state");
-  return { ok: true, query: new URLSearchParams({ code: text, ...(state === null ? {} : { state }) }) };
+  return {
+    ok: true,
+    query: new URLSearchParams({ code: text, ...defined({ state: state === null ? undefined : state }) }),
+  };
 }
 
 function fromAddress(text: string, { redirectUri, page }: Expected): Pasted {

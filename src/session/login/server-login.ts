@@ -1,4 +1,5 @@
 // What logging in to one server of a session needs: whose log-ins it may use, and where its pages may lead.
+import { defined } from "../../base/defined.js";
 import { grantAccount } from "../../config/index.js";
 import type { GrantStore, LoginOptions, OAuthSettings, RemoteSpec, ServerSpec } from "../../mcp/index.js";
 import type { ToolOrigin } from "../../tools/index.js";
@@ -28,8 +29,7 @@ export function serverLogin(subject: LoginSubject, store: GrantStore | undefined
   const known: LoginSettings = login ?? { account: grantAccount({ origin: mine }), settings: {} };
   return {
     oauth: { ...known, store, command: loginCommand(spec, origin) },
-    ...(allowHosts ? { allowHosts } : {}),
-    ...(urlSource ? { urlSource } : {}),
+    ...defined({ allowHosts, urlSource: urlSource || undefined }),
   };
 }
 

@@ -1,4 +1,5 @@
 // What may be called without asking anybody: what the policy says, what the person granted, what the lock of definitions holds.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import type { Log } from "../../base/log.js";
 import type { Files } from "../../base/world.js";
@@ -102,7 +103,7 @@ export class Clearance {
     this.#options = options;
     this.approvals = new Approvals({
       log,
-      ...(options.store ? { store: options.store } : {}),
+      ...defined({ store: options.store }),
       project: async () => (await options.folder?.(".")) ?? "",
       program: ({ origin, source }) => this.#programs.get(`${origin} ${source}`),
       onMigrated: (report) => options.onMigrated?.(report),
@@ -153,7 +154,7 @@ export class Clearance {
       project: this.approvals.project,
       folder,
       program: this.#programs.get(`${origin} ${source}`),
-      ...(platform === undefined ? {} : { platform }),
+      ...defined({ platform }),
     });
   }
 
@@ -198,7 +199,7 @@ export class Clearance {
     const { trustsAnnotations = false, cwd } = this.#facts(tool);
     const { places, platform } = this.#options;
     const paths: PathTable = places
-      ? await resolvePaths(rules, given, { ...places, ...(cwd === undefined ? {} : { toolCwd: cwd }) })
+      ? await resolvePaths(rules, given, { ...places, ...defined({ toolCwd: cwd }) })
       : NO_PATHS;
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
@@ -214,7 +215,7 @@ export class Clearance {
     const found = await this.#options.protects?.({
       tool,
       arguments: given,
-      ...(cwd === undefined ? {} : { cwd }),
+      ...defined({ cwd }),
     });
     return underProtection(decision, found ?? [], {
       mode,

@@ -1,5 +1,7 @@
 // The question a person is asked about a call or a changed tool, and what their answer means for it.
+
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import {
   type Approval,
@@ -50,11 +52,13 @@ export function questionAbout(
     tool,
     arguments: shown,
     choices: choicesFor(judged, { mayRemember: reason === undefined }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(decision.protects ? { protects: decision.protects.isOwn ? ("own" as const) : ("obeyed" as const) } : {}),
-    ...(clearance.approvals.wasApprovedBefore(subject) ? { isFormer: true } : {}),
+    ...defined({
+      reason,
+      protects: decision.protects ? (decision.protects.isOwn ? ("own" as const) : ("obeyed" as const)) : undefined,
+      isFormer: clearance.approvals.wasApprovedBefore(subject) ? true : undefined,
+    }),
     ...changeOf(judged, clearance),
-    ...(warnings.length > 0 ? { warnings } : {}),
+    ...defined({ warnings: warnings.length > 0 ? warnings : undefined }),
   };
 }
 

@@ -1,4 +1,5 @@
 // The servers whose tools are in a session's catalog now, and what is known of each that decides about its calls.
+import { defined } from "../../base/defined.js";
 import { hashJson } from "../../base/hash.js";
 import type { World } from "../../base/world.js";
 import { commandPath } from "../../config/index.js";
@@ -62,7 +63,7 @@ function factsAbout({
   return {
     trustsAnnotations,
     trustsResults,
-    ...(spec.kind === "stdio" && spec.cwd !== undefined ? { cwd: spec.cwd } : {}),
+    ...defined({ cwd: spec.kind === "stdio" && spec.cwd !== undefined ? spec.cwd : undefined }),
   };
 }
 

@@ -1,4 +1,5 @@
 // What an embedder and the commands of a session may do with its tools.
+import { defined } from "../../base/defined.js";
 import type {
   CatalogTool,
   CatalogView,
@@ -50,9 +51,11 @@ function asExtra(source: ToolSource): ToolSource {
     origin: "extra",
     tools: source.tools,
     call: (call) => source.call(call),
-    ...(source.state ? { state: source.state } : {}),
-    ...(source.callsAtOnce === undefined ? {} : { callsAtOnce: source.callsAtOnce }),
-    ...(source.about ? { about: () => source.about?.() ?? {} } : {}),
-    ...(source.problems ? { problems: () => source.problems?.() ?? [] } : {}),
+    ...defined({
+      state: source.state,
+      callsAtOnce: source.callsAtOnce,
+      about: source.about ? () => source.about?.() ?? {} : undefined,
+      problems: source.problems ? () => source.problems?.() ?? [] : undefined,
+    }),
   };
 }

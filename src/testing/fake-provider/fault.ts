@@ -1,4 +1,5 @@
 // The ways a provider refuses or fails, free of how each of them says so.
+import { defined } from "../../base/defined.js";
 
 export type Fault =
   | { readonly kind: "unauthorized" }
@@ -20,7 +21,6 @@ export function invalid(message: string, param?: string, code?: string): Fault {
   return {
     kind: "invalid",
     message,
-    ...(param === undefined ? {} : { param }),
-    ...(code === undefined ? {} : { code }),
+    ...defined({ param, code }),
   };
 }

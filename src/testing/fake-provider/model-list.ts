@@ -1,4 +1,5 @@
 // The lists of models that providers publish, each in its maker's form.
+import { defined } from "../../base/defined.js";
 import type { JsonObject } from "../../base/json.js";
 import { headerOf } from "./read-json.js";
 
@@ -34,8 +35,7 @@ function anthropicModel({ id, contextTokens, maxOutputTokens }: FakeModel): Json
     id,
     display_name: id,
     created_at: new Date(CREATED_S * 1000).toISOString(),
-    ...(contextTokens === undefined ? {} : { max_input_tokens: contextTokens }),
-    ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
+    ...defined({ max_input_tokens: contextTokens, max_tokens: maxOutputTokens }),
   };
 }
 
@@ -50,7 +50,6 @@ function geminiModel({ id, contextTokens, maxOutputTokens }: FakeModel): JsonObj
     name: `models/${id}`,
     displayName: id,
     supportedGenerationMethods: ["generateContent", "countTokens"],
-    ...(contextTokens === undefined ? {} : { inputTokenLimit: contextTokens }),
-    ...(maxOutputTokens === undefined ? {} : { outputTokenLimit: maxOutputTokens }),
+    ...defined({ inputTokenLimit: contextTokens, outputTokenLimit: maxOutputTokens }),
   };
 }

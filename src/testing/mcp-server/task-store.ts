@@ -1,6 +1,8 @@
 // The tasks of a scripted server: what each says of itself is a matter of time, so that it outlives connections and processes.
+
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import type { TaskScript } from "./behaviour.js";
 import type { Answer } from "./replies.js";
@@ -36,7 +38,7 @@ export class TaskStore {
 
   create(script: TaskScript, answer: Answer | undefined): string {
     const id = randomUUID();
-    this.#tasks.push({ id, startedMs: Date.now(), script, ...(answer === undefined ? {} : { answer }) });
+    this.#tasks.push({ id, startedMs: Date.now(), script, ...defined({ answer }) });
     this.#save();
     return id;
   }
@@ -57,8 +59,7 @@ export class TaskStore {
       createdAt: new Date(startedMs).toISOString(),
       lastUpdatedAt: new Date().toISOString(),
       [isModern ? "ttlMs" : "ttl"]: ttlMs,
-      ...(said === undefined ? {} : { statusMessage: said }),
-      ...(pollMs === undefined ? {} : { [isModern ? "pollIntervalMs" : "pollInterval"]: pollMs }),
+      ...defined({ statusMessage: said, [isModern ? "pollIntervalMs" : "pollInterval"]: pollMs }),
       ...(isModern ? detailOf(task, status) : {}),
     };
   }

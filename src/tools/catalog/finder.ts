@@ -1,4 +1,5 @@
 // Search over a session's tools: keeps the index in step with the sources, and remembers why a tool was found.
+import { defined } from "../../base/defined.js";
 import type { SearchDocument, SearchHit, UsageScores } from "../search/index-of-tools.js";
 import { ToolIndex } from "../search/index-of-tools.js";
 import type { CatalogTool, ToolId } from "../tool.js";
@@ -72,7 +73,7 @@ export class ToolFinder {
   explain(request: FinderQuery, id: ToolId): ReturnType<ToolIndex["explain"]> {
     const { query, ...options } = request;
     const usage = this.#options.usage?.scores(query);
-    return this.#index.explain(query, id, { ...options, ...(usage ? { usage } : {}) });
+    return this.#index.explain(query, id, { ...options, ...defined({ usage }) });
   }
 
   async #extras(
@@ -82,7 +83,7 @@ export class ToolFinder {
     const usage = this.#options.usage?.scores(query);
     const tools = [...this.#indexed.values()].flat().map(({ tool }) => tool);
     const dense = await this.#options.dense?.(query, tools, signal).catch(() => undefined);
-    return { ...(usage ? { usage } : {}), ...(dense ? { dense } : {}) };
+    return defined({ usage, dense });
   }
 }
 
@@ -92,7 +93,7 @@ function documentOf({ tool, source }: KnownTool): SearchDocument {
     id: tool.id,
     server: source.name,
     name,
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     description,
     schema: inputSchema,
   };

@@ -1,4 +1,5 @@
 // The tools a model has been offered: appended to and never rewritten, so that providers' caches of the prompt hold.
+import { defined } from "../../base/defined.js";
 import { canonicalJson, type JsonObject } from "../../base/json.js";
 import type { CatalogTool, ToolDefinition, ToolId } from "../tool.js";
 import type { KnownTool } from "./known-tools.js";
@@ -72,8 +73,7 @@ export function makeOffer({ list, current, whySetAside, whyHeld }: OfferParts): 
     return {
       ...known,
       isChanged: seen !== undefined && isOther(seen.tool.definition, known.tool.definition),
-      ...(setAside === undefined ? {} : { unavailable: `it was set aside: ${setAside}` }),
-      ...(held === undefined ? {} : { held }),
+      ...defined({ unavailable: setAside === undefined ? undefined : `it was set aside: ${setAside}`, held }),
     };
   };
   return { tools: list.tools, find };

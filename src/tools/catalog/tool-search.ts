@@ -1,4 +1,5 @@
 // Searching a session's tools: for the model that asks, and for the head start of the first prompt.
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FinderQuery, ToolFinder } from "./finder.js";
 import { chooseHeadStart, type Ranked } from "./head-start.js";
@@ -44,7 +45,7 @@ export class ToolSearch {
     const meant = server === undefined ? undefined : nameLike(server, servers);
     if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
     const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
-    const ranked = await this.#rank({ query, limit: count, ...(meant === undefined ? {} : { server: meant }) }, signal);
+    const ranked = await this.#rank({ query, limit: count, ...defined({ server: meant }) }, signal);
     for (const { known, score } of ranked) offering.pick(known, { how: "found", query, score });
     const tools = ranked.map(({ known: { tool }, score }) => ({
       tool,

@@ -1,5 +1,7 @@
 // Why a tool is, or is not, in front of the model, by whatever name people use for it.
+
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import type { KnownTool } from "./known-tools.js";
 import { cut, plain } from "./one-line.js";
 import type { BehindCause } from "./plan.js";
@@ -136,7 +138,7 @@ function searchFacts(known: KnownTool, cause: BehindCause, state: CatalogState):
   const needed = chosen.length === 0 ? 0 : lowest;
   const search = {
     query,
-    ...(rank === undefined ? {} : { rank }),
+    ...defined({ rank }),
     score: hit?.score ?? 0,
     cut: needed,
     matches: hit?.matches ?? [],

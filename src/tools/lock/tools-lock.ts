@@ -1,4 +1,5 @@
 // The lock of tool definitions: what each tool of each server was when somebody looked, as a text that teams can commit and compare.
+import { defined } from "../../base/defined.js";
 import { hashJson } from "../../base/hash.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";
@@ -51,7 +52,7 @@ function toolsOf(value: JsonValue | undefined): LockedTools | null {
     // A definition that is not the one of the hash would show people another difference than the one there is.
     const isOfHash = isJsonObject(definition) && hashJson(definition) === hash;
     if (definition !== undefined && !isOfHash) return null;
-    locked.push([name, { hash, ...(isOfHash ? { definition } : {}) }]);
+    locked.push([name, { hash, ...defined({ definition: isOfHash ? definition : undefined }) }]);
   }
   return Object.fromEntries(locked);
 }
@@ -61,7 +62,10 @@ export function lockTools(definitions: readonly ToolDefinition[]): LockedTools {
     definitions.map((definition): [string, LockedTool] => {
       const data = definitionData(definition);
       const isKept = canonicalJson(data).length <= FOREIGN_LIMITS.lockedDefinitionMaxBytes;
-      return [definition.name, { hash: definitionHash(definition), ...(isKept ? { definition: data } : {}) }];
+      return [
+        definition.name,
+        { hash: definitionHash(definition), ...defined({ definition: isKept ? data : undefined }) },
+      ];
     }),
   );
 }

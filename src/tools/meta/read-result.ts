@@ -1,5 +1,7 @@
 // `tenon_read_result`: reads on in a result that was too long to be shown whole, searches it, or picks one value of its JSON.
+
 import { Cell } from "../../base/cell.js";
+import { defined } from "../../base/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json.js";
 import { hostLine, markForeign, quoted } from "../../base/marking.js";
 import { READ_RESULT } from "../result/assemble.js";
@@ -106,7 +108,12 @@ async function shownMatches(
   const { rows, rest, lines } = searched.value;
   const { handle } = result;
   const count = rows.length === 1 ? "1 match" : `${rows.length} matches`;
-  const again = JSON.stringify({ handle, grep, ...(literal === true ? { literal } : {}), line: rest?.line });
+  const again = JSON.stringify({
+    handle,
+    grep,
+    ...defined({ literal: literal === true ? literal : undefined }),
+    line: rest?.line,
+  });
   const end = rest === undefined ? `all ${lines} lines were searched` : `${rest.why}: go on with ${markForeign(again)}`;
   return { ok: true, value: [hostLine(`${head(result)}, ${count}; ${end}`), ...rows].join("\n") };
 }

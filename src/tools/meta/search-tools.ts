@@ -1,6 +1,8 @@
 // The tools by which a model reaches what is behind search. Their definitions never change: they stand at the start of every prompt.
+
 import { Cell } from "../../base/cell.js";
 import { text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonSchema } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { cut, firstSentence } from "../catalog/one-line.js";
@@ -75,8 +77,10 @@ async function answerSearch(port: SearchPort, { arguments: given, signal }: Sour
   const answer = await port.search(
     {
       query,
-      ...(typeof server === "string" && server !== "" ? { server } : {}),
-      ...(typeof limit === "number" && Number.isFinite(limit) ? { limit: Math.floor(limit) } : {}),
+      ...defined({
+        server: typeof server === "string" && server !== "" ? server : undefined,
+        limit: typeof limit === "number" && Number.isFinite(limit) ? Math.floor(limit) : undefined,
+      }),
     },
     signal,
   );

@@ -1,4 +1,5 @@
 // What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json.js";
 import type { Log } from "../../base/log.js";
@@ -101,7 +102,7 @@ export class Approvals {
   standing(subject: ApprovalSubject): Standing {
     const key = keyOf(subject);
     const refusedAt = this.#refused.get(key);
-    if (this.#refused.has(key)) return { kind: "never", ...(refusedAt === undefined ? {} : { decidedAt: refusedAt }) };
+    if (this.#refused.has(key)) return { kind: "never", ...defined({ decidedAt: refusedAt }) };
     const accepted = this.#acceptedOf(subject);
     if (!accepted) return { kind: "new" };
     if (accepted.hash === subject.definitionHash) return { kind: accepted.isApproved ? "approved" : "new" };

@@ -1,5 +1,7 @@
 // Decisions on disk: one small private file each, so that two processes never write the same one. What cannot be read is reported.
+
 import { isAbsolute, join } from "node:path";
+import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -43,7 +45,7 @@ export class DecisionFiles implements DecisionStore {
     const problems = [...brought.problems, ...read.problems];
     for (const { file, reason } of problems) this.#world.log.warn("decision.not_read", { file, error: reason });
     const decisions = read.decisions.filter(({ decision }) => isOf(decision, project));
-    return { decisions, problems, ...(brought.report ? { migrated: brought.report } : {}) };
+    return { decisions, problems, ...defined({ migrated: brought.report }) };
   }
 
   async keep(decision: Decision): Promise<void> {
@@ -108,7 +110,7 @@ export class DecisionFiles implements DecisionStore {
       const counts = { never: records.never.length, former: records.former.length, lapsed: records.lapsed };
       const isFirst = await files.createNew(join(folder, MARKER), `${JSON.stringify({ version: 2, ...counts })}\n`);
       const isNews = counts.never + counts.former + counts.lapsed > 0;
-      return { problems: [], ...(isFirst && isNews ? { report: { ...counts, backup: old } } : {}) };
+      return { problems: [], ...defined({ report: isFirst && isNews ? { ...counts, backup: old } : undefined }) };
     } catch (error) {
       return { problems: [{ file: old, reason: messageOf(error) }] };
     }
@@ -201,7 +203,14 @@ function decisionOf(written: JsonObject): Decision | undefined {
       return origin && isText(server) && isText(tool) ? { kind, origin, server, tool } : undefined;
     case "former": {
       if (!origin || !isText(server) || !isText(tool) || !isText(definitionHash)) return undefined;
-      return { kind, origin, server, tool, definitionHash, ...(isJsonObject(definition) ? { definition } : {}) };
+      return {
+        kind,
+        origin,
+        server,
+        tool,
+        definitionHash,
+        ...defined({ definition: isJsonObject(definition) ? definition : undefined }),
+      };
     }
     default:
       return undefined;

@@ -1,4 +1,5 @@
 // What changed between two definitions of a tool, for the person who approved the first one.
+import { defined } from "../../base/defined.js";
 import { hashJson } from "../../base/hash.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -10,11 +11,10 @@ export function definitionData(definition: ToolDefinition): JsonObject {
   const { name, title, description, inputSchema, outputSchema, annotations } = definition;
   return {
     name,
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     description,
     inputSchema,
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+    ...defined({ outputSchema, annotations: annotations === undefined ? undefined : { ...annotations } }),
   };
 }
 

@@ -1,4 +1,5 @@
 // Approvals as they were kept before grants: what of them stays, what has to be confirmed once, and what lapses.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import type { ToolOrigin } from "../tool.js";
 import type { FormerApproval, Refusal } from "./decision.js";
@@ -55,7 +56,7 @@ function about({ origin, server }: FormerRecord, { name }: FormerTool): Omit<Ref
 }
 
 function definitionOf({ hash, definition }: FormerTool): Pick<FormerApproval, "definitionHash" | "definition"> {
-  return { definitionHash: hash, ...(definition ? { definition } : {}) };
+  return { definitionHash: hash, ...defined({ definition }) };
 }
 
 function recordOf(text: string): FormerRecord | undefined {
@@ -73,5 +74,5 @@ function toolOf(value: JsonValue): FormerTool | undefined {
   if (!isJsonObject(value)) return undefined;
   const { name, hash, definition } = value;
   if (typeof name !== "string" || typeof hash !== "string") return undefined;
-  return { name, hash, ...(isJsonObject(definition) ? { definition } : {}) };
+  return { name, hash, ...defined({ definition: isJsonObject(definition) ? definition : undefined }) };
 }

@@ -1,6 +1,8 @@
 // What a person's "always" covers, as plain data: which grant a call is offered, what its label says, and whether a grant covers a call.
+
 import { isAbsolute, relative } from "node:path";
 import { unreachable } from "../../base/brand.js";
+import { defined } from "../../base/defined.js";
 import { hashJson } from "../../base/hash.js";
 import type { JsonObject } from "../../base/json.js";
 import { markHidden } from "../../base/marking.js";
@@ -103,7 +105,10 @@ export function grantedCall(subject: ApprovalSubject, given: JsonObject, place: 
     if (typeof command !== "string" || folder === undefined) return {};
     const parsed = parseCommand(command, place.platform);
     const pattern = commandPattern(parsed);
-    return { command: parsed, ...(pattern ? { offer: { kind: "command", project, folder, ...pattern } } : {}) };
+    return {
+      command: parsed,
+      ...defined({ offer: pattern ? { kind: "command", project, folder, ...pattern } : undefined }),
+    };
   }
   if (EDIT_TOOLS.includes(tool)) return { offer: { kind: "edits" } };
   if (tool === FETCH_URL) {

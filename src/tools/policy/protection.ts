@@ -1,6 +1,8 @@
 // Whether a call would write a protected file: the paths in its arguments, links followed, and what git's own settings add.
+
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Files } from "../../base/world.js";
@@ -241,7 +243,11 @@ export function pathsInCommand(command: string, { cwd, home }: CommandPlace): re
     const path = pathIn("path", word, { cwd, home });
     const known = path === undefined ? undefined : found.get(path);
     if (path === undefined || (known && !known.isLoose)) continue;
-    found.set(path, { text: command, path, ...(isBare ? { isBare, ...(isLoose ? { isLoose } : {}) } : {}) });
+    found.set(path, {
+      text: command,
+      path,
+      ...(isBare ? { isBare, ...defined({ isLoose: isLoose || undefined }) } : {}),
+    });
   }
   return [...found.values()];
 }

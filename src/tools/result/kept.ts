@@ -1,4 +1,5 @@
 // What is known of a kept result besides its bytes, and how that is written down to be found again.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, parseJson } from "../../base/json.js";
 
 /** `json`: the text is JSON. `base64`: the text stands for bytes. `bytes`: the bytes themselves. */
@@ -58,9 +59,11 @@ export function readLine(text: string): IndexLine | undefined {
     form,
     bytes,
     origin,
-    ...(typeof lines === "number" ? { lines } : {}),
-    ...(typeof mimeType === "string" ? { mimeType } : {}),
-    ...(typeof uri === "string" ? { uri } : {}),
+    ...defined({
+      lines: typeof lines === "number" ? lines : undefined,
+      mimeType: typeof mimeType === "string" ? mimeType : undefined,
+      uri: typeof uri === "string" ? uri : undefined,
+    }),
   };
   return { kind: "kept", result };
 }

@@ -1,5 +1,7 @@
 // Which images, sounds and documents of a result the model is given as they are, and what it is told of the others.
+
 import type { ContentBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { hostLine } from "../../base/marking.js";
 import { cleanBase64, describeMedia, type Media } from "./parts.js";
@@ -64,7 +66,7 @@ export class MediaAllowance {
     const kept = await this.#store.keepBase64(media.data, {
       ...this.#facts,
       mimeType,
-      ...(uri === undefined ? {} : { uri }),
+      ...defined({ uri }),
     });
     return hostLine(kept.ok ? `${told}. ${passOn(kept.result.handle)} as base64` : told);
   }

@@ -1,4 +1,5 @@
 // One page of a kept text: from a line or a byte on, as much as a result may hold, and where to go on.
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/marking.js";
 import type { KeptResult } from "./kept.js";
@@ -85,12 +86,12 @@ function pageOf(bytes: Uint8Array, from: number, { start, bound, total }: PageFa
     text = shown(bytes, first, end);
   }
   const place = { text, from: from + first, to: from + end };
-  if (!("line" in start)) return { ...place, ...(isEnd ? {} : { next: { byte: place.to } }) };
+  if (!("line" in start)) return { ...place, ...defined({ next: isEnd ? undefined : { byte: place.to } }) };
   const breaks = countBreaks(bytes, first, end);
   const endsWithLine = bytes[end - 1] === NEWLINE;
   const lastLine = start.line + breaks - (endsWithLine ? 1 : 0);
   const next: PageStart = endsWithLine ? { line: start.line + breaks } : { byte: place.to };
-  return { ...place, firstLine: start.line, lastLine, ...(isEnd ? {} : { next }) };
+  return { ...place, firstLine: start.line, lastLine, ...defined({ next: isEnd ? undefined : next }) };
 }
 
 function shown(bytes: Uint8Array, start: number, end: number): string {

@@ -1,6 +1,8 @@
 // What a model, and what people, are given of an outcome: every block kind, within the bounds, marked, nothing left silent.
+
 import { unreachable } from "../../base/brand.js";
 import { type ContentBlock, describeSpilled, type SpilledBlock, text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import type { JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { markBlock } from "../../base/marked-content.js";
@@ -75,8 +77,10 @@ function forPeople({ structured, warnings }: ToolAnswer, content: readonly Conte
   const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
   return {
     content,
-    ...(isShort ? { structured } : {}),
-    ...(warnings ? { warnings: warnings.map((warning) => markForeign(warning)) } : {}),
+    ...defined({
+      structured: isShort ? structured : undefined,
+      warnings: warnings ? warnings.map((warning) => markForeign(warning)) : undefined,
+    }),
   };
 }
 
@@ -148,7 +152,7 @@ class Presentation {
   /** Taken over at once: the file goes with the connection, and the person may want it later. */
   async #spilled(block: SpilledBlock): Promise<Words> {
     const { kind, bytes, mimeType, uri, path, preview } = block;
-    const facts = { ...(mimeType === undefined ? {} : { mimeType }), ...(uri === undefined ? {} : { uri }) };
+    const facts = defined({ mimeType, uri });
     const kept = await this.#context.store.keepSpilled(block, { origin: this.#context.origin, ...facts });
     const words = [mimeType, uri].filter((word) => word !== undefined).map((word) => quoted(word, 2_000));
     const what = [kind, ...words].join(" ");

@@ -1,4 +1,5 @@
 // Looks for a pattern in a kept text, line by line, in linear time and without holding the event loop.
+import { defined } from "../../base/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/marking.js";
 import { Pace } from "../../base/pace.js";
@@ -107,7 +108,7 @@ class Search {
     if (!this.#rest) await this.#look(rows.push(decoder.end()));
     if (!this.#rest) await this.#look(rows.end());
     const rest = this.#rest;
-    return { rows: this.#found, lines: this.#lines, ...(rest ? { rest } : {}) };
+    return { rows: this.#found, lines: this.#lines, ...defined({ rest }) };
   }
 
   /** In lumps: the event loop is free between them. */

@@ -1,5 +1,7 @@
 // The results a session keeps: whole texts, values and files behind handles, found again after a restart.
+
 import type { SpilledBlock } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import type { JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -142,7 +144,7 @@ export class ResultStore implements AsyncDisposable {
     return await this.#keep(form, facts, async (storage, name) => {
       const size = new ByteCount(this.#maxBytes);
       await storage.write(name, size.watch(parts()));
-      return { bytes: size.bytes, ...(lines ? { lines: lines.lines } : {}) };
+      return { bytes: size.bytes, ...defined({ lines: lines?.lines }) };
     });
   }
 
@@ -159,7 +161,7 @@ export class ResultStore implements AsyncDisposable {
     for (const storage of this.#disk ? [this.#disk, this.#memory] : [this.#memory]) {
       try {
         const size = await put(storage, fileName({ handle, form }));
-        const known = { ...(mimeType === undefined ? {} : { mimeType }), ...(uri === undefined ? {} : { uri }) };
+        const known = defined({ mimeType, uri });
         const result: KeptResult = { handle, form, ...size, origin, ...known };
         await this.#add({ result, storage });
         return { ok: true, result };

@@ -7,6 +7,7 @@
 //   result's JSON (RFC 6901; "" is all of it).
 // - To pass such an object itself, write one `$` more: `{"$$result":"r12"}` arrives as `{"$result":"r12"}`.
 // - What is put in is never looked through again: data of one tool cannot ask for more.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/marking.js";
@@ -143,7 +144,7 @@ function referenceOf(value: JsonObject): Reference | undefined {
   const { pointer } = value;
   if (typeof handle !== "string" || (pointer !== undefined && typeof pointer !== "string")) return undefined;
   if (Object.keys(value).some((key) => key !== KEY && key !== "pointer")) return undefined;
-  return { handle, ...(pointer === undefined ? {} : { pointer }) };
+  return { handle, ...defined({ pointer }) };
 }
 
 /** A text that is the JSON of a reference, or of one that is meant as it stands. */

@@ -1,5 +1,7 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
+
 import { type ContentBlock, text } from "../../base/content.js";
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { CatalogEntry } from "../catalog/offer.js";
@@ -117,7 +119,7 @@ async function cleared(
     ...request,
     raw: entry.raw,
     shown: inserted.length > 0 ? forPeople(complete) : complete,
-    ...(entry.held === undefined ? {} : { held: entry.held }),
+    ...defined({ held: entry.held }),
     onAsking: () => steps.onAsking(),
   };
   const approval = await untilAborted(ports.approve(asked, steps.signal), steps.signal);
@@ -136,7 +138,7 @@ async function sent(entry: CatalogEntry, { request, expected }: Cleared, { ports
       tool: entry.raw.name,
       arguments: request.arguments,
       signal,
-      ...(expected === undefined ? {} : { expected }),
+      ...defined({ expected }),
       onProgress: (progress) => steps.onProgress(progress),
       onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: entry.raw.name }),
     });

@@ -1,11 +1,11 @@
 // Finds tools for a prompt. No rebuild when a server comes or goes, the same answer to the same question, and a reason for it.
 import { LIMITS } from "../../base/limits.js";
+import { IndexedTools, strongestField } from "./indexed-tools.js";
 import { namedTools } from "./named-tools.js";
 import { type ParsedQuery, parseQuery, type Vocabulary } from "./query.js";
 import { DENSE_SHARE, EXACT_NAME_BONUS, HINT_WEIGHT, type SearchField } from "./ranking.js";
 import { type Scope, Scorer, type TermVisitor } from "./scorer.js";
 import { isBetter, type Selection, select } from "./select.js";
-import { strongestField, IndexedTools } from "./indexed-tools.js";
 import { SparseScores } from "./sparse-scores.js";
 import type { SearchDocument } from "./tool-fields.js";
 import { type UsageScores, UsageView } from "./usage-view.js";

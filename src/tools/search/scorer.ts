@@ -1,8 +1,9 @@
 // BM25F of a parsed query over the indexed tools: the whole prompt, mixed with the clause that fits each tool best.
+
+import { frequencyOf, type IndexedTools } from "./indexed-tools.js";
 import type { PostingList } from "./postings.js";
 import type { Concept, ParsedQuery, WeightedConcepts } from "./query.js";
 import { B, CLAUSE_SHARE, K1, USAGE_TENTHS } from "./ranking.js";
-import { frequencyOf, type IndexedTools } from "./indexed-tools.js";
 import { SparseScores } from "./sparse-scores.js";
 import type { UsageView } from "./usage-view.js";
 

@@ -1,6 +1,7 @@
 // What is remembered of earlier prompts, by slot instead of by id: one more field of the tools it is about.
-import { USAGE_TENTHS } from "./ranking.js";
+
 import type { IndexedTools } from "./indexed-tools.js";
+import { USAGE_TENTHS } from "./ranking.js";
 
 /** Terms of prompts that led to a tool. */
 export interface UsageScores {

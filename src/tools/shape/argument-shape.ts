@@ -1,4 +1,5 @@
 // What pinned arguments and defaults do to the schema a model is shown. The source's own schema stays what is checked.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json.js";
 
 /** Pinned arguments vanish from the schema: a model cannot get wrong what it does not see. */
@@ -29,8 +30,7 @@ function edited(
     : undefined;
   return {
     ...rest,
-    ...(kept === undefined ? {} : { properties: kept }),
-    ...(needed === undefined || needed.length === 0 ? {} : { required: needed }),
+    ...defined({ properties: kept, required: needed === undefined || needed.length === 0 ? undefined : needed }),
   };
 }
 

@@ -1,4 +1,5 @@
 // A server's tool definition as a model and a screen may be shown it: nothing hidden, nothing that passes for Tenon's words.
+import { defined } from "../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { markExactly, markForeign } from "../../base/marking.js";
@@ -19,7 +20,7 @@ export function markDefinition(definition: ToolDefinition): MarkedDefinition {
   const inputSchema = marker.schema(definition.inputSchema);
   const isSame =
     description === definition.description && title === definition.title && inputSchema === definition.inputSchema;
-  const marked = { ...definition, description, inputSchema, ...(title === undefined ? {} : { title }) };
+  const marked = { ...definition, description, inputSchema, ...defined({ title }) };
   return { definition: isSame ? definition : marked, toOwn: (args) => marker.toOwn(args) };
 }
 

@@ -1,5 +1,6 @@
 // The pipeline every tool passes before the catalog: allow and deny, configuration, prefix, then code.
 
+import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
 import { compileGlob, type GlobMatcher } from "../../base/glob.js";
 import type { JsonObject } from "../../base/json.js";
@@ -80,6 +81,6 @@ function configured(raw: ToolDefinition, shape: ToolShape, prefix: string): Tool
     name: shape.name ?? `${prefix}${raw.name}`,
     description: shape.description ?? raw.description,
     inputSchema: withDefaults(withoutArguments(raw.inputSchema, pinned), defaults),
-    ...(providerOptions ? { providerOptions: { ...raw.providerOptions, ...providerOptions } } : {}),
+    ...defined({ providerOptions: providerOptions ? { ...raw.providerOptions, ...providerOptions } : undefined }),
   };
 }

@@ -1,6 +1,7 @@
 // Server entries as clients really send them: none fails the session, and none is dropped without a word.
 
 import { basename } from "node:path";
+import { defined } from "../../../base/defined.js";
 import type { JsonValue } from "../../../base/json.js";
 import type { Introduction } from "../agent/introduction.js";
 import type { Bench, TestServer } from "../bench.js";
@@ -126,7 +127,7 @@ function oddCheck({ id, title, ruledOut, isNameless = false, make }: OddEntry): 
     id,
     title,
     why: WHY,
-    ...(ruledOut ? { ruledOut } : {}),
+    ...defined({ ruledOut }),
     run: async (bench) => {
       const good = bench.stdio();
       const { server, entry } = await make(bench);

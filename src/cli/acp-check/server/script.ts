@@ -1,4 +1,5 @@
 // What one of the checker's own MCP servers does, as plain data: a process of its own reads it from a file.
+import { defined } from "../../../base/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json.js";
 
 /** How a tool answers. `hold` never does, until it is cancelled; `crash` ends the server. */
@@ -46,8 +47,10 @@ export function readScript(value: JsonValue): ServerScript {
   return {
     name,
     tools: value["tools"].map(readTool),
-    ...(typeof initializeMs === "number" ? { initializeMs } : {}),
-    ...(typeof failure === "string" ? { failure } : {}),
+    ...defined({
+      initializeMs: typeof initializeMs === "number" ? initializeMs : undefined,
+      failure: typeof failure === "string" ? failure : undefined,
+    }),
     isDeaf: isDeaf === true,
     hasChild: hasChild === true,
     isNoisy: isNoisy === true,

@@ -1,5 +1,7 @@
 // What is started for a server: nothing in the session's folder can replace it, or the person approved exactly that.
+
 import { posix, win32 } from "node:path";
+import { defined } from "../../../base/defined.js";
 import { TenonError } from "../../../base/errors.js";
 import { hashBytes, hashJson } from "../../../base/hash.js";
 import { LAUNCH_LIMITS } from "../../../base/limits-launch.js";
@@ -255,7 +257,7 @@ async function concernOf(
     reasons,
     files: plainFiles(files),
   });
-  return { concern: { reasons, files, key, ...(real === undefined ? {} : { program: real }) } };
+  return { concern: { reasons, files, key, ...defined({ program: real }) } };
 }
 
 function plainFiles(files: readonly PinnedFile[]): readonly { path: string; hash: string }[] {

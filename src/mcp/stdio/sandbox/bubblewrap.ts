@@ -1,6 +1,8 @@
 // The bubblewrap of this machine: found, tried out once with everything a sandbox needs, and refused in clear words if it does not work.
+
 import { posix } from "node:path";
 import { orAborted } from "../../../base/deadline.js";
+import { defined } from "../../../base/defined.js";
 import { TenonError } from "../../../base/errors.js";
 import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 import { endTree } from "../../../base/process.js";
@@ -41,7 +43,7 @@ export async function bubblewrap(world: World): Promise<Bubblewrap> {
 export function unavailable(message: string, hint: string, cause?: unknown): TenonError {
   return new TenonError("mcp.sandbox_unavailable", `not started: ${message}`, {
     hint,
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }
 

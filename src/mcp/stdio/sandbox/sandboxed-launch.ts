@@ -1,4 +1,5 @@
 // From what would be started to the same in a sandbox, or a refusal: there is no way through here without one.
+import { defined } from "../../../base/defined.js";
 import type { SpawnRequest } from "../../../base/world.js";
 import { bubblewrap } from "./bubblewrap.js";
 import { bwrapArgs } from "./bwrap-args.js";
@@ -29,7 +30,7 @@ export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnReq
     env: outside,
     cwd: "/",
     isKeeper: true,
-    ...(made.length > 0 ? { madeFolders: made } : {}),
+    ...defined({ madeFolders: made.length > 0 ? made : undefined }),
   };
 }
 

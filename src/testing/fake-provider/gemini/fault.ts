@@ -1,5 +1,7 @@
 // How the Gemini API reports failures: google.rpc.Status, the cause for machines in its details (messages as people quote them).
+
 import { unreachable } from "../../../base/brand.js";
+import { defined } from "../../../base/defined.js";
 import type { JsonObject } from "../../../base/json.js";
 import type { Fault } from "../fault.js";
 import type { FaultResponse, OfferedTool } from "../format.js";
@@ -13,7 +15,7 @@ export function geminiErrorBody(
   message: string,
   details: readonly JsonObject[] = [],
 ): JsonObject {
-  return { error: { code, message, status, ...(details.length === 0 ? {} : { details }) } };
+  return { error: { code, message, status, ...defined({ details: details.length === 0 ? undefined : details }) } };
 }
 
 function failure(code: number, status: string, message: string, details?: readonly JsonObject[]): FaultResponse {

@@ -1,5 +1,7 @@
 // The wire format of the Gemini API's generateContent and streamGenerateContent (reference "Generating content").
+
 import { unreachable } from "../../../base/brand.js";
+import { defined } from "../../../base/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool, ProviderFormat, StreamWriter, WholeAnswer } from "../format.js";
@@ -117,7 +119,7 @@ class ContentStream implements StreamWriter {
       ? { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: call:default_api" }
       : { finishReason: FINISH_REASONS[finish] };
     const left = this.#signer.take();
-    const parts = [{ text: "", ...(left === undefined ? {} : { thoughtSignature: left }) }];
+    const parts = [{ text: "", ...defined({ thoughtSignature: left }) }];
     const { usage } = this.#options;
     return [this.#chunk(parts, { candidate, usage: usageOf(usage, usage.outputTokens) })];
   }
