@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../src/base/json/json.js";
 import { printResult, printTable, say } from "./lib/report.js";
 import { brokenPromises } from "./search/floors.js";
 import { measureSet, type SetResult } from "./search/measure.js";

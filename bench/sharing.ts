@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "../scripts/lib/run.js";
-import { isJsonObject, type JsonValue } from "../src/base/json.js";
+import { isJsonObject, type JsonValue } from "../src/base/json/json.js";
 import { listLiving } from "../src/testing/index.js";
 import { memoryOf } from "../src/world/memory.js";
 import { Agent } from "./lib/agent.js";

@@ -1,10 +1,10 @@
 // The embedder's door: createRuntime() and the types that go with it. `tenon acp` and `tenon chat` run on this.
 
 import { join } from "node:path";
-import { defined } from "./base/defined.js";
-import { modelFetch } from "./base/trace.js";
+import { modelFetch } from "./base/io/trace.js";
+import type { World } from "./base/io/world.js";
+import { defined } from "./base/json/defined.js";
 import { VERSION } from "./base/version.js";
-import type { World } from "./base/world.js";
 import { tenonPaths } from "./config/index.js";
 import { diskCache, type GrantStore, recordedCache } from "./mcp/index.js";
 import {
@@ -20,7 +20,10 @@ import { type BuiltinName, type ServerOutput, type SessionConfig, SessionHost } 
 import type { Embedder, ToolTransformer } from "./tools/index.js";
 import { nodeWorld } from "./world/index.js";
 
-export { Cell, type ReadonlyCell } from "./base/cell.js";
+export { Cell, type ReadonlyCell } from "./base/async/cell.js";
+export { ERROR_CODES, type ErrorCode, TenonError } from "./base/errors.js";
+export type { World } from "./base/io/world.js";
+export type { JsonObject, JsonSchema, JsonValue } from "./base/json/json.js";
 export type {
   AudioBlock,
   ContentBlock,
@@ -29,10 +32,7 @@ export type {
   ResourceLinkBlock,
   TextBlock,
   UnknownBlock,
-} from "./base/content.js";
-export { ERROR_CODES, type ErrorCode, TenonError } from "./base/errors.js";
-export type { JsonObject, JsonSchema, JsonValue } from "./base/json.js";
-export type { World } from "./base/world.js";
+} from "./base/text/content.js";
 export { DiskGrantStore, type KeyKeeper, type VaultStanding } from "./config/index.js";
 export type {
   AcpSpec,

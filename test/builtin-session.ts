@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { plainText } from "../src/base/content.js";
-import type { JsonObject } from "../src/base/json.js";
-import { createLog } from "../src/base/log.js";
+import { createLog } from "../src/base/io/log.js";
+import type { JsonObject } from "../src/base/json/json.js";
+import { plainText } from "../src/base/text/content.js";
 import {
   type BuiltinOptions,
   type BuiltinPresentation,

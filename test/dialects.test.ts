@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createOpenAI } from "@ai-sdk/openai";
 import { describe, expect, test } from "vitest";
-import type { JsonSchema } from "../src/base/json.js";
+import type { JsonSchema } from "../src/base/json/json.js";
 import {
   aiSdkModel,
   compileSchema,

@@ -1,6 +1,6 @@
 // For the tests of how a server is agreed with: wires that a script answers, and eras that are remembered.
 import type { TenonError } from "../src/base/errors.js";
-import type { JsonObject, JsonValue } from "../src/base/json.js";
+import type { JsonObject, JsonValue } from "../src/base/json/json.js";
 import { LIMITS } from "../src/base/limits.js";
 import { MODERN_VERSION } from "../src/mcp/era/envelope.js";
 import { establishOver } from "../src/mcp/era/establish.js";

@@ -1,5 +1,5 @@
 // What providers send when they refuse, in the shape each of them really uses. For tests.
-import type { JsonObject } from "../src/base/json.js";
+import type { JsonObject } from "../src/base/json/json.js";
 
 export function named(name: string, fields: object = {}): Error {
   return Object.assign(new Error("said"), { name, ...fields });

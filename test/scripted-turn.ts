@@ -1,8 +1,8 @@
 // For tests of the loop: a model that plays a script, and one turn with everything it needs, on a clock in the test's hands.
-import { Cell } from "../src/base/cell.js";
-import { text } from "../src/base/content.js";
+import { Cell } from "../src/base/async/cell.js";
 import { type ErrorCode, TenonError, type TenonErrorOptions } from "../src/base/errors.js";
-import { markContent } from "../src/base/marked-content.js";
+import { text } from "../src/base/text/content.js";
+import { markContent } from "../src/base/text/marked-content.js";
 import { runTurn, TokenMeter, Transcript, type Turn, type TurnEnd, type TurnEvent } from "../src/engine/index.js";
 import type { Model, ModelEvent, ModelRequest } from "../src/models/index.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";

@@ -1,6 +1,6 @@
 // A source for tests: its list can be set, its calls are recorded.
-import { Cell } from "../src/base/cell.js";
-import { text } from "../src/base/content.js";
+import { Cell } from "../src/base/async/cell.js";
+import { text } from "../src/base/text/content.js";
 import type { SourceCall, SourceState, ToolSource } from "../src/tools/source.js";
 import type { ToolDefinition, ToolOrigin } from "../src/tools/tool.js";
 

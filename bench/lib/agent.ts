@@ -1,8 +1,8 @@
 // An ACP agent as a child process, spoken to by hand: no SDK on this side, so that what is measured is the agent.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { isJsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
-import { LineSplitter } from "../../src/base/ndjson.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
+import { LineSplitter } from "../../src/base/json/ndjson.js";
 import { groupResidentMb } from "./memory.js";
 
 export interface AgentCommand {

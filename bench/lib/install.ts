@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, run } from "../../scripts/lib/run.js";
-import { isJsonObject, parseJson } from "../../src/base/json.js";
+import { isJsonObject, parseJson } from "../../src/base/json/json.js";
 
 export interface Installed {
   /** The `node_modules` that holds the package. */

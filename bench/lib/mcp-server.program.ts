@@ -1,7 +1,7 @@
 // A raw MCP server for benches, over stdio or HTTP: no SDK and next to no work, so that what is measured is the client.
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import type { ServerSettings } from "./mcp-target.js";
 
 const NEWLINE = 0x0a;

@@ -1,6 +1,7 @@
 // What a measured MCP client is pointed at, and how it is asked to call.
-import { base64Bytes } from "../../src/base/content.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
+import { base64Bytes } from "../../src/base/text/content.js";
 
 export type Target =
   | { readonly kind: "stdio"; readonly command: string; readonly args: readonly string[] }

@@ -2,7 +2,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { Agent, type IncomingMessage, request } from "node:http";
 import type { Readable, Writable } from "node:stream";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { type BenchClient, payloadSize, type Target } from "./mcp-target.js";
 
 const NEWLINE = 0x0a;

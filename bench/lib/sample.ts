@@ -1,6 +1,6 @@
 // One sample: a fresh process that is given a job, and its figures.
 import { type ChildProcess, spawn } from "node:child_process";
-import { isJsonObject, parseJson } from "../../src/base/json.js";
+import { isJsonObject, parseJson } from "../../src/base/json/json.js";
 import type { ServerSettings, Target } from "./mcp-target.js";
 
 /** Figures by name; every one is a number, so that all of them can be put in relation. */

@@ -1,6 +1,7 @@
 // Tenon as a contestant: its own connection code, with the limits that protect other people's services raised.
-import { base64Bytes } from "../../src/base/content.js";
-import type { JsonObject } from "../../src/base/json.js";
+
+import type { JsonObject } from "../../src/base/json/json.js";
+import { base64Bytes } from "../../src/base/text/content.js";
 import { type CallOutcome, McpConnection, type ServerSpec } from "../../src/mcp/index.js";
 import { nodeWorld } from "../../src/world/index.js";
 import type { BenchClient, Target } from "./mcp-target.js";

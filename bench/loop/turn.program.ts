@@ -1,9 +1,9 @@
 // One sample of the loop bench: chunks or tool calls, through a turn or past it; or a thousand turns and what they leave in memory.
 
-import { Cell } from "../../src/base/cell.js";
-import { text } from "../../src/base/content.js";
-import type { JsonObject } from "../../src/base/json.js";
-import { markContent } from "../../src/base/marked-content.js";
+import { Cell } from "../../src/base/async/cell.js";
+import type { JsonObject } from "../../src/base/json/json.js";
+import { text } from "../../src/base/text/content.js";
+import { markContent } from "../../src/base/text/marked-content.js";
 import { runTurn, TokenMeter, Transcript, type Turn } from "../../src/engine/index.js";
 import type { Model, ModelEvent } from "../../src/models/index.js";
 import { mcpSource, type Offer, ResultStore, snapshot, type ToolSource } from "../../src/tools/index.js";

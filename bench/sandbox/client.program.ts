@@ -1,5 +1,5 @@
 // The measured process of `bench/sandbox`: starts one server again and again in one kind of sandbox, and prints the figures.
-import { endTree } from "../../src/base/process.js";
+import { endTree } from "../../src/base/io/process.js";
 import { McpConnection, type SandboxSpec, type StdioSpec } from "../../src/mcp/index.js";
 import { launchOf } from "../../src/mcp/stdio/launch.js";
 import { sandboxedLaunch } from "../../src/mcp/stdio/sandbox/sandboxed-launch.js";

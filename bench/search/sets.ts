@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import type { SearchDocument } from "../../src/tools/search/index-of-tools.js";
 
 export interface LabelledQuery {

@@ -1,5 +1,5 @@
 // How long `session/new` takes, however many servers it names and whatever the process is doing.
-import { isJsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { LIMITS } from "../../src/base/limits.js";
 import { type AcpServerEntry, echoTool, scriptedAcpServer } from "../../src/testing/index.js";
 import { Agent, type AgentCommand } from "../lib/agent.js";

@@ -3,8 +3,8 @@ import { Readable, Writable } from "node:stream";
 import { agent, methods, ndJsonStream } from "@agentclientprotocol/sdk";
 import { Front, loadAgent } from "../../src/acp/index.js";
 import { uuidV7 } from "../../src/base/id.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
-import { LineSplitter } from "../../src/base/ndjson.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
+import { LineSplitter } from "../../src/base/json/ndjson.js";
 import { createRuntime, type Model, type ModelMessage, nodeWorld } from "../../src/index.js";
 import { type Order, orderIn, type Side } from "./order.js";
 

@@ -1,7 +1,7 @@
 // The client of the stream bench: reads as little as it can while the clock runs, and checks everything afterwards.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import type { Program } from "../lib/sample.js";
 import { type Order, type Side, wordsFor } from "./order.js";
 

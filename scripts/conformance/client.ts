@@ -1,5 +1,5 @@
 // The client that the MCP conformance suite drives: one flow for every scenario, through this repository's own connections.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { VERSION } from "../../src/base/version.js";
 import {
   getPrompt,

@@ -1,5 +1,5 @@
 // How the conformance client logs in: its settings by scenario, a person who follows redirects, and grants kept in memory.
-import { isJsonObject, type JsonObject, parseJson } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../src/base/json/json.js";
 import type { IdentityProvider, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/index.js";
 import { MemoryGrants } from "../../src/testing/memory-grants.js";
 

@@ -14,7 +14,7 @@ const LAZY_PACKAGES = [
  * The start and the chunks each carry their own copy of the small modules both use. These may not be in the start: a
  * second copy of the error class breaks `instanceof`, and a second copy of a module's state is a second state.
  */
-const ONE_COPY = ["src/base/errors.ts", "src/base/process.ts", "src/world/guardian.ts"];
+const ONE_COPY = ["src/base/errors.ts", "src/base/io/process.ts", "src/world/guardian.ts"];
 
 /**
  * Bundled CommonJS packages `require` built-in modules. `process.getBuiltinModule` (Node 20.16) gives them without the

@@ -2,7 +2,7 @@
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import { acpSchemaValidator } from "../testing/index.js";
 import { askPerson } from "./ask-person.js";
 

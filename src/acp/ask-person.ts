@@ -1,9 +1,9 @@
 // A question of the model to the person: as an elicitation where the client has forms, else as a choice of options.
 
 import { type AgentContext, methods, type PermissionOption } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
-import { markForeign } from "../base/marking.js";
+import { defined } from "../base/json/defined.js";
+import { markForeign } from "../base/text/marking.js";
 import type { SessionPorts } from "../session/index.js";
 
 type AskPerson = NonNullable<SessionPorts["askPerson"]>;

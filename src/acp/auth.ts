@@ -1,7 +1,7 @@
 // Logging in: Tenon uses the keys of model providers it finds, so there is nothing to do but to say whether it found one.
 import type { AuthMethod } from "@agentclientprotocol/sdk";
 import { TenonError } from "../base/errors.js";
-import { isJsonObject } from "../base/json.js";
+import { isJsonObject } from "../base/json/json.js";
 import type { SessionHost } from "../session/index.js";
 
 const KEYS = "environment";

@@ -1,6 +1,6 @@
 // The answer to `initialize`. It is given before anything heavy is loaded, so this file imports nothing that is.
 import type { AuthMethod } from "@agentclientprotocol/sdk";
-import { isJsonObject } from "../base/json.js";
+import { isJsonObject } from "../base/json/json.js";
 import { VERSION } from "../base/version.js";
 import { authMethods } from "./auth.js";
 

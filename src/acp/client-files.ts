@@ -1,7 +1,7 @@
 // The client's files over ACP: what its editor has in its buffers, saved or not.
 
 import { type AgentContext, methods } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { SessionPorts } from "../session/index.js";
 
 type ClientFiles = NonNullable<SessionPorts["fs"]>;

@@ -1,7 +1,7 @@
 // Each way in which a real client is known to write its servers opens a session with them.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 import { readClientServers } from "./client-servers.js";
 
 const stdio = (more: object = {}) => ({ kind: "stdio", name: "a", command: "npx", args: [], env: {}, ...more });

@@ -1,6 +1,6 @@
 // Reads `mcpServers` as clients really send them: what can be repaired is, what cannot is named, entry by entry.
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { type NamedKind, normaliseKind } from "../base/server-kind.js";
 import type { BearerAuth, ServerSpec } from "../mcp/index.js";
 import type { RejectedServer } from "../session/index.js";

@@ -7,8 +7,8 @@ import {
   type WaitForTerminalExitRequest,
 } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
+import type { World } from "../base/io/world.js";
 import { LIMITS } from "../base/limits.js";
-import type { World } from "../base/world.js";
 import type { SessionPorts } from "../session/index.js";
 
 type Terminal = NonNullable<SessionPorts["terminal"]>;

@@ -1,7 +1,7 @@
 // A session's slash commands as clients show them in their menus.
 
 import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { CommandInfo } from "../session/index.js";
 
 export function commandsUpdate(commands: readonly CommandInfo[]): SessionUpdate {

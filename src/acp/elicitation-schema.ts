@@ -1,10 +1,10 @@
 // The flat JSON Schema of an MCP form -> ACP's: the same idea, with fewer words. What ACP has no word for is left out.
 
 import type { ElicitationPropertySchema, ElicitationSchema, EnumOption, StringFormat } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markForeign } from "../base/marking.js";
+import { markForeign } from "../base/text/marking.js";
 
 /** Undefined when it requires a field that cannot be asked for. */
 export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined {

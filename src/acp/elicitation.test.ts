@@ -1,7 +1,7 @@
 // Forms and pages of servers as ACP elicitations: valid by the published schema, with who asks in front.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../base/json.js";
+import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { acpSchemaValidator } from "../testing/index.js";
 import { readAnswer, toElicitation } from "./elicitation.js";

@@ -1,10 +1,10 @@
 // What an MCP server wants to know of the person, as ACP elicitations: who asks is said, and addresses are shown in full.
 
 import { type AgentContext, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markForeign } from "../base/marking.js";
+import { markForeign } from "../base/text/marking.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
 import { toFormSchema } from "./elicitation-schema.js";

@@ -1,8 +1,8 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { isJsonObject } from "../base/json.js";
+import type { World } from "../base/io/world.js";
+import { isJsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import type { World } from "../base/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
 import { readSessionRequest } from "./lenient.js";

@@ -1,6 +1,6 @@
 // Reads `session/new` and its kin (load, resume, fork) as clients really send them: what can be repaired is, what cannot is named, nothing fails the session.
 import { isAbsolute } from "node:path";
-import { isJsonObject, type JsonValue } from "../base/json.js";
+import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import type { NewSession } from "../session/index.js";
 import { type ClientServers, readClientServers } from "./client-servers.js";
 

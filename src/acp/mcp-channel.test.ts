@@ -1,7 +1,7 @@
 // Messages to the client's own servers: every request gets its own id, its own news, and an honest end.
 import { type AgentContext, agent, client, RequestError } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { isJsonObject, type JsonObject } from "../base/json.js";
+import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import type { ChannelRequest } from "../mcp/index.js";
 import { MCP_MESSAGE, McpMessages } from "./mcp-channel.js";
 

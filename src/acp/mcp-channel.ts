@@ -1,9 +1,9 @@
 // MCP-over-ACP, the agent's side: requests to the client's own servers as `mcp/message`, and what they say meanwhile.
 
 import { type AgentContext, RequestError } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
-import { isJsonObject, type JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "../mcp/index.js";
 
 /** Of the unstable protocol, so the SDK's stable half has no name for it. */

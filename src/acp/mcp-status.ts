@@ -1,5 +1,5 @@
 // Where the servers of a session stand: `_tenon/mcp/status`, and `_meta.tenon.mcp` on answers and updates.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { ServerStatus, Session } from "../session/index.js";
 import type { CatalogTool } from "../tools/index.js";
 import type { ClientServers } from "./client-servers.js";

@@ -1,11 +1,11 @@
 // The sessions of one connection: opens them, relays their events in order, and closes them with it.
 
 import { type AgentConnection, methods, type SessionConfigOption, type SessionUpdate } from "@agentclientprotocol/sdk";
-import { Cell } from "../base/cell.js";
-import type { ContentBlock } from "../base/content.js";
-import { defined } from "../base/defined.js";
+import { Cell } from "../base/async/cell.js";
+import { contained, handled, Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
-import { contained, handled, Scope } from "../base/scope.js";
+import { defined } from "../base/json/defined.js";
+import type { ContentBlock } from "../base/text/content.js";
 import {
   type GivenServers,
   SETTINGS,

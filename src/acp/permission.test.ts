@@ -1,7 +1,7 @@
 // Permission questions on the wire: what the person is shown, which answers there are, and what each means.
 import type { AgentContext, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
-import { Cell } from "../base/cell.js";
+import { Cell } from "../base/async/cell.js";
 import type { PermissionQuestion } from "../session/index.js";
 import { snapshot } from "../tools/index.js";
 import { permissionPorts } from "./permission.js";

@@ -8,10 +8,10 @@ import {
   type ToolCallContent,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
-import type { JsonObject, JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markForeign } from "../base/marking.js";
+import { markForeign } from "../base/text/marking.js";
 import type {
   PermissionAnswer,
   PermissionChoice,

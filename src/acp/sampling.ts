@@ -1,8 +1,8 @@
 // The question whether a server may use the model, as an ACP permission request: who asks, what is sent, what it may cost.
 import { type AgentContext, methods, type PermissionOption, type ToolCallUpdate } from "@agentclientprotocol/sdk";
-import { plainText } from "../base/content.js";
 import { LIMITS } from "../base/limits.js";
-import { markForeign } from "../base/marking.js";
+import { plainText } from "../base/text/content.js";
+import { markForeign } from "../base/text/marking.js";
 import type { SamplingAnswer, SamplingRequest, SessionPorts } from "../session/index.js";
 
 const OPTIONS: PermissionOption[] = [

@@ -1,7 +1,7 @@
 // `session/list`: the stored sessions as ACP lists them.
 
 import type { ListSessionsRequest, ListSessionsResponse } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { SessionHost, SessionSummary } from "../session/index.js";
 
 export async function listSessions(

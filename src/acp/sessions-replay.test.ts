@@ -1,7 +1,7 @@
 // What a client is sent of a conversation that is over: the person's words too, and each call as one card.
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { text } from "../base/content.js";
+import { text } from "../base/text/content.js";
 import type { TurnEvent } from "../engine/index.js";
 import type { SessionEvent } from "../session/index.js";
 import { replayUpdates } from "./sessions-replay.js";

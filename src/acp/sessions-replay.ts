@@ -1,7 +1,7 @@
 // A conversation that is over, as updates: what the person said included, and each call as one finished card.
 
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { SessionEvent } from "../session/index.js";
 import { toAcpBlock } from "./to-client/content.js";
 import { type ClientAbilities, toUpdates } from "./to-client/index.js";

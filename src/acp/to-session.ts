@@ -1,8 +1,8 @@
 // ACP content blocks of a prompt -> our blocks.
 
 import type * as acp from "@agentclientprotocol/sdk";
-import type { ContentBlock } from "../base/content.js";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
+import type { ContentBlock } from "../base/text/content.js";
 
 export function toBlocks(prompt: readonly acp.ContentBlock[]): ContentBlock[] {
   return prompt.map((block) => toBlock(block));

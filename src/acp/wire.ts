@@ -1,10 +1,10 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { isJsonObject, parseJson, tooDeepReason } from "../base/json.js";
+import type { World } from "../base/io/world.js";
+import { isJsonObject, parseJson, tooDeepReason } from "../base/json/json.js";
+import { type MessageHead, MessageHeadFinder } from "../base/json/message-head.js";
+import { type Line, LineSplitter } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
-import { type MessageHead, MessageHeadFinder } from "../base/message-head.js";
-import { type Line, LineSplitter } from "../base/ndjson.js";
-import type { World } from "../base/world.js";
 
 export interface WireStreams {
   readonly world: Pick<World, "soon">;

@@ -1,5 +1,5 @@
 // Bounds of long-running calls (MCP tasks), with their unit in the name and their reason beside them.
-import type { Backoff } from "./backoff.js";
+import type { Backoff } from "./async/backoff.js";
 
 export const TASK_LIMITS: {
   readonly poll: Backoff;

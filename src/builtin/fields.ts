@@ -1,7 +1,8 @@
 // Arguments of the built-in tools: each field is its schema for the model and its typed reader in one.
-import { defined } from "../base/defined.js";
+
 import { TenonError } from "../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../base/json/json.js";
 
 /** An object being read, and where it lies in the arguments (empty: it is the arguments). */
 export interface Given {

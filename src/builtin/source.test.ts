@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { testSessions } from "../../test/builtin-session.js";
-import { isJsonObject, type JsonObject } from "../base/json.js";
+import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { fakeWorld } from "../testing/index.js";
 import {
   type AskAnswer,

@@ -1,10 +1,10 @@
 // The agent's own tools of one session, behind the port every tool comes through.
 
-import { Cell } from "../base/cell.js";
-import { defined } from "../base/defined.js";
+import { Cell } from "../base/async/cell.js";
 import { messageOf } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
-import type { World } from "../base/world.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
 import { Commands } from "./command/commands.js";
 import { commandEnvironment } from "./command/environment.js";

@@ -1,9 +1,9 @@
 // One built-in tool: its definition for the model, its typed arguments, its looks, and what it does.
 
-import { type ContentBlock, text } from "../base/content.js";
 import { messageOf } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
-import type { World } from "../base/world.js";
+import type { World } from "../base/io/world.js";
+import type { JsonObject } from "../base/json/json.js";
+import { type ContentBlock, text } from "../base/text/content.js";
 import type { ToolAnnotations, ToolDefinition, ToolOutcome } from "../tools/index.js";
 import type { Commands } from "./command/commands.js";
 import type { CommandEnvironment } from "./command/environment.js";

@@ -1,9 +1,9 @@
 // Runs one short program to its end and gives what it printed. Nothing of it is left when nobody waits any more.
 import type { Readable } from "node:stream";
 import { messageOf } from "../base/errors.js";
+import { endTree } from "../base/io/process.js";
+import type { SpawnRequest, World } from "../base/io/world.js";
 import { LIMITS } from "../base/limits.js";
-import { endTree } from "../base/process.js";
-import type { SpawnRequest, World } from "../base/world.js";
 
 /** Of a failing program's stderr; more is not needed to see why. */
 const STDERR_CHARACTERS = 300;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { agent, client, methods } from "@agentclientprotocol/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Terminal } from "../../test/terminal.js";
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import { FileTrace } from "../world/index.js";
 import { acpTap, hidingSecrets, tappedAgent } from "./trace.js";
 

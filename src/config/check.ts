@@ -1,9 +1,9 @@
 // Checks a value against a schema and says what is wrong in plain words, with the path of each fault and what was probably meant.
 
 import type * as z from "zod/v4";
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { nearest } from "../base/nearest.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
+import { nearest } from "../base/text/nearest.js";
 import { emptyRecord, type KeyPath } from "./text-tree.js";
 
 export interface Finding {

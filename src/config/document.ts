@@ -1,6 +1,6 @@
 // JSON with comments and trailing commas: any text gives what can be read of it, and what is wrong with file positions.
 import { createScanner, visit } from "jsonc-parser";
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { syntaxMessage } from "./syntax-message.js";
 import { isWithin, type KeyPath, type TextNode, TreeBuilder } from "./text-tree.js";

@@ -1,7 +1,7 @@
 // Servers are added, removed and switched by the smallest change of a file: comments and formatting survive.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { parseDocument } from "./document.js";

@@ -1,10 +1,11 @@
 // Adds, removes, enables and disables servers in a configuration file by the smallest change of its text.
-import { defined } from "../base/defined.js";
+
 import { messageOf, TenonError } from "../base/errors.js";
-import { withFileLock } from "../base/file-lock.js";
-import { canonicalJson, isJsonObject, type JsonObject } from "../base/json.js";
+import { withFileLock } from "../base/io/file-lock.js";
+import type { FoundPath, World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import { canonicalJson, isJsonObject, type JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import type { FoundPath, World } from "../base/world.js";
 import { type Document, parseDocument } from "./document.js";
 import type { ProviderName } from "./entry.js";
 import { isInside } from "./inside.js";

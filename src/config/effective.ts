@@ -1,5 +1,5 @@
 // What a session really gets: every server with its standing and the reason for it, every value with where it was said.
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { CatalogLimits, PolicyRule, ToolsLock } from "../tools/index.js";
 import type { ModelEntry, PermissionMode, ProviderName, SandboxMode, ThinkingLevel } from "./entry.js";

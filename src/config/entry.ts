@@ -1,5 +1,5 @@
 // The shapes of what a configuration file may say, after checking and before interpolation.
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { ModelSettings, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode, PolicyEffect, ToolOrigin } from "../tools/index.js";
 

@@ -1,6 +1,6 @@
 // One layer of configuration: the servers, values and problems of one file, of the environment, or of whoever calls.
-import { defined } from "../base/defined.js";
-import type { JsonObject, JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../base/json/json.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { PolicyRule } from "../tools/index.js";
 import type { ServerEntry } from "./entry.js";

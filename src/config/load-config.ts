@@ -1,12 +1,12 @@
 // All layers together: which servers and values a session gets, and why the others are not among them.
 
 import { dirname } from "node:path";
-import { defined } from "../base/defined.js";
 import { messageOf } from "../base/errors.js";
-import { canonicalJson } from "../base/json.js";
+import { recorded } from "../base/io/trace.js";
+import { defined } from "../base/json/defined.js";
+import { canonicalJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { LAUNCH_LIMITS } from "../base/limits-launch.js";
-import { recorded } from "../base/trace.js";
 import type { PolicyRule } from "../tools/index.js";
 import {
   type EffectiveConfig,

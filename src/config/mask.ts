@@ -1,11 +1,11 @@
 // An entry as it may be shown anywhere: what looks like a secret is masked, references stay as they are.
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import {
   isSecretName as isCommonSecretName,
   isSecretVariable,
   looksSecret,
   SECRET_OPTION,
-} from "../base/secret-patterns.js";
+} from "../base/text/secret-patterns.js";
 import { hasReferences } from "./template.js";
 
 const MASK = "********";

@@ -1,5 +1,5 @@
 // Merges layers, from the weakest to the strongest. Pure. Servers are replaced whole, by name; everything else merges by key.
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 import type { Layer, LayerServer, LayerValue } from "./layer.js";
 import type { Place } from "./place.js";
 

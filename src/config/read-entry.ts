@@ -1,8 +1,8 @@
 // Reads one server entry: which kind it is, whether it is well-formed, and what its layer is not allowed to say.
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { nearest } from "../base/nearest.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { normaliseKind } from "../base/server-kind.js";
+import { nearest } from "../base/text/nearest.js";
 import { type Checked, check, type Finding, foreignKey, kindOf, without } from "./check.js";
 import { isRemoteEntry, REMOTE_TYPES, type ServerEntry } from "./entry.js";
 import type { LayerKind } from "./place.js";

@@ -1,11 +1,12 @@
 // Reads one configuration file into a layer. A bad entry costs nobody but itself, and is told with its place.
-import { defined } from "../base/defined.js";
+
 import { messageOf } from "../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import type { FoundPath, World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { LAUNCH_LIMITS } from "../base/limits-launch.js";
-import { nearest } from "../base/nearest.js";
-import type { FoundPath, World } from "../base/world.js";
+import { nearest } from "../base/text/nearest.js";
 import type { PolicyRule } from "../tools/index.js";
 import { check, type Finding, kindOf } from "./check.js";
 import { type Document, parseDocument } from "./document.js";

@@ -1,7 +1,7 @@
 // The sandbox of a server: what its entry says, under the least its layer must have. Pure.
 
 import { dirname, join } from "node:path";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import { SANDBOX_MODES, type SandboxEntry, type SandboxMode, type SandboxWritten } from "./entry.js";
 import { type Merged, valueOf } from "./merge.js";
 import type { PossiblePaths } from "./paths.js";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isJsonObject } from "../base/json.js";
+import { isJsonObject } from "../base/json/json.js";
 import { configFile, configJsonSchema } from "./schema.js";
 
 const PUBLISHED = join(import.meta.dirname, "..", "..", "schema", "config.schema.json");

@@ -1,6 +1,6 @@
 // Secrets that stand in an entry as they are, and the same entry with references in their place.
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { isSecretLiteral, maskEntry } from "./mask.js";
 import { parseTemplate } from "./template.js";
 

@@ -1,5 +1,5 @@
 // What the user says about all servers together: how many there may be, what they may take, how long an unused one stays.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { PoolSettings } from "../mcp/index.js";
 import { type Merged, valueOf } from "./merge.js";
 

@@ -1,8 +1,8 @@
 // The settings of a server's connection: what its entry says beside how it is reached, under the user's rules for its layer.
 
-import { defined } from "../base/defined.js";
-import { literalGlob } from "../base/glob.js";
-import type { UrlSource } from "../base/net-policy.js";
+import type { UrlSource } from "../base/io/net-policy.js";
+import { defined } from "../base/json/defined.js";
+import { literalGlob } from "../base/text/glob.js";
 import type { OAuthSettings, PoolSettings, ServerLimits, ToolOverrides } from "../mcp/index.js";
 import type { SourceSettings, ToolOrigin, ToolShape } from "../tools/index.js";
 import type { IncludeMode, ServerExtras, ToolEntry } from "./entry.js";

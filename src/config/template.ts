@@ -1,5 +1,5 @@
 // The references a text may hold: `${VAR}`, `${VAR:-default}`, `{env:VAR}`, `{file:path}`, and as a whole `!command` or `keyring:name`.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 
 export type Part =
   | { readonly kind: "text"; readonly text: string }

@@ -1,6 +1,6 @@
 // The smallest change of a JSON text that sets or removes one property: comments, order and formatting stay as they are.
 import { createScanner } from "jsonc-parser";
-import type { JsonObject, JsonValue } from "../base/json.js";
+import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { parseDocument } from "./document.js";
 import type { KeyPath, TextNode } from "./text-tree.js";
 

@@ -1,6 +1,6 @@
 // The tree of a JSON text with the position of everything in it. Built from the parser's events, since its own tree is lost when a brace is missing.
 import type { JSONVisitor } from "jsonc-parser";
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 
 export type KeyPath = readonly (string | number)[];
 

@@ -1,6 +1,6 @@
 // An entry becomes the spec and the settings of a connection, under the user's rules for its layer.
 import { describe, expect, it } from "vitest";
-import { isGlobMatch } from "../base/glob.js";
+import { isGlobMatch } from "../base/text/glob.js";
 import { fakeWorld } from "../testing/index.js";
 import { isWritten } from "./layer.js";
 import { maskEntry } from "./mask.js";

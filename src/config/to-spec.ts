@@ -1,6 +1,7 @@
 // A merged entry, interpolated, as what the MCP room takes: the spec of a server and the settings of its connection.
-import { defined } from "../base/defined.js";
-import { checkUrl } from "../base/net-policy.js";
+
+import { checkUrl } from "../base/io/net-policy.js";
+import { defined } from "../base/json/defined.js";
 import { normaliseKind } from "../base/server-kind.js";
 import type { IdentityProvider, OAuthSettings, ServerSpec } from "../mcp/index.js";
 import {

@@ -1,10 +1,10 @@
 // The project's lock of tool definitions, read and written. It can only tighten, so it counts before anybody trusts the project.
 
 import { dirname } from "node:path";
-import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
-import type { World } from "../base/world.js";
 import { type LockedTools, lockText, parseLock, type ToolsLock } from "../tools/index.js";
 import { withConfigLock } from "./edit.js";
 import { isInside } from "./inside.js";

@@ -1,9 +1,9 @@
 // What the person is asked before anything of a project's files takes effect: all of it, and a hash of exactly that.
 
 import { dirname, relative, resolve } from "node:path";
-import { defined } from "../base/defined.js";
-import { hashJson } from "../base/hash.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { hashJson } from "../base/json/hash.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { LaunchConcern, PinnedFile, StdioSpec } from "../mcp/index.js";
 import { type CommandPlace, commandPath } from "./command-path.js";
 import { isRemoteEntry } from "./entry.js";

@@ -1,7 +1,7 @@
 // Approvals are bound to exactly what was asked: every change asks again, nothing else does, and what cannot be read is no approval.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
 import { loadConfig } from "./load-config.js";

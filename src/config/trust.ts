@@ -1,11 +1,11 @@
 // What the person decided about projects' entries. One small file per decision, so that two processes never write the same one.
 
 import { join } from "node:path";
-import { defined } from "../base/defined.js";
 import { messageOf, TenonError } from "../base/errors.js";
-import { hashJson } from "../base/hash.js";
-import { isJsonObject, parseJson } from "../base/json.js";
-import type { World } from "../base/world.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import { hashJson } from "../base/json/hash.js";
+import { isJsonObject, parseJson } from "../base/json/json.js";
 import type { Problem } from "./place.js";
 import type { TrustQuestion } from "./trust-question.js";
 

@@ -1,8 +1,8 @@
 // A configuration that follows its files: edits, approvals given elsewhere, and secrets that came late, each told once.
-import { Cell, type ReadonlyCell } from "../base/cell.js";
+import { Cell, type ReadonlyCell } from "../base/async/cell.js";
+import { Scope } from "../base/async/scope.js";
+import type { Timer, Watch } from "../base/io/world.js";
 import { LIMITS } from "../base/limits.js";
-import { Scope } from "../base/scope.js";
-import type { Timer, Watch } from "../base/world.js";
 import type { EffectiveConfig } from "./effective.js";
 import { type LoadRequest, loadWith } from "./load-config.js";
 import { Secrets } from "./secrets.js";

@@ -1,8 +1,8 @@
 // Whatever calls do and whenever the turn is cancelled: one start, one end and one result for each, in the model's order.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Cell } from "../base/cell.js";
-import { text } from "../base/content.js";
+import { Cell } from "../base/async/cell.js";
+import { text } from "../base/text/content.js";
 import type { ModelToolCall } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { ResultStore, snapshot, type ToolSource } from "../tools/index.js";

@@ -1,11 +1,11 @@
 // Runs the tool calls of one answer, exactly one result each in the model's order, and streams what happens as it happens.
 
-import { abortListeners } from "../base/abort-listeners.js";
+import { abortListeners } from "../base/async/abort-listeners.js";
+import { Channel } from "../base/async/channel.js";
 import { unreachable } from "../base/brand.js";
-import { Channel } from "../base/channel.js";
-import { text } from "../base/content.js";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
+import { text } from "../base/text/content.js";
 import type { ModelToolCall, ModelToolResult } from "../models/index.js";
 import {
   type CallEvent,

@@ -1,9 +1,9 @@
 // Cancelled at any moment: it is over within 100 ms, the conversation is one that any provider takes, and the next prompt works.
 import { expect, test } from "vitest";
 import { answers, modelOf, type ScriptedModel, scripted, turnOf } from "../../test/scripted-turn.js";
-import { text } from "../base/content.js";
 import { TenonError } from "../base/errors.js";
-import { markContent } from "../base/marked-content.js";
+import { text } from "../base/text/content.js";
+import { markContent } from "../base/text/marked-content.js";
 import type { ModelEvent } from "../models/index.js";
 import { fakeWorld, settle } from "../testing/index.js";
 import type { ToolDefinition, ToolSource } from "../tools/index.js";

@@ -1,5 +1,5 @@
 // What a model call is offered, in the form its provider takes; what has no such form is named.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import { compileTools, type Model, type ModelMessage, type ModelTool, type ModelToolCall } from "../models/index.js";
 import type { CatalogTool, Offer } from "../tools/index.js";
 import { foundTools, isSearchTool } from "./found-tools.js";

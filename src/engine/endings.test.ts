@@ -1,8 +1,8 @@
 // How turns end: each with its true reason, in words people can read, and with a conversation that goes on.
 import { expect, test } from "vitest";
 import { answers, calls, eventsOf, fails, run, says, scripted, stop } from "../../test/scripted-turn.js";
-import { text } from "../base/content.js";
 import { LIMITS } from "../base/limits.js";
+import { text } from "../base/text/content.js";
 import type { ModelEvent, ModelMessage } from "../models/index.js";
 import type { ToolSource } from "../tools/index.js";
 import { Transcript } from "./transcript.js";

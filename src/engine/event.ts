@@ -1,6 +1,6 @@
 // Everything one turn can tell, as one union.
 import type { ErrorCode } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { ModelMessage, ModelUsage } from "../models/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../tools/index.js";
 

@@ -1,5 +1,5 @@
 // Tools that a search of the conversation found, for models that take their definitions beside the result.
-import { plainText } from "../base/content.js";
+import { plainText } from "../base/text/content.js";
 import type { ModelMessage, ModelToolResult } from "../models/index.js";
 import { type CatalogTool, type Offer, SEARCH_TOOLS } from "../tools/index.js";
 

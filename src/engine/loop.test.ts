@@ -1,8 +1,8 @@
 // The loop: a true stop reason every time, and a transcript that is valid whatever happens.
 import { expect, test } from "vitest";
 import { answers, calls, eventsOf, run, says, scripted, stop, TOOL } from "../../test/scripted-turn.js";
-import { text } from "../base/content.js";
 import { LIMITS } from "../base/limits.js";
+import { text } from "../base/text/content.js";
 import type { Model, ModelEvent, ModelMessage } from "../models/index.js";
 import type { ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
 import { transcriptProblems } from "./transcript-check.js";

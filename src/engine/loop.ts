@@ -1,9 +1,9 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
 
 import { unreachable } from "../base/brand.js";
-import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
-import { parseJson } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { Model } from "../models/index.js";
 import type { RunPorts } from "../tools/index.js";

@@ -1,6 +1,6 @@
 // Going round in circles: noticed alone and in turn with others, and never where something changes.
 import { expect, test } from "vitest";
-import { text } from "../base/content.js";
+import { text } from "../base/text/content.js";
 import type { ModelToolCall, ModelToolResult } from "../models/index.js";
 import { RepetitionGuard } from "./repetition.js";
 

@@ -1,7 +1,8 @@
 // Notices a model that goes round in circles: the same calls with the same results, alone or in turn with a few others.
-import type { ContentBlock } from "../base/content.js";
+
 import { LIMITS } from "../base/limits.js";
-import { hostLine } from "../base/marking.js";
+import type { ContentBlock } from "../base/text/content.js";
+import { hostLine } from "../base/text/marking.js";
 import type { ModelToolCall, ModelToolResult } from "../models/index.js";
 
 interface Step {

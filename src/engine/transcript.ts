@@ -1,10 +1,10 @@
 // The conversation as the model sees it. It is valid at every moment: each tool call is followed by exactly one result.
 
-import { text } from "../base/content.js";
-import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
-import type { MarkedContent } from "../base/marked-content.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject } from "../base/json/json.js";
+import { text } from "../base/text/content.js";
+import type { MarkedContent } from "../base/text/marked-content.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../models/index.js";
 import { transcriptProblems } from "./transcript-check.js";
 

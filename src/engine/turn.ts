@@ -1,6 +1,7 @@
 // What a turn is given, what it comes to, and what it keeps while it runs.
-import type { ContentBlock } from "../base/content.js";
+
 import { LIMITS } from "../base/limits.js";
+import type { ContentBlock } from "../base/text/content.js";
 import type { Model, ModelRequest, ModelUsage } from "../models/index.js";
 import type { CatalogTool, Offer, RunPorts } from "../tools/index.js";
 import type { TokenMeter } from "./context/meter.js";

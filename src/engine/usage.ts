@@ -1,5 +1,5 @@
 // Sums of what model calls used and cost.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { ModelUsage } from "../models/index.js";
 
 export const NO_USAGE: ModelUsage = { inputTokens: 0, outputTokens: 0 };

@@ -1,6 +1,6 @@
 // One attempt at a server, step by step: a place among the processes, a conversation, its tools; what fails is told as a value.
 import { messageOf, TenonError, toTenonError } from "../base/errors.js";
-import type { EndGrace } from "../base/process.js";
+import type { EndGrace } from "../base/io/process.js";
 import { establish } from "./era/establish.js";
 import type { Link } from "./era/link.js";
 import type { SpillDirectory } from "./large/spill-directory.js";

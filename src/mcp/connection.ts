@@ -1,13 +1,13 @@
 // One server of one session: connected in the background and kept so, asked through calls that each end once, closed for good.
 
-import type { ReadonlyCell } from "../base/cell.js";
-import { defined } from "../base/defined.js";
+import type { ReadonlyCell } from "../base/async/cell.js";
+import { Scope } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
+import type { EndGrace } from "../base/io/process.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import type { EndGrace } from "../base/process.js";
-import { Scope } from "../base/scope.js";
-import type { World } from "../base/world.js";
 import { type CallOptions, type CallOutcome, callTool } from "./call/call.js";
 import { CallGate } from "./call/call-gate.js";
 import { ProgressPace } from "./call/progress-pace.js";

@@ -1,5 +1,5 @@
 // What must not be seen of a server's own entry: a server that is given a secret may say it back with its errors.
-import { headerSecrets, KnownSecrets, optionValues } from "../base/known-secrets.js";
+import { headerSecrets, KnownSecrets, optionValues } from "../base/text/known-secrets.js";
 import {
   isPlainHeader,
   isPlainPlace,
@@ -7,7 +7,7 @@ import {
   isSecretVariable,
   looksLikeKey,
   mayBeSecret,
-} from "../base/secret-patterns.js";
+} from "../base/text/secret-patterns.js";
 import { settingsSecrets } from "./oauth/settings.js";
 import type { ConnectionOptions } from "./options.js";
 import { isRemote, type RemoteSpec, type ServerSpec, type StdioSpec } from "./spec.js";

@@ -1,6 +1,6 @@
 // The identity of a server without its secrets, for what is remembered about it. What may be shared is `pool/sharing-key`.
-import { hashJson } from "../base/hash.js";
-import type { JsonObject } from "../base/json.js";
+import { hashJson } from "../base/json/hash.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { ServerSpec } from "./spec.js";
 
 /**

@@ -1,8 +1,8 @@
 // The door of the MCP room: one server, from its spec to its answers.
 
+export { checkAgainstSchema, type SchemaFit } from "../base/json/schema-fit.js";
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp/channel.js";
 export type { CallOptions, CallOutcome, CallProgress } from "./call/call.js";
-export { checkAgainstSchema, type SchemaFit } from "./call/schema-fit.js";
 export { McpConnection } from "./connection.js";
 export type { Link } from "./era/link.js";
 export { launchFingerprint } from "./fingerprint.js";

@@ -1,5 +1,5 @@
 // What a server may ask of us, as a port. Only what the peer can answer is declared to the server.
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 
 export interface Root {
   readonly uri: string;

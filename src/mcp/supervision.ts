@@ -1,13 +1,13 @@
 // Keeps one server connected: one attempt after another, each until it breaks, with a wait in between for as long as may help.
 
-import { Cell, type ReadonlyCell } from "../base/cell.js";
-import { orAborted, sleep } from "../base/deadline.js";
-import { defined } from "../base/defined.js";
+import { Cell, type ReadonlyCell } from "../base/async/cell.js";
+import { orAborted, sleep } from "../base/async/deadline.js";
+import type { Scope } from "../base/async/scope.js";
 import { type ErrorCode, TenonError } from "../base/errors.js";
+import type { EndGrace } from "../base/io/process.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { EndGrace } from "../base/process.js";
-import type { Scope } from "../base/scope.js";
-import type { World } from "../base/world.js";
 import { type AttemptOptions, converse, loadTools, takePlace } from "./attempt.js";
 import type { Link } from "./era/link.js";
 import type { CurrentTools } from "./lists/current-tools.js";

@@ -1,5 +1,5 @@
 // What a model can do and costs, and how what is known of it from several places comes together.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 
 /** From the least to the most. */

@@ -1,8 +1,8 @@
 // Any AI SDK language model behind the model port.
 
 import type { JSONObject, LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
-import { orAborted } from "../base/deadline.js";
-import { defined } from "../base/defined.js";
+import { orAborted } from "../base/async/deadline.js";
+import { defined } from "../base/json/defined.js";
 import { type KnownAbilities, type ModelAbilities, mergeAbilities, type ThinkingLevel } from "./abilities.js";
 import { markPrompt } from "./cache-marks.js";
 import { type DialectName, dialectOf } from "./dialect/dialect.js";

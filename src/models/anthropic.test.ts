@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
 import { loadModel } from "./providers.js";
 

@@ -1,8 +1,8 @@
 // Tools that a search of ours found, in the form of providers that take them beside the result, so that nothing before it changes.
 
 import type { JSONObject, LanguageModelV3ToolResultOutput } from "@ai-sdk/provider";
-import { defined } from "../base/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, parseJson } from "../base/json/json.js";
 import type { ModelAbilities } from "./abilities.js";
 import type { ModelMessage, ModelRequest, ModelTool, ModelToolCall, ModelToolResult } from "./model.js";
 

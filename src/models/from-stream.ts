@@ -1,10 +1,10 @@
 // The stream of an AI SDK language model as our events.
 
 import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from "@ai-sdk/provider";
-import { orAborted } from "../base/deadline.js";
-import { defined } from "../base/defined.js";
+import { orAborted } from "../base/async/deadline.js";
 import { TenonError } from "../base/errors.js";
-import { isJsonObject, isTooDeep } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, isTooDeep } from "../base/json/json.js";
 import type { ModelPrice } from "./abilities.js";
 import { unwrapSearch } from "./found-tools.js";
 import type { ModelEvent, ModelFinish, ModelToolCall } from "./model.js";

@@ -1,5 +1,5 @@
 // What is known of models before anybody is asked: families by name, from the makers' pages of November 2026. Prices are list prices.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
 
 /**

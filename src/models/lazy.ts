@@ -1,8 +1,8 @@
 // A model that a session can hold before its package is loaded.
 
-import { orAborted } from "../base/deadline.js";
-import { defined } from "../base/defined.js";
+import { orAborted } from "../base/async/deadline.js";
 import { toTenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
 import { type KnownAbilities, type ModelAbilities, mergeAbilities } from "./abilities.js";
 import { tableAbilities } from "./known-models.js";
 import type { Model, ModelEvent, ModelRequest } from "./model.js";

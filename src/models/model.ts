@@ -1,6 +1,7 @@
 // The model port: what the engine asks of any language model, and the events it streams back.
-import type { ContentBlock } from "../base/content.js";
-import type { JsonObject, JsonSchema } from "../base/json.js";
+
+import type { JsonObject, JsonSchema } from "../base/json/json.js";
+import type { ContentBlock } from "../base/text/content.js";
 import type { ModelAbilities, ThinkingLevel } from "./abilities.js";
 import type { DialectName } from "./dialect/dialect.js";
 

@@ -6,7 +6,7 @@ import type {
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json/json.js";
 import type { ModelMessage, ModelToolCall } from "./model.js";
 
 export type AssistantMessage = Extract<ModelMessage, { role: "assistant" }>;

@@ -1,6 +1,7 @@
 // Whatever an AI SDK provider throws or streams as an error, as a TenonError with a `model.*` code that people can act on.
-import { defined } from "../base/defined.js";
+
 import { TenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { classify, type FailurePhase, type ModelErrorCode } from "./failures/classify.js";
 import { type FailureFacts, readFailure } from "./failures/facts.js";

@@ -1,8 +1,9 @@
 // Which model is meant, and the model itself: its package loaded, what it can do found out.
-import { defined } from "../base/defined.js";
+
 import { TenonError } from "../base/errors.js";
+import type { Fetch, World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { Fetch, World } from "../base/world.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
 import { aiSdkModel } from "./ai-sdk.js";
 import { baseUrlOf, connectionOf, type Environment, readVariable, shownUrl } from "./connection.js";

@@ -1,8 +1,8 @@
 // The tools of one request as they go to the adapter, with the names that a refusal by place refers to.
 
 import type { LanguageModelV3FunctionTool } from "@ai-sdk/provider";
-import { defined } from "../base/defined.js";
-import { isJsonObject } from "../base/json.js";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject } from "../base/json/json.js";
 import { markTools, type SentTool } from "./cache-marks.js";
 import type { DialectName } from "./dialect/dialect.js";
 import type { FoundTools } from "./found-tools.js";

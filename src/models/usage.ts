@@ -1,7 +1,7 @@
 // What an answer used, as the provider counts it, and what that costs by the list price.
 
 import type { LanguageModelV3Usage } from "@ai-sdk/provider";
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { ModelPrice } from "./abilities.js";
 import type { ModelUsage } from "./model.js";
 

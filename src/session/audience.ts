@@ -1,5 +1,5 @@
 // Everybody who reads a session's events: each gets all of them, in order.
-import { Channel } from "../base/channel.js";
+import { Channel } from "../base/async/channel.js";
 import { LIMITS } from "../base/limits.js";
 import type { NoticeLevel, SessionEvent } from "./event.js";
 

@@ -1,7 +1,8 @@
 // Follows the configuration of one session: which servers it wants, what must be asked first, what people should hear of.
-import { defined } from "../base/defined.js";
+
 import { messageOf } from "../base/errors.js";
-import { hashJson } from "../base/hash.js";
+import { defined } from "../base/json/defined.js";
+import { hashJson } from "../base/json/hash.js";
 import {
   type ConfigRequest,
   type ConfigWatch,

@@ -1,7 +1,8 @@
 // The conversation of a session: turns of the model over one transcript, each step journaled, then told.
-import type { ContentBlock } from "../base/content.js";
-import { alreadyMarked, type MarkedContent } from "../base/marked-content.js";
-import type { World } from "../base/world.js";
+
+import type { World } from "../base/io/world.js";
+import type { ContentBlock } from "../base/text/content.js";
+import { alreadyMarked, type MarkedContent } from "../base/text/marked-content.js";
 import { type BuiltinPresentation, presentationOf } from "../builtin/index.js";
 import {
   addUsage,

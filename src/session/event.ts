@@ -1,6 +1,7 @@
 // What a session tells its clients, in order, inside and outside turns.
-import type { ContentBlock } from "../base/content.js";
+
 import type { TenonError } from "../base/errors.js";
+import type { ContentBlock } from "../base/text/content.js";
 import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
 import type { StopReason, TurnEvent } from "../engine/index.js";
 import type { SandboxSpec, ServerIdentity } from "../mcp/index.js";

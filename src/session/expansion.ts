@@ -1,7 +1,8 @@
 // A prompt as the model gets it: a server's prompt filled in, what is mentioned read and attached.
-import type { ContentBlock } from "../base/content.js";
-import { alreadyMarked, type MarkedContent } from "../base/marked-content.js";
-import type { World } from "../base/world.js";
+
+import type { World } from "../base/io/world.js";
+import type { ContentBlock } from "../base/text/content.js";
+import { alreadyMarked, type MarkedContent } from "../base/text/marked-content.js";
 import type { Audience } from "./audience.js";
 import { commandsWith, promptNameIn, runPrompt, ServerPrompts } from "./commands/index.js";
 import type { CommandInfo } from "./event.js";

@@ -1,10 +1,10 @@
 // Reports git repositories that appear in the session's directories while a sandboxed server may write there.
-import { orAborted } from "../base/deadline.js";
+import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
+import { recorded } from "../base/io/trace.js";
+import type { World } from "../base/io/world.js";
 import { SANDBOX_LIMITS } from "../base/limits-sandbox.js";
-import { markHidden } from "../base/marking.js";
-import { recorded } from "../base/trace.js";
-import type { World } from "../base/world.js";
+import { markHidden } from "../base/text/marking.js";
 import { BARE_PARTS, findGitPlaces } from "../mcp/index.js";
 import type { NoticeLevel } from "./event.js";
 

@@ -1,13 +1,13 @@
 // Opens, finds, stores and closes sessions. Whoever owns the host owns every process its sessions started.
 
 import { isAbsolute } from "node:path";
-import { defined } from "../base/defined.js";
 import { TenonError } from "../base/errors.js";
-import type { FileLock } from "../base/file-lock.js";
 import { type SessionId, uuidV7 } from "../base/id.js";
+import type { FileLock } from "../base/io/file-lock.js";
+import type { EndGrace } from "../base/io/process.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { EndGrace } from "../base/process.js";
-import type { World } from "../base/world.js";
 import { sharedSecrets } from "../config/index.js";
 import { ServerPool, type ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";

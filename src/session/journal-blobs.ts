@@ -1,8 +1,8 @@
 // Long texts and media in a journal: each is written once, as a record of its own, and blocks refer to it.
 import { createHash } from "node:crypto";
-import { type ContentBlock, plainText, text } from "../base/content.js";
-import { isJsonObject, type JsonObject } from "../base/json.js";
+import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
+import { type ContentBlock, plainText, text } from "../base/text/content.js";
 import type { ModelMessage } from "../models/index.js";
 import type { JournalEntry } from "./journal-entry.js";
 

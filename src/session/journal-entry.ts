@@ -1,6 +1,7 @@
 // What a journal holds, record by record: enough to show a session again, and for its model to go on with it.
-import type { ContentBlock } from "../base/content.js";
-import type { JsonObject, JsonValue } from "../base/json.js";
+
+import type { JsonObject, JsonValue } from "../base/json/json.js";
+import type { ContentBlock } from "../base/text/content.js";
 import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
 import type { CallSubject, CompactionEvent, ContextUse, StopCause, StopReason } from "../engine/index.js";
 import type { ModelMessage, ModelToolResult, ModelUsage } from "../models/index.js";

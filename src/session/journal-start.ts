@@ -1,10 +1,10 @@
 // How a session's journal begins: where it lies, its first line, and the title of the session.
 
-import { type ContentBlock, plainText } from "../base/content.js";
-import { defined } from "../base/defined.js";
 import type { SessionId } from "../base/id.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import { markForeign } from "../base/marking.js";
+import { type ContentBlock, plainText } from "../base/text/content.js";
+import { markForeign } from "../base/text/marking.js";
 import type { NoticeLevel } from "./event.js";
 import { journalFile } from "./history/stored-sessions.js";
 import { headerLine, Journal } from "./journal.js";

@@ -1,8 +1,8 @@
 // The writer: one write per batch, long parts once, and what cannot be written costs no more than it must.
 import { expect, test } from "vitest";
-import type { ContentBlock } from "../base/content.js";
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
+import type { ContentBlock } from "../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { isBlock } from "./history/guards.js";
 import { readJournal } from "./history/read-journal.js";

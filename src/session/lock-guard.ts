@@ -1,5 +1,5 @@
 // Holds a session's tools against the project's lock of definitions, and says once of each server what differs.
-import { isJsonObject } from "../base/json.js";
+import { isJsonObject } from "../base/json/json.js";
 import {
   type ApprovalSubject,
   type LockHold,

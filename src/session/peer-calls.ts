@@ -1,7 +1,8 @@
 // The calls of one server that run now: its log lines are shown on them, and what it asks meanwhile belongs to them.
-import { defined } from "../base/defined.js";
+
+import type { Timer, World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { Timer, World } from "../base/world.js";
 import type { ServerLog } from "../mcp/index.js";
 import type { SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../tools/index.js";
 

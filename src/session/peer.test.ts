@@ -1,7 +1,7 @@
 // What servers ask of a session: declared only where somebody answers, put to whoever is attached, over with the call.
 import { expect, test } from "vitest";
+import type { WireTrace } from "../base/io/trace.js";
 import { LIMITS } from "../base/limits.js";
-import type { WireTrace } from "../base/trace.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import { type Behaviour, type FakeWorld, fakeWorld, spawnsServer, type ToolScript } from "../testing/index.js";
 import type { ToolOutcome, ToolProgress } from "../tools/index.js";

@@ -2,11 +2,11 @@
 
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { orAborted } from "../base/deadline.js";
-import { defined } from "../base/defined.js";
+import { orAborted } from "../base/async/deadline.js";
 import { uuidV7 } from "../base/id.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { World } from "../base/world.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../mcp/index.js";
 import type { NoticeLevel } from "./event.js";
 import type { RunningCalls } from "./peer-calls.js";

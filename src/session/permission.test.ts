@@ -1,6 +1,6 @@
 // Permission of one call: rules first, then what was approved, then the person; who cannot be asked says no.
 import { describe, expect, it } from "vitest";
-import { Cell } from "../base/cell.js";
+import { Cell } from "../base/async/cell.js";
 import { fakeWorld } from "../testing/index.js";
 import { type CatalogTool, DecisionFiles, type PolicyRule, snapshot, type ToolDefinition } from "../tools/index.js";
 import type { SessionPolicy } from "./permission/clearance.js";

@@ -1,6 +1,6 @@
 // The plan: recorded before it is told, and what is pinned of it while something is open.
 import { expect, test } from "vitest";
-import { plainText } from "../base/content.js";
+import { plainText } from "../base/text/content.js";
 import { fakeWorld } from "../testing/index.js";
 import { Audience } from "./audience.js";
 import { Journal } from "./journal.js";

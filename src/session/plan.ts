@@ -1,5 +1,5 @@
 // The plan of a session's work: journaled, told, and kept in sight of the model when the conversation is compacted.
-import { type ContentBlock, text } from "../base/content.js";
+import { type ContentBlock, text } from "../base/text/content.js";
 import type { PlanEntry } from "../builtin/index.js";
 import type { Audience } from "./audience.js";
 import type { Journal } from "./journal.js";

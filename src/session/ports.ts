@@ -1,6 +1,7 @@
 // What a session asks of whoever is attached to it. A session without an attachment declines at once.
-import type { ContentBlock } from "../base/content.js";
-import type { JsonObject } from "../base/json.js";
+
+import type { JsonObject } from "../base/json/json.js";
+import type { ContentBlock } from "../base/text/content.js";
 import type { AskAnswer, AskOption, BuiltinPresentation, ClientFiles, Terminal } from "../builtin/index.js";
 import type { ElicitAnswer, ElicitRequest, McpChannel } from "../mcp/index.js";
 import type { ApprovalAnswer, CatalogTool } from "../tools/index.js";

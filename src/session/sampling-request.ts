@@ -1,9 +1,10 @@
 // Reads `sampling/createMessage` of a server: what a model is to be asked, or why it cannot be.
-import { type ContentBlock, plainText, text } from "../base/content.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markBlock } from "../base/marked-content.js";
-import { markForeign } from "../base/marking.js";
+import { type ContentBlock, plainText, text } from "../base/text/content.js";
+import { markBlock } from "../base/text/marked-content.js";
+import { markForeign } from "../base/text/marking.js";
 import type { ModelMessage } from "../models/index.js";
 import type { SamplingMessage } from "./ports.js";
 

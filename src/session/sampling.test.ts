@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
+import type { JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { McpConnection, RpcRefusal } from "../mcp/index.js";
 import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../models/index.js";

@@ -1,10 +1,10 @@
 // Sampling: a server asks for words of the session's model. A person approves it, and a budget bounds it.
-import { orAborted } from "../base/deadline.js";
+import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
-import type { JsonObject } from "../base/json.js";
+import { errorType } from "../base/io/trace.js";
+import type { World } from "../base/io/world.js";
+import type { JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { errorType } from "../base/trace.js";
-import type { World } from "../base/world.js";
 import { type Peer, RpcRefusal } from "../mcp/index.js";
 import type { Model, ModelUsage } from "../models/index.js";
 import type { SamplingAnswer, SamplingRequest, SessionPorts } from "./ports.js";

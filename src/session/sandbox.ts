@@ -1,5 +1,5 @@
 // The sandbox a server of a session really runs in: what its spec and the configuration say, and the session's own least.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import { type SandboxMode, type ServerSandbox, stricterMode } from "../config/index.js";
 import type { SandboxSpec, ServerSpec } from "../mcp/index.js";
 

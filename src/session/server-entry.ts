@@ -1,5 +1,5 @@
 // A server of a session: as it is wanted, as it is open, or why it cannot be used.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import type { ServerSandbox } from "../config/index.js";
 import type { ConnectionOptions, PoolSettings, ServerConnection, ServerSpec } from "../mcp/index.js";
 import type { SourceSettings, ToolOrigin, ToolSource } from "../tools/index.js";

@@ -1,7 +1,8 @@
 // Opens one server for a session: what its connection is given, whom it may ask, what the session hears of it.
-import { defined } from "../base/defined.js";
+
 import type { TenonError } from "../base/errors.js";
-import type { World } from "../base/world.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import {
   type ConnectionOptions,
   type GrantStore,

@@ -1,6 +1,6 @@
 // A server that wants a log-in says so, with what to do that can be done now.
 import { expect, test } from "vitest";
-import { Cell } from "../base/cell.js";
+import { Cell } from "../base/async/cell.js";
 import { TenonError } from "../base/errors.js";
 import type { ConnectionState } from "../mcp/index.js";
 import { type StatusSource, statusOf } from "./server-status.js";

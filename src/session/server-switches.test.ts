@@ -1,6 +1,6 @@
 // Switching servers within a session: off and on again, started anew, added and removed, and words for what is not there.
 import { expect, test } from "vitest";
-import { Cell } from "../base/cell.js";
+import { Cell } from "../base/async/cell.js";
 import { McpConnection, type ServerSpec } from "../mcp/index.js";
 import { fakeWorld } from "../testing/index.js";
 import type { ToolOrigin } from "../tools/index.js";

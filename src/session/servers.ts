@@ -1,9 +1,10 @@
 // The servers of one session: connected in parallel, each on its own, replaced when what is wanted changes, gone with it.
-import { defined } from "../base/defined.js";
+
+import { Scope } from "../base/async/scope.js";
+import type { EndGrace } from "../base/io/process.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { EndGrace } from "../base/process.js";
-import { Scope } from "../base/scope.js";
-import type { World } from "../base/world.js";
 import { ServerPool, startInTurn } from "../mcp/index.js";
 import type { ServerStatus } from "./event.js";
 import { type OpenServer, type RejectedServer, treatment, type WantedServer } from "./server-entry.js";

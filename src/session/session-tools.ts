@@ -1,11 +1,11 @@
 // The tools of one session: what its servers, Tenon and the embedder bring, put in front of the model and run under its policy.
 
 import { join, resolve } from "node:path";
-import { defined } from "../base/defined.js";
+import type { Scope } from "../base/async/scope.js";
 import type { SessionId } from "../base/id.js";
-import type { JsonObject } from "../base/json.js";
-import type { Scope } from "../base/scope.js";
-import type { World } from "../base/world.js";
+import type { World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject } from "../base/json/json.js";
 import {
   type BuiltinName,
   type BuiltinPresentation,

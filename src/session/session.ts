@@ -1,8 +1,9 @@
 // One session as its client and its host see it: what may be asked of it and changed about it, its turns, its end.
-import type { ContentBlock } from "../base/content.js";
+
 import { TenonError } from "../base/errors.js";
+import type { EndGrace } from "../base/io/process.js";
 import { LIMITS } from "../base/limits.js";
-import type { EndGrace } from "../base/process.js";
+import type { ContentBlock } from "../base/text/content.js";
 import type { StopReason } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
 import type { CommandInfo, NoticeLevel, ServerStatus, SessionEvent } from "./event.js";

@@ -1,5 +1,5 @@
 // The settings a session begins with: its model watched, and what was chosen before it was closed.
-import { defined } from "../base/defined.js";
+import { defined } from "../base/json/defined.js";
 import { observedModel } from "./observed-model.js";
 import type { SessionOptions } from "./options.js";
 import { SessionSettings, type SettingsOptions } from "./settings.js";

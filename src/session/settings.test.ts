@@ -1,7 +1,7 @@
 // The settings of a session: what can be chosen, what the configuration has to say, and what outlives a restart.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { PermissionMode } from "../tools/index.js";
 import { modeInForce, modesFor } from "./modes.js";

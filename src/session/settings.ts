@@ -1,6 +1,6 @@
 // What the person may change about a session while it lives: its mode, its model, how much that thinks, how tools come before it.
 import { TenonError } from "../base/errors.js";
-import type { JsonValue } from "../base/json.js";
+import type { JsonValue } from "../base/json/json.js";
 import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";

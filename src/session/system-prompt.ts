@@ -1,11 +1,11 @@
 // The system prompt: small and the same for every model call of a session, so that providers can cache it.
 import { join } from "node:path";
-import type { JsonValue } from "../base/json.js";
+import { recorded } from "../base/io/trace.js";
+import type { World } from "../base/io/world.js";
+import type { JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { markLine } from "../base/marked-content.js";
-import { hostLine, markForeign } from "../base/marking.js";
-import { recorded } from "../base/trace.js";
-import type { World } from "../base/world.js";
+import { markLine } from "../base/text/marked-content.js";
+import { hostLine, markForeign } from "../base/text/marking.js";
 
 /** What the person or the client says beside or in place of Tenon's own words. */
 export interface GivenPrompt {

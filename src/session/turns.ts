@@ -1,8 +1,8 @@
 // The turns of a session, one at a time: from what was typed to the end of its answer, each step journaled, then told.
 
-import { type ContentBlock, plainText } from "../base/content.js";
-import { defined } from "../base/defined.js";
 import { TenonError, toTenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
+import { type ContentBlock, plainText } from "../base/text/content.js";
 import { NO_USAGE, type TurnEnd } from "../engine/index.js";
 import { commandOf, type Invocation } from "./commands/index.js";
 import { titleOf } from "./journal-start.js";

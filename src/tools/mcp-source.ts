@@ -1,10 +1,10 @@
 // An MCP connection as a source of tools.
 
+import { mappedCell } from "../base/async/cell.js";
 import { unreachable } from "../base/brand.js";
-import { mappedCell } from "../base/cell.js";
-import { text } from "../base/content.js";
-import { defined } from "../base/defined.js";
 import type { TenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
+import { text } from "../base/text/content.js";
 import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
 import type { SourceAbout, SourceState, ToolSource } from "./source.js";
 import type { ToolOrigin, ToolOutcome } from "./tool.js";

@@ -1,5 +1,5 @@
 // The port every tool comes through, whether a server, Tenon itself or an embedder provides it.
-import type { ReadonlyCell } from "../base/cell.js";
+import type { ReadonlyCell } from "../base/async/cell.js";
 import type { ToolArguments, ToolDefinition, ToolOrigin, ToolOutcome, ToolProgress } from "./tool.js";
 
 /** What is enough to ask a source again for a call it goes on with by itself, also from another process. */

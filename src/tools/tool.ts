@@ -1,7 +1,7 @@
 // A tool as the rest of Tenon sees it: opaque id, definition, where it came from, and the one outcome of a call.
 import type { Brand } from "../base/brand.js";
-import type { ContentBlock } from "../base/content.js";
-import type { JsonObject, JsonSchema, JsonValue } from "../base/json.js";
+import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
+import type { ContentBlock } from "../base/text/content.js";
 
 /** The name a model calls a tool by. Looked up in the catalog's table, never parsed. */
 export type ToolId = Brand<string, "ToolId">;

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { endTree } from "../base/io/process.js";
 import { LIMITS } from "../base/limits.js";
-import { endTree } from "../base/process.js";
 import { guardian, MARKER } from "./guardian.js";
 import { nodeWorld } from "./node.js";
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { endTree } from "../base/io/process.js";
 import { LIMITS } from "../base/limits.js";
-import { endTree } from "../base/process.js";
 import { nodeWorld } from "./node.js";
 
 const world = nodeWorld();

@@ -2,11 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
-import { createDeadline } from "../base/deadline.js";
-import { defined } from "../base/defined.js";
-import { createLog, type Log, type LogLevel, shareLog } from "../base/log.js";
-import type { WireTrace } from "../base/trace.js";
-import type { Timer, World } from "../base/world.js";
+import { createDeadline } from "../base/async/deadline.js";
+import { createLog, type Log, type LogLevel, shareLog } from "../base/io/log.js";
+import type { WireTrace } from "../base/io/trace.js";
+import type { Timer, World } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
 import { machineEnv } from "./environment.js";
 import { files } from "./files.js";
 import { httpPool } from "./http-pool.js";

@@ -1,10 +1,10 @@
 // Traffic with a model over HTTP as messages: the request with its hash, the head of the answer, its events, its end.
 import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../base/errors.js";
-import { type JsonValue, parseJson } from "../base/json.js";
+import type { Fetch } from "../base/io/world.js";
+import { type JsonValue, parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { isPlainHeader } from "../base/secret-patterns.js";
-import type { Fetch } from "../base/world.js";
+import { isPlainHeader } from "../base/text/secret-patterns.js";
 
 /** `exchange` pairs what belongs to one request. */
 export type ModelMessage =

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../base/limits.js";
-import { REDACTED } from "../base/secret-patterns.js";
+import { REDACTED } from "../base/text/secret-patterns.js";
 import { Redactor } from "./trace-redact.js";
 
 const clean = (message: unknown) => new Redactor().clean(message).value;

@@ -1,7 +1,7 @@
 // A message without its secrets, within bounds: by the names values are kept under, by their form, and by what is known.
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.js";
-import { headerSecrets, KnownSecrets, optionValues } from "../base/known-secrets.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
+import { headerSecrets, KnownSecrets, optionValues } from "../base/text/known-secrets.js";
 import {
   isPlainHeader,
   isSecretKey,
@@ -12,7 +12,7 @@ import {
   NAME_MAPS,
   REDACTED,
   withoutForms,
-} from "../base/secret-patterns.js";
+} from "../base/text/secret-patterns.js";
 
 /** What is looked at behind a cut, so that no secret is cut in two: longer ones widen it. */
 const MARGIN_CHARS = 4_096;

@@ -2,8 +2,8 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type * as Otel from "@opentelemetry/api";
-import { defined } from "../base/defined.js";
-import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/trace.js";
+import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/io/trace.js";
+import { defined } from "../base/json/defined.js";
 import { VERSION } from "../base/version.js";
 
 type Api = typeof Otel;

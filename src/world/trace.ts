@@ -1,12 +1,12 @@
 // The wire trace in a file: one line of JSON for every message of ACP, MCP and the model, in order, without secrets.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { defined } from "../base/defined.js";
-import { hashJson } from "../base/hash.js";
-import { isJsonObject, type JsonValue } from "../base/json.js";
-import type { WireEntry, WireTrace } from "../base/trace.js";
+import type { WireEntry, WireTrace } from "../base/io/trace.js";
+import type { Fetch } from "../base/io/world.js";
+import { defined } from "../base/json/defined.js";
+import { hashJson } from "../base/json/hash.js";
+import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import { VERSION } from "../base/version.js";
-import type { Fetch } from "../base/world.js";
 import { recordedFetch } from "./trace-fetch.js";
 import { TraceFile } from "./trace-file.js";
 import { Redactor } from "./trace-redact.js";

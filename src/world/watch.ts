@@ -1,9 +1,9 @@
 // Watching a path with what Node has: the folder it lies in, or the nearest one above it that exists.
 import { type FSWatcher, statSync, unwatchFile, watchFile, watch as watchFolder } from "node:fs";
 import { dirname, relative, sep } from "node:path";
-import { sharedLog } from "../base/log.js";
-import { contained } from "../base/scope.js";
-import type { Watch } from "../base/world.js";
+import { contained } from "../base/async/scope.js";
+import { sharedLog } from "../base/io/log.js";
+import type { Watch } from "../base/io/world.js";
 import { isFolder } from "./files.js";
 
 /** How often a path is looked at where the system cannot watch it (no inotify handles left, a network drive). */

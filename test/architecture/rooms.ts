@@ -89,9 +89,9 @@ export const MARKED_BY: ReadonlySet<string> = new Set([
 
 /** The modules that build regular expressions. Anything new needs an argument in its commit: what bounds the time of a match? */
 export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
-  "src/base/pattern.ts", // of one character each
-  "src/base/known-secrets.ts", // alternatives of plain text
-  "src/base/marking.ts", // of constants
+  "src/base/json/pattern.ts", // of one character each
+  "src/base/text/known-secrets.ts", // alternatives of plain text
+  "src/base/text/marking.ts", // of constants
   "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
   "src/builtin/search/match-thread.ts", // that thread
   "src/mcp/large/message-splitter.ts", // of a number of our own
@@ -108,7 +108,7 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
 
 /** Modules with nested repetitions whose parts cannot stand for the same text, or after which nothing can fail. */
 export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
-  "src/base/secret-patterns.ts", // words divided by what is in no word
+  "src/base/text/secret-patterns.ts", // words divided by what is in no word
   "src/config/text-edit.ts", // nothing follows
   "src/mcp/stdio/launchers/guarded-launch.ts", // parts of a path divided by slashes
   "src/mcp/stdio/launchers/words.ts", // nothing follows

@@ -1,6 +1,6 @@
 // Schemas as a hostile or careless server might write them: every keyword, right, wrong, nested and self-referring.
 import fc from "fast-check";
-import type { JsonObject, JsonValue } from "../../src/base/json.js";
+import type { JsonObject, JsonValue } from "../../src/base/json/json.js";
 
 const NAMES = [
   "a",

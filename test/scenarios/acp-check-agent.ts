@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { isAbsolute } from "node:path";
 import { createInterface } from "node:readline";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 
 /** What a fault may do; each function may change the message, keep it back (undefined), or answer in the agent's place. */
 interface Fault {

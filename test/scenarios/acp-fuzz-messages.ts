@@ -1,6 +1,6 @@
 // Lines a client might send: good messages, messages with something wrong in them, and what is no message at all.
 import fc from "fast-check";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 
 /**
  * Words that stand for others: a directory that is there, a session that is open, one that lies on the disk, long texts, the

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import type { McpServer } from "@agentclientprotocol/sdk";
 import { expect } from "vitest";
-import { isJsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { type AcpClient, type Behaviour, echoTool, listLiving, scriptedAcpServer } from "../../src/testing/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { HeapProbe } from "./heap-probe.js";

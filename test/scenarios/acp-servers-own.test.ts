@@ -5,7 +5,7 @@ import { McpOverAcpProvider, type McpServerRegistration } from "@agentclientprot
 import { McpServer } from "@modelcontextprotocol/server";
 import { expect } from "vitest";
 import * as z from "zod/v4";
-import { isJsonObject, type JsonObject } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import { type AcpClient, acpSchemaValidator, scriptedAcpServer } from "../../src/testing/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClientApp, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
 import { expect } from "vitest";
-import { isJsonObject, type JsonObject } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import {
   type AcpClient,
   type Behaviour,

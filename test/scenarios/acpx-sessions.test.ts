@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
-import { isJsonObject, type JsonObject } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import { scriptedAcpServer } from "../../src/testing/index.js";
 import { Acpx } from "./acpx-command.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { Cell } from "../../src/base/cell.js";
+import { Cell } from "../../src/base/async/cell.js";
 import { startInTurn } from "../../src/mcp/index.js";
 import {
   type AcpClient,

@@ -1,5 +1,5 @@
 // What editors accept as the entry of an agent, cut down from what each publishes.
-import { isJsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonValue } from "../../src/base/json/json.js";
 
 export type SchemaEditor = "zed" | "jetbrains" | "vscode";
 

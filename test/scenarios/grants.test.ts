@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect } from "vitest";
-import type { JsonObject } from "../../src/base/json.js";
+import type { JsonObject } from "../../src/base/json/json.js";
 import { runGrant } from "../../src/cli/configuration/approvals.js";
 import { createPalette } from "../../src/cli/terminal/palette.js";
 import { nodeWorld, type PermissionAnswer, type PermissionQuestion } from "../../src/index.js";

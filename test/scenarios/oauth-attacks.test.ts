@@ -1,6 +1,6 @@
 // Servers that lie: about who they are, where their pages are, and how long an answer is.
 import { expect } from "vitest";
-import type { JsonObject } from "../../src/base/json.js";
+import type { JsonObject } from "../../src/base/json/json.js";
 import { type GrantStore, type LoginWay, login, type RemoteSpec } from "../../src/mcp/index.js";
 import { authServer, canary, type HttpFault, ownAddress, protectedServer } from "../../src/testing/index.js";
 import { nodeWorld, stderrLog } from "../../src/world/index.js";

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { endTree } from "../../src/base/process.js";
+import { endTree } from "../../src/base/io/process.js";
 import {
   type AcpClient,
   type AcpServerEntry,

@@ -1,6 +1,6 @@
 // Long conversations and large results: the requests stay small, the window is kept, and nothing is lost.
 import { expect } from "vitest";
-import type { JsonObject } from "../../src/base/json.js";
+import type { JsonObject } from "../../src/base/json/json.js";
 import {
   answerText,
   answerToolCall,

@@ -1,6 +1,6 @@
 // Tools whose schema a provider refuses: found, set aside, told, and offered again when they change.
 import { expect } from "vitest";
-import { isJsonObject } from "../../src/base/json.js";
+import { isJsonObject } from "../../src/base/json/json.js";
 import {
   answerText,
   answerToolCall,

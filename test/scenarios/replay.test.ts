@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { JsonObject } from "../../src/base/json.js";
+import type { JsonObject } from "../../src/base/json/json.js";
 import {
   acpSchemaValidator,
   answerText,

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type ClientApp, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import {
   type AcpClient,
   type Behaviour,

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { isJsonObject } from "../../src/base/json.js";
+import { isJsonObject } from "../../src/base/json/json.js";
 import {
   answerText,
   answerToolCall,

@@ -2,7 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { JsonObject } from "../../src/base/json.js";
+import type { JsonObject } from "../../src/base/json/json.js";
 import type { PermissionAnswer } from "../../src/index.js";
 import { echoTool, type ToolScript } from "../../src/testing/index.js";
 import { scenario } from "./scenario.js";

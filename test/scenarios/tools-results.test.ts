@@ -1,7 +1,7 @@
 // What tools answer, however large or strange: one outcome each, within the sizes, and nothing of it lost.
 import { expect } from "vitest";
-import { plainText } from "../../src/base/content.js";
-import { isJsonObject, type JsonObject } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
+import { plainText } from "../../src/base/text/content.js";
 import type { ModelMessage } from "../../src/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { McpConnection } from "../../src/mcp/index.js";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { isJsonObject, type JsonObject } from "../../src/base/json.js";
+import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import type { ToolTransformer } from "../../src/index.js";
 import { answerText, BAD_TOOLS, echoTool, fakeProvider, type ToolScript } from "../../src/testing/index.js";
 import { scenario } from "./scenario.js";

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { text } from "../../src/base/content.js";
+import { text } from "../../src/base/text/content.js";
 import { Cell, type ToolDefinition, type ToolSource } from "../../src/index.js";
 import { BAD_TOOLS, echoTool } from "../../src/testing/index.js";
 import { ConfigBench } from "./config-bench.js";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
-import type { JsonObject } from "../../src/base/json.js";
+import type { JsonObject } from "../../src/base/json/json.js";
 import {
   type AcpClient,
   type AcpClientOptions,

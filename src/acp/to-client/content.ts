@@ -1,7 +1,7 @@
 // Our content blocks as ACP's.
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
-import { type ContentBlock, plainText } from "../../base/content.js";
+import { type ContentBlock, plainText } from "../../base/text/content.js";
 
 export function toolContent(blocks: readonly ContentBlock[]): acp.ToolCallContent[] {
   return blocks.map((block) => ({ type: "content", content: toAcpBlock(block) }));

@@ -2,10 +2,10 @@
 
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
-import { text } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { hashJson } from "../../base/hash.js";
-import { markForeign } from "../../base/marking.js";
+import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
+import { text } from "../../base/text/content.js";
+import { markForeign } from "../../base/text/marking.js";
 import type { ServerStatus } from "../../session/index.js";
 import { statusMeta } from "../mcp-status.js";
 import type { ClientAbilities } from "./abilities.js";

@@ -2,11 +2,11 @@
 
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
-import { text } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
-import { markForeign, quoted } from "../../base/marking.js";
-import { skeleton } from "../../base/skeleton.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { text } from "../../base/text/content.js";
+import { markForeign, quoted } from "../../base/text/marking.js";
+import { skeleton } from "../../base/text/skeleton.js";
 import type { CallSubject } from "../../engine/index.js";
 import type { SessionEvent } from "../../session/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../../tools/index.js";

@@ -1,7 +1,7 @@
 // What happens within a turn, as updates.
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../../base/brand.js";
-import { text } from "../../base/content.js";
+import { text } from "../../base/text/content.js";
 import type { CompactionEvent, TurnEvent } from "../../engine/index.js";
 import type { ClientAbilities } from "./abilities.js";
 import { noticeUpdates } from "./notices.js";

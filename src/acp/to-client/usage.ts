@@ -1,7 +1,7 @@
 // What a session has used, as the answer to a prompt tells it (of the unstable protocol).
 
 import type { PromptResponse } from "@agentclientprotocol/sdk";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { Session } from "../../session/index.js";
 
 export interface TokenUsage {

@@ -1,6 +1,7 @@
 // The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
-import { isSecretVariable } from "../../base/secret-patterns.js";
-import type { World } from "../../base/world.js";
+
+import type { World } from "../../base/io/world.js";
+import { isSecretVariable } from "../../base/text/secret-patterns.js";
 
 export interface CommandEnvironment {
   readonly env: Readonly<Record<string, string>>;

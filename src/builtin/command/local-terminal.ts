@@ -1,12 +1,12 @@
 // Commands on this machine: a process group each, its output kept within bounds, nothing of it left at the end.
 
 import { StringDecoder } from "node:string_decoder";
-import { orAborted } from "../../base/deadline.js";
-import { defined } from "../../base/defined.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
+import { endTree } from "../../base/io/process.js";
+import type { Child, World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import { endTree } from "../../base/process.js";
-import type { Child, World } from "../../base/world.js";
 import type { CommandExit, CommandOutput, CommandRequest, RunningCommand, Terminal } from "../ports.js";
 import { OutputBuffer } from "./output-buffer.js";
 

@@ -1,7 +1,7 @@
 // How often somebody watching hears of new output: soon, at most every so often, and never after the end.
 import { messageOf } from "../../base/errors.js";
+import type { Timer, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Timer, World } from "../../base/world.js";
 
 export class OutputPace implements Disposable {
   readonly #world: World;

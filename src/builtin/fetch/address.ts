@@ -1,8 +1,8 @@
 // Which URLs a model may reach: public ones over https, and what the user allows. Names are judged by what they resolve to.
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
-import { checkUrl, isPrivateAddress } from "../../base/net-policy.js";
-import type { ResolvedAddress, World } from "../../base/world.js";
+import { checkUrl, isPrivateAddress } from "../../base/io/net-policy.js";
+import type { ResolvedAddress, World } from "../../base/io/world.js";
 
 export type Address =
   | { readonly ok: true; readonly url: URL; readonly addresses: readonly ResolvedAddress[] }

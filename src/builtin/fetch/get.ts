@@ -2,9 +2,9 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type { HttpPool, ResolvedAddress, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { VERSION } from "../../base/version.js";
-import type { HttpPool, ResolvedAddress, World } from "../../base/world.js";
 
 export interface GetRequest {
   readonly url: URL;

@@ -1,8 +1,8 @@
 // Pages as text: what readers need stays, nothing is slow, nothing throws.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { Pace } from "../../base/async/pace.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
 import { watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { pageText } from "./html-text.js";

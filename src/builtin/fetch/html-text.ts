@@ -1,7 +1,7 @@
 // A web page as text a model can read: headings, lists, tables, code and links kept, everything else only its words.
 import { Parser } from "htmlparser2";
+import type { Pace } from "../../base/async/pace.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Pace } from "../../base/pace.js";
 
 /** Their content is for machines or for finding one's way about the site. */
 const DROPPED: ReadonlySet<string> = new Set(

@@ -1,9 +1,10 @@
 // What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
-import type { ContentBlock } from "../../base/content.js";
-import { text } from "../../base/content.js";
+
+import { Pace } from "../../base/async/pace.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
-import type { World } from "../../base/world.js";
+import type { ContentBlock } from "../../base/text/content.js";
+import { text } from "../../base/text/content.js";
 import { sniff } from "../text/sniff.js";
 import type { Got } from "./get.js";
 

@@ -1,9 +1,9 @@
 // Searching file by file ourselves, where there is no ripgrep.
 import { join } from "node:path";
-import { compilePathGlob, type GlobMatcher } from "../../base/glob.js";
+import { Pace } from "../../base/async/pace.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
-import type { World } from "../../base/world.js";
+import { compilePathGlob, type GlobMatcher } from "../../base/text/glob.js";
 import { sniff } from "../text/sniff.js";
 import type { Grep, GrepRequest, Hit } from "./hit.js";
 import { MatchThread } from "./match-thread.js";

@@ -1,6 +1,7 @@
 // The rules of `.gitignore` files: the last one that fits decides, deeper files before those above them.
-import { type GlobMatcher, plainPathGlob } from "../../base/glob.js";
+
 import { LIMITS } from "../../base/limits.js";
+import { type GlobMatcher, plainPathGlob } from "../../base/text/glob.js";
 
 interface Rule {
   readonly matches: GlobMatcher;

@@ -1,8 +1,8 @@
 // A regular expression of the model's, run in a thread of its own: one that never ends is ended, and holds nobody up.
 import type * as threads from "node:worker_threads";
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
+import type { Thread, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Thread, World } from "../../base/world.js";
 
 interface Settings {
   readonly source: string;

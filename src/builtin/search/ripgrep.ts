@@ -1,10 +1,10 @@
 // Searching with ripgrep, where the machine has it.
 import { dirname, posix, win32 } from "node:path";
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { endTree } from "../../base/io/process.js";
+import type { Child, World } from "../../base/io/world.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { type Line, LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";
-import { type Line, LineSplitter } from "../../base/ndjson.js";
-import { endTree } from "../../base/process.js";
-import type { Child, World } from "../../base/world.js";
 import { commandEnvironment } from "../command/environment.js";
 import type { Grep, GrepRequest, Hit } from "./hit.js";
 

@@ -1,8 +1,8 @@
 // Everything below a folder, in a stable order and within bounds: ignored things left out, links never followed.
 import { basename, dirname, join } from "node:path";
+import { Pace } from "../../base/async/pace.js";
+import type { EntryKind, Files, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
-import type { EntryKind, Files, World } from "../../base/world.js";
 import { type IgnoreFile, isIgnored, parseIgnoreFile } from "./ignore-rules.js";
 
 export interface WalkOptions {

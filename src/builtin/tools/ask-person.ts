@@ -1,7 +1,7 @@
 // ask_person: a question to the person, with answers to choose from.
 
 import { unreachable } from "../../base/brand.js";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { listField, optionalTextField, textField } from "../fields.js";

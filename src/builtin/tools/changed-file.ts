@@ -1,5 +1,5 @@
 // What writing and editing have in common: saving the new text, and telling model and person what changed.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { unifiedDiff } from "../edit/unified-diff.js";

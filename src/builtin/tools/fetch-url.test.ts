@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { plainText } from "../../base/content.js";
 import { LIMITS } from "../../base/limits.js";
+import { plainText } from "../../base/text/content.js";
 import { fakeWorld, type LeakCheck, leakCheck } from "../../testing/index.js";
 import { builtinSource } from "../index.js";
 

@@ -1,8 +1,8 @@
 // fetch_url: a page of the web as text.
 
 import { messageOf } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { type AddressOptions, addressOf } from "../fetch/address.js";
 import { type Got, get } from "../fetch/get.js";

@@ -1,8 +1,8 @@
 // find_files: files by a glob, below a folder.
 import { isAbsolute, join } from "node:path";
-import { compilePathGlob } from "../../base/glob.js";
+import { Pace } from "../../base/async/pace.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
+import { compilePathGlob } from "../../base/text/glob.js";
 import { flagField, integerField, optionalTextField, textField } from "../fields.js";
 import { Walk } from "../search/walk.js";
 import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";

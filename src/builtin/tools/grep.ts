@@ -1,8 +1,8 @@
 // grep: lines of files that match a regular expression.
 import { join, relative } from "node:path";
-import { compilePathGlob } from "../../base/glob.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
+import { compilePathGlob } from "../../base/text/glob.js";
 import { choiceField, flagField, integerField, optionalTextField, textField } from "../fields.js";
 import type { Place } from "../place/folders.js";
 import { GrepHere } from "../search/grep-here.js";

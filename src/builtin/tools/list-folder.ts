@@ -1,7 +1,7 @@
 // list_folder: what is directly in a folder.
 import { join } from "node:path";
+import type { FolderEntry } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { FolderEntry } from "../../base/world.js";
 import { optionalTextField } from "../fields.js";
 import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 

@@ -1,8 +1,8 @@
 // The words of `tenon acp-check` -> what to do.
 
 import { parseArgs } from "node:util";
-import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import type { Parsed } from "../arguments.js";
 import { CHECKS } from "./checks/index.js";

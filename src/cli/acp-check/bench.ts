@@ -2,8 +2,8 @@
 
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { Introduction } from "./agent/introduction.js";
 import type { Answer } from "./agent/link.js";
 import type { AgentCommand } from "./agent/process.js";

@@ -1,5 +1,5 @@
 // Reading JSON that others wrote: what is not of the expected kind counts as absent.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 export function objectsIn(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter((one) => isJsonObject(one)) : [];

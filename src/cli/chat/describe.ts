@@ -1,7 +1,7 @@
 // Protocol data in words for a terminal: content as lines, arguments in short and in full. All of it made visible first.
 import type { ContentBlock, ToolCallContent } from "@agentclientprotocol/sdk";
-import { base64Bytes } from "../../base/content.js";
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
+import { base64Bytes } from "../../base/text/content.js";
 import { visible, visibleLine } from "../terminal/visible.js";
 import { clipToWidth } from "../terminal/width.js";
 

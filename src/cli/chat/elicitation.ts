@@ -1,8 +1,8 @@
 // What servers and the model want to know of the person: forms field by field, pages by their address, both declinable.
 
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
 import { visible, visibleLine } from "../terminal/visible.js";

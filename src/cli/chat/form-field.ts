@@ -1,5 +1,5 @@
 // One field of a form, as a terminal asks for it: what it is in words, and what a typed line means for it.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { visibleLine } from "../terminal/visible.js";
 
 export interface Option {

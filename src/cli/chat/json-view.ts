@@ -1,7 +1,7 @@
 // The view for programs: every update as it came over the wire, one JSON text a line, and nothing else on the output.
 
 import { type ClientApp, methods } from "@agentclientprotocol/sdk";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { visible, visibleJson } from "../terminal/visible.js";
 import type { ChatFailure, TurnOutcome } from "./outcome.js";
 import type { ChatView } from "./view.js";

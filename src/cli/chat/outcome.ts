@@ -1,9 +1,9 @@
 // How a turn ended, and which exit code says so.
 
 import { RequestError, type StopReason } from "@agentclientprotocol/sdk";
-import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject } from "../../base/json/json.js";
 
 export interface ChatFailure {
   readonly message: string;

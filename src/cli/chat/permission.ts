@@ -6,7 +6,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
 import { visible, visibleLine } from "../terminal/visible.js";

@@ -1,7 +1,7 @@
 // Prompts from a pipe, and the protocol's updates as NDJSON.
 import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "../../base/json.js";
+import { parseJson } from "../../base/json/json.js";
 import { type FakeAgent, TestChat } from "./test-chat.js";
 
 const echo: FakeAgent["turn"] = async (told) => {

@@ -8,7 +8,7 @@ import {
   type StopReason,
   type Stream,
 } from "@agentclientprotocol/sdk";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { VERSION } from "../../base/version.js";
 import { readStatus, type ServerReport, STATUS_METHOD } from "./status.js";
 

@@ -1,5 +1,5 @@
 // `tenon acp` with words behind it: serves with what they say, or sets a provider up.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { CommandContext } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";

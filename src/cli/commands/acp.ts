@@ -3,10 +3,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../acp/index.js";
-import { defined } from "../../base/defined.js";
 import { isSessionId, uuidV7 } from "../../base/id.js";
+import type { WireTrace } from "../../base/io/trace.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import type { WireTrace } from "../../base/trace.js";
 import { possiblePaths } from "../../config/index.js";
 import { journalStart } from "../../session/index.js";
 import { machineEnv } from "../../world/index.js";

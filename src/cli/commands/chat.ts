@@ -1,7 +1,7 @@
 // `tenon chat`: composes the agent in-process and hands it to the terminal client.
 
 import { loadAgent } from "../../acp/index.js";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { type EffectiveConfig, problemText } from "../../config/index.js";
 import { runChat } from "../chat/index.js";

@@ -1,5 +1,5 @@
 // The table as completion scripts need it: for every command its options, and what each of its words may be.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { ArgumentDescriptor, Command, Completes, OptionDescriptor, TableEntry } from "../table/command.js";
 
 /** What a shell offers for one word. */

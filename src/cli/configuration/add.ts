@@ -1,6 +1,6 @@
 // `tenon mcp add`: the words of a command or a url -> an entry of the configuration.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";
 import { misused } from "../table/parse.js";

@@ -1,7 +1,7 @@
 // `tenon trust approvals|forget|grant`: what was allowed or refused for good, how to be asked again, and grants for whole servers.
 import { unreachable } from "../../base/brand.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { tenonPaths } from "../../config/index.js";
 import { programOf } from "../../session/index.js";

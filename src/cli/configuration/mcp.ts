@@ -1,7 +1,7 @@
 // `tenon mcp get|add|remove|enable|disable`: looks at entries of every layer, and edits those of the user's file or the project's.
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
-import { nearest } from "../../base/nearest.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { nearest } from "../../base/text/nearest.js";
 import {
   addServer,
   type ConfigFile,

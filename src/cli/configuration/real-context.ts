@@ -1,7 +1,7 @@
 // The process these commands run in, as their context.
 
 import { createInterface } from "node:readline";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { nodeWorld } from "../../world/index.js";
 import { chooseLog } from "../log.js";
 import { createPalette } from "../terminal/palette.js";

@@ -1,6 +1,6 @@
 // Configured servers for people and for programs: where each stands, why, and what its entry says, secrets masked.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import {
   type EffectiveConfig,
   type EffectiveServer,

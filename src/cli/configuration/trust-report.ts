@@ -1,6 +1,6 @@
 // Trust questions and decisions for people and for programs. Questions are never cut and never masked.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { questionLines, type TrustQuestion, type TrustRecord } from "../../config/index.js";
 import type { Palette } from "../terminal/palette.js";
 import { visibleLine } from "../terminal/visible.js";

@@ -1,13 +1,13 @@
 // What an editor would see: Tenon started as one would start it, asked who it is, and a session opened.
 
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { endTree } from "../../base/io/process.js";
+import type { Child } from "../../base/io/world.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
-import { LineSplitter } from "../../base/ndjson.js";
-import { endTree } from "../../base/process.js";
-import type { Child } from "../../base/world.js";
 import type { CommandContext } from "../configuration/context.js";
 import { formatElapsed } from "../terminal/clock.js";
 import { type Finding, ok, wrong } from "./finding.js";

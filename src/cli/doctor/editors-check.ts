@@ -1,5 +1,5 @@
 // Which editors on this machine have Tenon in their configuration.
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import { parseDocument } from "../../config/index.js";
 import type { CommandContext } from "../configuration/context.js";
 import { EDITORS, recipeFor } from "../setup/editors.js";

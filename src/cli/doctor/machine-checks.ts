@@ -1,9 +1,9 @@
 // Node, the folders Tenon writes to, the sandbox and the keyring of this machine.
 import { join } from "node:path";
 import { messageOf, toTenonError } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
-import type { World } from "../../base/world.js";
 import { commandEnvironment } from "../../builtin/index.js";
 import { type EffectiveConfig, tenonPaths } from "../../config/index.js";
 import { bubblewrap } from "../../mcp/index.js";

@@ -1,8 +1,8 @@
 // `tenon mcp import`: what other clients have, what would become of it, and the copying itself.
 import { TenonError, toTenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { nearest } from "../../base/nearest.js";
+import { nearest } from "../../base/text/nearest.js";
 import {
   addServer,
   type ConfigFile,

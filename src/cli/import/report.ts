@@ -1,6 +1,6 @@
 // What `tenon mcp import` found, would do and did, for people and for programs, secrets masked.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import {
   type Edited,
   type ImportAction,

@@ -1,7 +1,8 @@
 // `tenon mcp diff`: how the tools of now differ from those that were locked.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, LOCK_NAME } from "../../config/index.js";
 import { compareTools, lockedServer, type ToolChange, type ToolsLock } from "../../tools/index.js";

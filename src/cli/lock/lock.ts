@@ -1,6 +1,7 @@
 // `tenon mcp lock`: writes down how tools are defined now.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, LOCK_NAME, writeToolsLock } from "../../config/index.js";
 import { compareTools, type LockedTools, lockedServer, lockTools, type ToolChange } from "../../tools/index.js";

@@ -1,6 +1,7 @@
 // `tenon mcp login`: brings the person to the server's log-in page and keeps what comes of it.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { type LoggedIn, type LoginWay, login } from "../../mcp/index.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";

@@ -1,5 +1,5 @@
 // `tenon mcp logout`: forgets the log-ins at a server, and has them revoked where that is offered.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { type LoggedOut, logout } from "../../mcp/index.js";
 import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
 import { EXIT } from "../exit.js";

@@ -2,7 +2,7 @@
 
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 
 export interface LineSource {
   readonly input: Readable & { unref?(): unknown };

@@ -1,6 +1,7 @@
 // `tenon models`: the models there are keys for, with window and price, and which one sessions begin with.
-import { defined } from "../../base/defined.js";
+
 import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { type EffectiveConfig, type ProviderName, placeText, providerEnvironment } from "../../config/index.js";
 import { type AvailableModel, knownAbilities, ModelLists, PROVIDERS } from "../../models/index.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../configuration/context.js";

@@ -1,5 +1,5 @@
 // Models and their providers, for people and for programs.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { AvailableModel, ModelPrice } from "../../models/index.js";
 import type { Palette } from "../terminal/palette.js";
 import { renderTable } from "../terminal/table.js";

@@ -1,5 +1,5 @@
 // Holds what is sent now against what was sent then: the first difference counts, and nothing goes on before its time.
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { Expectations, type Expected, type Meeting } from "./expectation.js";
 import type { Entry } from "./recording.js";
 

@@ -1,5 +1,5 @@
 // One recorded exchange with a model over HTTP: the answer of then, part by part.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 export class ReplayedExchange {
   readonly response: Promise<Response>;

@@ -1,6 +1,6 @@
 // What a recorded run sent out, as what is expected of the run that follows it: by lane, each once.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { type Divergence, divergence } from "./difference.js";
 import type { Entry } from "./recording.js";
 

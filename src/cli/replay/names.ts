@@ -1,6 +1,6 @@
 // Names that are new in every run (sessions, requests): what was recorded under one comes back under the other.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 /** Ids of sessions are long enough that no other text contains one by chance. */
 export class SessionNames {

@@ -1,5 +1,5 @@
 // A message as it would stand on the wire.
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 
 export function plain(message: object): JsonObject {
   const parsed = parseJson(JSON.stringify(message));

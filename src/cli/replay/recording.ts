@@ -1,8 +1,9 @@
 // Reads a wire trace: the messages of one run, in their order.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
-import type { WireEntry } from "../../base/trace.js";
+import type { WireEntry } from "../../base/io/trace.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 
 export interface Entry {
   /** Its line in the file, counted from 1: the numbers in the lines begin anew with each run. */

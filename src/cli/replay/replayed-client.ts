@@ -1,6 +1,6 @@
 // The client of a recording: asks what it asked then, and looks at what it is answered and shown now.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Comparison } from "./comparison.js";
 import { divergence } from "./difference.js";
 import { answerSaid, type Expected, isAsideMethod, isOthersDoing } from "./expectation.js";

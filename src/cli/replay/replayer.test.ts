@@ -1,7 +1,7 @@
 // The order in which a recording is told again, and what counts as a difference.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { divergence } from "./difference.js";
 import { withIds } from "./names.js";
 import { type Entry, readRecording } from "./recording.js";

@@ -1,5 +1,5 @@
 // What a client was shown of one turn, without how it was cut into updates: what two runs can be compared by.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 /** `<turn>-<n>`: the calls of a model. Others are news of servers, which come when they come. */
 const CALL_ID = /^\d+-\d+$/u;

@@ -1,6 +1,6 @@
 // `key=value` words -> the arguments of a tool, each read as its schema wants it.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
-import { nearest } from "../../base/nearest.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { nearest } from "../../base/text/nearest.js";
 import { misused } from "../table/parse.js";
 
 /** Throws `usage.invalid` with the word's key, never with its value. */

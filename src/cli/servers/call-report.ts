@@ -1,9 +1,9 @@
 // The answer of a tool, for people and for programs.
 
 import { unreachable } from "../../base/brand.js";
-import type { ContentBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import type { CallOutcome } from "../../mcp/index.js";
 import { visible, visibleJson } from "../terminal/visible.js";
 

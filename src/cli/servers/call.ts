@@ -1,7 +1,7 @@
 // `tenon mcp call`: one call of one tool, by the person's own word, with its answer as it came.
 import { resolve } from "node:path";
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { whyNotReady } from "../../config/index.js";
 import { type CallOutcome, checkAgainstSchema, type McpTool, type ServerConnection } from "../../mcp/index.js";

@@ -1,6 +1,6 @@
 // Servers that were connected to, one row each, for people and for programs.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { MARKS, type ReportStyle, reasonLines, sourceText, targetOf } from "../configuration/server-report.js";
 import { formatElapsed } from "../terminal/clock.js";
 import type { Palette } from "../terminal/palette.js";

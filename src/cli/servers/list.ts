@@ -1,5 +1,5 @@
 // `tenon mcp list`: every server of every layer, and how it stands; connected to unless told otherwise.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, problemText } from "../../config/index.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../configuration/context.js";

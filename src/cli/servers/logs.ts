@@ -1,8 +1,8 @@
 // `tenon mcp logs`: the last lines kept of what a server wrote to its stderr or logged.
-import { sleep } from "../../base/deadline.js";
+import { sleep } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
-import type { World } from "../../base/world.js";
 import { type CommandContext, print, printJson, readConfig } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import { stoppable } from "../stoppable.js";

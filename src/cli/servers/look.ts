@@ -1,6 +1,7 @@
 // What can be told of a server once it was connected to: how it stands, what it offers, what that costs a model.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { toolTokens } from "../../engine/index.js";
 import type { McpTool } from "../../mcp/index.js";
 import { compileSchema } from "../../models/index.js";

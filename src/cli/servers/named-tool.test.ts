@@ -1,6 +1,6 @@
 // A tool that cannot be called is told with its reason, and a tool that no model gets with the rule that says so.
 import { expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import type { McpTool } from "../../mcp/index.js";
 import { toolNamed } from "./named-tool.js";
 

@@ -1,6 +1,6 @@
 // The tool a person names by its server's own name: the one there is, or why there is none, and what models get of it.
 import { TenonError } from "../../base/errors.js";
-import { nearest } from "../../base/nearest.js";
+import { nearest } from "../../base/text/nearest.js";
 import type { EffectiveConfig, ReadyServer } from "../../config/index.js";
 import { sourceSettings } from "../../config/index.js";
 import type { McpTool, ServerConnection } from "../../mcp/index.js";

@@ -3,10 +3,10 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
-import { defined } from "../../base/defined.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
-import { KeyLines } from "../../base/secret-patterns.js";
-import type { World } from "../../base/world.js";
+import { KeyLines } from "../../base/text/secret-patterns.js";
 import { tenonPaths } from "../../config/index.js";
 import type { OutputOwner, OutputSink, ServerOutput } from "../../session/index.js";
 import { Redactor } from "../../world/index.js";

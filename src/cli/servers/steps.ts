@@ -1,8 +1,9 @@
 // When each step of connecting to a server happened, as seen on the wire: a World that keeps the time and changes nothing.
-import { defined } from "../../base/defined.js";
-import { isJsonObject } from "../../base/json.js";
-import type { WireEntry, WireTrace } from "../../base/trace.js";
-import type { World } from "../../base/world.js";
+
+import type { WireEntry, WireTrace } from "../../base/io/trace.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject } from "../../base/json/json.js";
 
 export interface StepTimes {
   readonly beganMs: number;

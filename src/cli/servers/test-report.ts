@@ -1,6 +1,6 @@
 // What `tenon mcp test` found, for people and for programs.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { formatElapsed } from "../terminal/clock.js";
 import type { Palette } from "../terminal/palette.js";
 import { visible, visibleLine } from "../terminal/visible.js";

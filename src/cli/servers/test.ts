@@ -1,6 +1,7 @@
 // `tenon mcp test`: connects to one server and shows every step, or which one failed, why, and what to do next.
-import { defined } from "../../base/defined.js";
+
 import type { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveServer, placeText, type ReadyServer, whyNotReady } from "../../config/index.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";

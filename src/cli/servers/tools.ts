@@ -1,8 +1,8 @@
 // `tenon mcp tools`: what the servers here offer, with what each tool costs a model; ranked when something is searched for.
 
-import { Cell } from "../../base/cell.js";
-import { defined } from "../../base/defined.js";
+import { Cell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { builtinSource } from "../../builtin/index.js";

@@ -1,5 +1,5 @@
 // Connects to every server that is ready, several at a time, and tells of each what was found.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { EffectiveConfig, EffectiveServer, ReadyServer } from "../../config/index.js";
 import type { CommandContext } from "../configuration/context.js";
 import { stoppable } from "../stoppable.js";

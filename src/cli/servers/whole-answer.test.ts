@@ -1,6 +1,6 @@
 // Whatever came in a file is in the answer again; what did not stays as it is.
 import { expect, test } from "vitest";
-import type { SpilledBlock } from "../../base/content.js";
+import type { SpilledBlock } from "../../base/text/content.js";
 import type { CallOutcome } from "../../mcp/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { isCut, wholeAnswer } from "./whole-answer.js";

@@ -1,9 +1,9 @@
 // An answer that was too long for memory, put together again from the files it came in: before those go with the connection.
 
-import type { ContentBlock, SpilledBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { type JsonValue, parseJson } from "../../base/json.js";
-import type { World } from "../../base/world.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { type JsonValue, parseJson } from "../../base/json/json.js";
+import type { ContentBlock, SpilledBlock } from "../../base/text/content.js";
 import type { CallOutcome } from "../../mcp/index.js";
 
 type Files = World["files"];

@@ -1,5 +1,5 @@
 // `tenon mcp why`: what became of a tool on its way to the model, and what to do about it.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { EffectiveConfig } from "../../config/index.js";
 import type { WhyAnswer } from "../../index.js";
 import { type CommandContext, print, printJson, readConfig } from "../configuration/context.js";

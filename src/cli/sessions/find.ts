@@ -1,6 +1,7 @@
 // Finds stored sessions by their id or the beginning of it.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { tenonPaths } from "../../config/index.js";
 import { listSessions, type SessionSummary, StoredSessions } from "../../session/index.js";
 import type { CommandContext } from "../configuration/context.js";

@@ -1,6 +1,6 @@
 // Puts one entry into a JSON text with comments: nothing else in it changes, not even in an entry that is there already.
 import { TenonError } from "../../base/errors.js";
-import { canonicalJson, isJsonObject, type JsonValue } from "../../base/json.js";
+import { canonicalJson, isJsonObject, type JsonValue } from "../../base/json/json.js";
 import { parseDocument, setValue } from "../../config/index.js";
 import type { FileRecipe } from "./editors.js";
 

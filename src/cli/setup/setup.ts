@@ -1,8 +1,8 @@
 // `tenon setup`: prints what an editor needs to use Tenon, or merges it into the editor's own file.
 
 import { resolve } from "node:path";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";

@@ -1,5 +1,5 @@
 // Which entry of the table the words mean, and which words are left for it.
-import { nearest } from "../../base/nearest.js";
+import { nearest } from "../../base/text/nearest.js";
 import type { Command, Group, TableEntry } from "./command.js";
 import { misused } from "./parse.js";
 

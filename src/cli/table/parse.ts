@@ -1,9 +1,9 @@
 // The words of one command, read by its declaration; a word it does not take is refused with what was probably meant.
 
 import { parseArgs } from "node:util";
-import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
-import { nearest } from "../../base/nearest.js";
+import { defined } from "../../base/json/defined.js";
+import { nearest } from "../../base/text/nearest.js";
 import type { ArgumentDescriptor, Declaration, Given, Options } from "./command.js";
 
 type Values<O extends Options> = ReturnType<typeof parseArgs<{ options: O }>>["values"];

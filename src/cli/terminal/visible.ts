@@ -1,6 +1,6 @@
 // Makes text from models, tools and servers safe to print: nothing in it can move the cursor, hide, or reorder what is read.
 
-import { replaceHidden } from "../../base/marking.js";
+import { replaceHidden } from "../../base/text/marking.js";
 
 const DELETE = 0x7f;
 const CONTROL_PICTURES = 0x2400;

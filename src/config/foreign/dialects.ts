@@ -1,7 +1,7 @@
 // How each client writes its servers: where in the file they stand, what the keys mean, which references there are.
-import { defined } from "../../base/defined.js";
-import { literalGlob } from "../../base/glob.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { literalGlob } from "../../base/text/glob.js";
 import type { ImportName } from "../entry.js";
 import type { KeyPath } from "../text-tree.js";
 import type { RawEntry, Unusable } from "./raw-entry.js";

@@ -1,6 +1,6 @@
 // The text of another client's file as data, with places: JSON with comments, or TOML. Never throws.
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { parseDocument } from "../document.js";
 import type { KeyPath } from "../text-tree.js";

@@ -1,6 +1,6 @@
 // The questions a VS Code file asks when a server starts (`inputs`), as far as they matter for what takes their place.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 
 export interface ForeignInput {
   readonly description?: string;

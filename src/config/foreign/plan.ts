@@ -1,5 +1,5 @@
 // What `tenon mcp import` would do with each server of other clients, given what is in the file they are to be copied to. Pure.
-import { canonicalJson, type JsonObject } from "../../base/json.js";
+import { canonicalJson, type JsonObject } from "../../base/json/json.js";
 import { placeText } from "../place.js";
 import {
   hasSecretWords,

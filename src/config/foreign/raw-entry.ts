@@ -1,5 +1,5 @@
 // A server entry of another client in one common form: keys named as ours, texts still in that client's own syntax.
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 
 export interface RawEntry {
   /** How a url is spoken to. */

@@ -1,7 +1,7 @@
 // The formats of the other clients, by files as their documentation writes them: what becomes of each entry, and what is told.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { ImportName } from "../entry.js";
 import * as schemas from "../schema.js";
 import { type ForeignFile, type ForeignRead, foreignOf } from "./read-foreign.js";

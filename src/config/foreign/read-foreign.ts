@@ -1,11 +1,11 @@
 // Reads the servers of another client's file: each one translated, or with the reason why it cannot be. The file is never written.
 import { posix, win32 } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";
 import { LAUNCH_LIMITS } from "../../base/limits-launch.js";
-import type { World } from "../../base/world.js";
 import { kindOf } from "../check.js";
 import type { ImportName } from "../entry.js";
 import { isInside } from "../inside.js";

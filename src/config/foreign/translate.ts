@@ -1,6 +1,6 @@
 // One server entry of another client as an entry of Tenon's: what can be said is said in our words, the rest is told.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { kindOf } from "../check.js";
 import type { RawEntry } from "./raw-entry.js";
 import { type Slot, type TextContext, translateText } from "./variables.js";

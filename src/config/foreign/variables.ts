@@ -1,5 +1,5 @@
 // Texts of other clients in Tenon's words: their references become ours, and what is plain text there stays plain text here.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { ForeignInput } from "./inputs.js";
 
 /** What a client fills in. What it does not is plain text to it, whatever it looks like. */

@@ -1,5 +1,5 @@
 // Whose log-ins a server may use: a project's and a client's are kept apart from the user's own.
-import { hashJson } from "../../base/hash.js";
+import { hashJson } from "../../base/json/hash.js";
 import type { OAuthSettings } from "../../mcp/index.js";
 
 export interface AccountOwner {

@@ -1,6 +1,6 @@
 // Grants and clients as they stand, sealed, on the disk. What does not read as one is none.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import type { Grant, GrantKey, OAuthClient } from "../../mcp/index.js";
 
 export interface GrantRecord {

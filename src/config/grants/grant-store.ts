@@ -1,10 +1,10 @@
 // Log-ins on the disk: one sealed file each, changed by one at a time, whichever process it is in.
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
+import { contained } from "../../base/async/scope.js";
+import type { FileEntry, World } from "../../base/io/world.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
-import { contained } from "../../base/scope.js";
-import type { FileEntry, World } from "../../base/world.js";
 import type { Grant, GrantKey, GrantStore, OAuthClient } from "../../mcp/index.js";
 import { type GrantRecord, readClientRecord, readRecord, secretsOf, writeRecord } from "./grant-record.js";
 import { seal, unseal } from "./sealed.js";

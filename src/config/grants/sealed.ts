@@ -1,6 +1,6 @@
 // Text under a key: AES-256-GCM, bound to the name of the file it stands in, so that files cannot be exchanged.
 import { createCipheriv, createDecipheriv } from "node:crypto";
-import { isJsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, parseJson } from "../../base/json/json.js";
 
 export const KEY_BYTES = 32;
 const NONCE_BYTES = 12;

@@ -1,12 +1,12 @@
 // The key that grants are sealed with: in the system's keyring, or where there is none in a file beside them. Chosen once.
 
 import { join } from "node:path";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { withFileLock } from "../../base/file-lock.js";
-import { isJsonObject, parseJson } from "../../base/json.js";
+import { withFileLock } from "../../base/io/file-lock.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
-import type { World } from "../../base/world.js";
 import { KEY_BYTES } from "./sealed.js";
 
 /** The part of a keyring that is needed. */

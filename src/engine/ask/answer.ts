@@ -1,7 +1,8 @@
 // One request to a model: streams the answer out as events and returns what it amounted to, also when it was cut short.
-import { defined } from "../../base/defined.js";
+
 import { TenonError, toTenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { Model, ModelEvent, ModelFinish, ModelRequest, ModelToolCall, ModelUsage } from "../../models/index.js";
 import type { CallSubject, TurnEvent } from "../event.js";
 import { AbortableReader } from "./abortable-reader.js";

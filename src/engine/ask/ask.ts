@@ -1,8 +1,8 @@
 // One step of a turn: the conversation goes to the model and comes back as an answer, cured of whatever can be cured on the way.
 
-import { text } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { text } from "../../base/text/content.js";
 import type { ModelMessage, ModelRequest } from "../../models/index.js";
 import type { Offer } from "../../tools/index.js";
 import { type CompiledOffer, compileOffer } from "../compiled-offer.js";

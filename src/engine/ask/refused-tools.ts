@@ -1,7 +1,8 @@
 // Self-healing: finds the tools whose definitions a provider refuses, by the names it gave or by halving, and sets them aside.
-import { text } from "../../base/content.js";
+
 import type { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
+import { text } from "../../base/text/content.js";
 import type { ModelRequest, ModelTool } from "../../models/index.js";
 import type { CompiledOffer } from "../compiled-offer.js";
 import type { TurnEvent } from "../event.js";

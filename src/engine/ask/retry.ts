@@ -1,9 +1,9 @@
 // Asks again when a provider cannot answer now, as long as nothing of an answer was seen, and lets people see the waiting.
-import { backoffDelayMs } from "../../base/backoff.js";
-import { sleep } from "../../base/deadline.js";
+import { backoffDelayMs } from "../../base/async/backoff.js";
+import { sleep } from "../../base/async/deadline.js";
 import type { ErrorCode } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { TurnEvent } from "../event.js";
 import { type Answer, INTERRUPTED } from "./answer.js";
 

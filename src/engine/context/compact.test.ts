@@ -16,9 +16,9 @@ import {
   TOOL,
   turnOf,
 } from "../../../test/scripted-turn.js";
-import { Cell } from "../../base/cell.js";
-import { plainText, text } from "../../base/content.js";
-import { markContent } from "../../base/marked-content.js";
+import { Cell } from "../../base/async/cell.js";
+import { plainText, text } from "../../base/text/content.js";
+import { markContent } from "../../base/text/marked-content.js";
 import type { Model, ModelMessage, ModelRequest } from "../../models/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { ResultStore, resultTools, snapshot, type ToolSource } from "../../tools/index.js";

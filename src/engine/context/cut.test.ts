@@ -1,7 +1,7 @@
 // Where a conversation is cut: what stays always makes a valid conversation, and nothing falls between the parts.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { text } from "../../base/content.js";
+import { text } from "../../base/text/content.js";
 import type { ModelMessage } from "../../models/index.js";
 import { transcriptProblems } from "../transcript-check.js";
 import { cutRecent } from "./cut.js";

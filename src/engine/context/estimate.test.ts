@@ -1,8 +1,8 @@
 // The estimate: near enough for text of every script, once per message, corrected by what the provider counts.
 import { expect, test } from "vitest";
 import { modelOf, says, stop } from "../../../test/scripted-turn.js";
-import { text } from "../../base/content.js";
 import { LIMITS } from "../../base/limits.js";
+import { text } from "../../base/text/content.js";
 import type { Model, ModelMessage } from "../../models/index.js";
 import { messageTokens, textTokens, toolTokens } from "./estimate.js";
 import { TokenMeter } from "./meter.js";

@@ -1,5 +1,5 @@
 // How many tokens something is likely to be, without a tokenizer: by the scripts it is written in. Rather too many than too few.
-import { type ContentBlock, plainText } from "../../base/content.js";
+import { type ContentBlock, plainText } from "../../base/text/content.js";
 import type { ModelMessage, ModelTool } from "../../models/index.js";
 
 /** Tokens a character, by script: English prose has 4.2 characters a token, JSON and code about 3, Cyrillic 2.2, Chinese 1. */

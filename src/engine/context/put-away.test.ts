@@ -1,6 +1,6 @@
 // Results behind handles: everything can be read back, nothing is kept twice, and what is short stays in sight.
 import { expect, test } from "vitest";
-import { type ContentBlock, plainText, text } from "../../base/content.js";
+import { type ContentBlock, plainText, text } from "../../base/text/content.js";
 import type { ModelMessage } from "../../models/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { presentOutcome, ResultStore } from "../../tools/index.js";

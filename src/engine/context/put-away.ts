@@ -1,7 +1,8 @@
 // Takes results out of the conversation: each is kept under a handle, and the handle takes its place.
-import { base64Bytes, type ContentBlock, text } from "../../base/content.js";
+
 import { LIMITS } from "../../base/limits.js";
-import { hostLine, quoted } from "../../base/marking.js";
+import { base64Bytes, type ContentBlock, text } from "../../base/text/content.js";
+import { hostLine, quoted } from "../../base/text/marking.js";
 import type { ModelMessage, ModelToolResult } from "../../models/index.js";
 import type { ResultStore } from "../../tools/index.js";
 

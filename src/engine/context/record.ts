@@ -1,5 +1,5 @@
 // A conversation as a record in plain text: for the model that writes a summary of it, and for the summary without a model.
-import { plainText } from "../../base/content.js";
+import { plainText } from "../../base/text/content.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../../models/index.js";
 
 /** Characters of each kind of entry. */

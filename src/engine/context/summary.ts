@@ -1,7 +1,8 @@
 // What takes the place of the older part of a conversation: a summary by the model, or by Tenon when the model fails.
-import { type ContentBlock, plainText, text } from "../../base/content.js";
+
 import { LIMITS } from "../../base/limits.js";
-import { hostLine, markForeign, quoted } from "../../base/marking.js";
+import { type ContentBlock, plainText, text } from "../../base/text/content.js";
+import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
 import type { ModelMessage, ModelRequest } from "../../models/index.js";
 import type { ResultStore } from "../../tools/index.js";
 import { quietAnswer } from "../ask/answer.js";

@@ -1,6 +1,6 @@
 // Servers of the client's own: ordinary connections over a channel, in the modern era only, with honest losses.
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { McpConnection } from "../connection.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "./channel.js";

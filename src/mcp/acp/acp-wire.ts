@@ -1,6 +1,6 @@
 // A wire over the client's own protocol (MCP-over-ACP): every request is one message of the channel, and knows no session.
 import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { RequestLoss, Wire, WireListener } from "../rpc/wire.js";
 import type { AcpSpec } from "../spec.js";

@@ -1,5 +1,5 @@
 // The port through which servers on the client's side are reached: whoever is above carries MCP messages over its protocol.
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { RpcErrorBody } from "../rpc/json-rpc.js";
 
 export interface ChannelRequest {

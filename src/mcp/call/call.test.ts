@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { FakeLink, type FakeLinkOptions } from "../../../test/fake-link.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { type CallProgress, type CallRequest, callTool } from "./call.js";
 

@@ -1,19 +1,19 @@
 // Runs one tool call: deadline, progress, cancel, and exactly one typed outcome.
 
+import { Pace } from "../../base/async/pace.js";
 import { unreachable } from "../../base/brand.js";
-import type { ContentBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { DepthProbe } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
-import { Pace } from "../../base/pace.js";
-import type { World } from "../../base/world.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import type { Link } from "../era/link.js";
 import { paramHeaders } from "../era/param-headers.js";
 import { spilledOf } from "../large/spilled.js";
 import { listTools } from "../lists/discovery.js";
-import { DepthProbe } from "../lists/measure.js";
 import { readContent } from "../lists/read-content.js";
 import type { McpTool } from "../lists/tolerate.js";
 import type { RpcId } from "../rpc/json-rpc.js";

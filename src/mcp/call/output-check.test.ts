@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { longestStandstillMs } from "../../../test/standstill.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { checkOutput } from "./output-check.js";

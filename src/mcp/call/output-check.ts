@@ -1,12 +1,13 @@
 // Whether structured output keeps to the schema its tool declares. Never more than a warning, and never for long.
+
+import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { measure } from "../../base/json/measure.js";
+import { OutOfFuel, SchemaCheck } from "../../base/json/schema-check.js";
+import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/json/schema-preparation.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
-import type { World } from "../../base/world.js";
-import { measure } from "../lists/measure.js";
-import { OutOfFuel, SchemaCheck } from "./schema-check.js";
-import { describeMisfit, type PreparedSchema, prepareSchema } from "./schema-preparation.js";
 
 export type OutputVerdict =
   | { readonly kind: "fits" }

@@ -1,6 +1,6 @@
 // A call that needs a page first: the page is shown, nothing is sent again, and the words say what to do.
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { pagesFirst } from "./pages-first.js";
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 // A call that was refused until the person has been to a page (-32042): shows the page, and says what to do next.
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Link } from "../era/link.js";
 import type { RpcErrorBody } from "../rpc/json-rpc.js";

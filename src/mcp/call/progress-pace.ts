@@ -1,6 +1,7 @@
 // Progress of one call at a pace that people and clients can follow: a server may send any number of notices, of any length.
+
+import type { Timer, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Timer, World } from "../../base/world.js";
 import type { CallProgress } from "./call.js";
 
 /** Tells a few notices at once, then the latest one per interval. The last notice is told before the call ends. */

@@ -1,9 +1,10 @@
 // Answers what servers ask of us through the peer; what nobody can answer is declined at once.
-import { defined } from "../../base/defined.js";
+
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { Log } from "../../base/io/log.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Log } from "../../base/log.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root } from "../peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 import { elicitModes } from "./envelope.js";

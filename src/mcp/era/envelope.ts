@@ -1,6 +1,6 @@
 // What we say of ourselves: the versions we speak, the abilities we declare, and the `_meta` of every modern request.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Peer } from "../peer.js";
 
 export const MODERN_VERSION = "2026-07-28";

@@ -1,6 +1,6 @@
 // The whole way, in both eras: a connection over stdio and over HTTP to a scripted server that speaks them.
 import { afterEach, describe, expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import {
   type Behaviour,
   echoTool,

@@ -1,13 +1,13 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
 
+import { orAborted, sleep } from "../../base/async/deadline.js";
 import { unreachable } from "../../base/brand.js";
-import { orAborted, sleep } from "../../base/deadline.js";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
-import type { KnownSecrets } from "../../base/known-secrets.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { SpawnRequest } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import type { EndGrace } from "../../base/process.js";
-import type { SpawnRequest } from "../../base/world.js";
+import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import { AcpWire } from "../acp/acp-wire.js";
 import { entrySecrets } from "../entry-secrets.js";
 import { launchFingerprint } from "../fingerprint.js";

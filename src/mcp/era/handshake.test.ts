@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../../base/errors.js";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import { LEGACY_VERSIONS, MODERN_VERSION } from "./envelope.js";
 import { judgeInitialize, judgeProbe } from "./handshake.js";

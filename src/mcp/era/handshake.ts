@@ -1,7 +1,8 @@
 // What the answers to `server/discover` and `initialize` mean. Pure: who asks, and over what, is negotiate's business.
-import { defined } from "../../base/defined.js";
+
 import { type ErrorCode, TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { RpcErrorBody } from "../rpc/json-rpc.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import type { RequestLoss } from "../rpc/wire.js";

@@ -1,6 +1,6 @@
 // The rounds of a modern request, against a scripted sender and a fake clock.
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { Peer } from "../peer.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";

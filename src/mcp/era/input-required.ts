@@ -1,11 +1,11 @@
 // The rounds of a modern request: a result that asks for input is answered and the request sent again, until it is complete.
 
-import { sleep } from "../../base/deadline.js";
-import { defined } from "../../base/defined.js";
+import { sleep } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
 import { readTask } from "../tasks/task.js";
 import type { PeerAnswers } from "./answer-peer.js";

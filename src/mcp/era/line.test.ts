@@ -1,7 +1,7 @@
 // A link on a wire: envelopes, names, notifications, the server's own requests, and its end.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { ConnectionOptions } from "../options.js";

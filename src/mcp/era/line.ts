@@ -1,8 +1,9 @@
 // One wire with its requests, from its start to its end: serves the peer meanwhile, and becomes a link once both sides agree.
+
+import { Scope } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
-import type { EndGrace } from "../../base/process.js";
-import { Scope } from "../../base/scope.js";
+import type { EndGrace } from "../../base/io/process.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { ConnectionOptions } from "../options.js";
 import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
 import type { Agreement, SendHint, Wire } from "../rpc/wire.js";

@@ -1,6 +1,6 @@
 // A link: one live, agreed conversation with a server, whatever the transport and the era.
 import type { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import type { ProgressNote, RequestOptions, RpcCounters, RpcOutcome } from "../rpc/rpc.js";
 import type { Agreement, Wire } from "../rpc/wire.js";

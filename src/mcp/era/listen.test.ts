@@ -1,7 +1,7 @@
 // Listening for changes: what is asked for, how it ends, and when it is tried again.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { RpcOutcome } from "../rpc/rpc.js";

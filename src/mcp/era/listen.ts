@@ -1,9 +1,9 @@
 // Keeps a modern server's change notices coming: one `subscriptions/listen` for what it advertises, reopened when it drops.
-import { backoffDelayMs } from "../../base/backoff.js";
-import { sleep } from "../../base/deadline.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { backoffDelayMs } from "../../base/async/backoff.js";
+import { sleep } from "../../base/async/deadline.js";
+import type { World } from "../../base/io/world.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import { META } from "./envelope.js";
 

@@ -1,7 +1,7 @@
 // `x-mcp-header`: which annotations are valid, and what goes into the headers for any argument.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { checkParamHeaders, encodeHeaderValue, paramHeaders } from "./param-headers.js";
 
 function annotated(header: JsonValue, type: JsonValue = "string"): JsonObject {

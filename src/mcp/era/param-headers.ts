@@ -1,5 +1,5 @@
 // Tool arguments as HTTP headers (`x-mcp-header` in a schema, `Mcp-Param-*` on the wire): which are valid, what is sent.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 const ANNOTATION = "x-mcp-header";
 /** RFC 9110, section 5.6.2. */

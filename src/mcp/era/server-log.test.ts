@@ -1,7 +1,7 @@
 // Log entries of servers: any JSON becomes one bounded line.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { readServerLog } from "./server-log.js";
 
 test("text is kept, data becomes JSON, what is missing has a default", () => {

@@ -1,6 +1,6 @@
 // A server's `notifications/message` as one line of text, bounded whatever it sends.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { ServerLog } from "../peer.js";
 
 /** Enough for a stack trace; a server that logs more is not read by anybody. */

@@ -1,8 +1,8 @@
 // One long message: streamed to a thread that takes it apart, and put together again a piece per turn of the event loop.
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json.js";
+import type { Thread, World } from "../../base/io/world.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Thread, World } from "../../base/world.js";
 import type { PartFacts } from "./slim-parts.js";
 import { withParts } from "./spilled.js";
 import { type FromSlimThread, type SlimThreadData, slimThreadSource, type ToSlimThread } from "./splitter-thread.js";

@@ -1,8 +1,8 @@
 // What a server sent that was too long for memory, inside the message it came in: places only we can have marked.
 
-import type { SpilledBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { SpilledBlock } from "../../base/text/content.js";
 import type { PartFacts, PartForm } from "./slim-parts.js";
 
 /** Kept beside the values and not in them: a server can write any JSON, and must not make us read any file. */

@@ -2,16 +2,16 @@
 
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { defined } from "../../base/defined.js";
+import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
-import { Pace } from "../../base/pace.js";
-import type { World } from "../../base/world.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { internTools } from "./intern.js";
-import { measure } from "./measure.js";
 import { type McpTool, readTool } from "./tolerate.js";
 
 const FORMAT = 1;

@@ -1,7 +1,7 @@
 // The tools of a server as they are known: what is remembered of them, and what is not.
 import { expect, test } from "vitest";
+import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import { Scope } from "../../base/scope.js";
 import { fakeWorld } from "../../testing/index.js";
 import type { CachedTools } from "../options.js";
 import { CurrentTools } from "./current-tools.js";

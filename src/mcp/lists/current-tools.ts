@@ -1,6 +1,6 @@
 // The tools of one server as they are known now: remembered from an earlier time until the server itself has listed them.
-import { Cell, type ReadonlyCell } from "../../base/cell.js";
-import type { Scope } from "../../base/scope.js";
+import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
+import type { Scope } from "../../base/async/scope.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerSpec } from "../spec.js";

@@ -1,7 +1,7 @@
 // A server's tools, kept up to date at a pace of our own, whatever the server announces.
 import { afterEach, describe, expect, it, test } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { type DiscoveredTools, ToolList } from "./discovery.js";
 

@@ -1,11 +1,11 @@
 // A server's tools: listed once, then followed as they change, without ever being driven by the server's pace.
-import { backoffDelayMs } from "../../base/backoff.js";
+import { backoffDelayMs } from "../../base/async/backoff.js";
+import { Pace } from "../../base/async/pace.js";
+import { handled } from "../../base/async/scope.js";
 import { messageOf, type TenonError } from "../../base/errors.js";
-import type { JsonValue } from "../../base/json.js";
+import type { Timer, World } from "../../base/io/world.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
-import { handled } from "../../base/scope.js";
-import type { Timer, World } from "../../base/world.js";
 import type { Link } from "../era/link.js";
 import { checkParamHeaders } from "../era/param-headers.js";
 import { internTools, sameTool, sameTools } from "./intern.js";

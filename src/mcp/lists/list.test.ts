@@ -3,7 +3,7 @@ import { describe, expect, it, test } from "vitest";
 import { type Answer, FakeLink, type FakeLinkOptions } from "../../../test/fake-link.js";
 import { longestStandstillMs } from "../../../test/standstill.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import type { PartFacts } from "../large/slim-parts.js";

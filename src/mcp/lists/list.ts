@@ -1,13 +1,14 @@
 // Lists something of a server: every page, within caps, one bad entry never costing the others.
+
+import { Pace } from "../../base/async/pace.js";
 import type { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
-import { Pace } from "../../base/pace.js";
-import type { World } from "../../base/world.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
 import { isPartlySpilled, spilledOf } from "../large/spilled.js";
-import { measure } from "./measure.js";
 import { Pages } from "./pages.js";
 import { shortName, textField } from "./tolerate.js";
 

@@ -1,7 +1,7 @@
 // The cursor of a page that nobody has read: found where servers put it, and never taken from what lies inside of a text.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { nextCursorIn } from "./next-cursor.js";
 
 const find = (text: string) => nextCursorIn({ head: text.slice(0, 1_024), tail: text.slice(-1_024) });

@@ -1,11 +1,11 @@
 // Reads the content servers send without trusting its shape: a strange block is labelled, the rest of the result stays.
 
-import type { ContentBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import { spilledOf } from "../large/spilled.js";
-import { measure } from "./measure.js";
 import { shortName, textField } from "./tolerate.js";
 
 /** All blocks of a result; what we do not know becomes an `unknown` block instead of losing the rest. */

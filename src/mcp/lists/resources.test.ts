@@ -1,7 +1,7 @@
 // Resources, templates, prompts and completions of any shape are read, and failures say what they are.
 import { describe, expect, it } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { complete, getPrompt, listPrompts } from "./prompts.js";
 import { listResources, listResourceTemplates, readResource } from "./resources.js";

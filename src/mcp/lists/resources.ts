@@ -1,10 +1,10 @@
 // A server's resources and resource templates: listed and read, whatever shape they come in.
 
-import type { ContentBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
 import { type Listing, type ListKind, listAll, type ReadEntry } from "./list.js";

@@ -1,7 +1,7 @@
 // Tools and content of any shape are read: the good stays, the bad is named, nothing throws.
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { readContent, readContents } from "./read-content.js";
 import { readTool } from "./tolerate.js";
 

@@ -1,5 +1,5 @@
 // Reads the tools servers send without trusting their shape: a bad one is set aside with a reason, the others stay.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 
 /** A tool as its server defines it, checked as far as Tenon relies on it. */

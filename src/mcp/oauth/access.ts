@@ -1,11 +1,11 @@
 // A connection's way in: the token for its next request, and what to do when the server refuses it.
 
-import { orAborted } from "../../base/deadline.js";
-import { defined } from "../../base/defined.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
-import type { KnownSecrets } from "../../base/known-secrets.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
-import type { World } from "../../base/world.js";
+import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import type { RemoteSpec } from "../spec.js";
 import type { Challenge } from "./challenge.js";
 import { type Denied, deniedLogin, deniedScope, type Ended, unfinished } from "./denial.js";

@@ -1,9 +1,9 @@
 // The device grant (RFC 8628): the person types a code on any device, and we ask until they have.
 
-import { sleep } from "../../base/deadline.js";
-import { defined } from "../../base/defined.js";
+import { sleep } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { proveClient } from "./client-auth.js";
 import type { OAuthHttp } from "./http.js";

@@ -1,6 +1,7 @@
 // Finds out who gives out tokens for a server: its own metadata, then that of its authorization server.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import type { Challenge } from "./challenge.js";
 import type { HttpReply, OAuthHttp } from "./http.js";
 import {

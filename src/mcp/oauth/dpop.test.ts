@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { expect, test } from "vitest";
 import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { echoTool, fakeWorld, type HttpGate, scriptedHttpServer } from "../../testing/index.js";
 import { dpopProof, newDpopKey } from "./dpop.js";
 import { OAuthHttp } from "./http.js";

@@ -2,8 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
-import { defined } from "../../base/defined.js";
-import type { World } from "../../base/world.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { signJwt } from "./jwt.js";
 
 export const DPOP_ALGORITHM = "ES256";

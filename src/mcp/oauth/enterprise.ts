@@ -1,6 +1,7 @@
 // Tokens by the word of an identity provider (ID-JAG): it vouches for the person to the authorization server, which needs no page then.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { chooseMethod } from "./client-auth.js";
 import { namedServer } from "./discovery.js";
 import { OAuthHttp } from "./http.js";

@@ -1,6 +1,7 @@
 // One log-in from the question to the kept grant: who gives out tokens, which client we are, the person or the machine, the tokens.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { userHeaders } from "../remote/headers.js";
 import type { RemoteSpec } from "../spec.js";

@@ -2,11 +2,11 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { TenonError } from "../../base/errors.js";
-import { type JsonValue, parseJson } from "../../base/json.js";
+import { isLoopbackHost } from "../../base/io/net-policy.js";
+import type { World } from "../../base/io/world.js";
+import { type JsonValue, parseJson } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
-import { isLoopbackHost } from "../../base/net-policy.js";
 import { VERSION } from "../../base/version.js";
-import type { World } from "../../base/world.js";
 import { type Body, readBody } from "../remote/body.js";
 import { Dialler, type Place } from "../remote/dial.js";
 import { Exchange, type HttpRequest } from "../remote/exchange.js";

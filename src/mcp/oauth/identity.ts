@@ -1,7 +1,8 @@
 // Who the person is by the word of their identity provider: the ID token of the configuration, a kept one, or a log-in there.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { isSameIssuer, namedServer } from "./discovery.js";
 import { OAuthHttp, type OAuthPlaces } from "./http.js";

@@ -2,9 +2,9 @@
 
 import { Buffer } from "node:buffer";
 import { constants, createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 
 export interface SigningKey {
   /** PEM. */

@@ -1,5 +1,5 @@
 // What protected resources and authorization servers say about themselves, read with care: any of it may be missing or wrong.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 /** RFC 9728. */
 export interface ResourceMetadata {

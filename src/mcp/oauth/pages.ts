@@ -1,5 +1,5 @@
 // A person logs in on a page: of an authorization server, or of their identity provider.
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
 import { checkServer, prepareAuthorization, readAuthorization } from "./authorize.js";
 import { authorizeDevice } from "./device.js";

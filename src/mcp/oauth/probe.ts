@@ -1,8 +1,8 @@
 // Asks a server without credentials, only to hear what it wants.
 
 import { Buffer } from "node:buffer";
-import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { META, MODERN_VERSION } from "../era/envelope.js";
 import { Dialler } from "../remote/dial.js";

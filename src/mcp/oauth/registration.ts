@@ -1,7 +1,8 @@
 // Which client Tenon is at an authorization server: one the user registered, its metadata's URL, or a registration of its own.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { VERSION } from "../../base/version.js";
 import { chooseMethod } from "./client-auth.js";
 import type { Discovered } from "./discovery.js";

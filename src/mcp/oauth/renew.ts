@@ -1,6 +1,7 @@
 // Renews the grant of a connection in the way it was had: by its refresh token, by the machine's own credentials, or by the identity provider.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { enterpriseTokens } from "./enterprise.js";
 import { OAuthHttp } from "./http.js";
 import { machineTokens } from "./machine.js";

@@ -1,8 +1,9 @@
 // Asks a token endpoint, and reads what it says: tokens, or a refusal with its code.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
-import { KnownSecrets } from "../../base/known-secrets.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
+import { KnownSecrets } from "../../base/text/known-secrets.js";
 import { type ProofContext, proveClient } from "./client-auth.js";
 import { dpopProof } from "./dpop.js";
 import type { HttpReply, OAuthHttp } from "./http.js";

@@ -1,10 +1,10 @@
 // One session's hold on a shared server: its calls, its answers, its end. The others do not notice any of it.
-import { Cell, type ReadonlyCell } from "../../base/cell.js";
+import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { World } from "../../base/io/world.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { EndGrace } from "../../base/process.js";
-import type { World } from "../../base/world.js";
 import type { CallOptions, CallOutcome } from "../call/call.js";
 import type { McpConnection } from "../connection.js";
 import { PeerAnswers } from "../era/answer-peer.js";

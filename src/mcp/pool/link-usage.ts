@@ -1,5 +1,5 @@
 // Which sessions have something under way at one link of a shared server: what the server then asks can only be theirs.
-import { Cell } from "../../base/cell.js";
+import { Cell } from "../../base/async/cell.js";
 
 /** Tells a session from the others, and nothing else. */
 export type LinkUser = object;

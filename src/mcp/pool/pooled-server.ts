@@ -1,11 +1,11 @@
 // A server as a session holds it: the same whether it is the session's own or shared, also while it changes from one to the other.
-import { Cell, type ReadonlyCell } from "../../base/cell.js";
+import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
+import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { World } from "../../base/io/world.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { EndGrace } from "../../base/process.js";
-import { Scope } from "../../base/scope.js";
-import type { World } from "../../base/world.js";
 import type { CallOptions, CallOutcome } from "../call/call.js";
 import type { McpConnection } from "../connection.js";
 import type { Link } from "../era/link.js";

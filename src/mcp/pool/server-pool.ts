@@ -1,10 +1,11 @@
 // The servers of all sessions of one process: a session's own, shared ones where that is safe, and never more than fit.
-import { defined } from "../../base/defined.js";
+
+import { Scope } from "../../base/async/scope.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
-import type { EndGrace } from "../../base/process.js";
-import { Scope } from "../../base/scope.js";
-import type { World } from "../../base/world.js";
 import { McpConnection } from "../connection.js";
 import { launchFingerprint } from "../fingerprint.js";
 import { type ConnectionOptions, type ServerCache, serverLimits } from "../options.js";

@@ -1,6 +1,6 @@
 // One link of a shared server, and the view each session has of it: its own requests, its own answers, nothing of the others.
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { Link } from "../era/link.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
 import { joinSignals } from "./joined-signal.js";

@@ -1,6 +1,6 @@
 // What a shared server may ask: put to the session it is for, and to nobody where that cannot be told.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 

@@ -1,9 +1,10 @@
 // One connection that several sessions use: counted, kept a while when the last one leaves, given up when the server asks.
+
+import type { Scope } from "../../base/async/scope.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { Timer, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
-import type { EndGrace } from "../../base/process.js";
-import type { Scope } from "../../base/scope.js";
-import type { Timer, World } from "../../base/world.js";
 import { McpConnection } from "../connection.js";
 import type { Link } from "../era/link.js";
 import type { ConnectionOptions } from "../options.js";

@@ -1,6 +1,6 @@
 // What two sessions must have in common to use one connection: everything that decides what runs, and what it is told of us.
-import { hashJson } from "../../base/hash.js";
-import type { JsonValue } from "../../base/json.js";
+import { hashJson } from "../../base/json/hash.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { clientCapabilities } from "../era/envelope.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerSpec } from "../spec.js";

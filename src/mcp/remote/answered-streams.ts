@@ -1,6 +1,7 @@
 // Requests that have their answer, whose stream the server has not ended: it may do so, but not keep it for ever.
+
+import type { Timer, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Timer, World } from "../../base/world.js";
 
 export interface Stoppable {
   stop(): void;

@@ -1,9 +1,9 @@
 // One HTTP request with the token of a log-in: it waits for one, and goes out again where a refusal can be cured.
 import type { IncomingMessage } from "node:http";
+import { handled } from "../../base/async/scope.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
+import { sharedLog } from "../../base/io/log.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
-import { sharedLog } from "../../base/log.js";
-import { handled } from "../../base/scope.js";
 import type { Access } from "../oauth/access.js";
 import { readChallenge } from "../oauth/challenge.js";
 import type { RequestLoss } from "../rpc/wire.js";

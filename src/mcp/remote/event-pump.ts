@@ -1,9 +1,9 @@
 // Turns the body of an event stream into messages and says when and how it ended, without taking more than its turn.
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
+import { handled } from "../../base/async/scope.js";
+import type { Timer } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { handled } from "../../base/scope.js";
-import type { Timer } from "../../base/world.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type EventSink, EventStreamParser } from "./event-stream.js";
 import type { Incoming } from "./incoming.js";

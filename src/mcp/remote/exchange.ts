@@ -1,10 +1,10 @@
 // One HTTP request and its answer: redirects followed within the rules, failures told as what they mean for the request.
 import type { ClientRequest, IncomingMessage } from "node:http";
+import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { sharedLog } from "../../base/io/log.js";
+import type { HttpPool } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { sharedLog } from "../../base/log.js";
-import { handled } from "../../base/scope.js";
-import type { HttpPool } from "../../base/world.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";

@@ -1,6 +1,6 @@
 // The headers of our requests: the protocol's own by era, and the user's beside them, never instead of them.
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import { VERSION } from "../../base/version.js";
 import { META } from "../era/envelope.js";
 import { encodeHeaderValue } from "../era/param-headers.js";

@@ -2,8 +2,8 @@
 import { createServer, type ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { bench, closeListener, listenOnLoopback } from "../../../test/remote/bench.js";
-import { KnownSecrets } from "../../base/known-secrets.js";
 import { LIMITS } from "../../base/limits.js";
+import { KnownSecrets } from "../../base/text/known-secrets.js";
 import { nodeWorld } from "../../world/index.js";
 import { Dialler } from "./dial.js";
 import { type Delivery, HttpSender } from "./http-sender.js";

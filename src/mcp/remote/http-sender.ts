@@ -2,11 +2,11 @@
 
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
-import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
-import type { KnownSecrets } from "../../base/known-secrets.js";
+import type { Timer, World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Timer, World } from "../../base/world.js";
+import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import type { Access } from "../oauth/access.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint } from "../rpc/wire.js";

@@ -1,9 +1,9 @@
 // From JSON values to JSON-RPC messages, and from bytes to values where that is done at once.
 
 import { Buffer } from "node:buffer";
-import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { emptyAnswerError, emptyAnswerId, type IncomingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
 
 export interface Incoming {

@@ -1,9 +1,10 @@
 // The wire to a remote server: Streamable HTTP, or the older HTTP+SSE when the entry or the server says so.
-import { defined } from "../../base/defined.js";
+
 import { type TenonError, toTenonError } from "../../base/errors.js";
-import { KnownSecrets } from "../../base/known-secrets.js";
-import type { EndGrace } from "../../base/process.js";
-import type { World } from "../../base/world.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { KnownSecrets } from "../../base/text/known-secrets.js";
 import { SpillDirectory } from "../large/spill-directory.js";
 import { Access } from "../oauth/access.js";
 import type { OAuthOptions } from "../oauth/port.js";

@@ -1,7 +1,7 @@
 // Takes the bytes of messages as they come: short ones are read at once, long ones by the machinery that stdio has for them.
 import { Buffer } from "node:buffer";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { MessageLines } from "../stdio/stdio-lines.js";
 import { Gathered } from "./gathered.js";

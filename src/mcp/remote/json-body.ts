@@ -1,8 +1,8 @@
 // Reads the one message that is the body of an answer, and says when and how the body ended.
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
+import { handled } from "../../base/async/scope.js";
 import { LIMITS } from "../../base/limits.js";
-import { handled } from "../../base/scope.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type Incoming, readIncoming } from "./incoming.js";
 import { Intake, type IntakeParts } from "./intake.js";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { bench } from "../../../test/remote/bench.js";
 import { type Ended, textOf } from "../../../test/remote/test-wire.js";
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { echoTool, type HttpFault, type HttpServerOptions } from "../../testing/index.js";
 import { spilledOf } from "../large/spilled.js";

@@ -1,9 +1,9 @@
 // The standing GET stream of a legacy session, on which servers ask and announce: opened once, reopened with patience.
 import type { IncomingMessage as HttpResponse } from "node:http";
-import { backoffDelayMs } from "../../base/backoff.js";
+import { backoffDelayMs } from "../../base/async/backoff.js";
 import type { TenonError } from "../../base/errors.js";
+import type { Timer } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Timer } from "../../base/world.js";
 import { drain, mediaType } from "./body.js";
 import type { Channel } from "./channel.js";
 import { EventPump } from "./event-pump.js";

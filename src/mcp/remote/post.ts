@@ -1,9 +1,9 @@
 // One request of ours over Streamable HTTP: its POST, its answer as JSON or as a stream, and the stream's resumption.
 import type { IncomingMessage as HttpResponse } from "node:http";
-import { backoffDelayMs } from "../../base/backoff.js";
+import { backoffDelayMs } from "../../base/async/backoff.js";
 import { messageOf, TenonError } from "../../base/errors.js";
+import type { Timer } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Timer } from "../../base/world.js";
 import type { RequestLoss, SendHint } from "../rpc/wire.js";
 import { drain, mediaType } from "./body.js";
 import type { PostChannel, Request } from "./channel.js";

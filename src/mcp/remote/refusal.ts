@@ -1,9 +1,9 @@
 // Reads an answer that is no success: a JSON-RPC error for the request, the end of the session, or a loss with its reason.
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
-import type { KnownSecrets } from "../../base/known-secrets.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import type { IncomingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { readBody } from "./body.js";

@@ -2,9 +2,9 @@
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError, toTenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { Timer } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { EndGrace } from "../../base/process.js";
-import type { Timer } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, Wire, WireListener } from "../rpc/wire.js";
 import { mediaType } from "./body.js";

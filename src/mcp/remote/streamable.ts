@@ -1,9 +1,9 @@
 // Streamable HTTP in both eras: one POST per message, answers on whatever stream they come, a standing stream for legacy.
 import type { IncomingMessage as HttpResponse } from "node:http";
 import type { TenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { Timer, World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { EndGrace } from "../../base/process.js";
-import type { Timer, World } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import { AnsweredStreams, type Stoppable } from "./answered-streams.js";

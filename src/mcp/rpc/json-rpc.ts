@@ -1,7 +1,8 @@
 // JSON-RPC 2.0 messages as MCP uses them.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 export type RpcId = number | string;
 

@@ -1,10 +1,11 @@
 // A wire that lets no word of trouble through with a secret in it: everybody above may show, send and keep what it tells.
-import { defined } from "../../base/defined.js";
+
 import type { TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
-import type { KnownSecrets } from "../../base/known-secrets.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { KeyLines } from "../../base/secret-patterns.js";
+import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import { KeyLines } from "../../base/text/secret-patterns.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, Wire, WireListener } from "./wire.js";
 import { WrappedWire } from "./wrapped-wire.js";

@@ -1,11 +1,11 @@
 // Requests over a wire: every one ends exactly once, with its answer, its error, its deadline, its cancel or the wire's end.
 
-import { abortListeners } from "../../base/abort-listeners.js";
-import { defined } from "../../base/defined.js";
+import { abortListeners } from "../../base/async/abort-listeners.js";
+import { contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
-import { contained, handled } from "../../base/scope.js";
-import type { Timer, World } from "../../base/world.js";
+import type { Timer, World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
 

@@ -1,10 +1,10 @@
 // A wire that tells the trace what crosses it, and changes nothing.
 
 import { unreachable } from "../../base/brand.js";
-import { defined } from "../../base/defined.js";
 import type { TenonError } from "../../base/errors.js";
-import type { EndGrace } from "../../base/process.js";
-import type { WireEntry, WireTrace } from "../../base/trace.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { WireEntry, WireTrace } from "../../base/io/trace.js";
+import { defined } from "../../base/json/defined.js";
 import type { ServerSpec } from "../spec.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
 import type { RequestLoss, SendHint, Wire, WireListener } from "./wire.js";

@@ -1,6 +1,6 @@
 // The port every transport implements: messages out, messages in, and an honest word when one is lost.
 import type { TenonError } from "../../base/errors.js";
-import type { EndGrace } from "../../base/process.js";
+import type { EndGrace } from "../../base/io/process.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
 
 /** Why a request will get no answer. `wasSent`: the server may have acted on it, so its outcome is unknown. */

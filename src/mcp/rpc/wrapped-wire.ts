@@ -1,5 +1,5 @@
 // A wire around another: whoever wraps one says only what is different.
-import type { EndGrace } from "../../base/process.js";
+import type { EndGrace } from "../../base/io/process.js";
 import type { OutgoingMessage, RpcId } from "./json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "./wire.js";
 

@@ -1,9 +1,9 @@
 // What is really started for a stdio server: command, arguments, directory, and an environment without the host's secrets.
 
 import { isAbsolute, posix, win32 } from "node:path";
-import { defined } from "../../base/defined.js";
 import { TenonError } from "../../base/errors.js";
-import type { ChildExit, SpawnRequest, World } from "../../base/world.js";
+import type { ChildExit, SpawnRequest, World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import type { StdioSpec } from "../spec.js";
 import { viaShim } from "./windows-shim.js";
 

@@ -1,7 +1,7 @@
 // Lines out of bytes: the same messages whatever the cuts, and a word for everything that is none.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { MessageLines } from "./stdio-lines.js";
 

@@ -1,10 +1,10 @@
 // Messages out of a byte stream, one per line: short ones at once, long ones by way of a thread, endless ones not at all.
 import { Buffer, isAscii } from "node:buffer";
+import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject, isTooDeep, type JsonValue, mayBeDeep, parseJson, tooDeepReason } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { isJsonObject, isTooDeep, type JsonValue, mayBeDeep, parseJson, tooDeepReason } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { handled } from "../../base/scope.js";
-import type { World } from "../../base/world.js";
 import { LargeMessage } from "../large/large.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import type { MessageEnds } from "../rpc/wire.js";

@@ -1,9 +1,9 @@
 // What goes to a child's stdin: the messages of one turn in few writes, and never more than the child takes.
 import type { Writable } from "node:stream";
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 
 export interface OutputListener {

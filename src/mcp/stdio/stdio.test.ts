@@ -1,8 +1,8 @@
 // The stdio wire against real children and scripted ones: what it sends, what it survives, and how it ends.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { TenonError } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import { type FakeChild, fakeWorld, spawnsChild, watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";

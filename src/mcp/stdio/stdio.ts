@@ -1,11 +1,11 @@
 // The wire to a child process: JSON lines over its pipes, an honest end, and nothing left of it after `close`.
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
+import { handled } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonValue } from "../../base/json.js";
+import { type EndGrace, endTree } from "../../base/io/process.js";
+import type { Child, ChildExit, SpawnRequest, World } from "../../base/io/world.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { type EndGrace, endTree } from "../../base/process.js";
-import { handled } from "../../base/scope.js";
-import type { Child, ChildExit, SpawnRequest, World } from "../../base/world.js";
 import { SpillDirectory } from "../large/spill-directory.js";
 import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
 import type { Agreement, MessageEnds, Wire, WireListener } from "../rpc/wire.js";

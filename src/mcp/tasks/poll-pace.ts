@@ -1,5 +1,5 @@
 // When a task is asked for again. Pure: the dice are passed in.
-import { backoffDelayMs } from "../../base/backoff.js";
+import { backoffDelayMs } from "../../base/async/backoff.js";
 import { LIMITS } from "../../base/limits.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
 

@@ -2,11 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeLink } from "../../../test/fake-link.js";
-import { Cell } from "../../base/cell.js";
-import { text } from "../../base/content.js";
+import { Cell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import { text } from "../../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CallOutcome, CallProgress } from "../call/call.js";
 import { ServerTasks } from "./server-tasks.js";

@@ -1,11 +1,11 @@
 // The tasks of one connection: who follows which, what the server announces of them, and taking them back.
 
-import { abortListeners } from "../../base/abort-listeners.js";
-import { defined } from "../../base/defined.js";
+import { abortListeners } from "../../base/async/abort-listeners.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
-import type { World } from "../../base/world.js";
 import { answerOf, type CallOutcome, type CallRequest } from "../call/call.js";
 import type { Link } from "../era/link.js";
 import type { McpTool } from "../lists/tolerate.js";

@@ -1,10 +1,11 @@
 // What a modern task wants to know before it can go on: each question is put to the peer once, and answered until it is taken.
+
+import { handled } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import { sharedLog } from "../../base/io/log.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
-import { sharedLog } from "../../base/log.js";
-import { handled } from "../../base/scope.js";
 import { INPUT_KINDS, type InputRequest, readInput } from "../era/input-required.js";
 import type { Link } from "../era/link.js";
 

@@ -1,5 +1,5 @@
 // Shapes of which one holds (`anyOf`, `oneOf`, the branches of `if`): listed as forms, or folded into one object.
-import { canonicalJson, type JsonValue } from "../../base/json.js";
+import { canonicalJson, type JsonValue } from "../../base/json/json.js";
 import type { Fuel } from "./fuel.js";
 import { bothHold } from "./merge.js";
 import {

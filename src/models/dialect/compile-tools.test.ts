@@ -1,6 +1,6 @@
 // The tools of a request: which are offered in what form, which are not, and how calls find their way back.
 import { describe, expect, test } from "vitest";
-import type { JsonSchema } from "../../base/json.js";
+import type { JsonSchema } from "../../base/json/json.js";
 import type { ModelTool } from "../model.js";
 import { compileTools } from "./compile-tools.js";
 

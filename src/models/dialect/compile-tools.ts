@@ -1,6 +1,6 @@
 // The tools of one request in the model's dialect: those it takes, those it cannot, and the way back for its calls.
-import { defined } from "../../base/defined.js";
-import { type JsonObject, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { type JsonObject, parseJson } from "../../base/json/json.js";
 import type { Model, ModelTool, ModelToolCall } from "../model.js";
 import { compileSchema } from "./compile.js";
 import { type CompiledSchema, type DialectName, dialectOf } from "./dialect.js";

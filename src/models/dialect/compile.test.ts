@@ -1,6 +1,6 @@
 // What becomes of each trap in a schema: kept where the provider has a word for it, told in words where it has not.
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonSchema } from "../../base/json.js";
+import type { JsonObject, JsonSchema } from "../../base/json/json.js";
 import { compileSchema } from "./compile.js";
 import type { DialectName, DialectOptions } from "./dialect.js";
 

@@ -1,8 +1,8 @@
 // One tool's JSON Schema, as the form a provider takes. Total: any value gives a form or a reason, in bounded time.
 
 import { unreachable } from "../../base/brand.js";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonSchema } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonSchema } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { foldObject } from "./alternatives.js";
 import type { CompiledSchema, DialectName, DialectOptions } from "./dialect.js";

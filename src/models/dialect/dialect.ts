@@ -1,5 +1,5 @@
 // The forms of JSON Schema that providers take, by name, and what compiling a tool's schema into one of them gives.
-import type { JsonSchema, JsonValue } from "../../base/json.js";
+import type { JsonSchema, JsonValue } from "../../base/json/json.js";
 
 export type DialectName =
   | "anthropic"

@@ -1,5 +1,5 @@
 // The keywords of one schema that need no look at other schemas: kinds, values, bounds, words.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Fuel } from "./fuel.js";
 import { BOUND_NAMES, BOUNDS, type Bound, type Draft, isOfKinds, KINDS, type Kind, kindOf } from "./shape.js";
 import { clip, listWords, valueWords } from "./words.js";

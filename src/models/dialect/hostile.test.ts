@@ -11,7 +11,7 @@ import { ANTHROPIC_REFUSALS } from "../../../test/dialect-checkers/refusals-anth
 import { GEMINI_REFUSALS } from "../../../test/dialect-checkers/refusals-gemini.js";
 import { OPENAI_REFUSALS } from "../../../test/dialect-checkers/refusals-openai.js";
 import { isData } from "../../../test/dialect-checkers/walk.js";
-import type { JsonObject, JsonSchema, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonSchema, JsonValue } from "../../base/json/json.js";
 import { loadModel } from "../providers.js";
 import { compileSchema } from "./compile.js";
 import { compileTools } from "./compile-tools.js";

@@ -1,5 +1,5 @@
 // What one value may be, beside its kind: allowed values, bounds, pattern and format as keywords where a dialect has them.
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import type { Fuel } from "./fuel.js";
 import { NoForm, type Rules } from "./rules.js";
 import { BOUND_NAMES, BOUNDS, type Bound, isOfKinds, type Kind, type Shape } from "./shape.js";

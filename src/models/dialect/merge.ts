@@ -1,5 +1,5 @@
 // Two shapes that both hold (`allOf`, a reference and what stands beside it), as one.
-import { canonicalJson } from "../../base/json.js";
+import { canonicalJson } from "../../base/json/json.js";
 import type { Fuel } from "./fuel.js";
 import {
   BOUND_NAMES,

@@ -1,5 +1,5 @@
 // Property names a provider refuses, under names it takes, and the table that leads back.
-import { hashJson } from "../../base/hash.js";
+import { hashJson } from "../../base/json/hash.js";
 
 const MAX_STEM = 50;
 

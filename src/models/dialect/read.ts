@@ -1,6 +1,6 @@
 // A raw JSON Schema as a shape: references followed, combinators resolved, what no shape can hold put into words.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { orNull, withCondition, withForms } from "./alternatives.js";
 import { readBounds, readKinds, readOptions, readWords } from "./facts.js";

@@ -1,5 +1,5 @@
 // Where a `$ref` leads inside one schema. Nothing is ever fetched: what lies elsewhere stays unknown.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 const MAX_REF_CHARS = 2_000;
 

@@ -1,6 +1,6 @@
 // Shapes as they are about to be written: a kind at a time, without words that say nothing, with words of what they stand in.
-import { defined } from "../../base/defined.js";
-import type { JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { type Kind, type Shape, saying } from "./shape.js";
 
 /** One shape per kind, each with what concerns it. */

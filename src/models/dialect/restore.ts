@@ -1,5 +1,5 @@
 // Arguments a model wrote to a compiled schema, as the tool's own schema wants them.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Written } from "./write.js";
 
 /** Deeper arguments are left as they are: no schema is that deep. */

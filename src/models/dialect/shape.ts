@@ -1,5 +1,5 @@
 // What a schema says, once references and combinators are out of the way: the common ground between JSON Schema and the dialects.
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 
 export type Kind = "object" | "array" | "string" | "number" | "integer" | "boolean" | "null";
 

@@ -1,5 +1,5 @@
 // How large a schema may be for a provider to decode strictly by it. Beyond that, tools are offered without.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 export interface Extent {
   properties: number;

@@ -1,5 +1,5 @@
 // Constraints as sentences: what a provider's form has no keyword for is told to the model in the description instead.
-import { canonicalJson, type JsonValue } from "../../base/json.js";
+import { canonicalJson, type JsonValue } from "../../base/json/json.js";
 import { BOUND_NAMES, type Bound, type Kind, type Shape } from "./shape.js";
 
 /** Longer lists and texts are cut: a description is read with every request. */

@@ -1,6 +1,6 @@
 // A shape as the JSON Schema of one dialect; whatever the dialect has no keyword for ends up in the descriptions.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { discriminator, orNull } from "./alternatives.js";
 import type { Fuel } from "./fuel.js";
 import { type Node, writeKeywords } from "./keywords.js";

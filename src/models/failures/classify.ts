@@ -1,6 +1,6 @@
 // One failure, one code. Codes the provider gave decide first, then the status; words only where neither tells enough.
 import type { ErrorCode } from "../../base/errors.js";
-import { isJsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import type { FailureFacts } from "./facts.js";
 import { refusedTools } from "./refused-tools.js";
 

@@ -1,6 +1,6 @@
 // What a failure says about itself, read out of whatever an AI SDK provider throws or streams. Decides nothing.
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 
 export interface FailureFacts {

@@ -1,5 +1,5 @@
 // Which tools a provider refused: by name, or by their place in the request. Names that were not sent are never reported.
-import { isJsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import type { FailureFacts } from "./facts.js";
 
 /** OpenAI's own word for it. */

@@ -1,5 +1,5 @@
 // When a provider wants to be asked again: from its headers, else from what it says in the body.
-import { isJsonObject } from "../../base/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import type { FailureFacts } from "./facts.js";
 
 /** Milliseconds from now on; undefined when it did not say, or said something that is over. */

@@ -1,11 +1,11 @@
 // Asks providers which models they have: once per address and key, within a deadline, kept in memory.
 
-import { orAborted } from "../../base/deadline.js";
-import { defined } from "../../base/defined.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import { type JsonValue, parseJson } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import { type KnownAbilities, type ModelAbilities, mergeAbilities } from "../abilities.js";
 import { type Connection, connectionOf, type Environment } from "../connection.js";
 import { tableAbilities } from "../known-models.js";

@@ -1,8 +1,8 @@
 // The model lists of providers, read leniently: each server adds to the same few fields in its own way.
 
 import { unreachable } from "../../base/brand.js";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "../abilities.js";
 
 /** `openai` is what compatible servers speak too, and add to. */

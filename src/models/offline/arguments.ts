@@ -1,5 +1,5 @@
 // A tool's arguments, filled from the words of a request by the tool's schema.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Candidate } from "./choose.js";
 import { findChoice, fits, fromText } from "./convert.js";
 import { assign } from "./evidence.js";

@@ -1,5 +1,5 @@
 // Words and JSON values as values of the kind a parameter wants, or nothing when they do not fit.
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { isList, type Parameter, type ValueShape } from "./parameters.js";
 import { words } from "./words.js";
 

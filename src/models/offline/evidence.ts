@@ -1,5 +1,5 @@
 // Which value belongs to which parameter, by the words that stand around it.
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import type { Parameter } from "./parameters.js";
 import type { Span } from "./spans.js";
 import { isStopWord, stem, words } from "./words.js";

@@ -1,5 +1,5 @@
 // What the offline model says when it calls no tool: who it is, what there is, and what it still needs.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { ModelTool } from "../model.js";
 import type { FilledArguments } from "./arguments.js";
 import type { Candidate } from "./choose.js";

@@ -1,7 +1,7 @@
 // The offline model behind the model port.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ModelEvent, ModelMessage, ModelRequest, ModelTool, ModelToolCall } from "../model.js";
 import { offlineModel } from "./operator.js";
 

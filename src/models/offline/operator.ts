@@ -1,5 +1,5 @@
 // The offline model: deterministic, needs nothing. It turns the last user message into tool calls and reports their results.
-import { type ContentBlock, plainText } from "../../base/content.js";
+import { type ContentBlock, plainText } from "../../base/text/content.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelToolCall, ModelUsage } from "../model.js";
 import { INTRODUCTION } from "./explain.js";
 import { plan } from "./plan.js";

@@ -1,5 +1,5 @@
 // Arguments that are written out: `key=value`, `key: value`, `--key value`.
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { fits, fromText } from "./convert.js";
 import type { Parameter } from "./parameters.js";
 import type { Span } from "./spans.js";

@@ -1,5 +1,5 @@
 // A tool's JSON Schema as a flat list of parameters that words can be matched to. Reads any schema, however malformed.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { ModelTool } from "../model.js";
 import { stem, stems, words } from "./words.js";
 

@@ -1,6 +1,6 @@
 // Natural requests against tools as real servers define them.
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ModelTool } from "../model.js";
 import { plan } from "./plan.js";
 

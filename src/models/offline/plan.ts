@@ -1,5 +1,5 @@
 // A request as the steps it asks for: one call each, or the words that explain why there is none.
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ModelTool } from "../model.js";
 import { type FilledArguments, fillArguments } from "./arguments.js";
 import { type Candidate, rank } from "./choose.js";

@@ -1,6 +1,6 @@
 // Results in plain sentences.
 import { describe, expect, test } from "vitest";
-import type { ContentBlock } from "../../base/content.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import { report } from "./report.js";
 
 function reported(content: readonly ContentBlock[], isError = false): string {

@@ -1,5 +1,5 @@
 // Tool results in plain sentences.
-import { base64Bytes, type ContentBlock } from "../../base/content.js";
+import { base64Bytes, type ContentBlock } from "../../base/text/content.js";
 import type { ModelTool, ModelToolResult } from "../model.js";
 import { bareName } from "./names.js";
 

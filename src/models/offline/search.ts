@@ -1,6 +1,6 @@
 // Tools that are not offered but can be searched for: how the offline model asks for them, and reads what was found.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from "../model.js";
 
 /** The host's tools about tools. They are no choice for a request: one looks for tools, the other calls what was found. */

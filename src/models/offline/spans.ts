@@ -1,5 +1,5 @@
 // The values in a text that speak for themselves: JSON, quoted strings, URLs, paths and numbers, with where they stand.
-import { type JsonValue, parseJson } from "../../base/json.js";
+import { type JsonValue, parseJson } from "../../base/json/json.js";
 
 export type SpanKind = "json" | "quoted" | "url" | "path" | "number";
 

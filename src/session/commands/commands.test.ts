@@ -1,6 +1,6 @@
 // Slash commands: which prompts are commands, and what they answer.
 import { describe, expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import type { Model } from "../../models/index.js";
 import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
 import type { ServerStatus } from "../event.js";

@@ -1,5 +1,5 @@
 // Every slash command of a session, and which of them a prompt is.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { CommandInfo } from "../event.js";
 import type { Command } from "./command.js";
 import { compactCommand } from "./compact.js";

@@ -1,5 +1,5 @@
 // `/why`: what became of a tool.
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 import type { Command } from "./command.js";
 
 export const whyCommand: Command = {

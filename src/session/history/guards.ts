@@ -1,6 +1,7 @@
 // What journals are made of, checked piece by piece: a file on the disk may have been damaged or edited.
-import type { ContentBlock } from "../../base/content.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import type { BuiltinPresentation, PlanEntry } from "../../builtin/index.js";
 import type { CallSubject, StopCause, StopReason } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult, ModelUsage } from "../../models/index.js";

@@ -1,6 +1,6 @@
 // A call that goes on at its server: what a journal with it comes to, and what the model is given of it.
 import { expect, test } from "vitest";
-import { text } from "../../base/content.js";
+import { text } from "../../base/text/content.js";
 import { transcriptProblems } from "../../engine/index.js";
 import type { JournalEntry, OpenTask } from "../journal-entry.js";
 import { History } from "./history.js";

@@ -1,12 +1,12 @@
 // Lists the sessions on the disk, page by page, the one used last first.
 
 import { join, resolve } from "node:path";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";
-import { LineSplitter } from "../../base/ndjson.js";
-import type { World } from "../../base/world.js";
 import type { JournalHeader } from "../journal-entry.js";
 import { isHeader, readHeader, readRecord } from "./read-record.js";
 import { TITLE_EXTENSION, titleFile } from "./titles.js";

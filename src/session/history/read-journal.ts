@@ -1,9 +1,10 @@
 // Reads a journal from the first byte on: whatever its bytes are, what is whole before the first damage is read.
-import { defined } from "../../base/defined.js";
+
 import { TenonError } from "../../base/errors.js";
+import type { Files } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { type Line, LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";
-import { type Line, LineSplitter } from "../../base/ndjson.js";
-import type { Files } from "../../base/world.js";
 import type { JournalTail } from "../journal.js";
 import { unpack } from "../journal-blobs.js";
 import type { JournalHeader, JournalRecord } from "../journal-entry.js";

@@ -1,5 +1,12 @@
 // One line of a journal -> one record, or nothing when the line is not what a journal holds.
-import { isJsonObject, isTooDeep, type JsonObject, type JsonValue, mayBeDeep, parseJson } from "../../base/json.js";
+import {
+  isJsonObject,
+  isTooDeep,
+  type JsonObject,
+  type JsonValue,
+  mayBeDeep,
+  parseJson,
+} from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type {
   JournalEntry,

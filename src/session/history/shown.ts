@@ -1,7 +1,8 @@
 // The conversation as people saw it, put together again from its journal: one piece per answer, one card per call.
-import { defined } from "../../base/defined.js";
+
 import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { BuiltinPresentation } from "../../builtin/index.js";
 import { addUsage, type CallSubject, type CompactionEvent, NO_USAGE, type TurnEvent } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";

@@ -1,12 +1,12 @@
 // The sessions on the disk: their files, what is in them, and copying and removing them.
 
 import { join } from "node:path";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { type FileLock, tryFileLock } from "../../base/file-lock.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
+import { type FileLock, tryFileLock } from "../../base/io/file-lock.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { JournalTail } from "../journal.js";
 import type { JournalHeader } from "../journal-entry.js";
 import { History } from "./history.js";

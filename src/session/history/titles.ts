@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import type { SessionId } from "../../base/id.js";
 import { LIMITS } from "../../base/limits.js";
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 
 export const TITLE_EXTENSION = ".title";
 

@@ -1,8 +1,8 @@
 // The conversation as the model saw it, put together again from its journal; a turn that was broken off is brought to an end.
 
-import { type ContentBlock, plainText, text } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { markContent } from "../../base/marked-content.js";
+import { defined } from "../../base/json/defined.js";
+import { type ContentBlock, plainText, text } from "../../base/text/content.js";
+import { markContent } from "../../base/text/marked-content.js";
 import { resolved, Transcript, transcriptProblems } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../../models/index.js";
 import type { ToolOutcome } from "../../tools/index.js";

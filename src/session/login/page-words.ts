@@ -1,5 +1,5 @@
 // The words a log-in page comes to a person with. The address itself is shown beside them, in full.
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 import type { LoginPage } from "./loopback.js";
 
 /** For a client that shows the address by itself. */

@@ -1,5 +1,5 @@
 // What a person pastes after logging in on another machine: the address their browser ended at, or the code alone.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
 
 export type Pasted =

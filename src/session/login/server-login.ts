@@ -1,5 +1,5 @@
 // What logging in to one server of a session needs: whose log-ins it may use, and where its pages may lead.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { grantAccount } from "../../config/index.js";
 import type { GrantStore, LoginOptions, OAuthSettings, RemoteSpec, ServerSpec } from "../../mcp/index.js";
 import type { ToolOrigin } from "../../tools/index.js";

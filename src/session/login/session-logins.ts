@@ -1,10 +1,10 @@
 // The log-ins a session's servers need: put to the person at the start of a turn or by `/mcp login`, each refusal once.
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
+import { Scope } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { uuidV7 } from "../../base/id.js";
+import type { World } from "../../base/io/world.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
-import { Scope } from "../../base/scope.js";
-import type { World } from "../../base/world.js";
 import {
   type ElicitAnswer,
   type Grant,

@@ -1,12 +1,12 @@
 // Reads what a prompt mentions and puts it beside the words, bounded; what cannot be read costs itself only, and is told.
 import { fileURLToPath } from "node:url";
-import { base64Bytes, type ContentBlock, plainText, text } from "../../base/content.js";
-import { orAborted } from "../../base/deadline.js";
+import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
+import type { World } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { alreadyMarked, type MarkedContent, markBlock, markContent } from "../../base/marked-content.js";
-import { hostLine, markHidden, quoted } from "../../base/marking.js";
-import type { World } from "../../base/world.js";
+import { base64Bytes, type ContentBlock, plainText, text } from "../../base/text/content.js";
+import { alreadyMarked, type MarkedContent, markBlock, markContent } from "../../base/text/marked-content.js";
+import { hostLine, markHidden, quoted } from "../../base/text/marking.js";
 import type { TextFile } from "../../builtin/index.js";
 import { readResource } from "../../mcp/index.js";
 import { type Mention, mentionsIn } from "./mention.js";

@@ -1,6 +1,7 @@
 // What a prompt mentions: resource links, and `@server:uri` in its words.
-import type { ContentBlock } from "../../base/content.js";
+
 import { LIMITS } from "../../base/limits.js";
+import type { ContentBlock } from "../../base/text/content.js";
 
 export interface Mention {
   readonly uri: string;

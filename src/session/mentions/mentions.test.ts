@@ -1,8 +1,8 @@
 // Mentions: found in prompts, read from their servers and from the session's files, bounded, and told when they fail.
 import { describe, expect, test } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
-import { type ContentBlock, text } from "../../base/content.js";
 import { LIMITS } from "../../base/limits.js";
+import { type ContentBlock, text } from "../../base/text/content.js";
 import { fakeWorld, settle } from "../../testing/index.js";
 import { attachMentions } from "./attach.js";
 import { mentionsIn } from "./mention.js";

@@ -1,6 +1,7 @@
 // Whose a resource is: the server that lists it, or has a template it fits.
-import { isJsonObject } from "../../base/json.js";
-import type { World } from "../../base/world.js";
+
+import type { World } from "../../base/io/world.js";
+import { isJsonObject } from "../../base/json/json.js";
 import { type Link, listResources, listResourceTemplates, type McpConnection } from "../../mcp/index.js";
 
 /** What is needed of a connection. */

@@ -1,8 +1,9 @@
 // What may be called without asking anybody: what the policy says, what the person granted, what the lock of definitions holds.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
-import type { Log } from "../../base/log.js";
-import type { Files } from "../../base/world.js";
+
+import type { Log } from "../../base/io/log.js";
+import type { Files } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import {
   type Approval,
   type ApprovalAnswer,

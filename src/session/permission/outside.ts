@@ -1,6 +1,6 @@
 // Content from outside that a session has read: fetched pages, and what servers answered that the user does not vouch for.
-import type { JsonObject } from "../../base/json.js";
-import { markHidden } from "../../base/marking.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { markHidden } from "../../base/text/marking.js";
 import type { CatalogTool, ToolOrigin } from "../../tools/index.js";
 
 /** One source of such content. */

@@ -1,8 +1,8 @@
 // The question a person is asked about a call or a changed tool, and what their answer means for it.
 
 import { unreachable } from "../../base/brand.js";
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import {
   type Approval,
   type CatalogTool,

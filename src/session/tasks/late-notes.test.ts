@@ -1,8 +1,8 @@
 // A result that came late is put before the model once, whatever happens to the prompt it goes with.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { text } from "../../base/content.js";
-import { markContent } from "../../base/marked-content.js";
+import { text } from "../../base/text/content.js";
+import { markContent } from "../../base/text/marked-content.js";
 import { LateNotes } from "./late-notes.js";
 
 const note = (toolCallId: string, words = toolCallId) => ({ toolCallId, content: markContent([text(words)]) });

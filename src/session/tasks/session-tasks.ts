@@ -1,11 +1,11 @@
 // The calls of a session that went on at their servers while nobody waited: picked up again, each to its one outcome.
-import { sleep } from "../../base/deadline.js";
+import { sleep } from "../../base/async/deadline.js";
+import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import { hashJson } from "../../base/hash.js";
+import type { World } from "../../base/io/world.js";
+import { hashJson } from "../../base/json/hash.js";
 import { LIMITS } from "../../base/limits.js";
-import { quoted } from "../../base/marking.js";
-import { Scope } from "../../base/scope.js";
-import type { World } from "../../base/world.js";
+import { quoted } from "../../base/text/marking.js";
 import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import {
   type CatalogTool,

@@ -1,5 +1,5 @@
 // What an embedder and the commands of a session may do with its tools.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type {
   CatalogTool,
   CatalogView,

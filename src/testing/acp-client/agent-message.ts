@@ -1,5 +1,5 @@
 // What kind of message an agent sent, in the form in which it is checked against a schema.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 export interface AgentMessage {
   readonly kind: "request" | "notification" | "response" | "error";

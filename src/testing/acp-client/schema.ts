@@ -1,7 +1,7 @@
 // Checks an agent's messages against the JSON Schema that the ACP SDK publishes.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { AgentMessage, MessageValidator } from "./agent-message.js";
 
 export interface SchemaValidatorOptions {

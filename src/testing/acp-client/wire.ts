@@ -1,8 +1,8 @@
 // The bytes between the test client and an agent, line by line: all recorded, and what is the SDK's handed to the SDK.
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
-import { LineSplitter } from "../../base/ndjson.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { LineSplitter } from "../../base/json/ndjson.js";
 import { Feed } from "../feed.js";
 
 export interface WireLine {

@@ -7,7 +7,7 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { type LeakCheck, leakCheck } from "../leaks/leaks.js";
 import { logIn, visit } from "./browser.js";
 import { canary } from "./canary.js";

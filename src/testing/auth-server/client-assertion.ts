@@ -1,5 +1,5 @@
 // Checks the signed statement of a client that has a key instead of a secret (`private_key_jwt`, RFC 7523).
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { isFor, readJwt } from "./signed-jwt.js";
 
 export const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

@@ -1,7 +1,7 @@
 // The clients of the lab's server: known beforehand, registered, or described by a document of their own; and their proofs.
 import { randomBytes } from "node:crypto";
-import type { JsonObject, JsonValue } from "../../base/json.js";
-import { isLoopbackHost } from "../../base/net-policy.js";
+import { isLoopbackHost } from "../../base/io/net-policy.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { ASSERTION_TYPE, assertionProblem } from "./client-assertion.js";
 import {
   type AuthAnswer,

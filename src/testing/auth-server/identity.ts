@@ -1,6 +1,6 @@
 // The lab's server as an identity provider: ID tokens, and what they are exchanged for (ID-JAG); and as one that believes another.
 import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { grantedScopes } from "./authorize.js";
 import { type AuthAnswer, type AuthParams, type AuthServerOptions, type LabClient, refusal } from "./options.js";
 import { isFor, readJwt, signedJwt } from "./signed-jwt.js";

@@ -1,5 +1,5 @@
 // What the lab's server says about itself, and where (RFC 8414, OpenID Connect Discovery).
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { AuthEndpoint, AuthServerOptions } from "./options.js";
 
 export interface AuthPlaces {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 
 const PROGRAM = fileURLToPath(new URL("./program.ts", import.meta.url));
 

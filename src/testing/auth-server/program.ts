@@ -1,7 +1,7 @@
 // The lab as a program: `node program.js ['{"auth":{…},"server":{…}}']`. Prints where it is, obeys lines on stdin, ends with it.
 import { createInterface } from "node:readline";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { checkedAuth, checkedServer } from "./check-options.js";
 import { ProtectedServer } from "./protected-server.js";
 import { AuthServer } from "./server.js";

@@ -1,6 +1,6 @@
 // An MCP server over real HTTP that wants an access token for every request, and more scopes for some tools.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Behaviour, ToolScript } from "../mcp-server/behaviour.js";
 import { echoTool } from "../mcp-server/behaviour.js";
 import {

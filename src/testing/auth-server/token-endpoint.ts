@@ -1,5 +1,5 @@
 // The token endpoint: each grant is checked to the letter, and says in words what was wrong.
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { type Codes, grantedScopes, resourceProblem } from "./authorize.js";
 import { type Clients, isClient } from "./clients.js";
 import { type Devices, isPermit } from "./device.js";

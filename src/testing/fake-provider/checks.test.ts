@@ -1,6 +1,6 @@
 // What each provider refuses, in its own words, and what it takes.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { type LeakCheck, leakCheck } from "../leaks/leaks.js";
 import { type FakeProvider, type FakeProviderOptions, fakeProvider } from "./provider.js";
 import { answerText } from "./reply.js";

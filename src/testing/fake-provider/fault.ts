@@ -1,5 +1,5 @@
 // The ways a provider refuses or fails, free of how each of them says so.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 
 export type Fault =
   | { readonly kind: "unauthorized" }

@@ -1,5 +1,5 @@
 // What the fake provider needs to know of one provider's wire format. A new format is one more implementation.
-import type { JsonObject, JsonSchema } from "../../base/json.js";
+import type { JsonObject, JsonSchema } from "../../base/json/json.js";
 import type { Fault } from "./fault.js";
 import type { CacheBlock } from "./prefix-cache.js";
 import type { AnswerUsage, ContentPart, Finish, Incident } from "./reply.js";

@@ -1,6 +1,6 @@
 // Each provider's stream as its documentation shows it, event by event, and its failures in its own shape.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { type LeakCheck, leakCheck } from "../leaks/leaks.js";
 import type { Fault } from "./fault.js";
 import { type FakeProvider, type FakeProviderOptions, fakeProvider } from "./provider.js";

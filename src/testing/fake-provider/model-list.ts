@@ -1,6 +1,6 @@
 // The lists of models that providers publish, each in its maker's form.
-import { defined } from "../../base/defined.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { headerOf } from "./read-json.js";
 
 export interface FakeModel {

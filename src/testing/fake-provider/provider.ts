@@ -1,6 +1,6 @@
 // A model provider over HTTP on a loopback port: it refuses what the real one would, answers what the test says, and keeps what it was asked.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isJsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
 import { anthropicMessages } from "./anthropic/messages.js";

@@ -1,5 +1,5 @@
 // Reading requests field by field: a field of the wrong kind reads as absent.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 
 export function textField(value: JsonObject, key: string): string | undefined {
   const found = value[key];

@@ -1,5 +1,5 @@
 // The one script language of every fake provider: what it answers, free of any provider's wire format.
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { Fault } from "./fault.js";
 
 /** Something that happens to the stream itself, between two events or between two pieces of one part. */

@@ -1,7 +1,7 @@
 // Sends one reply over HTTP in the format of the request, and does to the stream what the script says.
 import type { ServerResponse } from "node:http";
 import { unreachable } from "../../base/brand.js";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Fault } from "./fault.js";
 import type { ProviderFormat, StreamWriter } from "./format.js";
 import {

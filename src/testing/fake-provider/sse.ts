@@ -1,5 +1,5 @@
 // Server-sent events as providers frame them.
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 
 export function dataEvent(data: JsonObject | string): string {
   return `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;

@@ -1,5 +1,5 @@
 // What a scripted MCP server is told to do: plain JSON, so that it fits on a command line.
-import type { JsonObject, JsonSchema, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonSchema, JsonValue } from "../../base/json/json.js";
 
 /** Where steps can be put in: before the first message is read, and before each kind of answer. */
 export const STAGES = [

@@ -1,7 +1,7 @@
 // Behaviours come from command lines: what is wrong with one must be said, not guessed.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { BAD_TOOLS, type Behaviour, echoTool, STAGES, type Step, type ToolReply } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
 import { assertPossible } from "./host.js";

@@ -1,5 +1,5 @@
 // One thing a scripted server is busy with: a request (or a stage without one), its cancellation, and what its waits stop on.
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { RequestId } from "./host.js";
 
 interface FlowRequest {

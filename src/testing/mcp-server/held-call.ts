@@ -1,5 +1,5 @@
 // A call of a `held` tool in the test's hands: it sees the arguments and decides when and how the call ends.
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { type Answer, textAnswer } from "./replies.js";
 
 export interface CallProgress {

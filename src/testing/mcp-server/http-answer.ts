@@ -1,6 +1,6 @@
 // The HTTP answer to one JSON-RPC request: plain JSON, or an event stream once another message goes before the response.
 import type { ServerResponse } from "node:http";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { RequestId } from "./host.js";
 
 export class HttpAnswer {

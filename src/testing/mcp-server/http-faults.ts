@@ -1,7 +1,7 @@
 // What can go wrong with an HTTP answer, on demand: statuses, redirects, resets, half frames, drips, bodies without end.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { unreachable } from "../../base/brand.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 
 export type HttpFault =
   /** A whole answer, verbatim. */

@@ -1,6 +1,6 @@
 // Modern requests over HTTP: no session, every POST by itself, headers that must say what the body says.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Behaviour } from "./behaviour.js";
 import type { RequestId } from "./host.js";
 import type { ScriptedPeer } from "./peer.js";

@@ -1,7 +1,7 @@
 // The legacy sessions of a scripted HTTP server: their requests, their standing streams, their ends.
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { Host, RequestId } from "./host.js";
 import { eventText, HttpAnswer } from "./http-answer.js";
 import { isRequestId, type ScriptedPeer } from "./peer.js";

@@ -1,7 +1,7 @@
 // The older HTTP+SSE transport of the scripted server: one event stream a client, POSTs to the endpoint it names.
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { eventText } from "./http-answer.js";
 import type { ScriptedPeer } from "./peer.js";
 

@@ -1,6 +1,6 @@
 // The scripted MCP server over Streamable HTTP on a loopback port.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
 import type { Behaviour } from "./behaviour.js";

@@ -1,5 +1,5 @@
 // What a scripted server says of itself: its `initialize` result and its pages of tools. Pure.
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { Behaviour, ToolScript } from "./behaviour.js";
 import { type Answer, definitionOf } from "./replies.js";
 import { TASK_CAPABILITIES } from "./task-desk.js";

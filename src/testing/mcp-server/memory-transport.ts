@@ -1,6 +1,6 @@
 // The client's end of an in-memory connection to a scripted server.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 
 /** Messages pass as text: the two sides share no object, as over any real wire. */
 export class MemoryTransport implements Transport {

@@ -1,7 +1,7 @@
 // The modern era of the scripted server, checked by the SDK's own client and by raw requests.
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, describe, expect, test } from "vitest";
-import { isJsonObject, type JsonObject } from "../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { type Behaviour, echoTool } from "./behaviour.js";
 import { scriptedHttpServer } from "./http.js";
 import { type MemoryServer, memoryServer } from "./memory.js";

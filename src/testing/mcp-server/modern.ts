@@ -1,5 +1,5 @@
 // The modern era (2026-07-28) of a scripted server: which requests it takes, what its results carry, who listens for changes.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Behaviour } from "./behaviour.js";
 import type { Flow } from "./flow.js";
 import { capabilitiesOf, serverInfoOf } from "./listing.js";

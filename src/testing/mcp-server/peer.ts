@@ -1,7 +1,7 @@
 // The scripted server itself: one connection's requests, answered as the behaviour says. Knows no transport.
-import { Cell } from "../../base/cell.js";
-import { orAborted, sleep } from "../../base/deadline.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { Cell } from "../../base/async/cell.js";
+import { orAborted, sleep } from "../../base/async/deadline.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { type Behaviour, echoTool, type ToolScript } from "./behaviour.js";
 import { Flow } from "./flow.js";
 import { HeldCall } from "./held-call.js";

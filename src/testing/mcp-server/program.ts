@@ -2,8 +2,8 @@
 // It imports nothing but this folder and dependency-free base files, so that it starts as fast as Node itself.
 import { appendFileSync, readFileSync } from "node:fs";
 import { messageOf } from "../../base/errors.js";
-import { parseJson } from "../../base/json.js";
-import { LineSplitter } from "../../base/ndjson.js";
+import { parseJson } from "../../base/json/json.js";
+import { LineSplitter } from "../../base/json/ndjson.js";
 import type { Behaviour } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
 import { assertPossible, type HostLimits } from "./host.js";

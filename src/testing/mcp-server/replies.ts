@@ -1,6 +1,6 @@
 // How a scripted tool's reply looks on the wire. Pure, but for the facts about the process that are handed in.
 import { unreachable } from "../../base/brand.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { ToolReply, ToolScript } from "./behaviour.js";
 
 /** The part of a JSON-RPC response that is not its id. */

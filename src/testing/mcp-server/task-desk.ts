@@ -1,6 +1,6 @@
 // How a scripted server deals with tasks on the wire, in both eras.
-import { sleep } from "../../base/deadline.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { sleep } from "../../base/async/deadline.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { TaskScript } from "./behaviour.js";
 import type { Flow } from "./flow.js";
 import type { Host } from "./host.js";

@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import type { TaskScript } from "./behaviour.js";
 import type { Answer } from "./replies.js";
 

@@ -1,10 +1,10 @@
 // The fake world keeps the promises of the World port, and time stands until it is moved.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { sleep } from "../../base/deadline.js";
+import { sleep } from "../../base/async/deadline.js";
+import { endTree } from "../../base/io/process.js";
+import type { SpawnRequest } from "../../base/io/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { endTree } from "../../base/process.js";
-import type { SpawnRequest } from "../../base/world.js";
 import { echoTool } from "../mcp-server/behaviour.js";
 import type { FakeChild } from "./child.js";
 import { fakeWorld, spawnsChild, spawnsServer } from "./world.js";

@@ -1,5 +1,5 @@
 // Search over a session's tools: keeps the index in step with the sources, and remembers why a tool was found.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import type { SearchDocument, SearchHit, UsageScores } from "../search/index-of-tools.js";
 import { ToolIndex } from "../search/index-of-tools.js";
 import type { CatalogTool, ToolId } from "../tool.js";

@@ -1,6 +1,6 @@
 // The default mode: for servers nobody said anything about.
 import { expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import type { ToolSource } from "../source.js";
 import type { ToolDefinition, ToolOrigin } from "../tool.js";
 import { SessionCatalog } from "./session-catalog.js";

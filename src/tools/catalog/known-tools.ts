@@ -1,6 +1,6 @@
 // The tools of one source as the catalog knows them: shaped, named, and made anew only where the source's list changed.
-import type { JsonObject } from "../../base/json.js";
-import { markForeign } from "../../base/marking.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { markForeign } from "../../base/text/marking.js";
 import { mcpToolId, plainToolId } from "../name.js";
 import { definitionHash } from "../policy/difference.js";
 import { type MarkedDefinition, markDefinition } from "../shape/mark-definition.js";

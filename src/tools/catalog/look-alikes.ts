@@ -1,5 +1,5 @@
 // Tools whose name, title or server could be taken for another's: told to the person, and decides nothing.
-import { plainForm, skeleton } from "../../base/skeleton.js";
+import { plainForm, skeleton } from "../../base/text/skeleton.js";
 import type { KnownTool, KnownTools } from "./known-tools.js";
 import { cut, plain } from "./one-line.js";
 

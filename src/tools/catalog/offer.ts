@@ -1,5 +1,5 @@
 // What one model call is offered, and what is behind every name: an immutable snapshot.
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ToolSource } from "../source.js";
 import type { CatalogTool, ToolDefinition } from "../tool.js";
 

@@ -1,6 +1,6 @@
 // The tools a model has been offered: appended to and never rewritten, so that providers' caches of the prompt hold.
-import { defined } from "../../base/defined.js";
-import { canonicalJson, type JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { canonicalJson, type JsonObject } from "../../base/json/json.js";
 import type { CatalogTool, ToolDefinition, ToolId } from "../tool.js";
 import type { KnownTool } from "./known-tools.js";
 import type { CatalogEntry, Offer } from "./offer.js";

@@ -1,5 +1,5 @@
 // Words of servers on one line, for people and for indexes.
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 
 /** What is looked at of a text: some descriptions are books. */
 const MAX_CHARS = 4_000;

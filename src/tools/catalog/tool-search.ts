@@ -1,5 +1,5 @@
 // Searching a session's tools: for the model that asks, and for the head start of the first prompt.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FinderQuery, ToolFinder } from "./finder.js";
 import { chooseHeadStart, type Ranked } from "./head-start.js";

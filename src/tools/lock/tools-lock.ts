@@ -1,7 +1,7 @@
 // The lock of tool definitions: what each tool of each server was when somebody looked, as a text that teams can commit and compare.
-import { defined } from "../../base/defined.js";
-import { hashJson } from "../../base/hash.js";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";
 import { definitionData, definitionHash } from "../policy/difference.js";
 import type { ToolDefinition } from "../tool.js";

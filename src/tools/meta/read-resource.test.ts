@@ -1,8 +1,8 @@
 // Resources as a tool: there once a server has any, listed and read, one failing server costing the others nothing.
 import { expect, test } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
-import { Cell } from "../../base/cell.js";
-import type { JsonObject } from "../../base/json.js";
+import { Cell } from "../../base/async/cell.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ConnectionState } from "../../mcp/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { ResourceSource } from "./read-resource.js";

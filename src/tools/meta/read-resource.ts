@@ -1,10 +1,10 @@
 // Resources of MCP servers as a tool: listed and read by the model, once a connected server has any.
-import { Cell, type ReadonlyCell } from "../../base/cell.js";
-import { type ContentBlock, text } from "../../base/content.js";
+import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { isJsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
+import { type ContentBlock, text } from "../../base/text/content.js";
 import { listResources, listResourceTemplates, type McpConnection, readResource } from "../../mcp/index.js";
 import { cut, plain } from "../catalog/one-line.js";
 import type { SourceCall, ToolSource } from "../source.js";

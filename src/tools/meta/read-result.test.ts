@@ -1,9 +1,9 @@
 // Reading on in a kept result: every byte can be reached, every page fits, and every mistake is explained.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { plainText } from "../../base/content.js";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { plainText } from "../../base/text/content.js";
 import { fakeWorld, watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { toModelResult } from "../result/present.js";

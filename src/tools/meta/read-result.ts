@@ -1,9 +1,9 @@
 // `tenon_read_result`: reads on in a result that was too long to be shown whole, searches it, or picks one value of its JSON.
 
-import { Cell } from "../../base/cell.js";
-import { defined } from "../../base/defined.js";
-import type { JsonObject, JsonValue } from "../../base/json.js";
-import { hostLine, markForeign, quoted } from "../../base/marking.js";
+import { Cell } from "../../base/async/cell.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
 import { READ_RESULT } from "../result/assemble.js";
 import { headWithin } from "../result/clip.js";
 import { hostText } from "../result/host-text.js";

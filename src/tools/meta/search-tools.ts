@@ -1,10 +1,10 @@
 // The tools by which a model reaches what is behind search. Their definitions never change: they stand at the start of every prompt.
 
-import { Cell } from "../../base/cell.js";
-import { text } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonSchema } from "../../base/json.js";
+import { Cell } from "../../base/async/cell.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonSchema } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { text } from "../../base/text/content.js";
 import { cut, firstSentence } from "../catalog/one-line.js";
 import type { FoundTool } from "../catalog/state.js";
 import type { SearchAnswer, SearchRequest } from "../catalog/tool-search.js";

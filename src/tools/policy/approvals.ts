@@ -1,8 +1,9 @@
 // What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
-import { defined } from "../../base/defined.js";
+
 import { messageOf } from "../../base/errors.js";
-import type { JsonObject } from "../../base/json.js";
-import type { Log } from "../../base/log.js";
+import type { Log } from "../../base/io/log.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
 import {
   type Decision,
   type DecisionProblem,

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileGlob } from "../../base/glob.js";
+import { compileGlob } from "../../base/text/glob.js";
 import {
   commandPattern,
   commandStarts,

@@ -1,8 +1,9 @@
 // Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
-import { compileGlob, type GlobMatcher } from "../../base/glob.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
-import { pointerSteps, valueAtPointer } from "../../base/json-pointer.js";
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { pointerSteps, valueAtPointer } from "../../base/json/pointer.js";
 import { LIMITS } from "../../base/limits.js";
+import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
 import { FETCH_URL, type HintedTool, hintsOf, RUN_COMMAND } from "./hints.js";
 import { isUnder, type PathTable } from "./paths.js";

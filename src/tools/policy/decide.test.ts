@@ -1,7 +1,7 @@
 // Decisions: the first rule about a call, then the defaults, under the mode; for any input there is one, with a reason.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import type { ToolOrigin } from "../tool.js";
 import { decide, type PolicyQuestion } from "./decide.js";
 import { NO_PATHS } from "./paths.js";

@@ -1,11 +1,11 @@
 // Decisions on disk: one small private file each, so that two processes never write the same one. What cannot be read is reported.
 
 import { isAbsolute, join } from "node:path";
-import { defined } from "../../base/defined.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import type { ToolOrigin } from "../tool.js";
 import {
   type Decision,

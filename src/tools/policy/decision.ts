@@ -1,6 +1,6 @@
 // What a person decided for longer than one call, and the port it is kept behind.
-import { hashJson } from "../../base/hash.js";
-import type { JsonObject } from "../../base/json.js";
+import { hashJson } from "../../base/json/hash.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { ToolOrigin } from "../tool.js";
 import { type ApprovalSubject, grantId, type PermissionGrant } from "./grant.js";
 

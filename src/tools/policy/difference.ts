@@ -1,9 +1,9 @@
 // What changed between two definitions of a tool, for the person who approved the first one.
-import { defined } from "../../base/defined.js";
-import { hashJson } from "../../base/hash.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { markHidden } from "../../base/marking.js";
+import { markHidden } from "../../base/text/marking.js";
 import type { ToolDefinition } from "../tool.js";
 
 /** Exactly what the definition hash covers. */

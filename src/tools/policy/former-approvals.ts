@@ -1,6 +1,6 @@
 // Approvals as they were kept before grants: what of them stays, what has to be confirmed once, and what lapses.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import type { ToolOrigin } from "../tool.js";
 import type { FormerApproval, Refusal } from "./decision.js";
 

@@ -2,10 +2,10 @@
 
 import { isAbsolute, relative } from "node:path";
 import { unreachable } from "../../base/brand.js";
-import { defined } from "../../base/defined.js";
-import { hashJson } from "../../base/hash.js";
-import type { JsonObject } from "../../base/json.js";
-import { markHidden } from "../../base/marking.js";
+import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { markHidden } from "../../base/text/marking.js";
 import type { ToolDefinition, ToolOrigin } from "../tool.js";
 import { type CommandPattern, commandPattern, coversCommand, type ParsedCommand, parseCommand } from "./command.js";
 import { EDIT_TOOLS, FETCH_URL, RUN_COMMAND } from "./hints.js";

@@ -1,10 +1,10 @@
 // Where paths in arguments really lead, for `under` conditions: links followed, also those that lead to nothing yet.
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { JsonObject } from "../../base/json.js";
-import { valueAtPointer } from "../../base/json-pointer.js";
+import type { Files } from "../../base/io/world.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { valueAtPointer } from "../../base/json/pointer.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Files } from "../../base/world.js";
 import type { PolicyRule } from "./rule.js";
 
 /** Real paths by what was written. A text that is not in it, or without a path, is unclear: nobody can say where it leads. */

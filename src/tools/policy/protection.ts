@@ -2,10 +2,10 @@
 
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import type { Files } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Files } from "../../base/world.js";
 import { parseCommand } from "./command.js";
 import type { PolicyDecision } from "./decide.js";
 import { isUnder, realPath, withHome } from "./paths.js";

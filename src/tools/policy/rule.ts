@@ -1,5 +1,5 @@
 // A rule of the policy: for which tools and arguments it is, and what then happens.
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import type { ToolOrigin } from "../tool.js";
 
 /** `ask` puts it to the person every time, whatever was answered before. */

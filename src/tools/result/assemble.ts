@@ -1,6 +1,6 @@
 // The words of a result within the bounds: all of them in their order, or their start and end with a handle for the whole.
 import { LIMITS } from "../../base/limits.js";
-import { hostLine, markForeign } from "../../base/marking.js";
+import { hostLine, markForeign } from "../../base/text/marking.js";
 import { bytesFrom, endOf, fits, headWithin, lineCount, startOf, type TextBound, tailWithin } from "./clip.js";
 import type { KeptResult } from "./kept.js";
 import { Utf8 } from "./reading.js";

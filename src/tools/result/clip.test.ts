@@ -1,7 +1,7 @@
 // What is clipped stays within its bounds and is made of the start and the end of the whole, whatever stands there.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 import { bytesFrom, endOf, fits, headWithin, lineCount, startOf, tailWithin } from "./clip.js";
 
 const anyText = fc.oneof(

@@ -1,5 +1,5 @@
 // The start and the end of a text within a bound of bytes and lines, marked, without looking at what lies between.
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 
 export interface TextBound {
   readonly maxBytes: number;

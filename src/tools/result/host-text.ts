@@ -1,5 +1,5 @@
 // Text that Tenon itself wrote into a result, told apart from what tools write by identity: no tool can make one.
-import { type ContentBlock, type TextBlock, text } from "../../base/content.js";
+import { type ContentBlock, type TextBlock, text } from "../../base/text/content.js";
 
 const own = new WeakSet<ContentBlock>();
 

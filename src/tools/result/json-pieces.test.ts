@@ -1,7 +1,7 @@
 // Pieces of JSON put together are the JSON.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../base/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { jsonPieces, jsonStart, textParts } from "./json-pieces.js";
 
 test("the pieces of any value are what JSON.stringify writes", () => {

@@ -1,5 +1,5 @@
 // A JSON value as text, a piece at a time: a large one is never written down in one go, nor copied whole.
-import { isJsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 
 interface Frame {
   readonly keys?: readonly string[];

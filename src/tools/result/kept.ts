@@ -1,6 +1,6 @@
 // What is known of a kept result besides its bytes, and how that is written down to be found again.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, parseJson } from "../../base/json/json.js";
 
 /** `json`: the text is JSON. `base64`: the text stands for bytes. `bytes`: the bytes themselves. */
 export type KeptForm = "text" | "json" | "base64" | "bytes";

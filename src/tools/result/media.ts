@@ -1,9 +1,9 @@
 // Which images, sounds and documents of a result the model is given as they are, and what it is told of the others.
 
-import type { ContentBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import { hostLine } from "../../base/marking.js";
+import type { ContentBlock } from "../../base/text/content.js";
+import { hostLine } from "../../base/text/marking.js";
 import { cleanBase64, describeMedia, type Media } from "./parts.js";
 import type { KeepFacts, ResultStore } from "./store.js";
 

@@ -1,7 +1,7 @@
 // One page of a kept text: from a line or a byte on, as much as a result may hold, and where to go on.
-import { defined } from "../../base/defined.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import { markForeign } from "../../base/marking.js";
+import { markForeign } from "../../base/text/marking.js";
 import type { KeptResult } from "./kept.js";
 import { pieces, type Read, unreadable } from "./reading.js";
 import type { ResultStore } from "./store.js";

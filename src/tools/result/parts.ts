@@ -1,8 +1,8 @@
 // Each block of a result as what can be shown of it: words of ours, words of the tool, media, or what lies in a file.
 import { unreachable } from "../../base/brand.js";
-import { base64Bytes, type ContentBlock, type SpilledBlock } from "../../base/content.js";
 import { LIMITS } from "../../base/limits.js";
-import { hostLine, quoted } from "../../base/marking.js";
+import { base64Bytes, type ContentBlock, type SpilledBlock } from "../../base/text/content.js";
+import { hostLine, quoted } from "../../base/text/marking.js";
 import { isHostText } from "./host-text.js";
 import { jsonStart } from "./json-pieces.js";
 

@@ -1,8 +1,8 @@
 // The place that is found is the one a parser would find, however the text is cut.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../base/json.js";
-import { valueAtPointer } from "../../base/json-pointer.js";
+import type { JsonValue } from "../../base/json/json.js";
+import { valueAtPointer } from "../../base/json/pointer.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
 
 function scan(json: string, steps: readonly string[], partBytes = 1_000): ScanResult {

@@ -1,10 +1,11 @@
 // Reads kept results: piece by piece, as a whole, or the one value a JSON pointer leads to.
+
+import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import { parseJson } from "../../base/json.js";
-import { pointerSteps } from "../../base/json-pointer.js";
+import { parseJson } from "../../base/json/json.js";
+import { pointerSteps } from "../../base/json/pointer.js";
 import { LIMITS } from "../../base/limits.js";
-import { quoted } from "../../base/marking.js";
-import { Pace } from "../../base/pace.js";
+import { quoted } from "../../base/text/marking.js";
 import { isHandle, type KeptResult } from "./kept.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
 import type { ResultStore } from "./store.js";

@@ -1,9 +1,10 @@
 // Looks for a pattern in a kept text, line by line, in linear time and without holding the event loop.
-import { defined } from "../../base/defined.js";
+
+import { Pace } from "../../base/async/pace.js";
+import { defined } from "../../base/json/defined.js";
+import { compilePattern } from "../../base/json/pattern.js";
 import { LIMITS } from "../../base/limits.js";
-import { markForeign } from "../../base/marking.js";
-import { Pace } from "../../base/pace.js";
-import { compilePattern } from "../../base/pattern.js";
+import { markForeign } from "../../base/text/marking.js";
 import { bytesFrom } from "./clip.js";
 import type { KeptResult } from "./kept.js";
 import type { PageBound } from "./page.js";

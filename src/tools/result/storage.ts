@@ -1,7 +1,8 @@
 // Where kept results lie: in a private folder of the session, or in memory when there is none.
+
+import { Pace } from "../../base/async/pace.js";
 import { TenonError } from "../../base/errors.js";
-import { Pace } from "../../base/pace.js";
-import type { Files, World } from "../../base/world.js";
+import type { Files, World } from "../../base/io/world.js";
 
 export interface ByteRange {
   readonly start: number;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import type { SpilledBlock } from "../../base/content.js";
+import type { SpilledBlock } from "../../base/text/content.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { readWhole } from "./reading.js";

@@ -1,11 +1,11 @@
 // The results a session keeps: whole texts, values and files behind handles, found again after a restart.
 
-import type { SpilledBlock } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
-import type { JsonValue } from "../../base/json.js";
+import type { AppendFile, World } from "../../base/io/world.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { AppendFile, World } from "../../base/world.js";
+import type { SpilledBlock } from "../../base/text/content.js";
 import { ByteCount, encoded, LineCount, parted, tooLarge } from "./encode.js";
 import { jsonPieces } from "./json-pieces.js";
 import { fileName, handleNumber, type IndexLine, type KeptForm, type KeptResult, readLine, writeLine } from "./kept.js";

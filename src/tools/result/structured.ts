@@ -1,5 +1,5 @@
 // Whether the text of a result already says what its structured content says, so that no model is sent it twice.
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 
 /**

@@ -1,7 +1,7 @@
 // References in arguments become what they stand for, nothing else does, and every refusal says why.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
 import { ResultStore } from "./store.js";

@@ -7,10 +7,10 @@
 //   result's JSON (RFC 6901; "" is all of it).
 // - To pass such an object itself, write one `$` more: `{"$$result":"r12"}` arrives as `{"$result":"r12"}`.
 // - What is put in is never looked through again: data of one tool cannot ask for more.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { quoted } from "../../base/marking.js";
+import { quoted } from "../../base/text/marking.js";
 import { findResult, findValue, type Read, readBetween, readWhole } from "./reading.js";
 import type { ResultStore } from "./store.js";
 

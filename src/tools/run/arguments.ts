@@ -1,5 +1,5 @@
 // Reads the arguments a model wrote. Whatever is wrong with them becomes words for the model, never a lost turn.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json/json.js";
 import { jsonFault } from "./json-fault.js";
 
 export type ReadArguments =

@@ -1,9 +1,9 @@
 // The calls of one answer: exactly one outcome each, in the model's order; only what reads overlaps.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
-import { text } from "../../base/content.js";
+import { Cell } from "../../base/async/cell.js";
 import { LIMITS } from "../../base/limits.js";
+import { text } from "../../base/text/content.js";
 import { fakeWorld } from "../../testing/index.js";
 import { snapshot } from "../catalog/snapshot.js";
 import type { Presented } from "../result/present.js";

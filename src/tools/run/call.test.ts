@@ -1,9 +1,9 @@
 // Every call ends exactly once, whatever the model, the person or the source does.
 import { expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
-import { text } from "../../base/content.js";
-import type { JsonObject } from "../../base/json.js";
+import { Cell } from "../../base/async/cell.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import { text } from "../../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CatalogEntry, Offer } from "../catalog/offer.js";
 import { snapshot } from "../catalog/snapshot.js";

@@ -1,9 +1,9 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
 
-import { type ContentBlock, text } from "../../base/content.js";
-import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
+import { type ContentBlock, text } from "../../base/text/content.js";
 import type { CatalogEntry } from "../catalog/offer.js";
 import { type Presented, presentOutcome } from "../result/present.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../tool.js";

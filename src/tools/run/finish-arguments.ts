@@ -1,5 +1,5 @@
 // The arguments that are really sent: what the model gave, with kept results, pinned values and defaults put in, and checked.
-import type { JsonObject, JsonValue } from "../../base/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { checkAgainstSchema } from "../../mcp/index.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";

@@ -1,7 +1,7 @@
 // What a person is shown of arguments is bounded and says what it leaves out.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { forPeople } from "./for-people.js";
 

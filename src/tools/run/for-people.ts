@@ -1,5 +1,5 @@
 // Arguments as a person is shown them who is asked: complete in what matters, and never megabytes of it.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 
 /** Long texts are cut and say how long they are; what lies too deep or comes after too many values is named, not shown. */

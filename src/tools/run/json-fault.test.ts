@@ -1,7 +1,7 @@
 // The place of a fault is right, and it never says otherwise than JSON.parse.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseJson } from "../../base/json.js";
+import { parseJson } from "../../base/json/json.js";
 import { jsonFault } from "./json-fault.js";
 
 test.each([

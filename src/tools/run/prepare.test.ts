@@ -1,6 +1,6 @@
 // What a model asked for becomes the tool it meant, or words that help it to ask again.
 import { expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import type { Offer } from "../catalog/offer.js";
 import { snapshot } from "../catalog/snapshot.js";
 import type { ToolSource } from "../source.js";

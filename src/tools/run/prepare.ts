@@ -1,6 +1,7 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
-import { text } from "../../base/content.js";
-import type { JsonObject } from "../../base/json.js";
+
+import type { JsonObject } from "../../base/json/json.js";
+import { text } from "../../base/text/content.js";
 import type { CatalogEntry, Offer } from "../catalog/offer.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../meta/search-tools.js";
 import type { CatalogTool, ToolCall, ToolOutcome } from "../tool.js";

@@ -1,6 +1,7 @@
 // A call that went on at its source while nobody waited for it, to its one outcome and its one result.
-import { text } from "../../base/content.js";
+
 import { messageOf } from "../../base/errors.js";
+import { text } from "../../base/text/content.js";
 import { type Presented, presentOutcome } from "../result/present.js";
 import type { LastingCall, SourceCall, ToolSource } from "../source.js";
 import type { ToolOutcome } from "../tool.js";

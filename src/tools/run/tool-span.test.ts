@@ -2,8 +2,8 @@
 import { trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Cell } from "../../base/cell.js";
-import { text } from "../../base/content.js";
+import { Cell } from "../../base/async/cell.js";
+import { text } from "../../base/text/content.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { SessionCatalog } from "../catalog/session-catalog.js";

@@ -1,5 +1,5 @@
 // A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
-import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json.js";
+import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { COUNT_BITS, FIELD_TENTHS, MAX_COUNT } from "./ranking.js";
 import { type TextBounds, termsOf } from "./terms.js";

@@ -1,9 +1,9 @@
 // Which prompts led to which tool, remembered per project on this machine only: stems of words, never the prompt itself.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { isJsonObject, parseJson } from "../../base/json.js";
+import type { World } from "../../base/io/world.js";
+import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/world.js";
 import { termsOf } from "./terms.js";
 import type { UsageScores } from "./usage-view.js";
 

@@ -1,6 +1,6 @@
 // What pinned arguments and defaults do to the schema a model is shown. The source's own schema stays what is checked.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
 
 /** Pinned arguments vanish from the schema: a model cannot get wrong what it does not see. */
 export function withoutArguments(schema: JsonSchema, pinned: JsonObject): JsonSchema {

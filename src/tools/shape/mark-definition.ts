@@ -1,8 +1,8 @@
 // A server's tool definition as a model and a screen may be shown it: nothing hidden, nothing that passes for Tenon's words.
-import { defined } from "../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { markExactly, markForeign } from "../../base/marking.js";
+import { markExactly, markForeign } from "../../base/text/marking.js";
 import type { ToolDefinition } from "../tool.js";
 
 export interface MarkedDefinition {

@@ -1,5 +1,5 @@
 // What configuration and code may change about a source's tools, before the catalog sees them.
-import type { JsonObject } from "../../base/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import type { IncludeMode, ToolDefinition, ToolOrigin } from "../tool.js";
 
 /** One tool, by its source's own name. */

@@ -1,9 +1,9 @@
 // The pipeline every tool passes before the catalog: allow and deny, configuration, prefix, then code.
 
-import { defined } from "../../base/defined.js";
 import { messageOf } from "../../base/errors.js";
-import { compileGlob, type GlobMatcher } from "../../base/glob.js";
-import type { JsonObject } from "../../base/json.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import type { ToolSource } from "../source.js";
 import type { ToolDefinition } from "../tool.js";
 import { withDefaults, withoutArguments } from "./argument-shape.js";

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { JsonObject } from "../../../src/base/json.js";
+import type { JsonObject } from "../../../src/base/json/json.js";
 import type { PermissionAnswer, StdioSpec } from "../../../src/index.js";
 import { echoTool } from "../../../src/testing/index.js";
 import { calls, inTurn, RecordedModel } from "../tools/recorded-model.js";

@@ -13,7 +13,7 @@ import {
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { expect } from "vitest";
-import type { JsonObject } from "../../../src/base/json.js";
+import type { JsonObject } from "../../../src/base/json/json.js";
 import {
   type AcpClient,
   answerText,

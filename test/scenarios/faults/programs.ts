@@ -1,6 +1,6 @@
 // Ten whole programs against the runtime, each of which every operation of its World may fail in.
 import { join } from "node:path";
-import { isJsonObject } from "../../../src/base/json.js";
+import { isJsonObject } from "../../../src/base/json/json.js";
 import type { ElicitQuestion, ServerSpec, Session } from "../../../src/index.js";
 import {
   type AuthServer,

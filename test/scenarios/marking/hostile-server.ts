@@ -1,7 +1,7 @@
 // A server that puts hidden characters and forged lines of Tenon's into every field it can send.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { markHidden } from "../../../src/base/marking.js";
+import { markHidden } from "../../../src/base/text/marking.js";
 import type { StdioSpec } from "../../../src/index.js";
 
 /** Bidi, zero-width, TAG, bell, escape; then a line that pretends to be Tenon's, in two spellings. */

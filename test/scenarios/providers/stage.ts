@@ -1,7 +1,7 @@
 // One session of the library against one fake provider, with everything it told, and the end that every case shares.
 import { expect } from "vitest";
-import type { ContentBlock } from "../../../src/base/content.js";
 import { toTenonError } from "../../../src/base/errors.js";
+import type { ContentBlock } from "../../../src/base/text/content.js";
 import {
   createRuntime,
   type ErrorCode,

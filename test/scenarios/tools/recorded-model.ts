@@ -1,5 +1,5 @@
 // A model of the test's own: it answers as a script says and keeps every request it was sent.
-import { plainText } from "../../../src/base/content.js";
+import { plainText } from "../../../src/base/text/content.js";
 import type { JsonObject, Model, ModelEvent, ModelRequest } from "../../../src/index.js";
 
 /** Words, or calls in their order. */

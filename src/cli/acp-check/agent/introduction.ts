@@ -1,5 +1,5 @@
 // What an agent says of itself in its answer to `initialize`, as far as checks depend on it.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { objectIn, wordOf } from "../fields.js";
 
 export interface Introduction {

@@ -1,6 +1,6 @@
 // What the raw client's end makes of good and bad output.
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { CheckFailure } from "../failure.js";
 import { AcpLink, type Serve } from "./link.js";
 import type { Ending } from "./process.js";

@@ -1,5 +1,5 @@
 // The client's end of the wire, raw: it must see output that no SDK would let through.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import { CheckFailure } from "../failure.js";
 import { wordOf } from "../fields.js";
 import { seconds, waitUntil, within } from "../wait.js";

@@ -1,8 +1,8 @@
 // The agent under test as a process: its lines, its last words, its end.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { LineSplitter } from "../../../base/json/ndjson.js";
 import { LIMITS } from "../../../base/limits.js";
 import { CLI_LIMITS } from "../../../base/limits-cli.js";
-import { LineSplitter } from "../../../base/ndjson.js";
 import { within } from "../wait.js";
 
 export interface AgentCommand {

@@ -1,5 +1,5 @@
 // One started agent with its client: opens sessions, prompts, says yes to every tool, serves MCP over ACP.
-import { isJsonObject, type JsonObject } from "../../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import { demand } from "../failure.js";
 import { wordOf } from "../fields.js";
 import type { ServerProtocol } from "../server/protocol.js";

@@ -1,7 +1,7 @@
 // What an agent may put on its stdout: ACP v1 messages that fit the schema the SDK publishes, unstable parts included.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 
 export interface AgentMessage {
   readonly kind: "request" | "notification" | "response";

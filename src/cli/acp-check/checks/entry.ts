@@ -1,8 +1,8 @@
 // Server entries as clients really send them: none fails the session, and none is dropped without a word.
 
 import { basename } from "node:path";
-import { defined } from "../../../base/defined.js";
-import type { JsonValue } from "../../../base/json.js";
+import { defined } from "../../../base/json/defined.js";
+import type { JsonValue } from "../../../base/json/json.js";
 import type { Introduction } from "../agent/introduction.js";
 import type { Bench, TestServer } from "../bench.js";
 import type { Check } from "../check.js";

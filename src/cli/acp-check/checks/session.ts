@@ -1,5 +1,5 @@
 // Sessions that are loaded, resumed, forked or closed, with servers given again.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import type { Introduction } from "../agent/introduction.js";
 import { problemOf, type RunningAgent } from "../agent/running.js";
 import type { Bench } from "../bench.js";

@@ -1,6 +1,6 @@
 // What counts as telling the client of a server.
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { tells } from "./shared.js";
 
 const told: readonly JsonObject[] = [

@@ -1,5 +1,5 @@
 // Servers that hang, are slow or fail cost nobody else anything, and the client is told.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { CLIENT } from "../agent/running.js";
 import type { Bench, TestServer } from "../bench.js";
 import type { Check } from "../check.js";

@@ -1,5 +1,5 @@
 // Anthropic's Messages.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { objectIn, objectsIn, stringIn } from "../fields.js";
 import type { Conversation, Message, Move } from "./conversation.js";
 import { asEvents, asJson, type ModelFormat, textIn } from "./format.js";

@@ -1,5 +1,5 @@
 // A model request in one form, whichever provider's protocol it came in, and what the scripted model does next.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { objectIn } from "../fields.js";
 
 export interface OfferedTool {

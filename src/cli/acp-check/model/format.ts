@@ -1,5 +1,5 @@
 // What each provider's protocol has to bring: how a request is read and how a move is written.
-import type { JsonObject, JsonValue } from "../../../base/json.js";
+import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import { objectsIn, wordOf } from "../fields.js";
 import type { Conversation, Move } from "./conversation.js";
 

@@ -1,5 +1,5 @@
 // Google's generateContent and streamGenerateContent.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { objectIn, objectsIn, stringIn } from "../fields.js";
 import type { Conversation, Message } from "./conversation.js";
 import { asEvents, asJson, type ModelFormat } from "./format.js";

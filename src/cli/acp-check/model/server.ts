@@ -1,6 +1,6 @@
 // The model that acp-check brings: a real HTTP server that keeps what it was offered and calls what a prompt wishes for.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isJsonObject, parseJson } from "../../../base/json.js";
+import { isJsonObject, parseJson } from "../../../base/json/json.js";
 import { type Listening, listen, readBody } from "../http.js";
 import { IMAGE_DATA } from "../server/script.js";
 import { anthropicFormat } from "./anthropic.js";

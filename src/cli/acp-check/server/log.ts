@@ -1,6 +1,6 @@
 // What a server of the checker saw, as it happens: kept in memory, or read from the file that its process writes.
 import { readFileSync } from "node:fs";
-import { isJsonObject, type JsonObject, parseJson } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import { waitUntil } from "../wait.js";
 
 export type ServerEventKind =

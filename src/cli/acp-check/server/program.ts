@@ -1,10 +1,10 @@
 // A scripted MCP server as a process of its own, over stdio: `tenon acp-check --server SCRIPT` (not for people).
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
-import { type JsonObject, parseJson } from "../../../base/json.js";
+import { type JsonObject, parseJson } from "../../../base/json/json.js";
+import { LineSplitter } from "../../../base/json/ndjson.js";
 import { LIMITS } from "../../../base/limits.js";
 import { CLI_LIMITS } from "../../../base/limits-cli.js";
-import { LineSplitter } from "../../../base/ndjson.js";
 import type { Record } from "./log.js";
 import { ServerProtocol } from "./protocol.js";
 import { readScript, type ServerScript } from "./script.js";

@@ -1,6 +1,6 @@
 // The scripted server's side of MCP.
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { eventsOf, MemoryLog } from "./log.js";
 import { ServerProtocol } from "./protocol.js";
 import { IMAGE_DATA, readScript, type ServerScript, type ToolReply } from "./script.js";

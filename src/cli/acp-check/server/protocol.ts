@@ -1,5 +1,5 @@
 // The MCP side of a scripted server, whatever carries it: one message in, at most one answer out.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { wordOf } from "../fields.js";
 import { pause } from "../wait.js";
 import type { Record } from "./log.js";

@@ -1,7 +1,7 @@
 // A scripted MCP server behind a URL: Streamable HTTP at /mcp, the older HTTP+SSE at /sse. Runs inside the checker.
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type JsonObject, parseJson } from "../../../base/json.js";
+import { type JsonObject, parseJson } from "../../../base/json/json.js";
 import { type Listening, listen, readBody } from "../http.js";
 import { MemoryLog } from "./log.js";
 import { ServerProtocol } from "./protocol.js";

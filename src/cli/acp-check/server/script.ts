@@ -1,6 +1,6 @@
 // What one of the checker's own MCP servers does, as plain data: a process of its own reads it from a file.
-import { defined } from "../../../base/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json.js";
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 
 /** How a tool answers. `hold` never does, until it is cancelled; `crash` ends the server. */
 export type ToolReply = "echo" | "image" | "error" | "hold" | "crash";

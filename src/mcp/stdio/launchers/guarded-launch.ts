@@ -1,11 +1,11 @@
 // What is started for a server: nothing in the session's folder can replace it, or the person approved exactly that.
 
 import { posix, win32 } from "node:path";
-import { defined } from "../../../base/defined.js";
 import { TenonError } from "../../../base/errors.js";
-import { hashBytes, hashJson } from "../../../base/hash.js";
+import type { SpawnRequest, World } from "../../../base/io/world.js";
+import { defined } from "../../../base/json/defined.js";
+import { hashBytes, hashJson } from "../../../base/json/hash.js";
 import { LAUNCH_LIMITS } from "../../../base/limits-launch.js";
-import type { SpawnRequest, World } from "../../../base/world.js";
 import type { PinnedFile, StdioSpec } from "../../spec.js";
 import { launchOf } from "../launch.js";
 import { binaryName, packageRunner } from "../sandbox/package-runner.js";

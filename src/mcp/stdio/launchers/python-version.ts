@@ -1,10 +1,10 @@
 // The version of a Python program: by its name, by its virtual environment, or asked once.
 import { posix, win32 } from "node:path";
-import { orAborted } from "../../../base/deadline.js";
+import { orAborted } from "../../../base/async/deadline.js";
+import { endTree } from "../../../base/io/process.js";
+import type { World } from "../../../base/io/world.js";
 import { LIMITS } from "../../../base/limits.js";
 import { LAUNCH_LIMITS } from "../../../base/limits-launch.js";
-import { endTree } from "../../../base/process.js";
-import type { World } from "../../../base/world.js";
 import { Tail } from "../tail.js";
 
 export interface PythonVersion {

@@ -1,12 +1,12 @@
 // The bubblewrap of this machine: found, tried out once with everything a sandbox needs, and refused in clear words if it does not work.
 
 import { posix } from "node:path";
-import { orAborted } from "../../../base/deadline.js";
-import { defined } from "../../../base/defined.js";
+import { orAborted } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
+import { endTree } from "../../../base/io/process.js";
+import type { ChildExit, World } from "../../../base/io/world.js";
+import { defined } from "../../../base/json/defined.js";
 import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
-import { endTree } from "../../../base/process.js";
-import type { ChildExit, World } from "../../../base/world.js";
 import { Tail } from "../tail.js";
 import { bwrapArgs } from "./bwrap-args.js";
 import type { Mount } from "./mounts.js";

@@ -1,9 +1,9 @@
 // Downloads the package of a server that is to run without network: once, in a sandbox that has a network and nothing else.
-import { orAborted } from "../../../base/deadline.js";
+import { orAborted } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
+import { endTree } from "../../../base/io/process.js";
+import type { World } from "../../../base/io/world.js";
 import { LIMITS } from "../../../base/limits.js";
-import { endTree } from "../../../base/process.js";
-import type { World } from "../../../base/world.js";
 import { Tail } from "../tail.js";
 import type { Bubblewrap } from "./bubblewrap.js";
 import { bwrapArgs } from "./bwrap-args.js";

@@ -1,6 +1,7 @@
 // From what would be started to the same in a sandbox, or a refusal: there is no way through here without one.
-import { defined } from "../../../base/defined.js";
-import type { SpawnRequest } from "../../../base/world.js";
+
+import type { SpawnRequest } from "../../../base/io/world.js";
+import { defined } from "../../../base/json/defined.js";
 import { bubblewrap } from "./bubblewrap.js";
 import { bwrapArgs } from "./bwrap-args.js";
 import { isWithinAny, type Mount } from "./mounts.js";

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../../test/fake-link.js";
-import { Cell } from "../../../base/cell.js";
-import { isJsonObject, type JsonObject } from "../../../base/json.js";
+import { Cell } from "../../../base/async/cell.js";
+import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import { LIMITS } from "../../../base/limits.js";
 import type { ConnectionState, McpPromptArgument } from "../../../mcp/index.js";
 import { type FakeWorld, fakeWorld, settle } from "../../../testing/index.js";

@@ -1,9 +1,10 @@
 // Runs a server's prompt: what it gives becomes the person's prompt; what is missing is asked for, with what the server suggests.
-import { text } from "../../../base/content.js";
+
 import { messageOf } from "../../../base/errors.js";
-import { isJsonObject } from "../../../base/json.js";
+import { isJsonObject } from "../../../base/json/json.js";
 import { LIMITS } from "../../../base/limits.js";
-import { alreadyMarked, type MarkedContent } from "../../../base/marked-content.js";
+import { text } from "../../../base/text/content.js";
+import { alreadyMarked, type MarkedContent } from "../../../base/text/marked-content.js";
 import { complete, getPrompt, type Link, type McpPromptMessage } from "../../../mcp/index.js";
 import { bounded } from "../../mentions/attach.js";
 import { oneLine } from "../words.js";

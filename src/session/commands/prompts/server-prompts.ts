@@ -1,10 +1,10 @@
 // The prompts of a session's servers, as commands: listed when a server is ready, and again when it says that they changed.
-import { Cell } from "../../../base/cell.js";
+import { Cell } from "../../../base/async/cell.js";
+import { Scope } from "../../../base/async/scope.js";
 import { messageOf } from "../../../base/errors.js";
-import { isJsonObject } from "../../../base/json.js";
+import type { Timer, World } from "../../../base/io/world.js";
+import { isJsonObject } from "../../../base/json/json.js";
 import { LIMITS } from "../../../base/limits.js";
-import { Scope } from "../../../base/scope.js";
-import type { Timer, World } from "../../../base/world.js";
 import { type Link, listPrompts, type McpConnection, type McpPrompt } from "../../../mcp/index.js";
 
 /** What is needed of a connection. */

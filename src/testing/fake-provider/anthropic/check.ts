@@ -1,5 +1,5 @@
 // Why Anthropic would refuse a request, in the order and the words of its API.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { type Fault, invalid } from "../fault.js";
 import type { Asked } from "../format.js";
 import type { Issued } from "../issued.js";

@@ -1,6 +1,6 @@
 // How Anthropic reports failures (docs: "Errors"; the messages are those of its API as people quote them).
 import { unreachable } from "../../../base/brand.js";
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool } from "../format.js";
 import { newId } from "../issued.js";

@@ -1,6 +1,6 @@
 // The wire format of Anthropic's Messages API (docs: "Streaming messages", "Thinking", "Prompt caching").
 import { unreachable } from "../../../base/brand.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool, ProviderFormat, StreamWriter, WholeAnswer } from "../format.js";
 import { Issued, newId } from "../issued.js";

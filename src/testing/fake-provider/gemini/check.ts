@@ -1,5 +1,5 @@
 // Why the Gemini API would refuse a request, in its words.
-import { isJsonObject, type JsonObject } from "../../../base/json.js";
+import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import { type Fault, invalid } from "../fault.js";
 import type { Issued } from "../issued.js";
 import { objectField, objectsIn, textField } from "../read-json.js";

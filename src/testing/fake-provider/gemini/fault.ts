@@ -1,8 +1,8 @@
 // How the Gemini API reports failures: google.rpc.Status, the cause for machines in its details (messages as people quote them).
 
 import { unreachable } from "../../../base/brand.js";
-import { defined } from "../../../base/defined.js";
-import type { JsonObject } from "../../../base/json.js";
+import { defined } from "../../../base/json/defined.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { FaultResponse, OfferedTool } from "../format.js";
 import { crlfEvent } from "../sse.js";

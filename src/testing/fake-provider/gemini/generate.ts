@@ -1,8 +1,8 @@
 // The wire format of the Gemini API's generateContent and streamGenerateContent (reference "Generating content").
 
 import { unreachable } from "../../../base/brand.js";
-import { defined } from "../../../base/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../../base/json.js";
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool, ProviderFormat, StreamWriter, WholeAnswer } from "../format.js";
 import { Issued, newId } from "../issued.js";

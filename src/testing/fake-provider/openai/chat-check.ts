@@ -1,5 +1,5 @@
 // Why a Chat Completions server would refuse a request: OpenAI's rules in its words, and what stricter servers add.
-import { isJsonObject, type JsonObject, parseJson } from "../../../base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import { type Fault, invalid } from "../fault.js";
 import { objectField, objectsIn, textField } from "../read-json.js";
 

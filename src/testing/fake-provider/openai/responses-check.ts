@@ -1,5 +1,5 @@
 // Why OpenAI's Responses API would refuse a request, in its words.
-import type { JsonObject } from "../../../base/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { type Fault, invalid } from "../fault.js";
 import type { Issued } from "../issued.js";
 import { objectsIn, textField } from "../read-json.js";

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { isJsonObject, type JsonObject, parseJson } from "../../../../src/base/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../../src/base/json/json.js";
 import { listenOnLoopback, readBody } from "../../../../src/testing/loopback.js";
 import type { MischiefName } from "../cells.js";
 import { type Id, type Lab, pause, progressOf, response, type Strike, textResult } from "./lab.js";

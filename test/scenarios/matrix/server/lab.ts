@@ -1,6 +1,6 @@
 // What every bad server shares, whatever its transport: its tools, its record of what it was asked, and one strike.
 import { appendFileSync } from "node:fs";
-import type { JsonObject, JsonValue } from "../../../../src/base/json.js";
+import type { JsonObject, JsonValue } from "../../../../src/base/json/json.js";
 import type { MischiefName, Phase, Sizes } from "../cells.js";
 import type { Out } from "./out.js";
 

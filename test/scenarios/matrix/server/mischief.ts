@@ -1,5 +1,5 @@
 // How each misbehaviour that is a matter of bytes and messages is done. What is a matter of HTTP is in http.ts.
-import type { JsonObject, JsonValue } from "../../../../src/base/json.js";
+import type { JsonObject, JsonValue } from "../../../../src/base/json/json.js";
 import type { MischiefName } from "../cells.js";
 import {
   answer,

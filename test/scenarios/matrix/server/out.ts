@@ -1,6 +1,6 @@
 // Where a bad server writes: a stream of lines, a stream of events, or the body of one HTTP answer.
 import type { ServerResponse } from "node:http";
-import type { JsonObject } from "../../../../src/base/json.js";
+import type { JsonObject } from "../../../../src/base/json/json.js";
 
 export interface Out {
   /** A whole message, in the way of the transport. */

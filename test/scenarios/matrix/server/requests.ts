@@ -1,5 +1,5 @@
 // Reads what bad servers need of a request.
-import { isJsonObject, type JsonObject } from "../../../../src/base/json.js";
+import { isJsonObject, type JsonObject } from "../../../../src/base/json/json.js";
 import type { Id } from "./lab.js";
 
 export function idOf(message: JsonObject): Id | undefined {

@@ -1,7 +1,7 @@
 // The bad server over stdio.
 import { closeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import type { JsonObject } from "../../../../src/base/json.js";
+import type { JsonObject } from "../../../../src/base/json/json.js";
 import { type Id, type Lab, pause, progressOf, response, type Strike, textResult } from "./lab.js";
 import { ACTS } from "./mischief.js";
 import { lineOut } from "./out.js";

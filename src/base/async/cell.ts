@@ -1,0 +1,109 @@
+// An observable value: read it, set it, hear of every change.
+
+import { sharedLog } from "../io/log.js";
+import { abortListeners } from "./abort-listeners.js";
+import { contained } from "./scope.js";
+
+export interface ReadonlyCell<T> {
+  readonly value: T;
+  /** Calls `listener` after each change, not for the current value; returns the way to stop. */
+  subscribe(listener: (value: T) => void): () => void;
+  /** Resolves with the first value (the current one included) that passes. Rejects when the signal aborts. */
+  until(test: (value: T) => boolean, signal: AbortSignal): Promise<T>;
+}
+
+interface Subscription<T> {
+  readonly listener: (value: T) => void;
+}
+
+interface Change<T> {
+  readonly value: T;
+  readonly subscriptions: readonly Subscription<T>[];
+}
+
+export class Cell<T> implements ReadonlyCell<T> {
+  #value: T;
+  /** Objects, not the functions themselves: one function may be subscribed twice and stopped once. */
+  readonly #subscriptions = new Set<Subscription<T>>();
+  readonly #changes: Change<T>[] = [];
+  #isTelling = false;
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  get value(): T {
+    return this.#value;
+  }
+
+  /**
+   * Setting an identical value is no change. When a listener sets the cell, the others hear of that change after the one
+   * they are being told, so that all hear one order. What a listener throws is logged: it is no fault of whoever sets.
+   */
+  set(value: T): void {
+    if (Object.is(value, this.#value)) return;
+    this.#value = value;
+    this.#changes.push({ value, subscriptions: [...this.#subscriptions] });
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    for (let change = this.#changes.shift(); change; change = this.#changes.shift()) this.#tell(change);
+    this.#isTelling = false;
+  }
+
+  subscribe(listener: (value: T) => void): () => void {
+    const subscription: Subscription<T> = { listener };
+    this.#subscriptions.add(subscription);
+    return () => {
+      this.#subscriptions.delete(subscription);
+    };
+  }
+
+  async until(test: (value: T) => boolean, signal: AbortSignal): Promise<T> {
+    if (test(this.#value)) return this.#value;
+    signal.throwIfAborted();
+    const listeners = abortListeners(signal);
+    return await new Promise<T>((resolve, reject) => {
+      const leave = () => {
+        stop();
+        listeners.delete(onAbort);
+      };
+      const onAbort = () => {
+        leave();
+        reject(signal.reason);
+      };
+      const stop = this.subscribe((value) => {
+        try {
+          if (!test(value)) return;
+          resolve(value);
+        } catch (error) {
+          reject(error);
+        }
+        leave();
+      });
+      listeners.add(onAbort);
+    });
+  }
+
+  #tell(change: Change<T>): void {
+    for (const subscription of change.subscriptions) {
+      if (!this.#subscriptions.has(subscription)) continue; // stopped by a listener before it
+      contained(sharedLog(), "listener of a state cell", () => subscription.listener(change.value));
+    }
+  }
+}
+
+/** What `map` makes of another cell's value; computed once per value of it. */
+export function mappedCell<T, U>(source: ReadonlyCell<T>, map: (value: T) => U): ReadonlyCell<U> {
+  let last: { readonly from: T; readonly to: U } | undefined;
+  const mapped = (from: T): U => {
+    if (!last || !Object.is(last.from, from)) last = { from, to: map(from) };
+    return last.to;
+  };
+  return {
+    get value() {
+      return mapped(source.value);
+    },
+    subscribe: (listener) => source.subscribe((value) => listener(mapped(value))),
+    until: async (test, signal) => mapped(await source.until((value) => test(mapped(value)), signal)),
+  };
+}

@@ -1,0 +1,69 @@
+// Deadlines on top of any timer source, so that a fake clock rules them (AbortSignal.timeout would escape it).
+import type { Deadline, Timer } from "../io/world.js";
+
+export type After = (delayMs: number, run: () => void) => Timer;
+
+/** The longest delay a Node timer takes; above it, it fires at once. */
+const MAX_DELAY_MS = 2_147_483_647;
+
+export function createDeadline(after: After, timeoutMs: number, parent?: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let expired = false;
+  const onParent = () => {
+    clear();
+    controller.abort(parent?.reason);
+  };
+  const timer = after(Math.min(timeoutMs, MAX_DELAY_MS), () => {
+    expired = true;
+    clear();
+    controller.abort(new DOMException(`timed out after ${timeoutMs} ms`, "TimeoutError"));
+  });
+  function clear(): void {
+    timer.clear();
+    parent?.removeEventListener("abort", onParent);
+  }
+  if (parent?.aborted) onParent();
+  else parent?.addEventListener("abort", onParent, { once: true });
+  return {
+    signal: controller.signal,
+    get expired() {
+      return expired;
+    },
+    clear,
+    [Symbol.dispose]: clear,
+  };
+}
+
+/** Waits on the world's clock; rejects with the signal's reason when aborted first. */
+export async function sleep(after: After, delayMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const onAbort = () => {
+      timer.clear();
+      reject(signal.reason);
+    };
+    const timer = after(Math.min(delayMs, MAX_DELAY_MS), () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** The promise's value, or the signal's reason, whichever comes first. What the promise does after that is not heard. */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) {
+    promise.catch(() => {}); // often nobody else holds it: unheard, its failure would end the process
+    throw signal.reason;
+  }
+  let onAbort: () => void = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,331 @@
+// Checks a value against a JSON Schema (2020-12, and what older drafts share with it) by walking both; nothing is compiled.
+//
+// What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
+// counts neither for nor against the value. Every step is paid for, so no schema can make it long.
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+import { measure } from "./measure.js";
+import { compilePattern, type LinearPattern } from "./pattern.js";
+import { sameJson } from "./same-json.js";
+import type { SchemaRefs } from "./schema-refs.js";
+import {
+  type At,
+  every,
+  isMisfit,
+  isOfType,
+  isSameMisfit,
+  lacking,
+  type Misfit,
+  numberVerdict,
+  type Place,
+  quoted,
+  type Verdict,
+} from "./schema-verdict.js";
+
+/** Thrown when the work allowed for one check is used up. */
+export class OutOfFuel extends Error {}
+
+const MAX_DEPTH = 150;
+/** What looking at one schema costs, in the steps fuel is counted in. */
+const VISIT = 10;
+/** Steps between two looks at the clock. */
+const LOOK_EVERY = 2_000;
+
+const UNBOUNDED = {
+  maxNodes: Number.POSITIVE_INFINITY,
+  maxBytes: Number.POSITIVE_INFINITY,
+  maxDepth: Number.POSITIVE_INFINITY,
+};
+
+/** The patterns of one schema, made when they are first needed. */
+export type Patterns = Map<string, LinearPattern | undefined>;
+
+export class SchemaCheck {
+  readonly #refs: SchemaRefs;
+  readonly #patterns: Patterns;
+  readonly #spend: (steps: number) => void;
+  #fuel: number;
+  #depth = 0;
+
+  /** `isLate` is asked now and then, in case this machine is slower than the fuel assumes. */
+  constructor(refs: SchemaRefs, patterns: Patterns, fuel: number, isLate: () => boolean) {
+    this.#refs = refs;
+    this.#patterns = patterns;
+    this.#fuel = fuel;
+    let nextLook = fuel - LOOK_EVERY;
+    this.#spend = (steps) => {
+      this.#fuel -= steps;
+      if (this.#fuel > nextLook) return;
+      if (this.#fuel < 0 || isLate()) throw new OutOfFuel();
+      nextLook = this.#fuel - LOOK_EVERY;
+    };
+  }
+
+  /** Throws `OutOfFuel` when it takes too long to find out. */
+  check(schema: JsonValue | undefined, value: JsonValue, at?: At): Verdict {
+    if (schema === false) return { at, what: "nothing is allowed here" };
+    if (!isJsonObject(schema)) return schema === true || schema === undefined ? undefined : "unsure";
+    this.#spend(VISIT);
+    this.#depth += 1;
+    if (this.#depth > MAX_DEPTH) throw new OutOfFuel();
+    const referred = schema["$ref"] === undefined ? undefined : this.#reference(schema["$ref"], value, at);
+    const isRefOnly = this.#refs.isAlone && schema["$ref"] !== undefined;
+    const verdict = isMisfit(referred) || isRefOnly ? referred : (this.#keywords(schema, value, at) ?? referred);
+    this.#depth -= 1;
+    return verdict;
+  }
+
+  /** The first misfit, and of an object each wrong property by itself, as far as the work allowed goes; none when it fits. */
+  misfits(schema: JsonObject, value: JsonValue, max: number): readonly Misfit[] | "unsure" {
+    const first = this.check(schema, value);
+    if (!isMisfit(first)) return first ?? [];
+    const found = [first];
+    const add = (verdict: Verdict) => {
+      if (isMisfit(verdict) && !found.some((other) => isSameMisfit(other, verdict))) found.push(verdict);
+    };
+    try {
+      for (const verdict of this.#eachProperty(schema, value)) {
+        if (found.length >= max) break;
+        add(verdict);
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof OutOfFuel)) throw thrown; // the first one stands
+    }
+    return found;
+  }
+
+  *#eachProperty(schema: JsonObject, value: JsonValue): Iterable<Verdict> {
+    if (!isJsonObject(value)) return;
+    const { required } = schema;
+    for (const name of Array.isArray(required) ? required : []) {
+      this.#spend(1);
+      if (typeof name === "string" && !Object.hasOwn(value, name)) yield lacking(name, undefined);
+    }
+    for (const name of Object.keys(value)) yield this.#property(schema, name, value[name] ?? null, undefined);
+  }
+
+  #keywords(schema: JsonObject, value: JsonValue, at: At): Verdict {
+    const kind = this.#kind(schema, value, at);
+    if (kind) return kind;
+    const inside = this.#inside(schema, value, at);
+    if (isMisfit(inside)) return inside;
+    return this.#logic(schema, value, at) ?? inside;
+  }
+
+  #inside(schema: JsonObject, value: JsonValue, at: At): Verdict {
+    if (typeof value === "string") return this.#text(schema, value, at);
+    if (typeof value === "number") return numberVerdict(schema, value, at);
+    if (typeof value !== "object" || value === null) return undefined;
+    return isJsonObject(value) ? this.#map(schema, value, at) : this.#list(schema, value, at);
+  }
+
+  #reference(ref: JsonValue, value: JsonValue, at: At): Verdict {
+    const target = typeof ref === "string" ? this.#refs.resolve(ref) : undefined;
+    return target === undefined ? "unsure" : this.check(target, value, at);
+  }
+
+  #kind(schema: JsonObject, value: JsonValue, at: At): Verdict {
+    const { type, enum: options } = schema;
+    if (typeof type === "string" && !isOfType(value, type)) return { at, what: `must be of type ${type}` };
+    if (Array.isArray(type)) {
+      const names = type.slice(0, 8).filter((name) => typeof name === "string");
+      if (!names.some((name) => isOfType(value, name))) return { at, what: `must be of type ${names.join(" or ")}` };
+    }
+    const onStep = () => this.#spend(1);
+    if (Object.hasOwn(schema, "const") && !sameJson(schema["const"], value, onStep)) {
+      return { at, what: "must be the one value its schema names" };
+    }
+    if (Array.isArray(options) && !options.some((option) => sameJson(option, value, onStep))) {
+      return { at, what: "must be one of the values its schema names" };
+    }
+    return undefined;
+  }
+
+  #logic(schema: JsonObject, value: JsonValue, at: At): Verdict {
+    const { allOf, anyOf, oneOf, not, if: condition, $dynamicRef, $recursiveRef } = schema;
+    let verdict: Verdict = $dynamicRef === undefined && $recursiveRef === undefined ? undefined : "unsure";
+    if (Array.isArray(allOf)) verdict = every(allOf, (branch) => this.check(branch, value, at)) ?? verdict;
+    if (Array.isArray(anyOf) && !isMisfit(verdict)) verdict = this.#anyOf(anyOf, value, at) ?? verdict;
+    if (Array.isArray(oneOf) && !isMisfit(verdict)) verdict = this.#oneOf(oneOf, value, at) ?? verdict;
+    if (not !== undefined && !isMisfit(verdict)) verdict = this.#not(not, value, at) ?? verdict;
+    if (condition !== undefined && !isMisfit(verdict)) verdict = this.#if(condition, schema, value, at) ?? verdict;
+    return verdict;
+  }
+
+  #not(excluded: JsonValue, value: JsonValue, at: At): Verdict {
+    const verdict = this.check(excluded, value, at);
+    if (verdict === "unsure") return "unsure";
+    return verdict ? undefined : { at, what: "must not be what its schema excludes" };
+  }
+
+  #if(condition: JsonValue, schema: JsonObject, value: JsonValue, at: At): Verdict {
+    const verdict = this.check(condition, value, at);
+    return verdict === "unsure" ? "unsure" : this.check(schema[verdict ? "else" : "then"], value, at);
+  }
+
+  #anyOf(branches: readonly JsonValue[], value: JsonValue, at: At): Verdict {
+    let isSure = true;
+    let only: Misfit | undefined;
+    for (const branch of branches) {
+      const verdict = this.check(branch, value, at);
+      if (verdict === undefined) return undefined;
+      if (verdict === "unsure") isSure = false;
+      else only = verdict;
+    }
+    if (!isSure || !only) return isSure ? undefined : "unsure";
+    return branches.length === 1 ? only : { at, what: `fits none of the ${branches.length} forms allowed` };
+  }
+
+  #oneOf(branches: readonly JsonValue[], value: JsonValue, at: At): Verdict {
+    let fits = 0;
+    let unsure = 0;
+    for (const branch of branches) {
+      const verdict = this.check(branch, value, at);
+      if (verdict === undefined) fits += 1;
+      else if (verdict === "unsure") unsure += 1;
+    }
+    if (fits > 1) return { at, what: `fits ${fits} of its forms where only one is allowed` };
+    if (unsure > 0) return "unsure";
+    return fits === 1 || branches.length === 0
+      ? undefined
+      : { at, what: `fits none of the ${branches.length} forms allowed` };
+  }
+
+  #text(schema: JsonObject, value: string, at: At): Verdict {
+    const { minLength, maxLength, pattern } = schema;
+    if (typeof minLength === "number" && value.length / 2 < minLength && this.#length(value) < minLength) {
+      return { at, what: `is shorter than ${minLength}` };
+    }
+    if (typeof maxLength === "number" && value.length > maxLength && this.#length(value) > maxLength) {
+      return { at, what: `is longer than ${maxLength}` };
+    }
+    if (typeof pattern !== "string") return undefined;
+    const isMatch = this.#matches(pattern, value);
+    if (isMatch === "unsure") return "unsure";
+    return isMatch ? undefined : { at, what: `does not match the pattern ${pattern.slice(0, 80)}` };
+  }
+
+  /** In characters, of which a pair of surrogates is one. Asked only where that can make a difference. */
+  #length(value: string): number {
+    this.#spend(value.length / 4);
+    let length = 0;
+    for (const _ of value) length += 1;
+    return length;
+  }
+
+  /** Whether a text matches; unsure when the pattern is one that cannot be run safely. */
+  #matches(pattern: string, value: string): boolean | "unsure" {
+    if (!this.#patterns.has(pattern)) this.#patterns.set(pattern, compilePattern(pattern, this.#spend));
+    return this.#patterns.get(pattern)?.test(value, this.#spend) ?? "unsure";
+  }
+
+  #list(schema: JsonObject, value: readonly JsonValue[], at: At): Verdict {
+    const { items, prefixItems, additionalItems, minItems, maxItems } = schema;
+    if (typeof minItems === "number" && value.length < minItems)
+      return { at, what: `has fewer than ${minItems} items` };
+    if (typeof maxItems === "number" && value.length > maxItems) return { at, what: `has more than ${maxItems} items` };
+    const isOldTuple = Array.isArray(items);
+    const tuple: readonly JsonValue[] = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : [];
+    const rest = isOldTuple ? additionalItems : items;
+    const fitting = every(value.entries(), ([index, item]) => {
+      this.#spend(1);
+      return this.check(index < tuple.length ? tuple[index] : rest, item, { key: index, parent: at });
+    });
+    if (isMisfit(fitting)) return fitting;
+    if (schema["uniqueItems"] === true && this.#hasTwins(value)) return { at, what: "has the same item twice" };
+    const counted = this.#contains(schema, value, at);
+    return counted ?? fitting ?? (schema["unevaluatedItems"] === undefined ? undefined : "unsure");
+  }
+
+  #contains(schema: JsonObject, value: readonly JsonValue[], at: At): Verdict {
+    const { contains, minContains = 1, maxContains } = schema;
+    if (contains === undefined || typeof minContains !== "number") return undefined;
+    let fits = 0;
+    let unsure = 0;
+    for (const item of value) {
+      const verdict = this.check(contains, item, at);
+      if (verdict === undefined) fits += 1;
+      else if (verdict === "unsure") unsure += 1;
+    }
+    if (fits + unsure < minContains) return { at, what: "lacks an item it must contain" };
+    if (typeof maxContains === "number" && fits > maxContains) return { at, what: "has too many items of one kind" };
+    return unsure > 0 ? "unsure" : undefined;
+  }
+
+  /** By their canonical text: comparing each with each would cost the square. */
+  #hasTwins(value: readonly JsonValue[]): boolean {
+    const seen = new Set<string>();
+    for (const item of value) {
+      this.#spend(VISIT + (typeof item === "string" ? item.length : measure(item, UNBOUNDED).bytes) / 4);
+      const text = canonicalJson(item);
+      if (seen.has(text)) return true;
+      seen.add(text);
+    }
+    return false;
+  }
+
+  #map(schema: JsonObject, value: JsonObject, at: At): Verdict {
+    const { required, minProperties, maxProperties } = schema;
+    const names = Object.keys(value);
+    this.#spend(names.length);
+    if (Array.isArray(required)) {
+      this.#spend(required.length);
+      const missing = required.filter((name) => typeof name === "string").find((name) => !Object.hasOwn(value, name));
+      if (missing !== undefined) return lacking(missing, at);
+    }
+    if (typeof minProperties === "number" && names.length < minProperties)
+      return { at, what: "has too few properties" };
+    if (typeof maxProperties === "number" && names.length > maxProperties)
+      return { at, what: "has too many properties" };
+    const fitting = every(names, (name) => this.#property(schema, name, value[name] ?? null, at));
+    if (isMisfit(fitting)) return fitting;
+    const dependent = this.#dependents(schema, value, at);
+    return dependent ?? fitting ?? (schema["unevaluatedProperties"] === undefined ? undefined : "unsure");
+  }
+
+  #property(schema: JsonObject, name: string, value: JsonValue, parent: At): Verdict {
+    const { properties, patternProperties, additionalProperties, propertyNames } = schema;
+    const at: Place = { key: name, parent };
+    let isKnown = false;
+    const verdicts: Verdict[] = [propertyNames === undefined ? undefined : this.check(propertyNames, name, at)];
+    if (isJsonObject(properties) && Object.hasOwn(properties, name)) {
+      isKnown = true;
+      verdicts.push(this.check(properties[name], value, at));
+    }
+    let mayBeKnown = false;
+    if (isJsonObject(patternProperties)) {
+      for (const pattern in patternProperties) {
+        const isMatch = this.#matches(pattern, name);
+        if (isMatch === "unsure") mayBeKnown = true;
+        else if (isMatch) {
+          isKnown = true;
+          verdicts.push(this.check(patternProperties[pattern], value, at));
+        }
+      }
+    }
+    if (mayBeKnown) verdicts.push("unsure");
+    else if (additionalProperties === false && !isKnown)
+      verdicts.push({ at, what: "is a property that is not allowed" });
+    else if (additionalProperties !== undefined && !isKnown) verdicts.push(this.check(additionalProperties, value, at));
+    return every(verdicts, (verdict) => verdict);
+  }
+
+  #dependents(schema: JsonObject, value: JsonObject, at: At): Verdict {
+    return every(["dependentRequired", "dependentSchemas", "dependencies"], (keyword) => {
+      const map = schema[keyword];
+      if (!isJsonObject(map)) return undefined;
+      return every(Object.keys(map), (name) => {
+        this.#spend(1);
+        if (!Object.hasOwn(value, name)) return undefined;
+        const needs = map[name];
+        if (!Array.isArray(needs)) return this.check(needs, value, at);
+        this.#spend(needs.length);
+        const missing = needs
+          .filter((other) => typeof other === "string")
+          .find((other) => !Object.hasOwn(value, other));
+        return missing === undefined
+          ? undefined
+          : { at, what: `lacks ${quoted(missing)}, which ${quoted(name)} needs` };
+      });
+    });
+  }
+}

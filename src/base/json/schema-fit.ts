@@ -1,0 +1,45 @@
+// Whether a value fits a JSON Schema, and where it does not: for whoever must refuse what does not fit, with words that help.
+
+import { Pace } from "../async/pace.js";
+import { messageOf } from "../errors.js";
+import type { World } from "../io/world.js";
+import { LIMITS } from "../limits.js";
+import type { JsonObject, JsonValue } from "./json.js";
+import { measure } from "./measure.js";
+import { OutOfFuel, SchemaCheck } from "./schema-check.js";
+import { describeMisfit, type PreparedSchema, prepareSchema } from "./schema-preparation.js";
+
+export type SchemaFit =
+  | { readonly kind: "fits" }
+  /** Each names its place by a JSON pointer; the first few, not all. */
+  | { readonly kind: "misfit"; readonly problems: readonly string[] }
+  /** Too large, too deep, too much work, or beyond what is checked here: nothing is held against the value. */
+  | { readonly kind: "unchecked"; readonly reason: string };
+
+/**
+ * Costs a bounded amount of work whatever the schema and the value are, in lumps that leave the event loop free in between.
+ * Long texts are no reason to give up: what looks into them pays by their length.
+ */
+export async function checkAgainstSchema(schema: JsonObject, value: JsonValue, world: World): Promise<SchemaFit> {
+  const pace = Pace.of(world);
+  const { over } = await pace.run(() => measure(value, LIMITS.argumentValue));
+  if (over !== undefined) return { kind: "unchecked", reason: `the value is ${over}` };
+  const prepared = await pace.run(() => prepareSchema(schema));
+  if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
+  return await pace.run(() => fitOf(schema, value, prepared, world));
+}
+
+function fitOf(schema: JsonObject, value: JsonValue, { refs, patterns }: PreparedSchema, world: World): SchemaFit {
+  const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
+  const isLate = () => world.monotonicMs() > endMs;
+  try {
+    const check = new SchemaCheck(refs, patterns, LIMITS.outputFuel, isLate);
+    const misfits = check.misfits(schema, value, LIMITS.argumentMaxProblems);
+    if (misfits === "unsure") return { kind: "unchecked", reason: "its schema has parts that are not checked" };
+    if (misfits.length === 0) return { kind: "fits" };
+    return { kind: "misfit", problems: misfits.map(describeMisfit) };
+  } catch (thrown) {
+    if (thrown instanceof OutOfFuel) return { kind: "unchecked", reason: "checking it takes too long" };
+    return { kind: "unchecked", reason: `checking it failed: ${messageOf(thrown)}` }; // no call is lost over a check
+  }
+}
