@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { createLog } from "../src/base/io/log.js";
+import { createLog } from "../src/base/ports/log.js";
 import type { JsonObject } from "../src/base/json/json.js";
 import { plainText } from "../src/base/text/content.js";
 import {

@@ -1,6 +1,6 @@
 // A link in memory for unit tests of the mcp room: the real request core over a wire that a script answers.
 import { TenonError } from "../src/base/errors.js";
-import type { World } from "../src/base/io/world.js";
+import type { World } from "../src/base/ports/world.js";
 import type { JsonObject } from "../src/base/json/json.js";
 import type { Link } from "../src/mcp/era/link.js";
 import type { OutgoingMessage, RpcId } from "../src/mcp/rpc/json-rpc.js";

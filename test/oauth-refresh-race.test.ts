@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
-import type { World } from "../src/base/io/world.js";
+import type { World } from "../src/base/ports/world.js";
 import { DiskGrantStore } from "../src/config/index.js";
 import { type GrantStore, type LoginWay, login, McpConnection, type RemoteSpec } from "../src/mcp/index.js";
 import {

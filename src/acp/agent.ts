@@ -1,7 +1,7 @@
 // The ACP agent: one line per method, each handed to the session room.
 import { type AgentApp, agent, methods } from "@agentclientprotocol/sdk";
 import { TenonError } from "../base/errors.js";
-import { readTraceContext } from "../base/io/trace.js";
+import { readTraceContext } from "../base/ports/trace.js";
 import { isJsonObject } from "../base/json/json.js";
 import type { SessionHost } from "../session/index.js";
 import { Authentication } from "./auth.js";

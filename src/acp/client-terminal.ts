@@ -7,7 +7,7 @@ import {
   type WaitForTerminalExitRequest,
 } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
 import type { SessionPorts } from "../session/index.js";
 

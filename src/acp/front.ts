@@ -1,6 +1,6 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { isJsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { PromisedSession } from "./agent.js";

@@ -1,6 +1,6 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { isJsonObject, parseJson, tooDeepReason } from "../base/json/json.js";
 import { type MessageHead, MessageHeadFinder } from "../base/json/message-head.js";
 import { type Line, LineSplitter } from "../base/json/ndjson.js";

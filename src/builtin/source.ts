@@ -2,7 +2,7 @@
 
 import { Cell } from "../base/async/cell.js";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";

@@ -2,7 +2,7 @@
 import type { Readable } from "node:stream";
 import { messageOf } from "../base/errors.js";
 import { endTree } from "../base/io/process.js";
-import type { SpawnRequest, World } from "../base/io/world.js";
+import type { SpawnRequest, World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
 
 /** Of a failing program's stderr; more is not needed to see why. */

@@ -1,8 +1,8 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 
-import type { LogLevel } from "../base/io/log.js";
-import { modelFetch, recorded, type WireTrace } from "../base/io/trace.js";
-import type { World } from "../base/io/world.js";
+import type { LogLevel } from "../base/ports/log.js";
+import { modelFetch, recorded, type WireTrace } from "../base/ports/trace.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";

@@ -1,6 +1,6 @@
 // The real package in a real process, on a machine without a keyring: what is said, and that nothing is left behind.
 import { describe, expect, it } from "vitest";
-import type { SpawnRequest } from "../base/io/world.js";
+import type { SpawnRequest } from "../base/ports/world.js";
 import { nodeWorld } from "../world/index.js";
 import { systemKeyring } from "./keyring.js";
 

@@ -3,7 +3,7 @@
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";

@@ -1,5 +1,5 @@
 // Where the log of a command goes: TENON_LOG sets the level, TENON_LOG_FILE the file. Never to the standard output.
-import { createLog, LOG_LEVELS, type Log, type LogLevel } from "../base/io/log.js";
+import { createLog, LOG_LEVELS, type Log, type LogLevel } from "../base/ports/log.js";
 import { nodeWorld } from "../world/index.js";
 
 /** `fallback` is what reaches the log unless TENON_LOG says otherwise. */

@@ -1,6 +1,6 @@
 // Which models the commands run: the one named by any layer, else that of the first provider with a key, and those to change to.
 import { TenonError } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import {
   type EffectiveConfig,
   type ProviderName,

@@ -1,7 +1,7 @@
 // Fetches what `!command` and `keyring:name` of the user's own configuration stand for.
 import { dirname } from "node:path";
 import { TenonError } from "../base/errors.js";
-import type { SpawnRequest, World } from "../base/io/world.js";
+import type { SpawnRequest, World } from "../base/ports/world.js";
 import { type ResolveSecret, tenonPaths } from "../config/index.js";
 import { outputOf } from "./child-output.js";
 import { type Keyring, systemKeyring } from "./keyring.js";

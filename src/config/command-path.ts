@@ -1,6 +1,6 @@
 // Which file a command means, as the system itself would find it: what is approved and what is started must be the same.
 import { posix, win32 } from "node:path";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 
 export interface CommandPlace {
   readonly world: World;

@@ -1,6 +1,6 @@
 // What a trace is told of the configuration: every secret in it is known as one before it is recorded.
 import { expect, test } from "vitest";
-import type { WireEntry, WireTrace } from "../base/io/trace.js";
+import type { WireEntry, WireTrace } from "../base/ports/trace.js";
 import { fakeWorld } from "../testing/index.js";
 import { loadConfig } from "./load-config.js";
 import { providerEnvironment } from "./providers.js";

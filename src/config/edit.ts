@@ -2,7 +2,7 @@
 
 import { messageOf, TenonError } from "../base/errors.js";
 import { withFileLock } from "../base/io/file-lock.js";
-import type { FoundPath, World } from "../base/io/world.js";
+import type { FoundPath, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";

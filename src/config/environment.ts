@@ -1,5 +1,5 @@
 // The layer of the environment, and the variables model providers are configured by.
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import type { ProviderName } from "./entry.js";
 import { emptyLayer, type Layer } from "./layer.js";
 

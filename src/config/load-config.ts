@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { messageOf } from "../base/errors.js";
-import { recorded } from "../base/io/trace.js";
+import { recorded } from "../base/ports/trace.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";

@@ -1,7 +1,7 @@
 // Model providers from the user's own file, as the variables the models room reads. Filled when a model is first needed.
 
 import { dirname } from "node:path";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";

@@ -1,7 +1,7 @@
 // Reads one configuration file into a layer. A bad entry costs nobody but itself, and is told with its place.
 
 import { messageOf } from "../base/errors.js";
-import type { FoundPath, World } from "../base/io/world.js";
+import type { FoundPath, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";

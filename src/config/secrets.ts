@@ -1,7 +1,7 @@
 // What stands behind `!command` and `keyring:name`: fetched through a port, once, and never waited for without end.
 import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
 
 export type SecretRequest =

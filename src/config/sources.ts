@@ -1,7 +1,7 @@
 // The layers of one session, read from where each of them lives.
 import { resolve } from "node:path";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { PolicyRule, ToolsLock } from "../tools/index.js";
 import { IMPORT_NAMES, type ImportName } from "./entry.js";

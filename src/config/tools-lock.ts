@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import { type LockedTools, lockText, parseLock, type ToolsLock } from "../tools/index.js";

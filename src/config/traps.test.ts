@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { nodeWorld } from "../world/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
 import { loadConfig } from "./load-config.js";

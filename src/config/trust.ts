@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { hashJson } from "../base/json/hash.js";
 import { isJsonObject, parseJson } from "../base/json/json.js";

@@ -1,7 +1,7 @@
 // A configuration that follows its files: edits, approvals given elsewhere, and secrets that came late, each told once.
 import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
-import type { Timer, Watch } from "../base/io/world.js";
+import type { Timer, Watch } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
 import type { EffectiveConfig } from "./effective.js";
 import { type LoadRequest, loadWith } from "./load-config.js";

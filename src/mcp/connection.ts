@@ -4,7 +4,7 @@ import type { ReadonlyCell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";

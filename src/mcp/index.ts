@@ -1,6 +1,6 @@
 // The door of the MCP room: one server, from its spec to its answers.
 
-export { checkAgainstSchema, type SchemaFit } from "../base/json/schema-fit.js";
+export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-fit.js";
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp/channel.js";
 export type { CallOptions, CallOutcome, CallProgress } from "./call/call.js";
 export { McpConnection } from "./connection.js";

@@ -5,7 +5,7 @@ import { orAborted, sleep } from "../base/async/deadline.js";
 import type { Scope } from "../base/async/scope.js";
 import { type ErrorCode, TenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { type AttemptOptions, converse, loadTools, takePlace } from "./attempt.js";

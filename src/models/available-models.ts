@@ -1,6 +1,6 @@
 // The models one may change to: those that can be used here, opened by name.
 import { messageOf, type TenonError, toTenonError } from "../base/errors.js";
-import type { Fetch } from "../base/io/world.js";
+import type { Fetch } from "../base/ports/world.js";
 import type { KnownAbilities } from "./abilities.js";
 import { connectionOf, type Environment, readVariable } from "./connection.js";
 import { lazyModel } from "./lazy.js";

@@ -1,6 +1,6 @@
 // How a provider is reached: its key and address from the environment, and a fetch that takes the key nowhere else.
 import { TenonError } from "../base/errors.js";
-import type { Fetch, World } from "../base/io/world.js";
+import type { Fetch, World } from "../base/ports/world.js";
 import { type SilenceOptions, withSilenceLimit } from "./silence.js";
 
 export type Environment = World["env"];

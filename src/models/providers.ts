@@ -1,7 +1,7 @@
 // Which model is meant, and the model itself: its package loaded, what it can do found out.
 
 import { TenonError } from "../base/errors.js";
-import type { Fetch, World } from "../base/io/world.js";
+import type { Fetch, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";

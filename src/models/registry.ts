@@ -1,6 +1,6 @@
 // The providers: what each needs, and its package, loaded when a model of it is first used.
 import type { SharedV3ProviderOptions } from "@ai-sdk/provider";
-import type { Fetch } from "../base/io/world.js";
+import type { Fetch } from "../base/ports/world.js";
 import type { AiSdkOptions, StreamingLanguageModel } from "./ai-sdk.js";
 import type { Connection, ConnectionRules } from "./connection.js";
 import type { ListFormat } from "./lists/read-list.js";

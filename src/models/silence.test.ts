@@ -1,6 +1,6 @@
 // A provider that falls silent is given up, before the answer and in the middle of it; one that is only slow is not.
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Fetch } from "../base/io/world.js";
+import type { Fetch } from "../base/ports/world.js";
 import { fakeWorld, type LeakCheck, leakCheck } from "../testing/index.js";
 import { withSilenceLimit } from "./silence.js";
 

@@ -1,6 +1,6 @@
 // Gives up on a provider that sends nothing: not one byte of an answer, or none of the rest of it.
 import { TenonError } from "../base/errors.js";
-import type { Fetch, Timer, World } from "../base/io/world.js";
+import type { Fetch, Timer, World } from "../base/ports/world.js";
 
 export interface SilenceOptions {
   readonly clock: Pick<World, "after" | "monotonicMs">;

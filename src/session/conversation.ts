@@ -1,6 +1,6 @@
 // The conversation of a session: turns of the model over one transcript, each step journaled, then told.
 
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import type { ContentBlock } from "../base/text/content.js";
 import { alreadyMarked, type MarkedContent } from "../base/text/marked-content.js";
 import { type BuiltinPresentation, presentationOf } from "../builtin/index.js";

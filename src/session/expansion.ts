@@ -1,6 +1,6 @@
 // A prompt as the model gets it: a server's prompt filled in, what is mentioned read and attached.
 
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import type { ContentBlock } from "../base/text/content.js";
 import { alreadyMarked, type MarkedContent } from "../base/text/marked-content.js";
 import type { Audience } from "./audience.js";

@@ -5,7 +5,7 @@ import { TenonError } from "../base/errors.js";
 import { type SessionId, uuidV7 } from "../base/id.js";
 import type { FileLock } from "../base/io/file-lock.js";
 import type { EndGrace } from "../base/io/process.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { sharedSecrets } from "../config/index.js";

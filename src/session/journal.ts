@@ -1,6 +1,6 @@
 // The session's journal: append-only, one file per session, written before the client hears of what it records.
 import { messageOf, TenonError } from "../base/errors.js";
-import type { AppendFile, World } from "../base/io/world.js";
+import type { AppendFile, World } from "../base/ports/world.js";
 import { type BlobStock, BlobWriter } from "./journal-blobs.js";
 import type { JournalEntry, JournalHeader } from "./journal-entry.js";
 

@@ -8,7 +8,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import type { WireTrace } from "../base/io/trace.js";
+import type { WireTrace } from "../base/ports/trace.js";
 import type { Model, ModelEvent } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { nodeWorld } from "../world/index.js";

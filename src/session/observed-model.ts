@@ -1,7 +1,7 @@
 // A session's model as watchers see it: each request a span by the semantic conventions for GenAI, and a part of the trace.
 
-import { errorType, type OpenSpan, type SpanAttributes } from "../base/io/trace.js";
-import type { World } from "../base/io/world.js";
+import { errorType, type OpenSpan, type SpanAttributes } from "../base/ports/trace.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import type { Model, ModelEvent, ModelRequest } from "../models/index.js";
 

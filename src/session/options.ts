@@ -1,6 +1,6 @@
 // What a session is made from.
 import type { SessionId } from "../base/id.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import type { BuiltinName } from "../builtin/index.js";
 import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { AvailableModels, Model } from "../models/index.js";

@@ -1,6 +1,6 @@
 // The calls of one server that run now: its log lines are shown on them, and what it asks meanwhile belongs to them.
 
-import type { Timer, World } from "../base/io/world.js";
+import type { Timer, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { ServerLog } from "../mcp/index.js";

@@ -1,6 +1,6 @@
 // What servers ask of a session: declared only where somebody answers, put to whoever is attached, over with the call.
 import { expect, test } from "vitest";
-import type { WireTrace } from "../base/io/trace.js";
+import type { WireTrace } from "../base/ports/trace.js";
 import { LIMITS } from "../base/limits.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import { type Behaviour, type FakeWorld, fakeWorld, spawnsServer, type ToolScript } from "../testing/index.js";

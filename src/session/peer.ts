@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { orAborted } from "../base/async/deadline.js";
 import { uuidV7 } from "../base/id.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../mcp/index.js";

@@ -1,6 +1,6 @@
 // The pieces of a model's answer, gathered for one turn of the event loop: journaled with one write, then told.
 
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
 import type { TurnEvent } from "../engine/index.js";
 import type { Audience } from "./audience.js";

@@ -1,7 +1,7 @@
 // What grants depend on of this machine, recorded for a replay: decisions that were kept, and where folders really are.
 
-import { recorded } from "../base/io/trace.js";
-import type { World } from "../base/io/world.js";
+import { recorded } from "../base/ports/trace.js";
+import type { World } from "../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { DecisionStore, LoadedDecisions } from "../tools/index.js";
 

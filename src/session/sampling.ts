@@ -1,8 +1,8 @@
 // Sampling: a server asks for words of the session's model. A person approves it, and a budget bounds it.
 import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
-import { errorType } from "../base/io/trace.js";
-import type { World } from "../base/io/world.js";
+import { errorType } from "../base/ports/trace.js";
+import type { World } from "../base/ports/world.js";
 import type { JsonObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { type Peer, RpcRefusal } from "../mcp/index.js";

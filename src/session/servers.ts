@@ -2,7 +2,7 @@
 
 import { Scope } from "../base/async/scope.js";
 import type { EndGrace } from "../base/io/process.js";
-import type { World } from "../base/io/world.js";
+import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { ServerPool, startInTurn } from "../mcp/index.js";

@@ -1,7 +1,7 @@
 // The system prompt: small and the same for every model call of a session, so that providers can cache it.
 import { join } from "node:path";
-import { recorded } from "../base/io/trace.js";
-import type { World } from "../base/io/world.js";
+import { recorded } from "../base/ports/trace.js";
+import type { World } from "../base/ports/world.js";
 import type { JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { markLine } from "../base/text/marked-content.js";

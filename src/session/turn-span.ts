@@ -1,6 +1,6 @@
 // The span of one turn, from the prompt to its end, by the semantic conventions for GenAI agents.
-import { inSpan } from "../base/io/trace.js";
-import type { World } from "../base/io/world.js";
+import { inSpan } from "../base/ports/trace.js";
+import type { World } from "../base/ports/world.js";
 import { VERSION } from "../base/version.js";
 import type { TurnEnd } from "../engine/index.js";
 import { nameOf, providerName } from "./observed-model.js";

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Files } from "../base/io/world.js";
+import type { Files } from "../base/ports/world.js";
 import { FakeFiles } from "../testing/index.js";
 import { files as real } from "./files.js";
 

@@ -31,7 +31,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath } from "../base/io/world.js";
+import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath } from "../base/ports/world.js";
 import { guardian } from "./guardian.js";
 
 let scratch: string | undefined;

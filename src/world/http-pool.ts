@@ -9,7 +9,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { type LookupFunction, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { HttpHead, HttpPool, HttpPoolOptions, ResolvedAddress } from "../base/io/world.js";
+import type { HttpHead, HttpPool, HttpPoolOptions, ResolvedAddress } from "../base/ports/world.js";
 
 type Created = (error: Error | null, stream: Duplex) => void;
 

@@ -1,6 +1,6 @@
 // HTTP at this machine's own address, for what a browser here brings back. One small answer to each request.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { LoopbackAnswer, LoopbackListener, LoopbackRequest } from "../base/io/world.js";
+import type { LoopbackAnswer, LoopbackListener, LoopbackRequest } from "../base/ports/world.js";
 
 /** A browser asks at once, and with little. */
 const REQUEST_TIMEOUT_MS = 5_000;

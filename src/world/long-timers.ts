@@ -1,8 +1,8 @@
 // Long waits that mostly end early (deadlines): one real timer for all of them, instead of one set and cleared for each.
 
 import { contained } from "../base/async/scope.js";
-import { sharedLog } from "../base/io/log.js";
-import type { Timer } from "../base/io/world.js";
+import { sharedLog } from "../base/ports/log.js";
+import type { Timer } from "../base/ports/world.js";
 
 /** What a timer throws has no caller: it would end the process with every session in it. */
 export function runTimer(run: () => void): void {

@@ -1,6 +1,6 @@
 // Which processes live, told apart even where a number is used again.
 import { readFileSync } from "node:fs";
-import type { Processes } from "../base/io/world.js";
+import type { Processes } from "../base/ports/world.js";
 import { memoryBytes, memoryOf } from "./memory.js";
 
 export const processes: Processes = { ownId: process.pid, identityOf, memoryBytes: memoryBytes(), memoryOf };

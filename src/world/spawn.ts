@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { readFile, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
-import type { Child, ChildExit, SpawnRequest } from "../base/io/world.js";
+import type { Child, ChildExit, SpawnRequest } from "../base/ports/world.js";
 import { startInCgroup } from "./cgroups.js";
 import { guardian, MARKER } from "./guardian.js";
 import { childStdio, listed } from "./inherited-handles.js";

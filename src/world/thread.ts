@@ -1,6 +1,6 @@
 // Threads for work that would hold the main one up; loaded only when the first is needed.
 import type { Worker } from "node:worker_threads";
-import type { Thread, ThreadListener } from "../base/io/world.js";
+import type { Thread, ThreadListener } from "../base/ports/world.js";
 
 /** Numbers of threads are small and their heaps are bounded: what they handle comes from servers. */
 const RESOURCES = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 2, stackSizeMb: 1 } as const;

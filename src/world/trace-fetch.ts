@@ -1,7 +1,7 @@
 // Traffic with a model over HTTP as messages: the request with its hash, the head of the answer, its events, its end.
 import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../base/errors.js";
-import type { Fetch } from "../base/io/world.js";
+import type { Fetch } from "../base/ports/world.js";
 import { type JsonValue, parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { isPlainHeader } from "../base/text/secret-patterns.js";

@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type * as Otel from "@opentelemetry/api";
-import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/io/trace.js";
+import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/ports/trace.js";
 import { defined } from "../base/json/defined.js";
 import { VERSION } from "../base/version.js";
 

@@ -1,8 +1,8 @@
 // The wire trace in a file: one line of JSON for every message of ACP, MCP and the model, in order, without secrets.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { WireEntry, WireTrace } from "../base/io/trace.js";
-import type { Fetch } from "../base/io/world.js";
+import type { WireEntry, WireTrace } from "../base/ports/trace.js";
+import type { Fetch } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { hashJson } from "../base/json/hash.js";
 import { isJsonObject, type JsonValue } from "../base/json/json.js";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Watch } from "../base/io/world.js";
+import type { Watch } from "../base/ports/world.js";
 import { watch } from "./watch.js";
 
 let root = "";

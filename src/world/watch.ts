@@ -2,8 +2,8 @@
 import { type FSWatcher, statSync, unwatchFile, watchFile, watch as watchFolder } from "node:fs";
 import { dirname, relative, sep } from "node:path";
 import { contained } from "../base/async/scope.js";
-import { sharedLog } from "../base/io/log.js";
-import type { Watch } from "../base/io/world.js";
+import { sharedLog } from "../base/ports/log.js";
+import type { Watch } from "../base/ports/world.js";
 import { isFolder } from "./files.js";
 
 /** How often a path is looked at where the system cannot watch it (no inotify handles left, a network drive). */

@@ -89,7 +89,7 @@ export const MARKED_BY: ReadonlySet<string> = new Set([
 
 /** The modules that build regular expressions. Anything new needs an argument in its commit: what bounds the time of a match? */
 export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
-  "src/base/json/pattern.ts", // of one character each
+  "src/base/text/pattern.ts", // of one character each
   "src/base/text/known-secrets.ts", // alternatives of plain text
   "src/base/text/marking.ts", // of constants
   "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline

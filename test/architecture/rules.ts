@@ -131,7 +131,7 @@ function findingBreach(module: SourceModule, room: Room, finding: Finding): stri
     case "built-pattern":
       return isTest(module.path) || PATTERN_BUILDERS.has(module.path) || roomOf(module.path) === "testing"
         ? undefined
-        : "builds a regular expression at run time: match with base/json/pattern.ts or base/text/glob.ts, in linear time";
+        : "builds a regular expression at run time: match with base/text/pattern.ts or base/text/glob.ts, in linear time";
     case "nested-repetition":
       return isTest(module.path) || NESTED_REPETITIONS.has(module.path)
         ? undefined

@@ -1,6 +1,6 @@
 // For the tests of logging in: a lab of servers, grants in memory, a person at the browser; closed after each test.
 import { afterEach, beforeEach } from "vitest";
-import type { World } from "../../src/base/io/world.js";
+import type { World } from "../../src/base/ports/world.js";
 import type { CallOptions, CallOutcome } from "../../src/mcp/call/call.js";
 import { McpConnection } from "../../src/mcp/connection.js";
 import type { Heard } from "../../src/mcp/oauth/flow.js";

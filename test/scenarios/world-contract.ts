@@ -1,7 +1,7 @@
 // What rooms may rely on from any World: each clause is run on the real one and on the fake one.
 import { strict as assert } from "node:assert";
 import { once } from "node:events";
-import type { Child, Files, World } from "../../src/base/io/world.js";
+import type { Child, Files, World } from "../../src/base/ports/world.js";
 
 export interface ContractPlace {
   readonly world: World;

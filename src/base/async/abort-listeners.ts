@@ -1,5 +1,5 @@
 // One listener per signal, however many wait for its abort: a turn's calls share a signal, and Node warns at the eleventh.
-import { sharedLog } from "../io/log.js";
+import { sharedLog } from "../ports/log.js";
 import { contained } from "./scope.js";
 
 const sets = new WeakMap<AbortSignal, Set<() => void>>();

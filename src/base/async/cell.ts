@@ -1,6 +1,6 @@
 // An observable value: read it, set it, hear of every change.
 
-import { sharedLog } from "../io/log.js";
+import { sharedLog } from "../ports/log.js";
 import { abortListeners } from "./abort-listeners.js";
 import { contained } from "./scope.js";
 

@@ -1,5 +1,5 @@
 // Deadlines on top of any timer source, so that a fake clock rules them (AbortSignal.timeout would escape it).
-import type { Deadline, Timer } from "../io/world.js";
+import type { Deadline, Timer } from "../ports/world.js";
 
 export type After = (delayMs: number, run: () => void) => Timer;
 

@@ -1,7 +1,7 @@
 // Owned disposal and owned background work. Closing a scope aborts its work, disposes in reverse order, then awaits the work.
 
 import { messageOf } from "../errors.js";
-import type { Log } from "../io/log.js";
+import type { Log } from "../ports/log.js";
 import { defined } from "../json/defined.js";
 
 /**

@@ -10,7 +10,7 @@ import {
   tryFileLock,
   withFileLock,
 } from "./file-lock.js";
-import type { Files, Processes } from "./world.js";
+import type { Files, Processes } from "../ports/world.js";
 
 const LOCK = "/locks/it";
 const DEAD = "77 identity-77 abcd\n";

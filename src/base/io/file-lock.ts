@@ -24,7 +24,7 @@ import { basename, dirname, join } from "node:path";
 import { sleep } from "../async/deadline.js";
 import { messageOf, TenonError } from "../errors.js";
 import { LIMITS } from "../limits.js";
-import type { World } from "./world.js";
+import type { World } from "../ports/world.js";
 
 /** The part of a World that a lock needs. */
 export type LockWorld = Pick<World, "files" | "processes" | "randomBytes" | "after" | "deadline" | "log">;

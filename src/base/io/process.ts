@@ -1,7 +1,7 @@
 // Ends a process tree: end of input, wait, TERM, wait, KILL; always the whole group, never only the direct child.
 import { sleep } from "../async/deadline.js";
 import { LIMITS } from "../limits.js";
-import type { Child, World } from "./world.js";
+import type { Child, World } from "../ports/world.js";
 
 export interface EndGrace {
   /** Time to leave by itself once its input has ended. */

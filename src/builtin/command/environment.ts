@@ -1,6 +1,6 @@
 // The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
 
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isSecretVariable } from "../../base/text/secret-patterns.js";
 
 export interface CommandEnvironment {

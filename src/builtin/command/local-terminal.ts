@@ -4,7 +4,7 @@ import { StringDecoder } from "node:string_decoder";
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
 import { endTree } from "../../base/io/process.js";
-import type { Child, World } from "../../base/io/world.js";
+import type { Child, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { CommandExit, CommandOutput, CommandRequest, RunningCommand, Terminal } from "../ports.js";

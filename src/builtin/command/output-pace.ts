@@ -1,6 +1,6 @@
 // How often somebody watching hears of new output: soon, at most every so often, and never after the end.
 import { messageOf } from "../../base/errors.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 
 export class OutputPace implements Disposable {

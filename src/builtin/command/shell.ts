@@ -1,5 +1,5 @@
 // A line for the shell, as the machine's own shell takes it.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { CommandRequest } from "../ports.js";
 
 /** Bash where it is, since models write for it; the shell every system has otherwise. No profile is read. */

@@ -2,7 +2,7 @@
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
 import { checkUrl, isPrivateAddress } from "../../base/io/net-policy.js";
-import type { ResolvedAddress, World } from "../../base/io/world.js";
+import type { ResolvedAddress, World } from "../../base/ports/world.js";
 
 export type Address =
   | { readonly ok: true; readonly url: URL; readonly addresses: readonly ResolvedAddress[] }

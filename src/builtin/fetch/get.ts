@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import type { HttpPool, ResolvedAddress, World } from "../../base/io/world.js";
+import type { HttpPool, ResolvedAddress, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { VERSION } from "../../base/version.js";
 

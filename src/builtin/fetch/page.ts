@@ -1,7 +1,7 @@
 // What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
 
 import { Pace } from "../../base/async/pace.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { text } from "../../base/text/content.js";

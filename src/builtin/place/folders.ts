@@ -1,7 +1,7 @@
 // The session's directories: every path of a tool is resolved here, and one that really lies elsewhere is refused.
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import type { Files, FoundPath } from "../../base/io/world.js";
+import type { Files, FoundPath } from "../../base/ports/world.js";
 
 /** A path inside the session's directories. */
 export interface Place {

@@ -1,7 +1,7 @@
 // Searching file by file ourselves, where there is no ripgrep.
 import { join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { compilePathGlob, type GlobMatcher } from "../../base/text/glob.js";
 import { sniff } from "../text/sniff.js";

@@ -1,7 +1,7 @@
 // A regular expression of the model's, run in a thread of its own: one that never ends is ended, and holds nobody up.
 import type * as threads from "node:worker_threads";
 import { orAborted } from "../../base/async/deadline.js";
-import type { Thread, World } from "../../base/io/world.js";
+import type { Thread, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 
 interface Settings {

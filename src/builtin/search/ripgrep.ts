@@ -1,7 +1,7 @@
 // Searching with ripgrep, where the machine has it.
 import { dirname, posix, win32 } from "node:path";
 import { endTree } from "../../base/io/process.js";
-import type { Child, World } from "../../base/io/world.js";
+import type { Child, World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { type Line, LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,7 +1,7 @@
 // Everything below a folder, in a stable order and within bounds: ignored things left out, links never followed.
 import { basename, dirname, join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
-import type { EntryKind, Files, World } from "../../base/io/world.js";
+import type { EntryKind, Files, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { type IgnoreFile, isIgnored, parseIgnoreFile } from "./ignore-rules.js";
 

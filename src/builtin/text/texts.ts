@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { unreachable } from "../../base/brand.js";
 import { messageOf } from "../../base/errors.js";
-import type { Files } from "../../base/io/world.js";
+import type { Files } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Folders, Place } from "../place/folders.js";
 import type { ClientFiles } from "../ports.js";

@@ -1,7 +1,7 @@
 // fetch_url: a page of the web as text.
 
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { type AddressOptions, addressOf } from "../fetch/address.js";

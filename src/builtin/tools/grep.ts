@@ -1,6 +1,6 @@
 // grep: lines of files that match a regular expression.
 import { join, relative } from "node:path";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { compilePathGlob } from "../../base/text/glob.js";
 import { choiceField, flagField, integerField, optionalTextField, textField } from "../fields.js";

@@ -1,6 +1,6 @@
 // list_folder: what is directly in a folder.
 import { join } from "node:path";
-import type { FolderEntry } from "../../base/io/world.js";
+import type { FolderEntry } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { optionalTextField } from "../fields.js";
 import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed } from "../tool.js";

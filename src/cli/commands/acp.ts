@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../acp/index.js";
 import { isSessionId, uuidV7 } from "../../base/id.js";
-import type { WireTrace } from "../../base/io/trace.js";
+import type { WireTrace } from "../../base/ports/trace.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { possiblePaths } from "../../config/index.js";

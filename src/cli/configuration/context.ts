@@ -1,5 +1,5 @@
 // What commands work with: the world, the project, where to print, and whom to ask.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../../config/index.js";
 import type { AcpOptions } from "../commands/acp.js";
 import type { Keyring } from "../keyring.js";

@@ -3,7 +3,7 @@
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
 import { endTree } from "../../base/io/process.js";
-import type { Child } from "../../base/io/world.js";
+import type { Child } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,7 +1,7 @@
 // Node, the folders Tenon writes to, the sandbox and the keyring of this machine.
 import { join } from "node:path";
 import { messageOf, toTenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
 import { commandEnvironment } from "../../builtin/index.js";

@@ -1,6 +1,6 @@
 // The log-ins of this machine's person: kept under the state folder, their key in the system's keyring where there is one.
 import { join } from "node:path";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { DiskGrantStore, tenonPaths, type VaultStanding } from "../../config/index.js";
 import { type Keyring, systemKeyring } from "../keyring.js";
 

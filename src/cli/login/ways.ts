@@ -1,5 +1,5 @@
 // The ways to log in from a terminal: a browser here, an address pasted from one elsewhere, or a code typed on any device.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { DevicePrompt, DeviceWay, RedirectWay } from "../../mcp/index.js";
 import { addressWarnings, type LoginPage, loopbackWay, readPasted } from "../../session/index.js";
 import type { CommandContext } from "../configuration/context.js";

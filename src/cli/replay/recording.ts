@@ -1,7 +1,7 @@
 // Reads a wire trace: the messages of one run, in their order.
 
 import { TenonError } from "../../base/errors.js";
-import type { WireEntry } from "../../base/io/trace.js";
+import type { WireEntry } from "../../base/ports/trace.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 

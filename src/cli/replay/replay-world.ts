@@ -1,7 +1,7 @@
 // The World of a replay: the real clock and real files of its own, and nothing that reaches out of it.
 import { tmpdir } from "node:os";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { Replayer } from "./replayer.js";
 
 /** Keys nobody takes: the providers' packages want one, and no request of theirs leaves the process. */

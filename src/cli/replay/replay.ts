@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { loadAgent } from "../../acp/index.js";
 import { sleep } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";

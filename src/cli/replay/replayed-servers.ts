@@ -1,6 +1,6 @@
 // The MCP servers of a recording: each says again what it said then, under the ids of now.
 
-import type { ReplayedConnection } from "../../base/io/trace.js";
+import type { ReplayedConnection } from "../../base/ports/trace.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { Comparison } from "./comparison.js";
 import { mcpName, mcpSaid } from "./expectation.js";

@@ -1,6 +1,6 @@
 // Connects to configured servers for a moment: exactly as a session here would, and never to what is not trusted.
 import { join } from "node:path";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
 import { type EffectiveConfig, type EffectiveServer, loadConfig, tenonPaths } from "../../config/index.js";

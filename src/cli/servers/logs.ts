@@ -1,7 +1,7 @@
 // `tenon mcp logs`: the last lines kept of what a server wrote to its stderr or logged.
 import { sleep } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type CommandContext, print, printJson, readConfig } from "../configuration/context.js";
 import { EXIT } from "../exit.js";

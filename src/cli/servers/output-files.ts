@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { KeyLines } from "../../base/text/secret-patterns.js";

@@ -1,6 +1,6 @@
 // An answer that was too long for memory, put together again from the files it came in: before those go with the connection.
 
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { type JsonValue, parseJson } from "../../base/json/json.js";
 import type { ContentBlock, SpilledBlock } from "../../base/text/content.js";

@@ -1,6 +1,6 @@
 // How an editor is to start Tenon: by its name where that leads here, else by its full path.
 import { posix, win32 } from "node:path";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 
 export interface AgentCommand {
   readonly command: string;

@@ -1,5 +1,5 @@
 // Every file of some other clients, for this person and this project: what `import` keeps live and `tenon mcp import` copies.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { ImportName } from "../entry.js";
 import { foreignPlaces } from "./places.js";
 import { type ForeignFile, type ForeignRead, readForeign } from "./read-foreign.js";

@@ -1,7 +1,7 @@
 // Reads the servers of another client's file: each one translated, or with the reason why it cannot be. The file is never written.
 import { posix, win32 } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { orAborted } from "../../base/async/deadline.js";
 import { contained } from "../../base/async/scope.js";
-import type { FileEntry, World } from "../../base/io/world.js";
+import type { FileEntry, World } from "../../base/ports/world.js";
 import { LOGIN_LIMITS } from "../../base/limits-login.js";
 import type { Grant, GrantKey, GrantStore, OAuthClient } from "../../mcp/index.js";
 import { type GrantRecord, readClientRecord, readRecord, secretsOf, writeRecord } from "./grant-record.js";

@@ -2,7 +2,7 @@
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import { sleep } from "../../base/async/deadline.js";
 import type { ErrorCode } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { TurnEvent } from "../event.js";
 import { type Answer, INTERRUPTED } from "./answer.js";

@@ -1,6 +1,6 @@
 // Holds the calls of one server within its limits: so many at once, so many a minute, the others in line for a while.
 import { TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import type { CallLimits } from "../options.js";
 import type { CallOutcome } from "./call.js";
 import { inSeconds } from "./outcome-error.js";

@@ -3,7 +3,7 @@
 import { Pace } from "../../base/async/pace.js";
 import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { DepthProbe } from "../../base/json/measure.js";

@@ -2,11 +2,11 @@
 
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";
-import { OutOfFuel, SchemaCheck } from "../../base/json/schema-check.js";
-import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/json/schema-preparation.js";
+import { OutOfFuel, SchemaCheck } from "../../base/schema/schema-check.js";
+import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/schema/schema-preparation.js";
 import { LIMITS } from "../../base/limits.js";
 
 export type OutputVerdict =

@@ -1,6 +1,6 @@
 // Progress of one call at a pace that people and clients can follow: a server may send any number of notices, of any length.
 
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { CallProgress } from "./call.js";
 

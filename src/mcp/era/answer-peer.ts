@@ -1,7 +1,7 @@
 // Answers what servers ask of us through the peer; what nobody can answer is declined at once.
 
 import { messageOf } from "../../base/errors.js";
-import type { Log } from "../../base/io/log.js";
+import type { Log } from "../../base/ports/log.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";

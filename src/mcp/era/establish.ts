@@ -4,7 +4,7 @@ import { orAborted, sleep } from "../../base/async/deadline.js";
 import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { SpawnRequest } from "../../base/io/world.js";
+import type { SpawnRequest } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";

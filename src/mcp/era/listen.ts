@@ -1,7 +1,7 @@
 // Keeps a modern server's change notices coming: one `subscriptions/listen` for what it advertises, reopened when it drops.
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import { sleep } from "../../base/async/deadline.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { RpcOutcome } from "../rpc/rpc.js";

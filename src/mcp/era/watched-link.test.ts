@@ -7,7 +7,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { inSpan } from "../../base/io/trace.js";
+import { inSpan } from "../../base/ports/trace.js";
 import {
   echoTool,
   type FakeWorld,

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { compileFunction } from "node:vm";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Thread, World } from "../../base/io/world.js";
+import type { Thread, World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { watchEventLoop } from "../../testing/index.js";

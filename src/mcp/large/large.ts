@@ -1,6 +1,6 @@
 // One long message: streamed to a thread that takes it apart, and put together again a piece per turn of the event loop.
 import { messageOf } from "../../base/errors.js";
-import type { Thread, World } from "../../base/io/world.js";
+import type { Thread, World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { PartFacts } from "./slim-parts.js";

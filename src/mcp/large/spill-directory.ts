@@ -1,5 +1,5 @@
 // The folder for what servers sent that was too long for memory. It goes when its owner says so, or with the process.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 
 export class SpillDirectory implements AsyncDisposable {
   readonly #world: World;

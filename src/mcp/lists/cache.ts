@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";

@@ -3,7 +3,7 @@ import { backoffDelayMs } from "../../base/async/backoff.js";
 import { Pace } from "../../base/async/pace.js";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, type TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Link } from "../era/link.js";

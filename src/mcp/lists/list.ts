@@ -2,7 +2,7 @@
 
 import { Pace } from "../../base/async/pace.js";
 import type { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,7 +1,7 @@
 // What is remembered of servers, told to whoever watches: a run that is run again remembers the same.
 
-import { recorded } from "../../base/io/trace.js";
-import type { World } from "../../base/io/world.js";
+import { recorded } from "../../base/ports/trace.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { type McpTool, readTool } from "./tolerate.js";

@@ -1,6 +1,6 @@
 // A server's resources and resource templates: listed and read, whatever shape they come in.
 
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";

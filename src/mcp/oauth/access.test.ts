@@ -1,7 +1,7 @@
 // Tokens in the life of a connection: renewed once, stepped up once, and when they end, somebody is told what to do.
 import { expect, test } from "vitest";
 import { anyhow, lab, never, openLoggedIn, settled, specOf, textOf } from "../../../test/oauth/bench.js";
-import type { WireTrace } from "../../base/io/trace.js";
+import type { WireTrace } from "../../base/ports/trace.js";
 import { echoTool, type ProtectedServerOptions, scriptedHttpServer } from "../../testing/index.js";
 
 const bench = lab();

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { OAuthHttp } from "./http.js";
 import type { ServerMetadata } from "./metadata.js";
 import { scopesOf } from "./scopes.js";

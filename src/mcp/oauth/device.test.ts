@@ -1,7 +1,7 @@
 // The device grant: how often it asks, when it slows down, and when it gives up.
 import { expect, test } from "vitest";
 import { lab, never, specOf } from "../../../test/oauth/bench.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { login } from "./login.js";
 
 const bench = lab();

@@ -2,7 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { signJwt } from "./jwt.js";
 

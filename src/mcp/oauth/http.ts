@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { TenonError } from "../../base/errors.js";
 import { isLoopbackHost } from "../../base/io/net-policy.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { type JsonValue, parseJson } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { VERSION } from "../../base/version.js";

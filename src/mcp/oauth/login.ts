@@ -1,5 +1,5 @@
 // Logging in to a remote server and out again, for whoever a person asks to.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { RemoteSpec } from "../spec.js";
 import type { GrantKey, OAuthOptions } from "./port.js";
 

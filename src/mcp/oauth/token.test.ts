@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { closeListener, listenOnLoopback } from "../../../test/remote/bench.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { type LeakCheck, leakCheck } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";

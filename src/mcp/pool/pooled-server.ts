@@ -3,7 +3,7 @@ import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { CallOptions, CallOutcome } from "../call/call.js";

@@ -1,6 +1,6 @@
 // Holds the server processes of all sessions within a number and an amount of memory: what is over it is not started.
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
 import type { ProcessSlot } from "../options.js";
 

@@ -2,7 +2,7 @@
 
 import type { Scope } from "../../base/async/scope.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { POOL_LIMITS } from "../../base/limits-pool.js";
 import { McpConnection } from "../connection.js";

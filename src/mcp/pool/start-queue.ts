@@ -1,6 +1,6 @@
 // Starts servers one after the other: each start blocks the event loop, and answers are waiting to go out.
 import { contained, handled } from "../../base/async/scope.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 
 /** The last start asked for, per World: sessions opened in a row share one event loop, and so one queue. */
 const lastStarts = new WeakMap<World, Promise<void>>();

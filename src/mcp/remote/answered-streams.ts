@@ -1,6 +1,6 @@
 // Requests that have their answer, whose stream the server has not ended: it may do so, but not keep it for ever.
 
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 
 export interface Stoppable {

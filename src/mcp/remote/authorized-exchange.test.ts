@@ -1,7 +1,7 @@
 // Requests with a log-in's token where it is easy to forget it: standing streams, goodbyes, requests nobody waits for.
 import { expect, test } from "vitest";
 import { anyhow, lab, settled, specOf } from "../../../test/oauth/bench.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { echoTool, type HttpGate, type ScriptedHttpServer, scriptedHttpServer } from "../../testing/index.js";
 import { resourceOf } from "../oauth/resource.js";
 

@@ -1,6 +1,6 @@
 // Where requests go: what a name was resolved to is what it stays, also for what its server leads on to.
 import { expect, test } from "vitest";
-import type { HttpPoolOptions } from "../../base/io/world.js";
+import type { HttpPoolOptions } from "../../base/ports/world.js";
 import { FakeWorld } from "../../testing/index.js";
 import { Dialler } from "./dial.js";
 

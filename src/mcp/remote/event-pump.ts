@@ -2,7 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { handled } from "../../base/async/scope.js";
-import type { Timer } from "../../base/io/world.js";
+import type { Timer } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type EventSink, EventStreamParser } from "./event-stream.js";

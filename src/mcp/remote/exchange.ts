@@ -2,8 +2,8 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
-import { sharedLog } from "../../base/io/log.js";
-import type { HttpPool } from "../../base/io/world.js";
+import { sharedLog } from "../../base/ports/log.js";
+import type { HttpPool } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { drain } from "./body.js";

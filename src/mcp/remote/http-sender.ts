@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";

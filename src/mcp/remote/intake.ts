@@ -1,6 +1,6 @@
 // Takes the bytes of messages as they come: short ones are read at once, long ones by the machinery that stdio has for them.
 import { Buffer } from "node:buffer";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { MessageLines } from "../stdio/stdio-lines.js";

@@ -2,7 +2,7 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import type { TenonError } from "../../base/errors.js";
-import type { Timer } from "../../base/io/world.js";
+import type { Timer } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { drain, mediaType } from "./body.js";
 import type { Channel } from "./channel.js";

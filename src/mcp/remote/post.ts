@@ -2,7 +2,7 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { Timer } from "../../base/io/world.js";
+import type { Timer } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { RequestLoss, SendHint } from "../rpc/wire.js";
 import { drain, mediaType } from "./body.js";

@@ -3,7 +3,7 @@ import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { Timer } from "../../base/io/world.js";
+import type { Timer } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, Wire, WireListener } from "../rpc/wire.js";

@@ -2,7 +2,7 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";

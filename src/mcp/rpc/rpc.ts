@@ -3,7 +3,7 @@
 import { abortListeners } from "../../base/async/abort-listeners.js";
 import { contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/io/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";

@@ -1,6 +1,6 @@
 // What crosses a wire is told in its order and its form, with the connection it belongs to, and nothing else changes.
 import { expect, test } from "vitest";
-import type { WireEntry, WireTrace } from "../../base/io/trace.js";
+import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
 import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../../testing/index.js";
 import { McpConnection } from "../connection.js";
 

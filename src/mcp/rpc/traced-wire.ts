@@ -3,7 +3,7 @@
 import { unreachable } from "../../base/brand.js";
 import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { WireEntry, WireTrace } from "../../base/io/trace.js";
+import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
 import { defined } from "../../base/json/defined.js";
 import type { ServerSpec } from "../spec.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";

@@ -2,7 +2,7 @@
 import { Buffer, isAscii } from "node:buffer";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject, isTooDeep, type JsonValue, mayBeDeep, parseJson, tooDeepReason } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { LargeMessage } from "../large/large.js";

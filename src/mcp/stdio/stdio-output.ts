@@ -2,7 +2,7 @@
 import type { Writable } from "node:stream";
 import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 

@@ -1,7 +1,7 @@
 // The stdio wire against real children and scripted ones: what it sends, what it survives, and how it ends.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { type FakeChild, fakeWorld, spawnsChild, watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";

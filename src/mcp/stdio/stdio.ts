@@ -3,7 +3,7 @@ import { orAborted } from "../../base/async/deadline.js";
 import { handled } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { type EndGrace, endTree } from "../../base/io/process.js";
-import type { Child, ChildExit, SpawnRequest, World } from "../../base/io/world.js";
+import type { Child, ChildExit, SpawnRequest, World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { SpillDirectory } from "../large/spill-directory.js";

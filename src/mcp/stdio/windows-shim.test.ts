@@ -1,7 +1,7 @@
 // Commands on Windows: found as the system finds them, and quoted so that the program gets exactly what was meant.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { SpawnRequest } from "../../base/io/world.js";
+import type { SpawnRequest } from "../../base/ports/world.js";
 import { findCommand, quoteForCmd, viaShim } from "./windows-shim.js";
 
 function request(command: string, args: readonly string[] = []): SpawnRequest {

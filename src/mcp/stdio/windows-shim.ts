@@ -1,6 +1,6 @@
 // Starting commands on Windows: `npx` is really `npx.cmd`, which only a command interpreter can run, with quoting of its own.
 import { win32 } from "node:path";
-import type { SpawnRequest } from "../../base/io/world.js";
+import type { SpawnRequest } from "../../base/ports/world.js";
 
 const DEFAULT_EXTENSIONS = ".COM;.EXE;.BAT;.CMD";
 

@@ -1,6 +1,6 @@
 // Follows one task to its one end: asks for it at the server's pace, through broken connections, and puts its questions.
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";
 import type { CallProgress } from "../call/call.js";

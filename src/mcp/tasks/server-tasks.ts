@@ -2,7 +2,7 @@
 
 import { abortListeners } from "../../base/async/abort-listeners.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";

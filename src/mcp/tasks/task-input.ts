@@ -2,7 +2,7 @@
 
 import { handled } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import { sharedLog } from "../../base/io/log.js";
+import { sharedLog } from "../../base/ports/log.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { TASK_LIMITS } from "../../base/limits-tasks.js";

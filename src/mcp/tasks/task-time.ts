@@ -1,5 +1,5 @@
 // How long a task may still take, and how long its server keeps it, by the clock of the wall: it may be older than the process.
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import type { TaskHandle } from "./task.js";
 
 export class TaskTime {

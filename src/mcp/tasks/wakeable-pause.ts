@@ -1,6 +1,6 @@
 // A pause between two looks that something may cut short, but never below the least distance between them.
 import { abortListeners } from "../../base/async/abort-listeners.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 
 export class WakeablePause {
   readonly #world: Pick<World, "after">;

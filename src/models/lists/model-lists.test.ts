@@ -1,7 +1,7 @@
 // The lists of providers: what each of them really answers, asked once, and never in the way.
 import { describe, expect, test } from "vitest";
 import { createDeadline } from "../../base/async/deadline.js";
-import type { Fetch } from "../../base/io/world.js";
+import type { Fetch } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { loadModel } from "../providers.js";

@@ -3,7 +3,7 @@
 import { join, resolve } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";

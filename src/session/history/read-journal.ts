@@ -1,7 +1,7 @@
 // Reads a journal from the first byte on: whatever its bytes are, what is whole before the first damage is read.
 
 import { TenonError } from "../../base/errors.js";
-import type { Files } from "../../base/io/world.js";
+import type { Files } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { type Line, LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
 import { type FileLock, tryFileLock } from "../../base/io/file-lock.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { JournalTail } from "../journal.js";

@@ -1,5 +1,5 @@
 // What the browser shows when it comes back. Static: nothing of what it sent is shown again.
-import type { LoopbackAnswer } from "../../base/io/world.js";
+import type { LoopbackAnswer } from "../../base/ports/world.js";
 
 const HEADERS = {
   "content-type": "text/html; charset=utf-8",

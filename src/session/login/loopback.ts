@@ -1,7 +1,7 @@
 // A log-in that comes back over this machine's own address: a page is shown, and one request to one path is waited for.
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { LoopbackAnswer, LoopbackListener, LoopbackRequest, World } from "../../base/io/world.js";
+import type { LoopbackAnswer, LoopbackListener, LoopbackRequest, World } from "../../base/ports/world.js";
 import type { LoginAttempt, LoginStart, RedirectWay } from "../../mcp/index.js";
 import { addressWarnings, webPage } from "./address.js";
 import { FORBIDDEN, NOT_HERE, RECEIVED, REFUSED, STRANGE } from "./callback-page.js";

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { base64Bytes, type ContentBlock, plainText, text } from "../../base/text/content.js";
 import { alreadyMarked, type MarkedContent, markBlock, markContent } from "../../base/text/marked-content.js";

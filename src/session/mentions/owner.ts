@@ -1,6 +1,6 @@
 // Whose a resource is: the server that lists it, or has a template it fits.
 
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject } from "../../base/json/json.js";
 import { type Link, listResources, listResourceTemplates, type McpConnection } from "../../mcp/index.js";
 

@@ -2,7 +2,7 @@
 import { sleep } from "../../base/async/deadline.js";
 import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { hashJson } from "../../base/json/hash.js";
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/text/marking.js";

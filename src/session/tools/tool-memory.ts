@@ -1,6 +1,6 @@
 // What a project's prompts led to before, for whoever searches its tools: opened when the configuration wants it, or not at all.
 import type { Scope } from "../../base/async/scope.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { UsageMemory, type UsagePort } from "../../tools/index.js";
 
 export class ToolMemory {

@@ -1,6 +1,6 @@
 // A child process that is none: streams in memory, and a tree that ends the way the test wants.
 import { PassThrough } from "node:stream";
-import type { Child, ChildExit, SpawnRequest } from "../../base/io/world.js";
+import type { Child, ChildExit, SpawnRequest } from "../../base/ports/world.js";
 
 export interface FakeChildOptions {
   /** Stays when its input ends. */

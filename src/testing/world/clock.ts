@@ -1,6 +1,6 @@
 // A clock that moves only when a test moves it.
 import { setImmediate as realSetImmediate } from "node:timers";
-import type { Timer } from "../../base/io/world.js";
+import type { Timer } from "../../base/ports/world.js";
 
 /** Turns of the event loop given to code between timers: streams and web streams need more than one to pass data on. */
 const SETTLE_TURNS = 5;

@@ -14,7 +14,7 @@ import type {
   Thread,
   Watch,
   World,
-} from "../../base/io/world.js";
+} from "../../base/ports/world.js";
 import { FakeChild } from "./child.js";
 
 type FileOperation = Exclude<keyof Files, "openAppend"> | "openAppend" | "write" | "sync" | "close";

@@ -1,6 +1,6 @@
 // Files in memory, with what a crash would have kept told apart from what was only written.
 import { posix } from "node:path";
-import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath, Watch } from "../../base/io/world.js";
+import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath, Watch } from "../../base/ports/world.js";
 
 interface Content {
   text: string;

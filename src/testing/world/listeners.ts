@@ -1,5 +1,5 @@
 // Loopback listeners of the fake world: nothing is opened, tests bring the requests themselves.
-import type { LoopbackAnswer, LoopbackListener, LoopbackRequest } from "../../base/io/world.js";
+import type { LoopbackAnswer, LoopbackListener, LoopbackRequest } from "../../base/ports/world.js";
 
 type Answering = (request: LoopbackRequest) => LoopbackAnswer;
 

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { sleep } from "../../base/async/deadline.js";
 import { endTree } from "../../base/io/process.js";
-import type { SpawnRequest } from "../../base/io/world.js";
+import type { SpawnRequest } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { echoTool } from "../mcp-server/behaviour.js";
 import type { FakeChild } from "./child.js";

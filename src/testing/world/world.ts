@@ -1,8 +1,8 @@
 // A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
 import { setImmediate as realSetImmediate } from "node:timers";
 import { createDeadline } from "../../base/async/deadline.js";
-import { createLog, type Log, shareLog } from "../../base/io/log.js";
-import type { Telemetry, WireTrace } from "../../base/io/trace.js";
+import { createLog, type Log, shareLog } from "../../base/ports/log.js";
+import type { Telemetry, WireTrace } from "../../base/ports/trace.js";
 import type {
   Child,
   Deadline,
@@ -19,7 +19,7 @@ import type {
   Timer,
   Watch,
   World,
-} from "../../base/io/world.js";
+} from "../../base/ports/world.js";
 import { httpPool as realHttpPool, thread as realThread } from "../../world/index.js";
 import type { Behaviour } from "../mcp-server/behaviour.js";
 import { FakeChild, type FakeChildOptions } from "./child.js";

@@ -1,7 +1,7 @@
 // Resources of MCP servers as a tool: listed and read by the model, once a connected server has any.
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, text } from "../../base/text/content.js";

@@ -1,6 +1,6 @@
 // A path is where it really leads: links, `..` and what does not exist yet cannot lead out of a directory unnoticed.
 import { describe, expect, it } from "vitest";
-import type { Files } from "../../base/io/world.js";
+import type { Files } from "../../base/ports/world.js";
 import { FakeFiles } from "../../testing/index.js";
 import { isUnder, type PathPlace, resolvePaths } from "./paths.js";
 import type { PolicyRule } from "./rule.js";

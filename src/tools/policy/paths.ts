@@ -1,7 +1,7 @@
 // Where paths in arguments really lead, for `under` conditions: links followed, also those that lead to nothing yet.
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Files } from "../../base/io/world.js";
+import type { Files } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { valueAtPointer } from "../../base/json/pointer.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,6 +1,6 @@
 // Which files are protected, by path, by what links lead to, and by what git's own settings say.
 import { describe, expect, it } from "vitest";
-import type { FoundPath } from "../../base/io/world.js";
+import type { FoundPath } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
 import { type ProtectedPlaces, protectedPath } from "./protected-paths.js";

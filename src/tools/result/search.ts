@@ -2,7 +2,7 @@
 
 import { Pace } from "../../base/async/pace.js";
 import { defined } from "../../base/json/defined.js";
-import { compilePattern } from "../../base/json/pattern.js";
+import { compilePattern } from "../../base/text/pattern.js";
 import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/text/marking.js";
 import { bytesFrom } from "./clip.js";

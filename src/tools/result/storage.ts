@@ -2,7 +2,7 @@
 
 import { Pace } from "../../base/async/pace.js";
 import { TenonError } from "../../base/errors.js";
-import type { Files, World } from "../../base/io/world.js";
+import type { Files, World } from "../../base/ports/world.js";
 
 export interface ByteRange {
   readonly start: number;

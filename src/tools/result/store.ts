@@ -1,7 +1,7 @@
 // The results a session keeps: whole texts, values and files behind handles, found again after a restart.
 
 import { messageOf } from "../../base/errors.js";
-import type { AppendFile, World } from "../../base/io/world.js";
+import type { AppendFile, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,5 +1,5 @@
 // The span of one tool call, from being sent to its outcome, by the semantic conventions for GenAI.
-import { inSpan } from "../../base/io/trace.js";
+import { inSpan } from "../../base/ports/trace.js";
 import type { ToolOutcome } from "../tool.js";
 import type { CallRequest, RunPorts } from "./ports.js";
 

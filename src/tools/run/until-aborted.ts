@@ -1,6 +1,6 @@
 // Waits for something no longer than a signal allows, whether or not the other side heeds the signal.
 import { abortListeners } from "../../base/async/abort-listeners.js";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 
 export const ABORTED: unique symbol = Symbol("aborted");
 

@@ -1,7 +1,7 @@
 // Which prompts led to which tool, remembered per project on this machine only: stems of words, never the prompt itself.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { World } from "../../base/io/world.js";
+import type { World } from "../../base/ports/world.js";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { termsOf } from "./terms.js";

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ERROR_CODES } from "../../../src/base/errors.js";
-import type { World } from "../../../src/base/io/world.js";
+import type { World } from "../../../src/base/ports/world.js";
 import { type CallOutcome, McpConnection } from "../../../src/mcp/index.js";
 import { leakCheck } from "../../../src/testing/index.js";
 import { BadHost } from "./bad-host.js";

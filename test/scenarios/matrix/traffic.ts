@@ -1,6 +1,6 @@
 // A good connection beside the bad one, used all the time: what a misbehaving neighbour costs it shows in its latencies.
 
-import type { World } from "../../../src/base/io/world.js";
+import type { World } from "../../../src/base/ports/world.js";
 import { McpConnection } from "../../../src/mcp/index.js";
 import { echoTool, scriptedServer } from "../../../src/testing/index.js";
 

@@ -2,7 +2,7 @@
 
 import { posix, win32 } from "node:path";
 import { TenonError } from "../../../base/errors.js";
-import type { SpawnRequest, World } from "../../../base/io/world.js";
+import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import { defined } from "../../../base/json/defined.js";
 import { hashBytes, hashJson } from "../../../base/json/hash.js";
 import { LAUNCH_LIMITS } from "../../../base/limits-launch.js";

@@ -1,6 +1,6 @@
 // A private folder with what guarded launches need: an empty prefix for npm, a shell and a `node` that correct their surroundings.
 import { isAbsolute, posix } from "node:path";
-import type { World } from "../../../base/io/world.js";
+import type { World } from "../../../base/ports/world.js";
 import type { PrivatePaths } from "./guard.js";
 
 /** npm puts `node_modules/.bin` of the working directory and every folder above it before PATH: a `node` there would run. */

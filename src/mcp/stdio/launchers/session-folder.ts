@@ -1,6 +1,6 @@
 // Where the session's folder really is, which folders of PATH lie in it, and which program a command means without them.
 import { posix, win32 } from "node:path";
-import type { SpawnRequest, World } from "../../../base/io/world.js";
+import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import { findCommand } from "../windows-shim.js";
 
 export interface SessionFolder {

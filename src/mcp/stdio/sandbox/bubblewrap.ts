@@ -4,7 +4,7 @@ import { posix } from "node:path";
 import { orAborted } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
 import { endTree } from "../../../base/io/process.js";
-import type { ChildExit, World } from "../../../base/io/world.js";
+import type { ChildExit, World } from "../../../base/ports/world.js";
 import { defined } from "../../../base/json/defined.js";
 import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 import { Tail } from "../tail.js";

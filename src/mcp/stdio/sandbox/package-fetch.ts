@@ -2,7 +2,7 @@
 import { orAborted } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
 import { endTree } from "../../../base/io/process.js";
-import type { World } from "../../../base/io/world.js";
+import type { World } from "../../../base/ports/world.js";
 import { LIMITS } from "../../../base/limits.js";
 import { Tail } from "../tail.js";
 import type { Bubblewrap } from "./bubblewrap.js";

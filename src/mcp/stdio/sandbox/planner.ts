@@ -1,6 +1,6 @@
 // What a sandbox holds, looked up on this machine: everything the server was granted, and no more; or why it cannot be had.
 import { posix } from "node:path";
-import type { FoundPath, SpawnRequest, World } from "../../../base/io/world.js";
+import type { FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
 import { hashJson } from "../../../base/json/hash.js";
 import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 import { launchFingerprint } from "../../fingerprint.js";

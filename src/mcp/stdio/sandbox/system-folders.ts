@@ -1,5 +1,5 @@
 // The part of the system every program needs: programs and libraries, and of /etc what names, addresses and certificates are found by.
-import type { Files } from "../../../base/io/world.js";
+import type { Files } from "../../../base/ports/world.js";
 import type { Mount } from "./mounts.js";
 
 /** Read-only and for everybody; nothing in them is the person's own. */

@@ -2,7 +2,7 @@
 import { Cell } from "../../../base/async/cell.js";
 import { Scope } from "../../../base/async/scope.js";
 import { messageOf } from "../../../base/errors.js";
-import type { Timer, World } from "../../../base/io/world.js";
+import type { Timer, World } from "../../../base/ports/world.js";
 import { isJsonObject } from "../../../base/json/json.js";
 import { LIMITS } from "../../../base/limits.js";
 import { type Link, listPrompts, type McpConnection, type McpPrompt } from "../../../mcp/index.js";

@@ -1,5 +1,5 @@
 // Where a `$ref` leads inside one schema. Nothing is ever fetched: what lies elsewhere stays unknown.
-import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** For schemas whose depth has been checked: it walks them recursively, once. */
 export class SchemaRefs {

@@ -4,7 +4,7 @@ import { longestStandstillMs } from "../../../test/standstill.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { LIMITS } from "../limits.js";
-import type { JsonObject, JsonValue } from "./json.js";
+import type { JsonObject, JsonValue } from "../json/json.js";
 import { checkAgainstSchema } from "./schema-fit.js";
 
 const PERSON: JsonObject = {

@@ -1,5 +1,5 @@
 // What a check comes to, and the checks that need nothing but the value itself.
-import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** Where in the value, written backwards. */
 export interface Place {

@@ -2,10 +2,10 @@
 //
 // What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "./json.js";
-import { measure } from "./measure.js";
-import { compilePattern, type LinearPattern } from "./pattern.js";
-import { sameJson } from "./same-json.js";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
+import { measure } from "../json/measure.js";
+import { compilePattern, type LinearPattern } from "../text/pattern.js";
+import { sameJson } from "../json/same-json.js";
 import type { SchemaRefs } from "./schema-refs.js";
 import {
   type At,
