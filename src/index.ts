@@ -1,9 +1,9 @@
 // The embedder's door: createRuntime() and the types that go with it. `tenon acp` and `tenon chat` run on this.
 
 import { join } from "node:path";
+import { defined } from "./base/json/defined.js";
 import { modelFetch } from "./base/ports/trace.js";
 import type { World } from "./base/ports/world.js";
-import { defined } from "./base/json/defined.js";
 import { VERSION } from "./base/version.js";
 import { tenonPaths } from "./config/index.js";
 import { diskCache, type GrantStore, recordedCache } from "./mcp/index.js";
@@ -22,8 +22,8 @@ import { nodeWorld } from "./world/index.js";
 
 export { Cell, type ReadonlyCell } from "./base/async/cell.js";
 export { ERROR_CODES, type ErrorCode, TenonError } from "./base/errors.js";
-export type { World } from "./base/ports/world.js";
 export type { JsonObject, JsonSchema, JsonValue } from "./base/json/json.js";
+export type { World } from "./base/ports/world.js";
 export type {
   AudioBlock,
   ContentBlock,

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { createLog } from "../src/base/ports/log.js";
 import type { JsonObject } from "../src/base/json/json.js";
+import { createLog } from "../src/base/ports/log.js";
 import { plainText } from "../src/base/text/content.js";
 import {
   type BuiltinOptions,

@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ParseError, parse } from "jsonc-parser";
 import { expect, test } from "vitest";
-import { limitsIn } from "../scripts/docs/limits-page.js";
+import { LIMIT_FILES, limitsIn } from "../scripts/docs/limits-page.js";
 import { referencePages } from "../scripts/docs/pages.js";
-import { LIMITS } from "../src/base/limits.js";
 import { TABLE } from "../src/cli/table/commands.js";
 import { configFile } from "../src/config/schema.js";
 import { blocksIn, documents, localLinks, ROOT, shellLines } from "./docs/blocks.js";
@@ -14,11 +13,20 @@ test.each(referencePages())("$path is what `npm run docs` writes", ({ path, text
   expect(readFileSync(join(ROOT, path), "utf8")).toBe(text);
 });
 
-test("every limit is in the reference, with its reason", () => {
-  const described = limitsIn(readFileSync(join(ROOT, "src/base/limits.ts"), "utf8"));
-  expect(described.map(({ name }) => name)).toEqual(Object.keys(LIMITS));
-  expect(described.filter(({ reason }) => reason.trim() === "")).toEqual([]);
-});
+test.each(LIMIT_FILES)(
+  "every limit of %s is in the reference, with its reason, and is a positive number",
+  async (path) => {
+    const described = limitsIn(readFileSync(join(ROOT, path), "utf8"));
+    const groups: Record<string, Record<string, number | object>> = await import(join(ROOT, path));
+    const limits = Object.values(groups).flatMap((group) => Object.entries(group));
+    expect(described.map(({ name }) => name).sort()).toEqual(limits.map(([name]) => name).sort());
+    expect(described.filter(({ reason }) => reason.trim() === "")).toEqual([]);
+    const numbers = limits.flatMap(([name, limit]) =>
+      Object.values(typeof limit === "number" ? [limit] : limit).map((value) => ({ name, value })),
+    );
+    expect(numbers.filter(({ value }) => typeof value === "number" && value <= 0)).toEqual([]);
+  },
+);
 
 /** What it prints is for another program already. */
 const FOR_PROGRAMS = ["acp", "completion"];

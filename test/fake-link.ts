@@ -1,7 +1,7 @@
 // A link in memory for unit tests of the mcp room: the real request core over a wire that a script answers.
 import { TenonError } from "../src/base/errors.js";
-import type { World } from "../src/base/ports/world.js";
 import type { JsonObject } from "../src/base/json/json.js";
+import type { World } from "../src/base/ports/world.js";
 import type { Link } from "../src/mcp/era/link.js";
 import type { OutgoingMessage, RpcId } from "../src/mcp/rpc/json-rpc.js";
 import { Rpc, RpcRefusal } from "../src/mcp/rpc/rpc.js";

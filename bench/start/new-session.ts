@@ -1,6 +1,7 @@
 // How long `session/new` takes, however many servers it names and whatever the process is doing.
+
+import { ACP_LIMITS } from "../../src/acp/limits.js";
 import { isJsonObject, type JsonValue } from "../../src/base/json/json.js";
-import { LIMITS } from "../../src/base/limits.js";
 import { type AcpServerEntry, echoTool, scriptedAcpServer } from "../../src/testing/index.js";
 import { Agent, type AgentCommand } from "../lib/agent.js";
 import { median, rounded } from "../lib/statistics.js";
@@ -34,7 +35,7 @@ const ROW_SERVERS = 60;
 const ROW_MIN_SESSIONS = 4;
 const ROW_MAX_SESSIONS = 20;
 /** The front loads the agent when a client has been silent for a while; these lie before, in and after that. */
-const LOADING_DELAYS_MS = [50, ...[5, 20, 40, 80, 300].map((ms) => LIMITS.frontQuietMs + ms)] as const;
+const LOADING_DELAYS_MS = [50, ...[5, 20, 40, 80, 300].map((ms) => ACP_LIMITS.frontQuietMs + ms)] as const;
 /** Each of them waits for seconds. */
 const LOADING_MAX_ROUNDS = 5;
 

@@ -1,10 +1,14 @@
-// docs/reference/limits.md, from the files of limits with the comments beside them.
-import { readdirSync, readFileSync } from "node:fs";
+// docs/reference/limits.md, from `src/*/limits.ts` with the comments beside them.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../lib/run.js";
 import { cell, code, page, table } from "./markdown.js";
 
-const FOLDER = join(ROOT, "src/base");
+/** The files of limits: that of every module, and those shared by several. */
+export const LIMIT_FILES: readonly string[] = readdirSync(join(ROOT, "src"))
+  .map((module) => `src/${module}/limits.ts`)
+  .filter((path) => existsSync(join(ROOT, path)))
+  .sort();
 
 export interface DescribedLimit {
   readonly name: string;
@@ -13,14 +17,17 @@ export interface DescribedLimit {
 }
 
 export function limitsPage(): string {
-  const files = readdirSync(FOLDER)
-    .filter((name) => /^limits(?:-[a-z-]+)?\.ts$/u.test(name))
-    .sort();
-  const body = files.flatMap((name) => {
-    const limits = limitsIn(readFileSync(join(FOLDER, name), "utf8"));
-    const title = name === "limits.ts" ? "General" : titleOf(name);
-    const rows = limits.map((limit) => [code(limit.name), code(limit.value), cell(limit.reason)]);
-    return [`## ${title}`, "", ...table(["limit", "value", "why"], rows)];
+  const body = LIMIT_FILES.flatMap((path) => {
+    const rows = limitsIn(readFileSync(join(ROOT, path), "utf8")).map((limit) => [
+      code(limit.name),
+      code(limit.value),
+      cell(limit.reason),
+    ]);
+    return [
+      `## ${path.split("/")[1] === "base" ? "Shared" : path.split("/")[1]}`,
+      "",
+      ...table(["limit", "value", "why"], rows),
+    ];
   });
   const intro = [
     "Every default that bounds something. Names end in their unit. Those that can be changed say so in",
@@ -29,12 +36,7 @@ export function limitsPage(): string {
   return page("Limits", intro, body);
 }
 
-function titleOf(name: string): string {
-  const word = name.replace(/^limits-/u, "").replace(/\.ts$/u, "");
-  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
-}
-
-/** The fields of the one object such a file exports; one without a comment of its own shares that above it. */
+/** The fields of the objects such a file exports; one without a comment of its own shares that above it. */
 export function limitsIn(source: string): readonly DescribedLimit[] {
   const limits: DescribedLimit[] = [];
   let reason = "";

@@ -1,8 +1,8 @@
 // The ACP agent: one line per method, each handed to the session room.
 import { type AgentApp, agent, methods } from "@agentclientprotocol/sdk";
 import { TenonError } from "../base/errors.js";
-import { readTraceContext } from "../base/ports/trace.js";
 import { isJsonObject } from "../base/json/json.js";
+import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
 import { Authentication } from "./auth.js";
 import { introduction } from "./capabilities.js";

@@ -1,9 +1,9 @@
 // A terminal of the client: opened, read, ended and released each once, whatever the client does.
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { acpSchemaValidator, fakeWorld, gate } from "../testing/index.js";
 import { clientTerminal } from "./client-terminal.js";
+import { ACP_LIMITS } from "./limits.js";
 
 const NEVER = new AbortController().signal;
 const REQUEST = { command: "/bin/sh", args: ["-c", "ls"], env: { TERM: "dumb" }, cwd: "/p", maxOutputBytes: 100 };
@@ -142,7 +142,7 @@ test("a client that never says that a command ended is not waited for for ever",
   const { terminal: own, world } = terminal(silent);
   const running = await own.run(REQUEST, () => {}, NEVER);
   const ended = running.end();
-  await world.advance(LIMITS.clientTerminalEndMs);
+  await world.advance(ACP_LIMITS.clientTerminalEndMs);
   await ended;
   expect(await running.exited).toMatchObject({ kind: "cut_off" });
   expect((await running.output(0)).text).toContain("does not say");

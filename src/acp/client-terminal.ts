@@ -8,8 +8,8 @@ import {
 } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
-import { LIMITS } from "../base/limits.js";
 import type { SessionPorts } from "../session/index.js";
+import { ACP_LIMITS } from "./limits.js";
 
 type Terminal = NonNullable<SessionPorts["terminal"]>;
 type Running = Awaited<ReturnType<Terminal["run"]>>;
@@ -82,7 +82,7 @@ class ClientCommand implements Running {
   async end(): Promise<void> {
     if (this.#isEnded || this.#isReleased) return;
     this.#isEnded = true;
-    const timer = this.#world.after(LIMITS.clientTerminalEndMs, this.#giveUp);
+    const timer = this.#world.after(ACP_LIMITS.clientTerminalEndMs, this.#giveUp);
     const killed = this.#client.request(methods.client.terminal.kill, this.#place).catch(() => undefined); // gone already: fine
     const ended = Promise.race([this.exited, this.#givenUp]).finally(() => timer.clear());
     await Promise.race([killed, ended]);

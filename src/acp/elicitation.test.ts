@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { acpSchemaValidator } from "../testing/index.js";
 import { readAnswer, toElicitation } from "./elicitation.js";
 import { toFormSchema } from "./elicitation-schema.js";
+import { ACP_LIMITS } from "./limits.js";
 
 const form = (requestedSchema: JsonObject, message = "who?") =>
   toElicitation({ id: "e-1", server: "s", request: { mode: "form", message, requestedSchema } }, "session-1");
@@ -18,7 +18,7 @@ const page = (url: string) =>
 
 test("long words are cut, and a form that nobody could fill in is declined", () => {
   const asked = form({ type: "object", properties: {} }, "[т".repeat(2_000_000));
-  expect(asked?.message.length).toBeLessThan(LIMITS.elicitation.messageChars + 100);
+  expect(asked?.message.length).toBeLessThan(ACP_LIMITS.elicitation.messageChars + 100);
   expect(asked?.message).toMatch(/… \(cut\)$/u);
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field-${index}`, { type: "string" }]));
   expect(form({ type: "object", properties: many })).toBeUndefined();

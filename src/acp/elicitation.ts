@@ -3,11 +3,11 @@
 import { type AgentContext, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/text/marking.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
 import { toFormSchema } from "./elicitation-schema.js";
+import { ACP_LIMITS } from "./limits.js";
 
 export interface ElicitationAbilities {
   /** The client shows forms. */
@@ -46,7 +46,7 @@ export function toElicitation(question: ElicitQuestion, sessionId: string): Crea
   const { id, server, toolCallId, request } = question;
   const scope = { sessionId, ...defined({ toolCallId }) };
   const who = `The MCP server "${markForeign(server)}"`;
-  const { messageChars, formChars } = LIMITS.elicitation;
+  const { messageChars, formChars } = ACP_LIMITS.elicitation;
   const isLong = request.message.length > messageChars;
   const words = markForeign(isLong ? `${request.message.slice(0, messageChars)}… (cut)` : request.message);
   if (request.mode === "form") {

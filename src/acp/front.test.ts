@@ -2,10 +2,10 @@
 import { PassThrough } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { fakeWorld } from "../testing/index.js";
 import type { PromisedSession } from "./agent.js";
 import { Front } from "./front.js";
+import { ACP_LIMITS } from "./limits.js";
 
 function start() {
   const world = fakeWorld();
@@ -94,7 +94,7 @@ test("the agent gets initialize first, the promised sessions, and the rest only 
 test("a client that says nothing more still gets its agent loaded", async () => {
   const { world, handed, send } = start();
   await send(initialize);
-  await world.advance(LIMITS.frontQuietMs);
+  await world.advance(ACP_LIMITS.frontQuietMs);
   expect(handed.messages).toHaveLength(1);
 });
 
@@ -110,7 +110,7 @@ test("what comes before initialize, and a malformed initialize, are left to the 
 test("the end of input closes the agent's stream", async () => {
   const { world, input, front, handed, send } = start();
   await send(initialize);
-  await world.advance(LIMITS.frontQuietMs);
+  await world.advance(ACP_LIMITS.frontQuietMs);
   input.end();
   await front.closed;
   await world.settle();
@@ -120,7 +120,7 @@ test("the end of input closes the agent's stream", async () => {
 test("a session/new that comes while the agent loads is answered at once; once it is loaded, by the agent", async () => {
   const { world, sent, handed, send } = start();
   await send(initialize);
-  await world.advance(LIMITS.frontQuietMs);
+  await world.advance(ACP_LIMITS.frontQuietMs);
   expect(handed.write).toBeDefined();
   await send(newSession(1));
   expect(sent).toHaveLength(2);

@@ -1,11 +1,11 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import type { World } from "../base/ports/world.js";
 import { isJsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
 import { readSessionRequest } from "./lenient.js";
+import { ACP_LIMITS } from "./limits.js";
 import { givenMeta } from "./mcp-status.js";
 import { EARLY_SETTINGS, settingsAnswer } from "./options.js";
 import { messageSink } from "./sink.js";
@@ -76,7 +76,7 @@ export class Front {
     if (method === "initialize" && !this.#replay && isIntroducing(message["params"])) {
       this.#replay = { ...message, id: REPLAY_ID };
       this.#wire.post({ jsonrpc: "2.0", id, result: introduction(message["params"]) });
-      this.#startSoon(LIMITS.frontQuietMs);
+      this.#startSoon(ACP_LIMITS.frontQuietMs);
       return true;
     }
     if (method !== "session/new" || !this.#replay) return false;

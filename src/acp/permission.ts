@@ -20,6 +20,7 @@ import type {
   TrustAnswer,
   TrustRequest,
 } from "../session/index.js";
+import { ACP_LIMITS } from "./limits.js";
 import { samplingPort } from "./sampling.js";
 import { looksOf, questionTitle, toolName } from "./to-client/index.js";
 
@@ -167,8 +168,9 @@ function argumentLines(args: JsonObject): readonly string[] {
 
 function shown(value: JsonValue | undefined): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  const hidden = text.length - LIMITS.permissionMaxArgumentChars;
-  const cut = hidden > 0 ? `${text.slice(0, LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : text;
+  const hidden = text.length - ACP_LIMITS.permissionMaxArgumentChars;
+  const cut =
+    hidden > 0 ? `${text.slice(0, ACP_LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : text;
   return markForeign(cut);
 }
 

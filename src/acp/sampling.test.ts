@@ -1,7 +1,7 @@
 // The question whether a server may use the model, as editors see it.
 import { expect, test } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import type { SamplingRequest } from "../session/index.js";
+import { ACP_LIMITS } from "./limits.js";
 import { describeSampling } from "./sampling.js";
 
 const request: SamplingRequest = {
@@ -11,7 +11,7 @@ const request: SamplingRequest = {
   system: "Be brief.",
   messages: [
     { role: "user", content: [{ type: "text", text: "Sum up:\ntext" }] },
-    { role: "assistant", content: [{ type: "text", text: "y".repeat(LIMITS.permissionMaxArgumentChars + 7) }] },
+    { role: "assistant", content: [{ type: "text", text: "y".repeat(ACP_LIMITS.permissionMaxArgumentChars + 7) }] },
   ],
   maxTokens: 512,
   callsLeft: 4,

@@ -1,9 +1,9 @@
 // The question whether a server may use the model, as an ACP permission request: who asks, what is sent, what it may cost.
 import { type AgentContext, methods, type PermissionOption, type ToolCallUpdate } from "@agentclientprotocol/sdk";
-import { LIMITS } from "../base/limits.js";
 import { plainText } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
 import type { SamplingAnswer, SamplingRequest, SessionPorts } from "../session/index.js";
+import { ACP_LIMITS } from "./limits.js";
 
 const OPTIONS: PermissionOption[] = [
   { optionId: "once", name: "Allow once", kind: "allow_once" },
@@ -47,8 +47,8 @@ export function describeSampling(request: SamplingRequest): ToolCallUpdate {
 }
 
 function shown(words: string): string {
-  const hidden = words.length - LIMITS.permissionMaxArgumentChars;
-  return hidden > 0 ? `${words.slice(0, LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : words;
+  const hidden = words.length - ACP_LIMITS.permissionMaxArgumentChars;
+  return hidden > 0 ? `${words.slice(0, ACP_LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : words;
 }
 
 /** An option we never offered is no consent. */

@@ -1,8 +1,8 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
 
 import type { AgentContext } from "@agentclientprotocol/sdk";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
+import type { World } from "../base/ports/world.js";
 import type { SessionPorts } from "../session/index.js";
 import { askPerson } from "./ask-person.js";
 import { clientFiles } from "./client-files.js";

@@ -1,10 +1,11 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import type { World } from "../base/ports/world.js";
 import { isJsonObject, parseJson, tooDeepReason } from "../base/json/json.js";
 import { type MessageHead, MessageHeadFinder } from "../base/json/message-head.js";
 import { type Line, LineSplitter } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
+import { ACP_LIMITS } from "./limits.js";
 
 export interface WireStreams {
   readonly world: Pick<World, "soon">;
@@ -62,7 +63,7 @@ export class Wire {
   /** In order. A promise when the client does not keep up: whoever has more to say should wait for it. */
   send(message: object): Promise<void> | undefined {
     this.post(message);
-    return this.#jam && this.#pending.length >= LIMITS.acpWriteChars ? this.#jam.over : undefined;
+    return this.#jam && this.#pending.length >= ACP_LIMITS.acpWriteChars ? this.#jam.over : undefined;
   }
 
   /** In order, for whoever has nothing more to say. */
@@ -70,13 +71,13 @@ export class Wire {
     this.#onTraffic?.("out", message);
     this.#pending += `${textOf(message)}\n`;
     if (this.#jam) {
-      if (this.#pending.length <= LIMITS.acpMaxPendingChars) return;
+      if (this.#pending.length <= ACP_LIMITS.acpMaxPendingChars) return;
       // Only a client that goes on asking and never reads comes here: to keep its answers would fill the memory.
       this.#pending = "";
       this.#giveUp();
       return;
     }
-    if (this.#pending.length >= LIMITS.acpWriteChars) this.flush();
+    if (this.#pending.length >= ACP_LIMITS.acpWriteChars) this.flush();
     else if (!this.#isDue) {
       this.#isDue = true;
       this.#world.soon(() => {

@@ -2,9 +2,9 @@
 
 import { Cell } from "../base/async/cell.js";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
+import type { World } from "../base/ports/world.js";
 import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
 import { Commands } from "./command/commands.js";
 import { commandEnvironment } from "./command/environment.js";

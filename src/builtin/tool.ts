@@ -1,8 +1,8 @@
 // One built-in tool: its definition for the model, its typed arguments, its looks, and what it does.
 
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import type { JsonObject } from "../base/json/json.js";
+import type { World } from "../base/ports/world.js";
 import { type ContentBlock, text } from "../base/text/content.js";
 import type { ToolAnnotations, ToolDefinition, ToolOutcome } from "../tools/index.js";
 import type { Commands } from "./command/commands.js";

@@ -2,8 +2,8 @@
 import type { Readable } from "node:stream";
 import { messageOf } from "../base/errors.js";
 import { endTree } from "../base/io/process.js";
-import type { SpawnRequest, World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
+import type { SpawnRequest, World } from "../base/ports/world.js";
 
 /** Of a failing program's stderr; more is not needed to see why. */
 const STDERR_CHARACTERS = 300;

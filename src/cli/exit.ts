@@ -1,5 +1,5 @@
 // The one way out of the process: once, after everything owned has been closed, within a bound.
-import { LIMITS } from "../base/limits.js";
+import { CLI_LIMITS } from "./limits.js";
 
 export const EXIT = { done: 0, failed: 1, usage: 2, config: 3, auth: 4, denied: 5, interrupted: 130 } as const;
 
@@ -13,7 +13,7 @@ export function exitAfter(close: () => Promise<void>, code: number): void {
   if (isLeaving) return;
   isLeaving = true;
   const leave = () => process.exit(code);
-  setTimeout(leave, LIMITS.shutdownMs);
+  setTimeout(leave, CLI_LIMITS.shutdownMs);
   close()
     .catch(() => {})
     .finally(leave);

@@ -3,10 +3,10 @@
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import { outputOf } from "./child-output.js";
 
 /** Entries of the service `tenon`; the name is the account. */

@@ -2,9 +2,9 @@
 
 import { resolve } from "node:path";
 import type { AgentApp, AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import type { WireEntry, WireTrace } from "../base/ports/trace.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject } from "../base/json/json.js";
+import type { WireEntry, WireTrace } from "../base/ports/trace.js";
 import type { ResolveSecret } from "../config/index.js";
 import { FileTrace } from "../world/index.js";
 

@@ -1,8 +1,8 @@
 // Any text gives a value and problems with positions, never a throw.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { parseDocument } from "./document.js";
+import { CONFIG_LIMITS } from "./limits.js";
 
 const TEXT = `{
   // servers
@@ -90,7 +90,7 @@ describe("parseDocument", () => {
 
   it.each([
     ["[".repeat(100_000), "nested more than"],
-    [`{"a": "${"x".repeat(LIMITS.configMaxBytes)}"}`, "larger than"],
+    [`{"a": "${"x".repeat(CONFIG_LIMITS.configMaxBytes)}"}`, "larger than"],
     [Buffer.from('{"a":1}', "utf16le").toString("utf8"), "not UTF-8"],
   ])("refuses what would be too much, or no text (%#)", (text, message) => {
     const document = parseDocument(text);

@@ -1,7 +1,7 @@
 // JSON with comments and trailing commas: any text gives what can be read of it, and what is wrong with file positions.
 import { createScanner, visit } from "jsonc-parser";
 import type { JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { syntaxMessage } from "./syntax-message.js";
 import { isWithin, type KeyPath, type TextNode, TreeBuilder } from "./text-tree.js";
 
@@ -68,8 +68,8 @@ export function parseDocument(given: string, maxServers?: number): Document {
 /** What is not even tried: too large, too deep for a recursive parser, or no text at all. */
 function refuse(text: string): Fault | undefined {
   const refused = (message: string, offset = 0): Fault => ({ severity: "error", offset, message });
-  if (text.length > LIMITS.configMaxBytes) {
-    return refused(`the file is larger than ${LIMITS.configMaxBytes} bytes`);
+  if (text.length > CONFIG_LIMITS.configMaxBytes) {
+    return refused(`the file is larger than ${CONFIG_LIMITS.configMaxBytes} bytes`);
   }
   if (text.includes("\0")) return refused("this is not UTF-8 text; save the file as UTF-8", text.indexOf("\0"));
   const scanner = createScanner(text, true);
@@ -79,8 +79,8 @@ function refuse(text: string): Fault | undefined {
     const sign = text[scanner.getTokenOffset()];
     if (sign === "{" || sign === "[") depth += 1;
     else if (sign === "}" || sign === "]") depth = Math.max(0, depth - 1);
-    if (depth > LIMITS.configMaxDepth) {
-      return refused(`this is nested more than ${LIMITS.configMaxDepth} levels deep`, scanner.getTokenOffset());
+    if (depth > CONFIG_LIMITS.configMaxDepth) {
+      return refused(`this is nested more than ${CONFIG_LIMITS.configMaxDepth} levels deep`, scanner.getTokenOffset());
     }
   }
   return undefined;
@@ -97,7 +97,7 @@ function documentOf(root: TextNode | undefined, faults: readonly Fault[], positi
     value: root?.value,
     problems: firstAtEach(faults)
       .sort((one, other) => one.offset - other.offset)
-      .slice(0, LIMITS.configMaxProblems)
+      .slice(0, CONFIG_LIMITS.configMaxProblems)
       .map(({ severity, message, offset }) => ({ severity, message, position: positions.at(offset) })),
     node,
     locate: (path, what = "value") => {

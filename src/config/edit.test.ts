@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { parseDocument } from "./document.js";
 import { addServer, type ConfigFile, removeServer, setServerEnabled, withConfigLock } from "./edit.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { removeValue, setValue } from "./text-edit.js";
 
 const PATH = "/home/me/.config/tenon/config.json";
@@ -26,7 +26,7 @@ async function passing<T>(world: FakeWorld, work: Promise<T>): Promise<T> {
   const done = work.finally(() => {
     state.isDone = true;
   });
-  while (!state.isDone) await world.advance(LIMITS.configLock.everyMs);
+  while (!state.isDone) await world.advance(CONFIG_LIMITS.configLock.everyMs);
   return await done;
 }
 

@@ -2,13 +2,13 @@
 
 import { messageOf, TenonError } from "../base/errors.js";
 import { withFileLock } from "../base/io/file-lock.js";
-import type { FoundPath, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
+import type { FoundPath, World } from "../base/ports/world.js";
 import { type Document, parseDocument } from "./document.js";
 import type { ProviderName } from "./entry.js";
 import { isInside } from "./inside.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { type Place, placeText, problemText } from "./place.js";
 import { nameProblem, readEntry } from "./read-entry.js";
 import { removeValue, setValue } from "./text-edit.js";
@@ -111,7 +111,7 @@ export async function withConfigLock<T>(world: World, path: string, work: () => 
     });
   let hasLock = false;
   try {
-    return await withFileLock(world, lock, { ...LIMITS.configLock, heldTooLong }, async () => {
+    return await withFileLock(world, lock, { ...CONFIG_LIMITS.configLock, heldTooLong }, async () => {
       hasLock = true;
       return await work();
     });

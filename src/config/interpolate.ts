@@ -1,8 +1,8 @@
 // Fills the references in an entry's values. Keys are never touched; a value that cannot be had disables its server, with the reason.
 import { isAbsolute, join, resolve } from "node:path";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import { pathText } from "./check.js";
 import { isInside } from "./inside.js";
 import type { WrittenServer } from "./layer.js";

@@ -2,11 +2,10 @@
 
 import { dirname } from "node:path";
 import { messageOf } from "../base/errors.js";
-import { recorded } from "../base/ports/trace.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
-import { LAUNCH_LIMITS } from "../base/limits-launch.js";
+import { LAUNCH_LIMITS, LIMITS } from "../base/limits.js";
+import { recorded } from "../base/ports/trace.js";
 import type { PolicyRule } from "../tools/index.js";
 import {
   type EffectiveConfig,

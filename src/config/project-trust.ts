@@ -1,8 +1,8 @@
 // Sorts a project's entries by what the person decided about them. Nothing of an entry is used here but its text.
 
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
+import type { World } from "../base/ports/world.js";
 import type { PinnedFile } from "../mcp/index.js";
 import type { DisabledServer, ShadowedServer, UntrustedServer } from "./effective.js";
 import {

@@ -1,9 +1,9 @@
 // Model providers from the user's own file, as the variables the models room reads. Filled when a model is first needed.
 
 import { dirname } from "node:path";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
 import { type ModelEntry, PROVIDERS, type ProviderName } from "./entry.js";
 import { PROVIDER_VARIABLES } from "./environment.js";

@@ -1,8 +1,8 @@
 // One file gives its good entries, and names what is wrong with the others, with the place and what was meant.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { fakeWorld } from "../testing/index.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { problemText } from "./place.js";
 import { REFUSED_VARIABLES, USER_ONLY_KEYS } from "./project-rules.js";
 import { type LayerFile, layerOf, readLayer } from "./read-layer.js";
@@ -303,7 +303,9 @@ describe("readLayer", () => {
   });
 
   it("does not read a folder, or a file of endless size", async () => {
-    const world = fakeWorld({ files: { "/project/.mcp.json/x": "", "/big": "x".repeat(LIMITS.configMaxBytes + 1) } });
+    const world = fakeWorld({
+      files: { "/project/.mcp.json/x": "", "/big": "x".repeat(CONFIG_LIMITS.configMaxBytes + 1) },
+    });
     expect((await readLayer(world, shared)).problems).toMatchObject([{ message: "this is a folder, not a file" }]);
     expect((await readLayer(world, { ...USER, path: "/big" })).problems).toMatchObject([
       { message: expect.stringContaining("larger than") },

@@ -1,17 +1,17 @@
 // Reads one configuration file into a layer. A bad entry costs nobody but itself, and is told with its place.
 
 import { messageOf } from "../base/errors.js";
-import type { FoundPath, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
-import { LAUNCH_LIMITS } from "../base/limits-launch.js";
+import { LAUNCH_LIMITS } from "../base/limits.js";
+import type { FoundPath, World } from "../base/ports/world.js";
 import { nearest } from "../base/text/nearest.js";
 import type { PolicyRule } from "../tools/index.js";
 import { check, type Finding, kindOf } from "./check.js";
 import { type Document, parseDocument } from "./document.js";
 import { isInside } from "./inside.js";
 import { emptyLayer, type InvalidServer, type Layer, type LayerServer, type LayerValue } from "./layer.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { type Place, type Problem, placeText } from "./place.js";
 import { USER_ONLY_KEYS, userOnlyMessage } from "./project-rules.js";
 import { nameProblem, readEntry, type Schemas } from "./read-entry.js";
@@ -51,7 +51,8 @@ export async function readLayer(world: World, file: LayerFile): Promise<Layer> {
 function refuse(found: FoundPath, file: LayerFile): string | undefined {
   if (found.kind !== "file")
     return found.kind === "folder" ? "this is a folder, not a file" : "this is no regular file";
-  if (found.bytes > LIMITS.configMaxBytes) return `the file is larger than ${LIMITS.configMaxBytes} bytes`;
+  if (found.bytes > CONFIG_LIMITS.configMaxBytes)
+    return `the file is larger than ${CONFIG_LIMITS.configMaxBytes} bytes`;
   if (file.within === undefined || isInside(found.realPath, file.within)) return undefined;
   return `the file is a link that leads out of the project, to ${found.realPath}; it is not read`;
 }

@@ -1,7 +1,7 @@
 // Reads `permissions.rules`, each rule by itself. One that cannot be read never allows; what it was to ask about or deny is asked about.
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import { LAUNCH_LIMITS } from "../base/limits-launch.js";
+import { LAUNCH_LIMITS } from "../base/limits.js";
 import type { ArgumentCondition, HintCondition, PolicyRule } from "../tools/index.js";
 import { check, type Finding, kindOf } from "./check.js";
 import type { RuleEntry } from "./entry.js";

@@ -1,8 +1,8 @@
 // What stands behind `!command` and `keyring:name`: fetched through a port, once, and never waited for without end.
 import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 
 export type SecretRequest =
   | { readonly kind: "command"; readonly command: string }

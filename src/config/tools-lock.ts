@@ -2,9 +2,9 @@
 
 import { dirname } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
-import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
+import { FOREIGN_LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import { type LockedTools, lockText, parseLock, type ToolsLock } from "../tools/index.js";
 import { withConfigLock } from "./edit.js";
 import { isInside } from "./inside.js";

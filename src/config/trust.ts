@@ -2,10 +2,10 @@
 
 import { join } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { hashJson } from "../base/json/hash.js";
 import { isJsonObject, parseJson } from "../base/json/json.js";
+import type { World } from "../base/ports/world.js";
 import type { Problem } from "./place.js";
 import type { TrustQuestion } from "./trust-question.js";
 

@@ -1,8 +1,8 @@
 // A watched configuration follows its files, approvals and secrets: once per change, and not at all for what changes nothing.
 import { beforeAll, describe, expect, it } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { TrustStore } from "./trust.js";
 import { type ConfigWatch, watchConfig } from "./watch-config.js";
 
@@ -28,7 +28,7 @@ async function watching(world: FakeWorld, more: object = {}) {
   const watch = await watchConfig({ world, cwd: "/project", ...more });
   const told: EffectiveConfig[] = [];
   watch.config.subscribe((config) => told.push(config));
-  await world.advance(LIMITS.configQuietMs);
+  await world.advance(CONFIG_LIMITS.configQuietMs);
   return { watch, told };
 }
 
@@ -38,7 +38,7 @@ function names(watch: ConfigWatch): string[] {
 
 /** Lets time pass until something is so; loading takes real turns of the event loop, which no fake clock counts. */
 async function passUntil(world: FakeWorld, test: () => boolean): Promise<void> {
-  for (let step = 0; step < 500 && !test(); step++) await world.advance(LIMITS.configQuietMs);
+  for (let step = 0; step < 500 && !test(); step++) await world.advance(CONFIG_LIMITS.configQuietMs);
 }
 
 /** Waits until exactly these servers are ready. */
@@ -73,13 +73,13 @@ describe("watchConfig", () => {
     const { watch, told } = await watching(world);
     for (const name of ["b", "c", "d"]) {
       world.files.write(USER, servers(name));
-      await world.advance(LIMITS.configQuietMs / 2);
+      await world.advance(CONFIG_LIMITS.configQuietMs / 2);
     }
     expect(told).toEqual([]);
     await expectNames(world, watch, ["d"]);
     expect(told).toHaveLength(1);
     world.files.write(USER, servers("d"));
-    await world.advance(LIMITS.configQuietMs);
+    await world.advance(CONFIG_LIMITS.configQuietMs);
     expect(told).toHaveLength(1);
     await closed(world, watch);
   });
@@ -136,14 +136,14 @@ describe("watchConfig", () => {
       return new Promise<string>((resolve) => (answer = resolve));
     };
     const starting = watchConfig({ world, cwd: "/project", resolveSecret });
-    await world.advance(LIMITS.secretPatienceMs);
+    await world.advance(CONFIG_LIMITS.secretPatienceMs);
     const watch = await starting;
     expect(names(watch)).toEqual(["quick"]);
     expect(watch.config.value.servers[1]).toMatchObject({ status: "disabled", isWaiting: true });
     answer("value");
     await expectNames(world, watch, ["quick", "slow"]);
     world.files.write(USER, `${slow}\n`);
-    await world.advance(LIMITS.configQuietMs);
+    await world.advance(CONFIG_LIMITS.configQuietMs);
     expect(asked).toBe(1);
     await closed(world, watch);
   });
@@ -153,18 +153,20 @@ describe("watchConfig", () => {
     let asked = 0;
     const resolveSecret = (): Promise<string> => {
       asked++;
-      return new Promise((_resolve, reject) => world.after(2 * LIMITS.secretPatienceMs, () => reject(new Error("no"))));
+      return new Promise((_resolve, reject) =>
+        world.after(2 * CONFIG_LIMITS.secretPatienceMs, () => reject(new Error("no"))),
+      );
     };
     const starting = watchConfig({ world, cwd: "/project", resolveSecret });
-    await world.advance(LIMITS.secretPatienceMs);
+    await world.advance(CONFIG_LIMITS.secretPatienceMs);
     const watch = await starting;
     await passUntil(world, () => JSON.stringify(watch.config.value).includes('"isWaiting":false'));
-    await world.advance(20 * LIMITS.secretPatienceMs);
+    await world.advance(20 * CONFIG_LIMITS.secretPatienceMs);
     expect(asked).toBe(1);
     expect(watch.config.value.servers).toMatchObject([{ isWaiting: false, reason: expect.stringContaining("no") }]);
     world.files.write(USER, `${world.files.text(USER)}\n`);
     await passUntil(world, () => asked > 1);
-    await world.advance(20 * LIMITS.secretPatienceMs);
+    await world.advance(20 * CONFIG_LIMITS.secretPatienceMs);
     expect(asked).toBe(2);
     await closed(world, watch);
   });

@@ -2,8 +2,8 @@
 import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
-import { LIMITS } from "../base/limits.js";
 import type { EffectiveConfig } from "./effective.js";
+import { CONFIG_LIMITS } from "./limits.js";
 import { type LoadRequest, loadWith } from "./load-config.js";
 import { Secrets } from "./secrets.js";
 import type { ConfigRequest } from "./sources.js";
@@ -18,7 +18,7 @@ export async function watchConfig(request: LoadRequest): Promise<ConfigWatch> {
 }
 
 async function loadPatiently(request: ConfigRequest, secrets: Secrets): Promise<EffectiveConfig> {
-  using patience = request.world.deadline(LIMITS.secretPatienceMs);
+  using patience = request.world.deadline(CONFIG_LIMITS.secretPatienceMs);
   return await loadWith(request, secrets, patience.signal);
 }
 
@@ -86,7 +86,7 @@ export class ConfigWatch implements AsyncDisposable {
   #soon(): void {
     if (this.#scope.isClosed) return;
     this.#timer?.clear();
-    this.#timer = this.#request.world.after(LIMITS.configQuietMs, () => {
+    this.#timer = this.#request.world.after(CONFIG_LIMITS.configQuietMs, () => {
       this.#scope.run("reload the configuration", () => this.#load());
     });
   }

@@ -1,10 +1,10 @@
 // How turns end: each with its true reason, in words people can read, and with a conversation that goes on.
 import { expect, test } from "vitest";
 import { answers, calls, eventsOf, fails, run, says, scripted, stop } from "../../test/scripted-turn.js";
-import { LIMITS } from "../base/limits.js";
 import { text } from "../base/text/content.js";
 import type { ModelEvent, ModelMessage } from "../models/index.js";
 import type { ToolSource } from "../tools/index.js";
+import { ENGINE_LIMITS } from "./limits.js";
 import { Transcript } from "./transcript.js";
 import { transcriptProblems } from "./transcript-check.js";
 
@@ -19,7 +19,7 @@ test("a turn that goes on and on ends at its limit of model calls, and says so",
   const model = scripted(calls("mcp__s__t"));
   const { end, events, transcript } = await run(model, { call });
   expect(end).toMatchObject({ stopReason: "max_turn_requests", cause: "request_limit" });
-  expect(model.requests).toHaveLength(LIMITS.turnMaxModelCalls);
+  expect(model.requests).toHaveLength(ENGINE_LIMITS.turnMaxModelCalls);
   expect(eventsOf(events, "stopped")).toMatchObject([{ reason: expect.stringContaining("model calls") }]);
   expectValid(transcript.messages);
 });
@@ -134,14 +134,14 @@ test("calls that are cut off again and again end the turn as the output limit, w
     yield { kind: "finish", reason: "length" };
   });
   const { end, transcript } = await run(model);
-  expect([end.stopReason, model.requests.length]).toEqual(["max_tokens", LIMITS.truncatedAnswers]);
+  expect([end.stopReason, model.requests.length]).toEqual(["max_tokens", ENGINE_LIMITS.truncatedAnswers]);
   expectValid(transcript.messages);
 });
 
 test("the same call with the same result: the model is told, then the turn ends, and people are told why", async () => {
   const model = scripted(calls("mcp__s__t"));
   const { end, events, transcript } = await run(model);
-  const { hintAt, stopAt } = LIMITS.repetition;
+  const { hintAt, stopAt } = ENGINE_LIMITS.repetition;
   expect(end).toMatchObject({ stopReason: "max_turn_requests", cause: "repetition" });
   expect(model.requests).toHaveLength(stopAt);
   expect(eventsOf(events, "stopped")).toMatchObject([{ reason: expect.stringContaining("mcp__s__t was called") }]);

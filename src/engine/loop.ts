@@ -4,7 +4,6 @@ import { unreachable } from "../base/brand.js";
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { parseJson } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import type { Model } from "../models/index.js";
 import type { RunPorts } from "../tools/index.js";
 import type { Answer } from "./ask/answer.js";
@@ -12,6 +11,7 @@ import { type Asked, ask } from "./ask/ask.js";
 import { runAnswer } from "./calls.js";
 import type { StopCause, StopReason, TurnEvent } from "./event.js";
 import { withFoundTools } from "./found-tools.js";
+import { ENGINE_LIMITS } from "./limits.js";
 import { RepetitionGuard, withHint } from "./repetition.js";
 import { NO_ANSWER } from "./transcript.js";
 import { type Turn, type TurnEnd, TurnState } from "./turn.js";
@@ -58,7 +58,7 @@ async function* runSteps(state: TurnState, signal: AbortSignal): AsyncGenerator<
   const { turn } = state;
   const guard = new RepetitionGuard();
   let truncated = 0;
-  for (let request = 0; request < LIMITS.turnMaxModelCalls; request++) {
+  for (let request = 0; request < ENGINE_LIMITS.turnMaxModelCalls; request++) {
     if (signal.aborted) return CANCELLED;
     const asked = yield* ask(state, signal);
     const { answer } = asked;
@@ -69,10 +69,10 @@ async function* runSteps(state: TurnState, signal: AbortSignal): AsyncGenerator<
     const rounds = guard.add(answer.toolCalls, results);
     turn.transcript.addCalls(answer, withFoundTools(withHint(results, rounds), asked.offer));
     if (signal.aborted) return CANCELLED;
-    if (rounds >= LIMITS.repetition.stopAt) return circles(answer, rounds);
-    if (truncated >= LIMITS.truncatedAnswers) return outputLimit(answer);
+    if (rounds >= ENGINE_LIMITS.repetition.stopAt) return circles(answer, rounds);
+    if (truncated >= ENGINE_LIMITS.truncatedAnswers) return outputLimit(answer);
   }
-  const reason = `the turn reached its limit of ${LIMITS.turnMaxModelCalls} model calls`;
+  const reason = `the turn reached its limit of ${ENGINE_LIMITS.turnMaxModelCalls} model calls`;
   return { stopReason: "max_turn_requests", cause: "request_limit", reason };
 }
 

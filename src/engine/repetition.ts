@@ -1,9 +1,9 @@
 // Notices a model that goes round in circles: the same calls with the same results, alone or in turn with a few others.
 
-import { LIMITS } from "../base/limits.js";
 import type { ContentBlock } from "../base/text/content.js";
 import { hostLine } from "../base/text/marking.js";
 import type { ModelToolCall, ModelToolResult } from "../models/index.js";
+import { ENGINE_LIMITS } from "./limits.js";
 
 interface Step {
   readonly calls: readonly ModelToolCall[];
@@ -16,7 +16,7 @@ export class RepetitionGuard {
 
   /** How many times in a row the last steps came to the same, this time included. */
   add(calls: readonly ModelToolCall[], results: readonly ModelToolResult[]): number {
-    const { stopAt, maxPeriod } = LIMITS.repetition;
+    const { stopAt, maxPeriod } = ENGINE_LIMITS.repetition;
     this.#steps.push({ calls, results });
     if (this.#steps.length > stopAt * maxPeriod) this.#steps.shift();
     let most = 1;
@@ -39,7 +39,7 @@ export class RepetitionGuard {
 
 /** The results with a word for the model, where it has begun to go round in circles. */
 export function withHint(results: readonly ModelToolResult[], rounds: number): readonly ModelToolResult[] {
-  if (rounds < LIMITS.repetition.hintAt) return results;
+  if (rounds < ENGINE_LIMITS.repetition.hintAt) return results;
   const hint = hostLine(
     `this was called ${rounds} times in a row with the same arguments and the same result. Do not call it again like this: do something else, or say what is missing`,
   );

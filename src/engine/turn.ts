@@ -1,11 +1,11 @@
 // What a turn is given, what it comes to, and what it keeps while it runs.
 
-import { LIMITS } from "../base/limits.js";
 import type { ContentBlock } from "../base/text/content.js";
 import type { Model, ModelRequest, ModelUsage } from "../models/index.js";
 import type { CatalogTool, Offer, RunPorts } from "../tools/index.js";
 import type { TokenMeter } from "./context/meter.js";
 import type { StopCause, StopReason, TurnEvent } from "./event.js";
+import { ENGINE_LIMITS } from "./limits.js";
 import type { Transcript } from "./transcript.js";
 import { addUsage, NO_USAGE } from "./usage.js";
 
@@ -43,7 +43,7 @@ export class TurnState {
   readonly turn: Turn;
   usage: ModelUsage = NO_USAGE;
   /** Requests left for finding tools that the provider refuses. */
-  probesLeft: number = LIMITS.toolProbes.max;
+  probesLeft: number = ENGINE_LIMITS.toolProbes.max;
   /** The provider refused a tool in this turn. */
   hasRefusedTools = false;
   readonly #setAside = new Map<string, string>();

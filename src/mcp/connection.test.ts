@@ -11,6 +11,7 @@ import {
 } from "../testing/index.js";
 import type { CallOutcome } from "./call/call.js";
 import { McpConnection } from "./connection.js";
+import { MCP_LIMITS } from "./limits.js";
 import type { CachedTools, ConnectionOptions, ServerCache } from "./options.js";
 import type { StdioSpec } from "./spec.js";
 
@@ -98,14 +99,14 @@ test("a crash fails only the call in flight, as unknown; the server is restarted
   const connection = connect(world);
   await world.advance(100);
   const lost = call(connection, "die");
-  await world.advance(LIMITS.lastWordsMs + 10);
+  await world.advance(MCP_LIMITS.lastWordsMs + 10);
   const outcome = await lost;
   expect(outcome).toMatchObject({ kind: "unknown" });
   expect(JSON.stringify(outcome)).not.toContain('"answered"');
   expect(connection.state.value).toMatchObject({ kind: "waiting" });
   expect(connection.tools.value).toHaveLength(2); // they stay listed
   expect(await call(connection)).toMatchObject({ kind: "failed" });
-  await world.advance(LIMITS.reconnect.maxMs);
+  await world.advance(MCP_LIMITS.reconnect.maxMs);
   expect(connection.state.value.kind).toBe("ready");
   expect(await call(connection)).toMatchObject({ kind: "answered" });
   expect(connection.lastError?.message).toContain("out of memory");
@@ -118,7 +119,7 @@ test("a server that never starts is told at once with its stderr, and a restart 
   const { spawn, spawned } = lives(broken, broken, good);
   const world = fakeWorld({ spawn });
   const connection = connect(world);
-  await world.advance(LIMITS.lastWordsMs * 4);
+  await world.advance(MCP_LIMITS.lastWordsMs * 4);
   expect(connection.state.value).toMatchObject({
     kind: "failed",
     cause: { message: expect.stringContaining("no such database") },
@@ -156,7 +157,7 @@ test("a server that keeps crashing is given up after a bounded number of attempt
   await world.advance(600_000);
   await lost;
   expect(connection.state.value.kind).toBe("failed");
-  expect(spawned()).toBeLessThanOrEqual(1 + 2 * LIMITS.reconnectAttempts); // a probe that ends the process costs a second start
+  expect(spawned()).toBeLessThanOrEqual(1 + 2 * MCP_LIMITS.reconnectAttempts); // a probe that ends the process costs a second start
   await close(world, connection);
 });
 

@@ -1,7 +1,7 @@
 // What a connection is given besides its spec: the world, the session's place, the peer, caches and limits.
 
-import type { World } from "../base/ports/world.js";
 import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import type { McpChannel } from "./acp/channel.js";
 import type { McpTool } from "./lists/tolerate.js";
 import type { OAuthOptions } from "./oauth/port.js";

@@ -1,7 +1,7 @@
 // Whether and when a broken connection is tried again.
 import { expect, test } from "vitest";
 import { type ErrorCode, TenonError } from "../base/errors.js";
-import { LIMITS } from "../base/limits.js";
+import { MCP_LIMITS } from "./limits.js";
 import { type Break, retryDelayMs } from "./retry.js";
 
 const broken = (code: ErrorCode, facts: Partial<Break> = {}): Break => ({
@@ -11,7 +11,7 @@ const broken = (code: ErrorCode, facts: Partial<Break> = {}): Break => ({
   isRemote: false,
   ...facts,
 });
-const many = { failuresInARow: LIMITS.reconnectAttempts };
+const many = { failuresInARow: MCP_LIMITS.reconnectAttempts };
 
 test.each<ErrorCode>(["mcp.spawn_failed", "mcp.unauthorized", "mcp.url_refused", "mcp.unsupported_version"])(
   "%s is final: somebody has to change something first",
@@ -38,7 +38,7 @@ test.each<ErrorCode>(["mcp.unavailable", "mcp.connect_timeout"])(
   "a remote server that was reached before and cannot be now (%s) is tried on, never more often than its limit",
   (code) => {
     const gone = { ...many, isRemote: true };
-    expect(retryDelayMs(broken(code, { ...gone, failuresInARow: 1_000 }), 1)).toBe(LIMITS.reconnect.maxMs);
+    expect(retryDelayMs(broken(code, { ...gone, failuresInARow: 1_000 }), 1)).toBe(MCP_LIMITS.reconnect.maxMs);
     expect(retryDelayMs(broken(code, { ...gone, wasReady: false }), 1)).toBeUndefined();
     expect(retryDelayMs(broken(code, { ...gone, isRemote: false }), 1)).toBeUndefined();
     expect(retryDelayMs(broken("mcp.protocol", gone), 1)).toBeUndefined();

@@ -1,7 +1,7 @@
 // Whether a broken connection is tried again, and after how long. Pure: the dice are passed in.
 import { backoffDelayMs } from "../base/async/backoff.js";
 import type { ErrorCode, TenonError } from "../base/errors.js";
-import { LIMITS } from "../base/limits.js";
+import { MCP_LIMITS } from "./limits.js";
 
 /** Trying again would only fail again: somebody has to change something first. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
@@ -30,9 +30,9 @@ export function retryDelayMs({ cause, failuresInARow, wasReady, isRemote }: Brea
   if (FINAL.has(cause.code)) return undefined;
   if (!wasReady && !isRemote) return undefined;
   const mayPass = isRemote && wasReady && PASSING.has(cause.code);
-  if (failuresInARow >= LIMITS.reconnectAttempts && !mayPass) return undefined;
+  if (failuresInARow >= MCP_LIMITS.reconnectAttempts && !mayPass) return undefined;
   // Servers forget sessions in the course of things (a deployment, an idle limit): once it is opened anew without delay.
   if (cause.code === "mcp.session_lost" && failuresInARow <= 1) return 0;
-  const delayMs = backoffDelayMs(LIMITS.reconnect, failuresInARow, dice);
-  return Math.max(delayMs, Math.min(cause.retryAfterMs ?? 0, LIMITS.retryAfterMaxMs));
+  const delayMs = backoffDelayMs(MCP_LIMITS.reconnect, failuresInARow, dice);
+  return Math.max(delayMs, Math.min(cause.retryAfterMs ?? 0, MCP_LIMITS.retryAfterMaxMs));
 }

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { LIMITS } from "../base/limits.js";
+import { MCP_LIMITS } from "./limits.js";
 import { retryDelayMs } from "./retry.js";
 import { type ConnectionEvent, type ConnectionState, failuresInARow, next } from "./state.js";
 
@@ -69,7 +69,7 @@ test("an attempt counts up while nothing holds, and starts anew after a proven c
   expect(waiting).toMatchObject({ kind: "waiting", attempt: 3, untilMs: 15 });
   expect(next(waiting, { kind: "retry", atMs: 15 })).toMatchObject({ kind: "connecting", attempt: 4 });
   expect(failuresInARow(STATES.ready, 151)).toBe(2);
-  expect(failuresInARow(STATES.ready, 150 + LIMITS.reconnectProvenMs)).toBe(0);
+  expect(failuresInARow(STATES.ready, 150 + MCP_LIMITS.reconnectProvenMs)).toBe(0);
 });
 
 test("a connection that a proxy cuts every 55 s is opened anew each time, for as long as that goes on", () => {

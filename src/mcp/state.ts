@@ -1,7 +1,7 @@
 // Where a connection stands, as a closed union, and the one pure function that moves it.
 import { unreachable } from "../base/brand.js";
 import type { TenonError } from "../base/errors.js";
-import { LIMITS } from "../base/limits.js";
+import { MCP_LIMITS } from "./limits.js";
 import type { Agreement } from "./rpc/wire.js";
 
 export interface ServerIdentity {
@@ -82,5 +82,5 @@ function broken(state: ConnectionState, event: Extract<ConnectionEvent, { kind: 
 export function failuresInARow(state: ConnectionState, atMs: number): number {
   if (state.kind === "connecting") return state.attempt;
   if (state.kind !== "ready") return 0;
-  return atMs - state.sinceMs >= LIMITS.reconnectProvenMs ? 0 : state.attempt;
+  return atMs - state.sinceMs >= MCP_LIMITS.reconnectProvenMs ? 0 : state.attempt;
 }

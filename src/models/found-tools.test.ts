@@ -1,7 +1,7 @@
 // Found tools in the providers' own way, through their real adapters: what stands before the search never changes.
 import { describe, expect, test } from "vitest";
-import type { Fetch } from "../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
+import type { Fetch } from "../base/ports/world.js";
 import type { Model, ModelEvent, ModelMessage, ModelTool } from "./model.js";
 import { loadModel, type ModelSettings } from "./providers.js";
 

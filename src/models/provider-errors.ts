@@ -2,11 +2,11 @@
 
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
-import { LIMITS } from "../base/limits.js";
 import { classify, type FailurePhase, type ModelErrorCode } from "./failures/classify.js";
 import { type FailureFacts, readFailure } from "./failures/facts.js";
 import { redact } from "./failures/redact.js";
 import { retryAfterMs } from "./failures/retry-after.js";
+import { MODEL_LIMITS } from "./limits.js";
 
 export interface FailureContext {
   readonly modelId: string;
@@ -91,6 +91,6 @@ function networkHint(network: string, baseUrl: string | undefined): string {
 function clip(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   if (line === "") return "no message was given";
-  const { errorMaxChars } = LIMITS.model;
+  const { errorMaxChars } = MODEL_LIMITS.model;
   return line.length > errorMaxChars ? `${line.slice(0, errorMaxChars)}…` : line;
 }

@@ -1,8 +1,8 @@
 // Which model is chosen, what is needed to load it, and what each provider gets back of its own.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import type { Fetch } from "../base/ports/world.js";
 import type { JsonObject } from "../base/json/json.js";
+import type { Fetch } from "../base/ports/world.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
 import { type LoadOptions, loadModel, OFFLINE_MODEL_ID, resolveModelId } from "./providers.js";
 

@@ -1,13 +1,13 @@
 // Which model is meant, and the model itself: its package loaded, what it can do found out.
 
 import { TenonError } from "../base/errors.js";
-import type { Fetch, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
-import { LIMITS } from "../base/limits.js";
+import type { Fetch, World } from "../base/ports/world.js";
 import type { KnownAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
 import { aiSdkModel } from "./ai-sdk.js";
 import { baseUrlOf, connectionOf, type Environment, readVariable, shownUrl } from "./connection.js";
 import { knownModel, tableAbilities } from "./known-models.js";
+import { MODEL_LIMITS } from "./limits.js";
 import type { ModelLists } from "./lists/model-lists.js";
 import type { Model } from "./model.js";
 import { type NamedProvider, PROVIDERS, providerOf } from "./registry.js";
@@ -76,7 +76,7 @@ export async function loadModel(id: string, options: LoadOptions): Promise<Model
   const named = providerOf(id);
   if (named === undefined) throw unknownModel(id);
   const { provider, name } = named;
-  const silenceMs = options.settings?.silenceMs ?? LIMITS.model.silenceMs;
+  const silenceMs = options.settings?.silenceMs ?? MODEL_LIMITS.model.silenceMs;
   const silence = options.clock && { clock: options.clock, silenceMs };
   const connection = connectionOf(id, provider, { ...options, name, silence });
   const [languageModel, listed] = await Promise.all([provider.load(connection), listedAbilities(id, named, options)]);

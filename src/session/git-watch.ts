@@ -1,9 +1,9 @@
 // Reports git repositories that appear in the session's directories while a sandboxed server may write there.
 import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
+import { SANDBOX_LIMITS } from "../base/limits.js";
 import { recorded } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import { SANDBOX_LIMITS } from "../base/limits-sandbox.js";
 import { markHidden } from "../base/text/marking.js";
 import { BARE_PARTS, findGitPlaces } from "../mcp/index.js";
 import type { NoticeLevel } from "./event.js";

@@ -1,10 +1,10 @@
 // Long texts and media in a journal: each is written once, as a record of its own, and blocks refer to it.
 import { createHash } from "node:crypto";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { type ContentBlock, plainText, text } from "../base/text/content.js";
 import type { ModelMessage } from "../models/index.js";
 import type { JournalEntry } from "./journal-entry.js";
+import { SESSION_LIMITS } from "./limits.js";
 
 /** The kind of an unknown block that stands for another one. What servers send under this name is wrapped as well. */
 const RECORDED = "tenon:recorded";
@@ -36,13 +36,13 @@ export class BlobWriter {
 
   #packBlock(block: ContentBlock, blobs: JournalEntry[]): ContentBlock {
     const part = partOf(block);
-    if (part === undefined || part.value.length < LIMITS.journal.blobChars) {
+    if (part === undefined || part.value.length < SESSION_LIMITS.journal.blobChars) {
       return isRecorded(block) ? recorded({ block: { ...block } }) : block;
     }
     const { field, value: data } = part;
     const blob = createHash("sha256").update(data).digest("hex");
     if (!this.#known.has(blob)) {
-      if (this.#bytes + data.length > LIMITS.journal.blobsBytes) {
+      if (this.#bytes + data.length > SESSION_LIMITS.journal.blobsBytes) {
         return text(
           `${plainText([withField(block, field, "")])} [not recorded: the journal has no room for it]`.trim(),
         );

@@ -2,12 +2,12 @@
 
 import type { SessionId } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
-import { LIMITS } from "../base/limits.js";
 import { type ContentBlock, plainText } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
 import type { NoticeLevel } from "./event.js";
 import { journalFile } from "./history/stored-sessions.js";
 import { headerLine, Journal } from "./journal.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { SessionOptions } from "./options.js";
 
 export function openJournal(options: SessionOptions, onNotice: (level: NoticeLevel, text: string) => void): Journal {
@@ -50,7 +50,7 @@ function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Parameter
 export function titleOf(prompt: readonly ContentBlock[]): string {
   const line = markForeign(plainText(prompt)).replaceAll(/\s+/gu, " ").trim();
   if (line === "") return "(no words)";
-  if (line.length <= LIMITS.journal.titleChars) return line;
-  const start = line.slice(0, LIMITS.journal.titleChars).replace(/[\ud800-\udbff]$/u, ""); // half a character
+  if (line.length <= SESSION_LIMITS.journal.titleChars) return line;
+  const start = line.slice(0, SESSION_LIMITS.journal.titleChars).replace(/[\ud800-\udbff]$/u, ""); // half a character
   return `${start.trimEnd()}…`;
 }

@@ -1,7 +1,6 @@
 // The writer: one write per batch, long parts once, and what cannot be written costs no more than it must.
 import { expect, test } from "vitest";
 import type { JsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import type { ContentBlock } from "../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { isBlock } from "./history/guards.js";
@@ -10,6 +9,7 @@ import { Journal } from "./journal.js";
 import { BlobWriter, unpack } from "./journal-blobs.js";
 import type { JournalEntry, JournalRecord } from "./journal-entry.js";
 import { titleOf } from "./journal-start.js";
+import { SESSION_LIMITS } from "./limits.js";
 
 const PATH = "/state/sessions/x.ndjson";
 
@@ -23,7 +23,11 @@ async function recordsIn(world: FakeWorld): Promise<readonly JournalRecord[]> {
   return records;
 }
 
-const image: ContentBlock = { type: "image", mimeType: "image/png", data: "A".repeat(LIMITS.journal.blobChars) };
+const image: ContentBlock = {
+  type: "image",
+  mimeType: "image/png",
+  data: "A".repeat(SESSION_LIMITS.journal.blobChars),
+};
 
 test("a batch is one write", () => {
   const world = fakeWorld();
@@ -41,7 +45,7 @@ test("a batch is one write", () => {
 test("long parts of any block are written once and read back as they came", async () => {
   const world = fakeWorld();
   const journal = journalIn(world);
-  const long = "größer ".repeat(LIMITS.journal.blobChars);
+  const long = "größer ".repeat(SESSION_LIMITS.journal.blobChars);
   const content: ContentBlock[] = [
     image,
     { type: "text", text: long },
@@ -65,12 +69,12 @@ test("long parts of any block are written once and read back as they came", asyn
   for (const entry of entries) journal.append(entry);
   expect(await recordsIn(world)).toMatchObject(entries);
   const text = world.files.text(PATH) ?? "";
-  expect(text.split("A".repeat(LIMITS.journal.blobChars))).toHaveLength(2);
+  expect(text.split("A".repeat(SESSION_LIMITS.journal.blobChars))).toHaveLength(2);
   expect(text.length).toBeLessThan(long.length * 4);
 });
 
 test("beyond the room for them a word takes the place of long parts, and one that is lost is named", () => {
-  const writer = new BlobWriter({ known: [], bytes: LIMITS.journal.blobsBytes });
+  const writer = new BlobWriter({ known: [], bytes: SESSION_LIMITS.journal.blobsBytes });
   const [packed, ...more] = writer.pack({ kind: "prompt", turn: 1, content: [image] });
   expect(more).toEqual([]);
   expect(JSON.stringify(packed)).toContain("not recorded");

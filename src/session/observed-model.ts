@@ -1,8 +1,8 @@
 // A session's model as watchers see it: each request a span by the semantic conventions for GenAI, and a part of the trace.
 
+import { defined } from "../base/json/defined.js";
 import { errorType, type OpenSpan, type SpanAttributes } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import { defined } from "../base/json/defined.js";
 import type { Model, ModelEvent, ModelRequest } from "../models/index.js";
 
 /** Costs a request nothing while nobody watches. Spans are of single requests: an attempt that is repeated has its own. */

@@ -1,10 +1,10 @@
 // The calls of one server that run now: its log lines are shown on them, and what it asks meanwhile belongs to them.
 
-import type { Timer, World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
-import { LIMITS } from "../base/limits.js";
+import type { Timer, World } from "../base/ports/world.js";
 import type { ServerLog } from "../mcp/index.js";
 import type { SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../tools/index.js";
+import { SESSION_LIMITS } from "./limits.js";
 
 type Followable = Pick<SourceCall, "toolCallId" | "signal" | "onProgress">;
 
@@ -78,7 +78,7 @@ class FollowedCall {
   }
 
   say(line: string): void {
-    const { lines, lineChars } = LIMITS.callLog;
+    const { lines, lineChars } = SESSION_LIMITS.callLog;
     const shown = line.length <= lineChars ? line : `${line.slice(0, lineChars)}…`;
     this.#lines = [...this.#lines, shown].slice(-lines);
     if (this.#pause) this.#isStale = true;
@@ -93,7 +93,7 @@ class FollowedCall {
   #tellAndPause(): void {
     this.#isStale = false;
     this.#tell();
-    this.#pause = this.#world.after(LIMITS.callLog.everyMs, () => {
+    this.#pause = this.#world.after(SESSION_LIMITS.callLog.everyMs, () => {
       this.#pause = undefined;
       if (this.#isStale) this.#tellAndPause();
     });

@@ -1,10 +1,11 @@
 // What servers ask of a session: declared only where somebody answers, put to whoever is attached, over with the call.
 import { expect, test } from "vitest";
-import type { WireTrace } from "../base/ports/trace.js";
 import { LIMITS } from "../base/limits.js";
+import type { WireTrace } from "../base/ports/trace.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import { type Behaviour, type FakeWorld, fakeWorld, spawnsServer, type ToolScript } from "../testing/index.js";
 import type { ToolOutcome, ToolProgress } from "../tools/index.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { ElicitQuestion, SessionPorts } from "./ports.js";
 import { SessionServers } from "./servers.js";
 
@@ -208,8 +209,8 @@ test("log lines are shown on the running call, the last ones, at a bounded pace,
   expect(told.length).toBeLessThan(10);
   expect(told[0]).toEqual({ progress: 1, total: 2 });
   const last = told.at(-1)?.log ?? [];
-  expect(last).toHaveLength(LIMITS.callLog.lines);
+  expect(last).toHaveLength(SESSION_LIMITS.callLog.lines);
   expect(last.at(-2)).toBe("[info] build: line 199");
-  expect(last.at(-1)?.length).toBeLessThan(LIMITS.callLog.lineChars + 10);
+  expect(last.at(-1)?.length).toBeLessThan(SESSION_LIMITS.callLog.lineChars + 10);
   expect(JSON.stringify(told)).not.toContain("hidden");
 });

@@ -4,11 +4,11 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { orAborted } from "../base/async/deadline.js";
 import { uuidV7 } from "../base/id.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
-import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../mcp/index.js";
 import type { NoticeLevel } from "./event.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { RunningCalls } from "./peer-calls.js";
 import type { SessionPorts } from "./ports.js";
 
@@ -109,7 +109,8 @@ export class ServerPeer implements Peer {
 
   #remember(theirs: string, ours: string): void {
     const [oldest] = this.#elicitations.keys();
-    if (oldest !== undefined && this.#elicitations.size >= LIMITS.openElicitations) this.#elicitations.delete(oldest);
+    if (oldest !== undefined && this.#elicitations.size >= SESSION_LIMITS.openElicitations)
+      this.#elicitations.delete(oldest);
     this.#elicitations.set(theirs, ours);
   }
 }

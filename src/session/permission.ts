@@ -1,8 +1,8 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
 import { abortListeners } from "../base/async/abort-listeners.js";
 import { messageOf } from "../base/errors.js";
+import { FOREIGN_LIMITS } from "../base/limits.js";
 import type { Log } from "../base/ports/log.js";
-import { FOREIGN_LIMITS } from "../base/limits-foreign.js";
 import type { Approval, ApprovalSubject, KeptDecision, OfferedGrant, SourcedTool, Standing } from "../tools/index.js";
 import { forSession } from "../tools/index.js";
 import { askUntilUnchanged } from "./permission/checked-question.js";

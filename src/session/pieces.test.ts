@@ -6,6 +6,7 @@ import { fakeWorld } from "../testing/index.js";
 import { Audience } from "./audience.js";
 import type { SessionEvent } from "./event.js";
 import { Journal } from "./journal.js";
+import { SESSION_LIMITS } from "./limits.js";
 import { type Piece, Pieces } from "./pieces.js";
 
 const PATH = "/state/sessions/s.ndjson";
@@ -71,13 +72,13 @@ test("nothing is told before it is in the journal", async () => {
 test("a model that never lets the event loop turn is heard of all the same", async () => {
   const { pieces, recorded } = setUp();
   // Nothing here waits for a timer or an event: only promises that are kept already.
-  for (let count = 0; count < LIMITS.piecesAtOnce; count++) await pieces.add({ kind: "text", text: "x" });
+  for (let count = 0; count < SESSION_LIMITS.piecesAtOnce; count++) await pieces.add({ kind: "text", text: "x" });
   expect(await recorded()).toHaveLength(1);
 });
 
 test("a reader that does not read holds the answer up, and then gets all of it in order", async () => {
   const { world, pieces, events } = setUp();
-  const count = LIMITS.eventBacklog + 10 * LIMITS.piecesAtOnce;
+  const count = LIMITS.eventBacklog + 10 * SESSION_LIMITS.piecesAtOnce;
   let added = 0;
   const adding = (async () => {
     for (; added < count; added++) await pieces.add({ kind: "text", text: `${added} ` });
@@ -85,7 +86,7 @@ test("a reader that does not read holds the answer up, and then gets all of it i
   })();
   await world.settle();
   expect(added).toBeGreaterThanOrEqual(LIMITS.eventBacklog);
-  expect(added).toBeLessThan(LIMITS.eventBacklog + 3 * LIMITS.piecesAtOnce);
+  expect(added).toBeLessThan(LIMITS.eventBacklog + 3 * SESSION_LIMITS.piecesAtOnce);
   for (let at = 0; at < count; at++) expect(pieceOf((await events.next()).value).text).toBe(`${at} `);
   await adding;
 });

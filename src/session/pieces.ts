@@ -1,11 +1,11 @@
 // The pieces of a model's answer, gathered for one turn of the event loop: journaled with one write, then told.
 
 import type { World } from "../base/ports/world.js";
-import { LIMITS } from "../base/limits.js";
 import type { TurnEvent } from "../engine/index.js";
 import type { Audience } from "./audience.js";
 import type { Journal } from "./journal.js";
 import type { JournalEntry } from "./journal-entry.js";
+import { SESSION_LIMITS } from "./limits.js";
 
 export type Piece = Extract<TurnEvent, { readonly kind: "text" | "thought" }>;
 
@@ -29,7 +29,7 @@ export class Pieces {
   /** A promise when readers cannot keep up: it resolves once they can. */
   add(piece: Piece): Promise<void> | undefined {
     this.#waiting.push(piece);
-    if (this.#waiting.length >= LIMITS.piecesAtOnce) return this.flush();
+    if (this.#waiting.length >= SESSION_LIMITS.piecesAtOnce) return this.flush();
     if (!this.#isDue) {
       this.#isDue = true;
       this.#options.world.soon(() => {

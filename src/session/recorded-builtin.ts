@@ -1,8 +1,8 @@
 // Tenon's own tools, told to whoever watches: what they did to this machine can be looked at, and is not done again in a replay.
 
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { recorded } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { type BuiltinPresentation, type BuiltinSource, presentationOf, type TextFile } from "../builtin/index.js";
 import type { SourceCall, ToolOutcome } from "../tools/index.js";
 

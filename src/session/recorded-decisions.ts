@@ -1,8 +1,8 @@
 // What grants depend on of this machine, recorded for a replay: decisions that were kept, and where folders really are.
 
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { recorded } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { DecisionStore, LoadedDecisions } from "../tools/index.js";
 
 const NOTHING: LoadedDecisions = { decisions: [], problems: [] };

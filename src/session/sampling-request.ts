@@ -1,11 +1,11 @@
 // Reads `sampling/createMessage` of a server: what a model is to be asked, or why it cannot be.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { type ContentBlock, plainText, text } from "../base/text/content.js";
 import { markBlock } from "../base/text/marked-content.js";
 import { markForeign } from "../base/text/marking.js";
 import type { ModelMessage } from "../models/index.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { SamplingMessage } from "./ports.js";
 
 export interface SamplingWish {
@@ -31,9 +31,9 @@ export function readSamplingWish(params: JsonObject): ReadWish {
     return refused("maxTokens must be a whole number above 0");
   }
   if (!Array.isArray(messages) || messages.length === 0) return refused("messages must be a list that is not empty");
-  const most = LIMITS.sampling.messages;
+  const most = SESSION_LIMITS.sampling.messages;
   if (messages.length > most) return refused(`${messages.length} messages are more than the ${most} that are taken`);
-  const maxChars = LIMITS.sampling.maxChars;
+  const maxChars = SESSION_LIMITS.sampling.maxChars;
   if (textLength(messages) + (typeof systemPrompt === "string" ? systemPrompt.length : 0) > maxChars)
     return refused(`its text is longer than the ${maxChars} characters that are taken`);
   const read: SamplingMessage[] = [];

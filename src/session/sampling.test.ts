@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { McpConnection, RpcRefusal } from "../mcp/index.js";
 import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../models/index.js";
 import { type FakeWorld, fakeWorld, spawnsServer } from "../testing/index.js";
 import { nodeWorld } from "../world/index.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { SamplingAnswer, SamplingRequest, SessionPorts } from "./ports.js";
 import { samplingPeer } from "./sampling.js";
 
@@ -92,7 +92,7 @@ describe("who may", () => {
         system: expect.stringMatching(/^be.+ brief$/),
         messages: [{ role: "user", content: [{ type: "text", text: expect.stringMatching(/^look.+!$/) }, content[1]] }],
         maxTokens: 100,
-        callsLeft: LIMITS.sampling.calls - 1,
+        callsLeft: SESSION_LIMITS.sampling.calls - 1,
       },
     ]);
     expect(JSON.stringify(asked)).not.toMatch(/[\u202e\u200b]/);
@@ -161,7 +161,7 @@ describe("what is asked and answered", () => {
           { role: "user", content: [text("d")] },
         ],
         tools: [],
-        maxOutputTokens: LIMITS.sampling.maxTokens,
+        maxOutputTokens: SESSION_LIMITS.sampling.maxTokens,
       },
     ]);
     expect(used).toEqual([["s", { inputTokens: 7, outputTokens: 2 }]]);
@@ -209,9 +209,11 @@ describe("what is asked and answered", () => {
     ["messages/0: it has no content", { messages: [{ role: "user", content: [] }] }],
     [
       "longer than the",
-      { messages: [{ role: "user", content: { type: "text", text: "x".repeat(LIMITS.sampling.maxChars + 1) } }] },
+      {
+        messages: [{ role: "user", content: { type: "text", text: "x".repeat(SESSION_LIMITS.sampling.maxChars + 1) } }],
+      },
     ],
-    ["more than the", { messages: Array.from({ length: LIMITS.sampling.messages + 1 }, () => ({})) }],
+    ["more than the", { messages: Array.from({ length: SESSION_LIMITS.sampling.messages + 1 }, () => ({})) }],
     ["no tools in sampling", { tools: [{ name: "x" }] }],
   ])("what cannot be asked is refused with the reason, before anybody is asked: %s", async (reason, wrong) => {
     const { sample, asked } = desk("once");
@@ -226,14 +228,15 @@ describe("what is asked and answered", () => {
 describe("the budget of a session", () => {
   test("so many questions and no more, over all servers, also those answered with no", async () => {
     const { sample, asked } = desk(async () => (asked.length % 2 === 0 ? "no" : "once"));
-    for (let index = 0; index < LIMITS.sampling.calls; index++) await sample(params(), `s${index}`).catch(() => {});
+    for (let index = 0; index < SESSION_LIMITS.sampling.calls; index++)
+      await sample(params(), `s${index}`).catch(() => {});
     await expect(sample()).rejects.toMatchObject({ message: expect.stringContaining("used up: 20 requests") });
-    expect(asked).toHaveLength(LIMITS.sampling.calls);
+    expect(asked).toHaveLength(SESSION_LIMITS.sampling.calls);
     expect(asked.at(-1)?.callsLeft).toBe(0);
   });
 
   test("tokens spent, as the provider counts them, leave less for the next, down to nothing", async () => {
-    const { tokens } = LIMITS.sampling;
+    const { tokens } = SESSION_LIMITS.sampling;
     const usage = { inputTokens: tokens - 150, outputTokens: 100 };
     const { sample, requests } = desk(
       "once",
@@ -246,7 +249,7 @@ describe("the budget of a session", () => {
   });
 
   test("what is under way counts in full until it is over", async () => {
-    const half = { type: "text", text: "x".repeat(LIMITS.sampling.tokens * 2) };
+    const half = { type: "text", text: "x".repeat(SESSION_LIMITS.sampling.tokens * 2) };
     const wish = params({ messages: [{ role: "user", content: half }] });
     const { sample } = desk("once");
     const first = sample(wish);

@@ -1,12 +1,12 @@
 // Sampling: a server asks for words of the session's model. A person approves it, and a budget bounds it.
 import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
+import type { JsonObject } from "../base/json/json.js";
 import { errorType } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import type { JsonObject } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { type Peer, RpcRefusal } from "../mcp/index.js";
 import type { Model, ModelUsage } from "../models/index.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { SamplingAnswer, SamplingRequest, SessionPorts } from "./ports.js";
 import { readSamplingWish, type SamplingWish, toModelMessages } from "./sampling-request.js";
 
@@ -43,8 +43,8 @@ class SamplingDesk {
   readonly #options: SamplingOptions;
   /** What a person said once and for all, by server, for this session. */
   readonly #standing = new Map<string, "session" | "never">();
-  #callsLeft: number = LIMITS.sampling.calls;
-  #tokensLeft: number = LIMITS.sampling.tokens;
+  #callsLeft: number = SESSION_LIMITS.sampling.calls;
+  #tokensLeft: number = SESSION_LIMITS.sampling.tokens;
   #count = 0;
   /** Questions are put one after the other. */
   #lastQuestion: Promise<unknown> = Promise.resolve();
@@ -76,9 +76,9 @@ class SamplingDesk {
   /** Every question counts, also one that is answered with no: a person is not to be worn down. */
   #grant(wish: SamplingWish): Grant {
     const inputTokens = estimate(wish);
-    const maxTokens = Math.min(wish.maxTokens, LIMITS.sampling.maxTokens, this.#tokensLeft - inputTokens);
-    if (this.#callsLeft < 1) throw exhausted(`${LIMITS.sampling.calls} requests`);
-    if (maxTokens < 1) throw exhausted(`${LIMITS.sampling.tokens} tokens`);
+    const maxTokens = Math.min(wish.maxTokens, SESSION_LIMITS.sampling.maxTokens, this.#tokensLeft - inputTokens);
+    if (this.#callsLeft < 1) throw exhausted(`${SESSION_LIMITS.sampling.calls} requests`);
+    if (maxTokens < 1) throw exhausted(`${SESSION_LIMITS.sampling.tokens} tokens`);
     this.#callsLeft -= 1;
     this.#tokensLeft -= inputTokens + maxTokens;
     return { inputTokens, maxTokens };

@@ -1,8 +1,8 @@
 // Opens one server for a session: what its connection is given, whom it may ask, what the session hears of it.
 
 import type { TenonError } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
+import type { World } from "../base/ports/world.js";
 import {
   type ConnectionOptions,
   type GrantStore,

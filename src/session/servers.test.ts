@@ -4,6 +4,7 @@ import { LIMITS } from "../base/limits.js";
 import { diskCache, type StdioSpec } from "../mcp/index.js";
 import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../testing/index.js";
 import type { ServerStatus } from "./event.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { WantedServer } from "./server-entry.js";
 import { SessionServers } from "./servers.js";
 
@@ -53,7 +54,7 @@ test("a required server is waited for, another one only up to the usual bound", 
     servers.replace([wanted("s", { isRequired })], []);
     let isSettled = false;
     const settling = servers.settled(new AbortController().signal).then(() => (isSettled = true));
-    await world.advance(LIMITS.firstPromptWaitMs + 1);
+    await world.advance(SESSION_LIMITS.firstPromptWaitMs + 1);
     expect(isSettled).toBe(!isRequired);
     await world.advance(30_000);
     await settling;

@@ -2,11 +2,11 @@
 
 import { Scope } from "../base/async/scope.js";
 import type { EndGrace } from "../base/io/process.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
-import { LIMITS } from "../base/limits.js";
+import type { World } from "../base/ports/world.js";
 import { ServerPool, startInTurn } from "../mcp/index.js";
 import type { ServerStatus } from "./event.js";
+import { SESSION_LIMITS } from "./limits.js";
 import { type OpenServer, type RejectedServer, treatment, type WantedServer } from "./server-entry.js";
 import { type OpeningOptions, type RunningServer, ServerOpening } from "./server-opening.js";
 
@@ -66,8 +66,8 @@ export class SessionServers {
 
   /** Waits until no server is connecting any more (lazy ones that rest are not), but never longer than the bound: a hung one costs that much, once. */
   async settled(signal: AbortSignal): Promise<void> {
-    using deadline = this.#world.deadline(LIMITS.firstPromptWaitMs, signal);
-    using patience = this.#world.deadline(LIMITS.requiredWaitMs, signal);
+    using deadline = this.#world.deadline(SESSION_LIMITS.firstPromptWaitMs, signal);
+    using patience = this.#world.deadline(SESSION_LIMITS.requiredWaitMs, signal);
     const settling = this.#running.map(({ connection, isRequired }) =>
       connection.state
         .until(

@@ -1,8 +1,8 @@
 // What a session is made of: each part opened and joined with the others, so that what happens in one is heard of where it counts.
 
 import { Scope } from "../base/async/scope.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
+import type { World } from "../base/ports/world.js";
 import { type EffectiveConfig, readyServers } from "../config/index.js";
 import { Audience } from "./audience.js";
 import { type AppliedConfig, SessionConfiguration } from "./configuration.js";

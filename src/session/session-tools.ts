@@ -3,9 +3,9 @@
 import { join, resolve } from "node:path";
 import type { Scope } from "../base/async/scope.js";
 import type { SessionId } from "../base/id.js";
-import type { World } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
+import type { World } from "../base/ports/world.js";
 import {
   type BuiltinName,
   type BuiltinPresentation,

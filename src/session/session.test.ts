@@ -5,6 +5,7 @@ import type { Model, ModelEvent } from "../models/index.js";
 import { echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../testing/index.js";
 import type { SessionEvent } from "./event.js";
 import { SessionHost } from "./host.js";
+import { SESSION_LIMITS } from "./limits.js";
 
 const finish: ModelEvent = { kind: "finish", reason: "stop" };
 
@@ -77,7 +78,7 @@ test("the first prompt waits for a hung server only up to the bound, the second 
     () => (isAnswered = true),
     () => undefined,
   );
-  await world.advance(LIMITS.firstPromptWaitMs - 1);
+  await world.advance(SESSION_LIMITS.firstPromptWaitMs - 1);
   expect(isAnswered).toBe(false);
   await world.advance(1);
   expect((await first).stopReason).toBe("end_turn");

@@ -1,7 +1,7 @@
 // The system prompt: stable, with the project's instructions, and what the person or the client adds or replaces.
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { fakeWorld } from "../testing/index.js";
+import { SESSION_LIMITS } from "./limits.js";
 import { type PromptFacts, projectInstructions, systemPrompt } from "./system-prompt.js";
 
 const FACTS: PromptFacts = {
@@ -47,10 +47,10 @@ describe("AGENTS.md", () => {
 
   test("that is long is cut, and says so", async () => {
     const world = fakeWorld();
-    await world.files.writeAtomic("/work/AGENTS.md", "x".repeat(LIMITS.instructionsMaxBytes + 1));
+    await world.files.writeAtomic("/work/AGENTS.md", "x".repeat(SESSION_LIMITS.instructionsMaxBytes + 1));
     const text = await projectInstructions(world, "/work");
-    expect(text.length).toBeLessThan(LIMITS.instructionsMaxBytes + 200);
-    expect(text).toContain(`${LIMITS.instructionsMaxBytes + 1} bytes`);
+    expect(text.length).toBeLessThan(SESSION_LIMITS.instructionsMaxBytes + 200);
+    expect(text).toContain(`${SESSION_LIMITS.instructionsMaxBytes + 1} bytes`);
   });
 
   test("that is not there is nothing", async () => {

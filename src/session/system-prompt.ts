@@ -1,11 +1,11 @@
 // The system prompt: small and the same for every model call of a session, so that providers can cache it.
 import { join } from "node:path";
+import type { JsonValue } from "../base/json/json.js";
 import { recorded } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import type { JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { markLine } from "../base/text/marked-content.js";
 import { hostLine, markForeign } from "../base/text/marking.js";
+import { SESSION_LIMITS } from "./limits.js";
 
 /** What the person or the client says beside or in place of Tenon's own words. */
 export interface GivenPrompt {
@@ -91,7 +91,7 @@ async function readInstructions(world: Pick<World, "files" | "log">, cwd: string
   try {
     const found = await world.files.find(path);
     if (found?.kind !== "file") return "";
-    const length = Math.min(found.bytes, LIMITS.instructionsMaxBytes);
+    const length = Math.min(found.bytes, SESSION_LIMITS.instructionsMaxBytes);
     const bytes = await world.files.readBytes(path, { start: 0, length });
     const text = markForeign(new TextDecoder().decode(bytes)).trim();
     const isCut = found.bytes > length ? `\n${hostLine(`cut, the file has ${found.bytes} bytes`)}` : "";

@@ -3,10 +3,10 @@
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { createDeadline } from "../base/async/deadline.js";
+import { defined } from "../base/json/defined.js";
 import { createLog, type Log, type LogLevel, shareLog } from "../base/ports/log.js";
 import type { WireTrace } from "../base/ports/trace.js";
 import type { Timer, World } from "../base/ports/world.js";
-import { defined } from "../base/json/defined.js";
 import { machineEnv } from "./environment.js";
 import { files } from "./files.js";
 import { httpPool } from "./http-pool.js";

@@ -1,10 +1,10 @@
 // Traffic with a model over HTTP as messages: the request with its hash, the head of the answer, its events, its end.
 import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../base/errors.js";
-import type { Fetch } from "../base/ports/world.js";
 import { type JsonValue, parseJson } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
+import type { Fetch } from "../base/ports/world.js";
 import { isPlainHeader } from "../base/text/secret-patterns.js";
+import { WORLD_LIMITS } from "./limits.js";
 
 /** `exchange` pairs what belongs to one request. */
 export type ModelMessage =
@@ -117,7 +117,7 @@ class HeardBody {
 
   hear(bytes: Uint8Array): void {
     // A line cannot hold more in any case; what follows in it is left out of the trace, never of the answer.
-    if (this.#text.length <= LIMITS.trace.lineChars) this.#text += this.#decoder.write(Buffer.from(bytes));
+    if (this.#text.length <= WORLD_LIMITS.trace.lineChars) this.#text += this.#decoder.write(Buffer.from(bytes));
     if (!this.#isStream) return;
     const end = lastEventEnd(this.#text);
     if (end === 0) return;

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LIMITS } from "../base/limits.js";
+import { WORLD_LIMITS } from "./limits.js";
 import { TraceFile } from "./trace-file.js";
 
 test("a disk that cannot keep up costs lines, and the trace says how many, where they are missing", async () => {
@@ -12,7 +12,7 @@ test("a disk that cannot keep up costs lines, and the trace says how many, where
     const path = join(folder, "t");
     const file = new TraceFile(path, (lost) => `lost ${lost}`);
     const long = "x".repeat(1_000_000);
-    const fits = Math.ceil(LIMITS.trace.backlogBytes / long.length);
+    const fits = Math.ceil(WORLD_LIMITS.trace.backlogBytes / long.length);
     for (let index = 0; index < fits + 5; index++) file.add(`${index} ${long}`);
     await file.flush();
     file.add("after");

@@ -2,7 +2,7 @@
 import { closeSync, mkdirSync, openSync, write, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";
-import { LIMITS } from "../base/limits.js";
+import { WORLD_LIMITS } from "./limits.js";
 
 export class TraceFile {
   readonly #file: number;
@@ -29,7 +29,7 @@ export class TraceFile {
   /** The newline is added. */
   add(line: string): void {
     if (this.#isClosed) return;
-    if (this.#waitingBytes > LIMITS.trace.backlogBytes) {
+    if (this.#waitingBytes > WORLD_LIMITS.trace.backlogBytes) {
       this.#lost += 1;
       return;
     }

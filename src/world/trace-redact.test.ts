@@ -1,8 +1,8 @@
 // Secrets do not survive the redactor, plain things do, and a line stays within its bounds.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../base/limits.js";
 import { REDACTED } from "../base/text/secret-patterns.js";
+import { WORLD_LIMITS } from "./limits.js";
 import { Redactor } from "./trace-redact.js";
 
 const clean = (message: unknown) => new Redactor().clean(message).value;
@@ -125,7 +125,7 @@ test("cleaning twice changes nothing more, so that a replay can compare", () => 
 });
 
 describe("the bounds of a line", () => {
-  const { textChars, nodes, depth, lineChars } = LIMITS.trace;
+  const { textChars, nodes, depth, lineChars } = WORLD_LIMITS.trace;
 
   test("a long text is cut, and says how long it was", () => {
     const { value, cut } = new Redactor().clean("x".repeat(textChars + 10));

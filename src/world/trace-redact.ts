@@ -1,6 +1,5 @@
 // A message without its secrets, within bounds: by the names values are kept under, by their form, and by what is known.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { headerSecrets, KnownSecrets, optionValues } from "../base/text/known-secrets.js";
 import {
   isPlainHeader,
@@ -13,6 +12,7 @@ import {
   REDACTED,
   withoutForms,
 } from "../base/text/secret-patterns.js";
+import { WORLD_LIMITS } from "./limits.js";
 
 /** What is looked at behind a cut, so that no secret is cut in two: longer ones widen it. */
 const MARGIN_CHARS = 4_096;
@@ -56,7 +56,7 @@ export class Redactor {
   }
 
   #cleaned(message: unknown): Redacted {
-    const { lineChars, nodes } = LIMITS.trace;
+    const { lineChars, nodes } = WORLD_LIMITS.trace;
     const budget: Budget = { chars: lineChars, nodes, cut: 0 };
     return { value: this.#value(message, budget, 0), cut: budget.cut };
   }
@@ -66,7 +66,7 @@ export class Redactor {
     if (typeof value === "string") return this.#bounded(value, budget);
     if (typeof value === "number" || typeof value === "boolean") return value;
     if (typeof value !== "object" || value === null) return null;
-    if (depth > LIMITS.trace.depth || budget.nodes < 0) return cut(budget);
+    if (depth > WORLD_LIMITS.trace.depth || budget.nodes < 0) return cut(budget);
     if (Array.isArray(value)) return this.#list(value, budget, depth);
     return this.#fields(value, budget, depth, { isNameMap: false });
   }
@@ -152,7 +152,7 @@ export class Redactor {
   }
 
   #bounded(text: string, budget: Budget): string {
-    const limit = Math.min(LIMITS.trace.textChars, Math.max(0, budget.chars));
+    const limit = Math.min(WORLD_LIMITS.trace.textChars, Math.max(0, budget.chars));
     if (text.length <= limit) {
       budget.chars -= text.length;
       return this.text(text);

@@ -2,8 +2,8 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type * as Otel from "@opentelemetry/api";
-import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/ports/trace.js";
 import { defined } from "../base/json/defined.js";
+import type { OpenSpan, SpanAttributes, SpanStart, Telemetry, TraceContext } from "../base/ports/trace.js";
 import { VERSION } from "../base/version.js";
 
 type Api = typeof Otel;

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Fetch } from "../base/ports/world.js";
 import { hashJson } from "../base/json/hash.js";
 import type { JsonObject, JsonValue } from "../base/json/json.js";
+import type { Fetch } from "../base/ports/world.js";
 import { FileTrace } from "./trace.js";
 
 let folder: string;

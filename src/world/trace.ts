@@ -1,11 +1,11 @@
 // The wire trace in a file: one line of JSON for every message of ACP, MCP and the model, in order, without secrets.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { WireEntry, WireTrace } from "../base/ports/trace.js";
-import type { Fetch } from "../base/ports/world.js";
 import { defined } from "../base/json/defined.js";
 import { hashJson } from "../base/json/hash.js";
 import { isJsonObject, type JsonValue } from "../base/json/json.js";
+import type { WireEntry, WireTrace } from "../base/ports/trace.js";
+import type { Fetch } from "../base/ports/world.js";
 import { VERSION } from "../base/version.js";
 import { recordedFetch } from "./trace-fetch.js";
 import { TraceFile } from "./trace-file.js";

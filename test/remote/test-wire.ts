@@ -1,7 +1,7 @@
 // For the tests of the remote wire: drives one wire as the handshake and the calls do, and keeps what it was told.
 import type { TenonError } from "../../src/base/errors.js";
-import type { World } from "../../src/base/ports/world.js";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
+import type { World } from "../../src/base/ports/world.js";
 import { META, MODERN_VERSION } from "../../src/mcp/era/envelope.js";
 import { remoteWire } from "../../src/mcp/remote/index.js";
 import type { IncomingMessage, RpcId } from "../../src/mcp/rpc/json-rpc.js";

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { LIMITS } from "../../src/base/limits.js";
-import { CLI_LIMITS } from "../../src/base/limits-cli.js";
+import { CLI_LIMITS } from "../../src/cli/limits.js";
+import { MCP_LIMITS } from "../../src/mcp/limits.js";
 import { BAD_TOOLS, echoTool } from "../../src/testing/index.js";
 import { cleanEnv } from "./agent.js";
 import { ConfigBench } from "./config-bench.js";
@@ -144,7 +144,7 @@ scenario(["Q5"], "a tool that is not there, or not there for models, is told wit
 
 scenario(["Q5"], "an answer too long for memory is printed whole into a pipe", async () => {
   await using bench = await ConfigBench.open();
-  const bytes = LIMITS.messageSpillBytes + 1;
+  const bytes = MCP_LIMITS.messageSpillBytes + 1;
   const long = { name: "long", reply: { kind: "bytes", bytes } } as const;
   bench.put("home/config.json", bench.servers({ big: entry({ tools: [long] }) }));
   const plain = await bench.tenon(["mcp", "call", "big", "long"]);

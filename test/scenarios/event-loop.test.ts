@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { LIMITS } from "../../src/base/limits.js";
+import { BUILTIN_LIMITS } from "../../src/builtin/limits.js";
 import { watchEventLoop } from "../../src/testing/event-loop.js";
 import { decide, type PolicyRule } from "../../src/tools/index.js";
 import { TestSession } from "../builtin-session.js";
@@ -95,7 +95,7 @@ scenario(
       session.write("big.txt", before);
       const written = await watchEventLoop(session.say("write_file", { path: "big.txt", content }));
       expect(written.value).toContain("[The diff is cut here: it is too long to be shown.]");
-      expect(written.value.length).toBeLessThan(LIMITS.diff.maxShownBytes + 1_000);
+      expect(written.value.length).toBeLessThan(BUILTIN_LIMITS.diff.maxShownBytes + 1_000);
       expect(written.longestMs).toBeLessThan(MAX_HELD_MS);
     });
   },
@@ -108,7 +108,7 @@ scenario(
   async () => {
     const pages = ["<p>word <a href=/x>link</a>", "<b>", "</i>", "<li>&amp;<td>", "<a href=x>y", "<p a='"];
     for (const part of pages) {
-      const body = Buffer.from(part.repeat(Math.floor(LIMITS.fetchMaxBytes / part.length)));
+      const body = Buffer.from(part.repeat(Math.floor(BUILTIN_LIMITS.fetchMaxBytes / part.length)));
       await using site = await httpServer((_, response) => {
         response.writeHead(200, { "content-type": "text/html" }).end(body);
       });

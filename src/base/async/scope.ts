@@ -1,8 +1,8 @@
 // Owned disposal and owned background work. Closing a scope aborts its work, disposes in reverse order, then awaits the work.
 
 import { messageOf } from "../errors.js";
-import type { Log } from "../ports/log.js";
 import { defined } from "../json/defined.js";
+import type { Log } from "../ports/log.js";
 
 /**
  * Owns a promise that nobody awaits: a rejection is logged with its stack, and goes no further. For work that must also end

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
+import type { Files, Processes } from "../ports/world.js";
 import {
   type FileLock,
   type LockAttempt,
@@ -10,7 +11,6 @@ import {
   tryFileLock,
   withFileLock,
 } from "./file-lock.js";
-import type { Files, Processes } from "../ports/world.js";
 
 const LOCK = "/locks/it";
 const DEAD = "77 identity-77 abcd\n";

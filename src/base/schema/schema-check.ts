@@ -4,8 +4,8 @@
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
 import { measure } from "../json/measure.js";
-import { compilePattern, type LinearPattern } from "../text/pattern.js";
 import { sameJson } from "../json/same-json.js";
+import { compilePattern, type LinearPattern } from "../text/pattern.js";
 import type { SchemaRefs } from "./schema-refs.js";
 import {
   type At,

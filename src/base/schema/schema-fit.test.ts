@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { longestStandstillMs } from "../../../test/standstill.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
-import { LIMITS } from "../limits.js";
 import type { JsonObject, JsonValue } from "../json/json.js";
+import { LIMITS } from "../limits.js";
 import { checkAgainstSchema } from "./schema-fit.js";
 
 const PERSON: JsonObject = {

@@ -2,10 +2,10 @@
 
 import { Pace } from "../async/pace.js";
 import { messageOf } from "../errors.js";
-import type { World } from "../ports/world.js";
-import { LIMITS } from "../limits.js";
 import type { JsonObject, JsonValue } from "../json/json.js";
 import { measure } from "../json/measure.js";
+import { LIMITS } from "../limits.js";
+import type { World } from "../ports/world.js";
 import { OutOfFuel, SchemaCheck } from "./schema-check.js";
 import { describeMisfit, type PreparedSchema, prepareSchema } from "./schema-preparation.js";
 

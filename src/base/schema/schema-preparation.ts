@@ -1,8 +1,8 @@
 // What a check needs of a schema before the first value, made once for each schema, and how a misfit is put into words.
 
-import { LIMITS } from "../limits.js";
 import type { JsonObject } from "../json/json.js";
 import { measure } from "../json/measure.js";
+import { LIMITS } from "../limits.js";
 import type { Patterns } from "./schema-check.js";
 import { SchemaRefs } from "./schema-refs.js";
 import type { Misfit } from "./schema-verdict.js";

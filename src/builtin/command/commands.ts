@@ -2,7 +2,7 @@
 import { abortListeners } from "../../base/async/abort-listeners.js";
 import { Scope } from "../../base/async/scope.js";
 import type { World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { CommandExit, RunningCommand } from "../ports.js";
 
 /** A command in the background. */
@@ -27,7 +27,7 @@ export class Commands implements AsyncDisposable {
 
   /** Whether one more may go into the background. */
   get hasRoom(): boolean {
-    return this.#alive().length < LIMITS.commandsAtOnce;
+    return this.#alive().length < BUILTIN_LIMITS.commandsAtOnce;
   }
 
   get ids(): readonly string[] {
@@ -77,7 +77,7 @@ export class Commands implements AsyncDisposable {
 
   async #forgetOldest(): Promise<void> {
     const finished = [...this.#background.values()].filter(({ exit }) => exit !== undefined);
-    for (const { id, running } of finished.slice(0, Math.max(0, finished.length - LIMITS.commandsKept))) {
+    for (const { id, running } of finished.slice(0, Math.max(0, finished.length - BUILTIN_LIMITS.commandsKept))) {
       this.#background.delete(id);
       await running.release();
     }

@@ -4,9 +4,9 @@ import { StringDecoder } from "node:string_decoder";
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
 import { endTree } from "../../base/io/process.js";
-import type { Child, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Child, World } from "../../base/ports/world.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { CommandExit, CommandOutput, CommandRequest, RunningCommand, Terminal } from "../ports.js";
 import { OutputBuffer } from "./output-buffer.js";
 
@@ -44,7 +44,7 @@ class LocalCommand implements RunningCommand {
   }
 
   end(): Promise<void> {
-    this.#ending ??= endTree(this.#child, this.#world, LIMITS.commandGrace);
+    this.#ending ??= endTree(this.#child, this.#world, BUILTIN_LIMITS.commandGrace);
     return this.#ending;
   }
 
@@ -62,7 +62,7 @@ class LocalCommand implements RunningCommand {
   }
 
   async #drained(streams: Promise<unknown>): Promise<void> {
-    using deadline = this.#world.deadline(LIMITS.commandDrainMs);
+    using deadline = this.#world.deadline(BUILTIN_LIMITS.commandDrainMs);
     await orAborted(streams, deadline.signal).catch(() => {}); // then without the rest
   }
 
@@ -72,7 +72,7 @@ class LocalCommand implements RunningCommand {
     stream.on("data", (chunk: Buffer) => {
       this.#bytes += chunk.length;
       this.#output.push(decoder.write(chunk));
-      if (this.#bytes > LIMITS.commandMaxBytes) this.#stopFlood();
+      if (this.#bytes > BUILTIN_LIMITS.commandMaxBytes) this.#stopFlood();
       this.#onOutput();
     });
     return new Promise((resolve) => {
@@ -87,7 +87,7 @@ class LocalCommand implements RunningCommand {
 
   #stopFlood(): void {
     if (this.#cutOff !== undefined) return;
-    this.#cutOff = `it printed more than ${LIMITS.commandMaxBytes} bytes and was ended`;
+    this.#cutOff = `it printed more than ${BUILTIN_LIMITS.commandMaxBytes} bytes and was ended`;
     this.#child.signalGroup("SIGKILL");
   }
 }

@@ -1,5 +1,5 @@
 // The output of a command, however long: its start and its end are kept, and what lies between is counted.
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { CommandOutput } from "../ports.js";
 
 export interface OutputBounds {
@@ -13,7 +13,7 @@ export class OutputBuffer {
   #tail = "";
   #total = 0;
 
-  constructor(bounds: OutputBounds = LIMITS.commandOutput) {
+  constructor(bounds: OutputBounds = BUILTIN_LIMITS.commandOutput) {
     this.#bounds = bounds;
   }
 

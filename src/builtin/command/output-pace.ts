@@ -1,7 +1,7 @@
 // How often somebody watching hears of new output: soon, at most every so often, and never after the end.
 import { messageOf } from "../../base/errors.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 export class OutputPace implements Disposable {
   readonly #world: World;
@@ -19,7 +19,7 @@ export class OutputPace implements Disposable {
   touch(): void {
     this.#isTouched = true;
     if (this.#timer || this.#isOver) return;
-    this.#timer = this.#world.after(LIMITS.commandProgressMs, () => {
+    this.#timer = this.#world.after(BUILTIN_LIMITS.commandProgressMs, () => {
       this.#timer = undefined;
       if (!this.#isTouched || this.#isOver) return;
       this.#isTouched = false;

@@ -1,8 +1,8 @@
 // A diff, applied to the old text, gives the new one.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
 import { watchEventLoop } from "../../testing/index.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { diffLines, splitLines, unifiedDiff } from "./unified-diff.js";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "", "\\ x", "- y"), { maxLength: 40 });
@@ -73,7 +73,7 @@ test("two long texts with nothing in common end as one change", () => {
   const before = Array.from({ length: 50_000 }, (_, index) => `a${index}\n`);
   const after = Array.from({ length: 50_000 }, (_, index) => `b${index}\n`);
   expect(diffLines(before, after)).toEqual([{ oldStart: 0, oldEnd: 50_000, newStart: 0, newEnd: 50_000 }]);
-  expect(LIMITS.diff.maxEdits).toBeLessThan(50_000);
+  expect(BUILTIN_LIMITS.diff.maxEdits).toBeLessThan(50_000);
 });
 
 test("a change in a long text is found where it is, and one too large to compare is shown in part", () => {
@@ -85,7 +85,7 @@ test("a change in a long text is found where it is, and one too large to compare
   expect(patch(old.join(""), diff.text)).toBe(changed.join(""));
   const all = unifiedDiff(old.join(""), old.map((line) => `x${line}`).join(""));
   expect(all).toMatchObject({ added: 130_000, removed: 130_000, firstLine: 1 });
-  expect(all.text.length).toBeLessThanOrEqual(LIMITS.diff.maxShownBytes + 100);
+  expect(all.text.length).toBeLessThanOrEqual(BUILTIN_LIMITS.diff.maxShownBytes + 100);
   expect(all.text).toMatch(/\[The diff is cut here: it is too long to be shown\.\]$/u);
   const lines = unifiedDiff("\n".repeat(5_000_000), "x\n".repeat(2_500_000));
   expect(lines).toMatchObject({ added: 2_500_000, removed: 5_000_000 });

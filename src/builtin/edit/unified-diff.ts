@@ -1,11 +1,11 @@
 // A change as a unified diff, for the model and for people without an editor. Bounded by steps, not by time: a diff is the same everywhere.
 import { diffArrays } from "diff";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 const CONTEXT = 3;
 
 export interface UnifiedDiff {
-  /** Hunks only, without a file header. Empty when nothing differs. Cut at `LIMITS.diff.maxShownBytes`. */
+  /** Hunks only, without a file header. Empty when nothing differs. Cut at `BUILTIN_LIMITS.diff.maxShownBytes`. */
   readonly text: string;
   readonly added: number;
   readonly removed: number;
@@ -28,7 +28,7 @@ export function unifiedDiff(oldText: string, newText: string): UnifiedDiff {
   const added = newText.slice(start, newText.length - tail);
   const before = splitLines(removed);
   const after = splitLines(added);
-  const isWhole = Math.max(before.length, after.length) === LIMITS.diff.maxLines;
+  const isWhole = Math.max(before.length, after.length) === BUILTIN_LIMITS.diff.maxLines;
   const oldEnd = isWhole ? countLines(removed, removed.length) : before.length;
   const newEnd = isWhole ? countLines(added, added.length) : after.length;
   const changes = isWhole ? [{ oldStart: 0, oldEnd, newStart: 0, newEnd }] : diffLines(before, after);
@@ -94,7 +94,7 @@ function countLines(text: string, end: number): number {
 /** With their line ends, so that a missing last one counts. No more than are compared: more are never shown either. */
 export function splitLines(text: string): string[] {
   const lines: string[] = [];
-  for (let start = 0; start < text.length && lines.length < LIMITS.diff.maxLines; ) {
+  for (let start = 0; start < text.length && lines.length < BUILTIN_LIMITS.diff.maxLines; ) {
     const end = nextLine(text, start);
     lines.push(text.slice(start, end));
     start = end;
@@ -105,7 +105,7 @@ export function splitLines(text: string): string[] {
 /** The shortest way from one to the other (Myers). Texts that differ too much for their size count as wholly different. */
 export function diffLines(before: readonly string[], after: readonly string[]): readonly LineChange[] {
   const whole = { oldStart: 0, oldEnd: before.length, newStart: 0, newEnd: after.length };
-  const { maxEdits, maxComparedLines, maxComparedChars } = LIMITS.diff;
+  const { maxEdits, maxComparedLines, maxComparedChars } = BUILTIN_LIMITS.diff;
   const charsOf = (lines: readonly string[]) => lines.reduce((sum, { length }) => sum + length, 0);
   const chars = charsOf(before) + charsOf(after);
   const maxEditLength = Math.floor(
@@ -155,7 +155,7 @@ function showHunks(hunks: readonly (readonly LineChange[])[], compared: Compared
   let bytes = 0;
   for (const line of hunkLines(hunks, compared)) {
     bytes += line.length + 1;
-    if (bytes > LIMITS.diff.maxShownBytes) {
+    if (bytes > BUILTIN_LIMITS.diff.maxShownBytes) {
       lines.push("[The diff is cut here: it is too long to be shown.]");
       break;
     }

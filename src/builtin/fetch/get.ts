@@ -2,9 +2,10 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import type { HttpPool, ResolvedAddress, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { HttpPool, ResolvedAddress, World } from "../../base/ports/world.js";
 import { VERSION } from "../../base/version.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 export interface GetRequest {
   readonly url: URL;
@@ -89,11 +90,11 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
     if (!(chunk instanceof Uint8Array)) continue;
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > LIMITS.fetchMaxBytes) break; // leaving the loop destroys the stream
+    if (bytes > BUILTIN_LIMITS.fetchMaxBytes) break; // leaving the loop destroys the stream
   }
   const whole = Buffer.concat(chunks);
   response.destroy();
-  return { body: whole.subarray(0, LIMITS.fetchMaxBytes), isCut: whole.length > LIMITS.fetchMaxBytes };
+  return { body: whole.subarray(0, BUILTIN_LIMITS.fetchMaxBytes), isCut: whole.length > BUILTIN_LIMITS.fetchMaxBytes };
 }
 
 /** Bounded by whoever reads it: a few bytes may unpack to very many. */

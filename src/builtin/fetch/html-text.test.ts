@@ -2,9 +2,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { Pace } from "../../base/async/pace.js";
-import { LIMITS } from "../../base/limits.js";
 import { watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { pageText } from "./html-text.js";
 
 const BASE = new URL("https://site.test/dir/page");
@@ -84,9 +84,9 @@ test.each([...REPEATED, "<pre> ", "<a href=/x>y</a>", "<li>a"])(
   "a page of nothing but %s never holds the event loop",
   async (part) => {
     const world = nodeWorld();
-    const html = Buffer.from(part.repeat(Math.floor(LIMITS.fetchMaxBytes / part.length / 4))).toString("utf8");
+    const html = Buffer.from(part.repeat(Math.floor(BUILTIN_LIMITS.fetchMaxBytes / part.length / 4))).toString("utf8");
     const { value, longestMs } = await watchEventLoop(pageText(html, BASE, Pace.of(world)));
-    expect(value.text.length).toBeLessThanOrEqual(LIMITS.fetchPage.maxTextChars);
+    expect(value.text.length).toBeLessThanOrEqual(BUILTIN_LIMITS.fetchPage.maxTextChars);
     expect(longestMs).toBeLessThan(50);
   },
 );
@@ -108,5 +108,5 @@ test("slices do not grow with what came before them", async () => {
     pace,
   );
   expect(long.isCut).toBe(true);
-  expect(long.text.length).toBeLessThanOrEqual(LIMITS.fetchPage.maxTextChars);
+  expect(long.text.length).toBeLessThanOrEqual(BUILTIN_LIMITS.fetchPage.maxTextChars);
 });

@@ -1,7 +1,7 @@
 // A web page as text a model can read: headings, lists, tables, code and links kept, everything else only its words.
 import { Parser } from "htmlparser2";
 import type { Pace } from "../../base/async/pace.js";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 /** Their content is for machines or for finding one's way about the site. */
 const DROPPED: ReadonlySet<string> = new Set(
@@ -69,17 +69,17 @@ class PageWriter {
   }
 
   get isFull(): boolean {
-    return this.#depth > LIMITS.fetchPage.maxDepth || this.#chars > LIMITS.fetchPage.maxTextChars;
+    return this.#depth > BUILTIN_LIMITS.fetchPage.maxDepth || this.#chars > BUILTIN_LIMITS.fetchPage.maxTextChars;
   }
 
   result(): PageText {
-    const text = this.#parts.join("").slice(0, LIMITS.fetchPage.maxTextChars);
-    const title = this.#title.slice(0, LIMITS.fetchPage.maxTitleChars).replaceAll(/\s+/gu, " ").trim();
+    const text = this.#parts.join("").slice(0, BUILTIN_LIMITS.fetchPage.maxTextChars);
+    const title = this.#title.slice(0, BUILTIN_LIMITS.fetchPage.maxTitleChars).replaceAll(/\s+/gu, " ").trim();
     return { title, text, isCut: this.isFull };
   }
 
   ontext(text: string): void {
-    if (this.#isTitle && this.#title.length < LIMITS.fetchPage.maxTitleChars) this.#title += text;
+    if (this.#isTitle && this.#title.length < BUILTIN_LIMITS.fetchPage.maxTitleChars) this.#title += text;
     if (this.#isTitle || this.#dropped > 0) return;
     if (this.#preformatted > 0) this.#put(text);
     else this.#words(text);
@@ -162,7 +162,12 @@ class PageWriter {
   #endLink(): void {
     const link = this.#link;
     this.#link = undefined;
-    if (!link || link.href === "" || link.href.length > LIMITS.fetchPage.maxLinkChars || link.href.startsWith("#"))
+    if (
+      !link ||
+      link.href === "" ||
+      link.href.length > BUILTIN_LIMITS.fetchPage.maxLinkChars ||
+      link.href.startsWith("#")
+    )
       return;
     const words = this.#parts.slice(link.at).join("").trim();
     const url = URL.canParse(link.href, this.#base.href) ? new URL(link.href, this.#base) : undefined;

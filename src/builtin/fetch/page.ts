@@ -1,10 +1,11 @@
 // What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
 
 import { Pace } from "../../base/async/pace.js";
-import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { text } from "../../base/text/content.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { sniff } from "../text/sniff.js";
 import type { Got } from "./get.js";
 
@@ -14,7 +15,7 @@ export async function pageContent(
   url: URL,
   world: World,
 ): Promise<readonly ContentBlock[] | undefined> {
-  const sniffed = sniff(body.subarray(0, LIMITS.sniffBytes));
+  const sniffed = sniff(body.subarray(0, BUILTIN_LIMITS.sniffBytes));
   if (sniffed.kind === "image" && body.length <= LIMITS.resultMaxImageBytes) {
     return [{ type: "image", mimeType: sniffed.mimeType, data: Buffer.from(body).toString("base64") }];
   }

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
 import type { World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
 import { compilePathGlob, type GlobMatcher } from "../../base/text/glob.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { sniff } from "../text/sniff.js";
 import type { Grep, GrepRequest, Hit } from "./hit.js";
 import { MatchThread } from "./match-thread.js";
@@ -26,18 +26,18 @@ export class GrepHere implements Grep {
     const files = this.#skipped === 1 ? "1 file" : `${this.#skipped} files`;
     return this.#skipped === 0
       ? this.#notes
-      : [...this.#notes, `${files} of more than ${LIMITS.grepMaxFileBytes} bytes were not searched.`];
+      : [...this.#notes, `${files} of more than ${BUILTIN_LIMITS.grepMaxFileBytes} bytes were not searched.`];
   }
 
   async *hits(): AsyncGenerator<Hit> {
-    using deadline = this.#world.deadline(LIMITS.walk.maxMs, this.#request.signal);
+    using deadline = this.#world.deadline(BUILTIN_LIMITS.walk.maxMs, this.#request.signal);
     const thread = new MatchThread(this.#world, this.#request.pattern);
     try {
       for await (const path of this.#paths()) yield* this.#inFile(path, thread, deadline.signal);
     } catch (thrown) {
       if (!deadline.expired) throw thrown;
       this.#notes.push(
-        `The search was ended after ${LIMITS.walk.maxMs / 1_000} s: take a simpler pattern or a smaller folder.`,
+        `The search was ended after ${BUILTIN_LIMITS.walk.maxMs / 1_000} s: take a simpler pattern or a smaller folder.`,
       );
     } finally {
       thread.end();
@@ -70,12 +70,12 @@ export class GrepHere implements Grep {
     const { files } = this.#world;
     const found = await files.find(path);
     if (found?.kind !== "file" || found.bytes === 0) return;
-    if (found.bytes > LIMITS.grepMaxFileBytes) {
+    if (found.bytes > BUILTIN_LIMITS.grepMaxFileBytes) {
       this.#skipped += 1;
       return;
     }
     const bytes = await files.readBytes(path, { start: 0, length: found.bytes }).catch(() => undefined); // no permission
-    if (!bytes || sniff(bytes.subarray(0, LIMITS.sniffBytes)).kind !== "text") return;
+    if (!bytes || sniff(bytes.subarray(0, BUILTIN_LIMITS.sniffBytes)).kind !== "text") return;
     const text = new TextDecoder().decode(bytes);
     const matching = await thread.match(text, signal);
     if (matching.length > 0) yield* this.#around(path, text, matching);

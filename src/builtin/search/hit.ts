@@ -1,5 +1,5 @@
 // What a text search finds, whoever searched, and how it is written down for the model.
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 /** One line, matching or beside one that does. */
 export interface Hit {
@@ -38,7 +38,7 @@ const MAX_CHARS = 500;
 /** A long line is shown around its beginning only: what matched may be anywhere in it. */
 export function showHit({ line, text, isContext }: Hit): string {
   const whole = text.replace(/\r?\n?$/u, "");
-  const cut = Math.min(MAX_CHARS, LIMITS.lineMaxChars);
+  const cut = Math.min(MAX_CHARS, BUILTIN_LIMITS.lineMaxChars);
   const shown = whole.length > cut ? `${whole.slice(0, cut)}… [${whole.length} characters]` : whole;
   return `${line}${isContext ? "-" : ":"} ${shown}`;
 }

@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import ignore from "ignore";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
 import { nodeWorld } from "../../world/index.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { isIgnored, parseIgnoreFile } from "./ignore-rules.js";
 import { Walk } from "./walk.js";
 
@@ -122,9 +122,9 @@ test("of ignore files made to take long a bounded part is used, and the walk say
   const file = parseIgnoreFile(hostile, (path) => path);
   expect(file.isCut).toBe(true);
   const chars = file.rules.reduce((sum, rule) => sum + rule.chars, 0);
-  expect(chars).toBeLessThanOrEqual(LIMITS.ignoreRules.maxChars);
+  expect(chars).toBeLessThanOrEqual(BUILTIN_LIMITS.ignoreRules.maxChars);
   const inner = parseIgnoreFile("x\n".repeat(5_000), (path) => path, [file]);
-  expect(file.rules.length + inner.rules.length).toBeLessThanOrEqual(LIMITS.ignoreRules.maxRules);
+  expect(file.rules.length + inner.rules.length).toBeLessThanOrEqual(BUILTIN_LIMITS.ignoreRules.maxRules);
   fill({ ".gitignore": hostile, "a.txt": "" });
   const walk = new Walk(nodeWorld(), { start: top, includeIgnored: false, signal: new AbortController().signal });
   const seen: string[] = [];

@@ -2,6 +2,7 @@
 
 import { LIMITS } from "../../base/limits.js";
 import { type GlobMatcher, plainPathGlob } from "../../base/text/glob.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 interface Rule {
   readonly matches: GlobMatcher;
@@ -27,7 +28,7 @@ export function parseIgnoreFile(
   ownPath: (path: string) => string,
   outer: readonly IgnoreFile[] = [],
 ): IgnoreFile {
-  const { maxRules, maxChars } = LIMITS.ignoreRules;
+  const { maxRules, maxChars } = BUILTIN_LIMITS.ignoreRules;
   const used = outer.flatMap(({ rules }) => rules);
   let count = used.length;
   let chars = used.reduce((sum, rule) => sum + rule.chars, 0);

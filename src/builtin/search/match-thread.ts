@@ -2,7 +2,7 @@
 import type * as threads from "node:worker_threads";
 import { orAborted } from "../../base/async/deadline.js";
 import type { Thread, World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 interface Settings {
   readonly source: string;
@@ -43,7 +43,11 @@ export class MatchThread {
 
   /** The pattern must have been compiled once already: here a mistake in it would only show as a dead thread. */
   constructor(world: World, pattern: RegExp) {
-    const settings: Settings = { source: pattern.source, flags: pattern.flags, maxLines: LIMITS.searchResults.max + 1 };
+    const settings: Settings = {
+      source: pattern.source,
+      flags: pattern.flags,
+      maxLines: BUILTIN_LIMITS.searchResults.max + 1,
+    };
     const source = `"use strict";const __name=(value)=>value;(${String(runMatchThread)})(require("node:worker_threads"));`;
     this.#thread = world.thread(source, settings);
     this.#thread.listen({

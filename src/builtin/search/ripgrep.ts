@@ -1,11 +1,11 @@
 // Searching with ripgrep, where the machine has it.
 import { dirname, posix, win32 } from "node:path";
 import { endTree } from "../../base/io/process.js";
-import type { Child, World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { type Line, LineSplitter } from "../../base/json/ndjson.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Child, World } from "../../base/ports/world.js";
 import { commandEnvironment } from "../command/environment.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { Grep, GrepRequest, Hit } from "./hit.js";
 
 /** The full path of ripgrep. Relative entries of PATH do not count: the project must not bring its own. */
@@ -26,7 +26,7 @@ function argumentsOf(request: GrepRequest): string[] {
   return [
     ["--no-config", "--json", "--sort=path", "--hidden", "--no-follow", "--no-ignore-global", "--no-ignore-dot"],
     includeIgnored ? ["--no-ignore"] : ["--no-require-git"],
-    ["--context", String(context), "--max-filesize", String(LIMITS.grepMaxFileBytes)],
+    ["--context", String(context), "--max-filesize", String(BUILTIN_LIMITS.grepMaxFileBytes)],
     ignoreCase ? ["--ignore-case"] : [],
     isLiteral ? ["--fixed-strings"] : [],
     glob === undefined ? [] : ["--glob", glob],
@@ -53,7 +53,7 @@ export class Ripgrep implements Grep {
   }
 
   async *hits(): AsyncGenerator<Hit> {
-    using deadline = this.#world.deadline(LIMITS.walk.maxMs, this.#request.signal);
+    using deadline = this.#world.deadline(BUILTIN_LIMITS.walk.maxMs, this.#request.signal);
     const { start, isFolder, signal } = this.#request;
     signal.throwIfAborted();
     const cwd = isFolder ? start : dirname(start);
@@ -77,10 +77,10 @@ export class Ripgrep implements Grep {
     } catch (thrown) {
       signal.throwIfAborted();
       if (!deadline.expired) throw thrown;
-      this.#notes.push(`The search was ended after ${LIMITS.walk.maxMs / 1_000} s: take a smaller folder.`);
+      this.#notes.push(`The search was ended after ${BUILTIN_LIMITS.walk.maxMs / 1_000} s: take a smaller folder.`);
     } finally {
       deadline.signal.removeEventListener("abort", onAbort);
-      await endTree(child, this.#world, LIMITS.commandGrace);
+      await endTree(child, this.#world, BUILTIN_LIMITS.commandGrace);
     }
   }
 }
@@ -88,13 +88,13 @@ export class Ripgrep implements Grep {
 function tailOf(child: Child): () => string {
   let tail = "";
   child.stderr.on("data", (chunk: Uint8Array) => {
-    tail = (tail + new TextDecoder().decode(chunk)).slice(-LIMITS.lineMaxChars);
+    tail = (tail + new TextDecoder().decode(chunk)).slice(-BUILTIN_LIMITS.lineMaxChars);
   });
   return () => tail.trim();
 }
 
 async function* hitsOf(child: Child): AsyncGenerator<Hit> {
-  const lines = new LineSplitter(LIMITS.grepMaxRecordBytes);
+  const lines = new LineSplitter(BUILTIN_LIMITS.grepMaxRecordBytes);
   for await (const chunk of child.stdout) {
     if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
   }

@@ -2,7 +2,7 @@
 import { basename, dirname, join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
 import type { EntryKind, Files, World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { type IgnoreFile, isIgnored, parseIgnoreFile } from "./ignore-rules.js";
 
 export interface WalkOptions {
@@ -90,7 +90,7 @@ export class Walk {
   }
 
   #isOver(depth: number): boolean {
-    const { maxEntries, maxDepth, maxMs } = LIMITS.walk;
+    const { maxEntries, maxDepth, maxMs } = BUILTIN_LIMITS.walk;
     if (depth > maxDepth) return true; // deeper than any real tree: the rest of the walk goes on
     if (this.#seen > maxEntries) this.#cut = `Not everything was looked at: there are more than ${maxEntries} entries.`;
     else if (this.#world.monotonicMs() - this.#startMs > maxMs) {
@@ -117,7 +117,7 @@ async function readIgnoreFile(
   const path = join(folder, ".gitignore");
   if ((await files.kindOf(path)) !== "file") return undefined;
   const bytes = await files
-    .readBytes(path, { start: 0, length: LIMITS.ignoreRules.maxFileBytes })
+    .readBytes(path, { start: 0, length: BUILTIN_LIMITS.ignoreRules.maxFileBytes })
     .catch(() => undefined);
   return bytes && parseIgnoreFile(new TextDecoder().decode(bytes), ownPath, outer);
 }

@@ -1,10 +1,10 @@
 // Some lines out of the middle of a long text that comes in pieces: only those lines are ever held.
 import { Buffer } from "node:buffer";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 const NEWLINE = 0x0a;
 /** A character of UTF-8 takes up to four bytes. */
-const MAX_LINE_BYTES = LIMITS.lineMaxChars * 4;
+const MAX_LINE_BYTES = BUILTIN_LIMITS.lineMaxChars * 4;
 
 export interface WindowOptions {
   /** The first line wanted, from 1. */
@@ -80,8 +80,8 @@ export class LineWindow {
 
   #keep(): void {
     const whole = Buffer.concat(this.#held).toString("utf8").replace(/\r$/u, "");
-    const isCut = this.#lineBytes > this.#heldBytes || whole.length > LIMITS.lineMaxChars;
-    const shown = isCut ? `${whole.slice(0, LIMITS.lineMaxChars)}… [line of ${this.#lineBytes} bytes]` : whole;
+    const isCut = this.#lineBytes > this.#heldBytes || whole.length > BUILTIN_LIMITS.lineMaxChars;
+    const shown = isCut ? `${whole.slice(0, BUILTIN_LIMITS.lineMaxChars)}… [line of ${this.#lineBytes} bytes]` : whole;
     const line = `${this.#number}\t${shown}`;
     const bytes = Buffer.byteLength(line) + 1;
     const isFirst = this.#lines.length === 0;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { unreachable } from "../../base/brand.js";
 import { messageOf } from "../../base/errors.js";
 import type { Files } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { Folders, Place } from "../place/folders.js";
 import type { ClientFiles } from "../ports.js";
 import { sniff } from "./sniff.js";
@@ -41,8 +41,8 @@ export class Texts {
     const { found } = place;
     const shown = this.#folders.show(place.path);
     if (found && found.kind !== "file") return { kind: "unusable", reason: `${shown} is not a file.` };
-    if (found && found.bytes > LIMITS.editMaxBytes) {
-      const reason = `${shown} has ${found.bytes} bytes; at most ${LIMITS.editMaxBytes} are edited.`;
+    if (found && found.bytes > BUILTIN_LIMITS.editMaxBytes) {
+      const reason = `${shown} has ${found.bytes} bytes; at most ${BUILTIN_LIMITS.editMaxBytes} are edited.`;
       return { kind: "unusable", reason };
     }
     // The disk is asked first even where there is an editor: an editor may show bytes as text that are none.
@@ -68,7 +68,7 @@ export class Texts {
   async #fromDisk(place: Place, bytes: number): Promise<Loaded> {
     const raw = await this.#files.readBytes(place.realPath, { start: 0, length: bytes });
     const shown = this.#folders.show(place.path);
-    const sniffed = sniff(raw.subarray(0, LIMITS.sniffBytes));
+    const sniffed = sniff(raw.subarray(0, BUILTIN_LIMITS.sniffBytes));
     if (sniffed.kind !== "text") {
       const what = sniffed.kind === "image" ? "an image" : sniffed.what;
       return { kind: "unusable", reason: `${shown} is ${what}, not UTF-8 text.` };
@@ -89,7 +89,7 @@ export class Texts {
         return `absent ${realPath}`;
       case "unusable": {
         const bytes = found?.bytes ?? 0;
-        const length = Math.min(bytes, LIMITS.editMaxBytes);
+        const length = Math.min(bytes, BUILTIN_LIMITS.editMaxBytes);
         const raw = found?.kind === "file" ? await this.#files.readBytes(realPath, { start: 0, length }) : "";
         return `bytes ${bytes} ${hashOf(raw)} ${realPath}`;
       }

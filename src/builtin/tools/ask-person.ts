@@ -2,13 +2,13 @@
 
 import { unreachable } from "../../base/brand.js";
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { listField, optionalTextField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { AskAnswer, AskOption } from "../ports.js";
 import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
-const { maxChars, maxOptions } = LIMITS.ask;
+const { maxChars, maxOptions } = BUILTIN_LIMITS.ask;
 const question = textField("question", "The question, in plain words.", { maxChars });
 const label = textField("label", "The answer, in a few words.", { maxChars: 200 });
 const description = optionalTextField("description", "What choosing it means.", { maxChars: 1_000 });

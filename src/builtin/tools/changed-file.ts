@@ -1,8 +1,8 @@
 // What writing and editing have in common: saving the new text, and telling model and person what changed.
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { unifiedDiff } from "../edit/unified-diff.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { BuiltinName } from "../names.js";
 import type { Place } from "../place/folders.js";
 import type { BuiltinPresentation } from "../presentation.js";
@@ -71,8 +71,8 @@ async function saveChange(
   const { place, oldText, newText } = change;
   const { folders, texts } = context;
   const bytes = Buffer.byteLength(newText);
-  if (bytes > LIMITS.editMaxBytes) {
-    return failed(`The text has ${bytes} bytes; at most ${LIMITS.editMaxBytes} are written.`);
+  if (bytes > BUILTIN_LIMITS.editMaxBytes) {
+    return failed(`The text has ${bytes} bytes; at most ${BUILTIN_LIMITS.editMaxBytes} are written.`);
   }
   const diff = unifiedDiff(oldText ?? "", newText);
   // Shown before it is done: an editor that is asked to write then has the diff on the card already.
@@ -95,7 +95,7 @@ async function saveChange(
 function presentChange(change: FileChange, title: string, line: number): BuiltinPresentation {
   const { place, oldText, newText, isReplaced } = change;
   const locations = [{ path: place.path, line }];
-  const isShort = (oldText?.length ?? 0) + newText.length <= LIMITS.diffMaxBytes;
+  const isShort = (oldText?.length ?? 0) + newText.length <= BUILTIN_LIMITS.diffMaxBytes;
   if (!isShort || isReplaced) return { kind: "edit", title, locations };
   const diff = { path: place.path, newText, ...defined({ oldText }) };
   return { kind: "edit", title, locations, diff };

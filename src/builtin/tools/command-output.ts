@@ -1,14 +1,15 @@
 // command_output: what a command in the background printed since the last look.
-import { LIMITS } from "../../base/limits.js";
+
 import type { BackgroundCommand } from "../command/commands.js";
 import { exitText, terminalText } from "../command/exit-text.js";
 import { integerField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
 const id = textField("id", "The id run_command gave.");
 const wait = integerField("wait_seconds", "Wait up to this long for it to end.", {
   min: 0,
-  max: LIMITS.commandWaitMs / 1_000,
+  max: BUILTIN_LIMITS.commandWaitMs / 1_000,
   fallback: 0,
 });
 

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { QUIET_LOG, type TestSession, testSessions } from "../../../test/builtin-session.js";
 import { LIMITS } from "../../base/limits.js";
 import { nodeWorld } from "../../world/index.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { CommandExit, CommandRequest, Terminal } from "../ports.js";
 
 const open = testSessions();
@@ -92,7 +93,7 @@ test("a cancelled command answers at once, even one that ignores TERM, and is go
   const before = performance.now();
   controller.abort();
   expect(await call).toEqual({ kind: "cancelled" });
-  expect(performance.now() - before).toBeLessThan(LIMITS.commandGrace.terminateMs / 2);
+  expect(performance.now() - before).toBeLessThan(BUILTIN_LIMITS.commandGrace.terminateMs / 2);
 });
 
 test("a command that cannot be started says why", async () => {
@@ -127,7 +128,8 @@ test("one can wait for a command in the background, and closing the session ends
 
 test("there are only so many in the background", async () => {
   const session = open();
-  for (let count = 0; count < LIMITS.commandsAtOnce; count++) await run(session, "sleep 300", { background: true });
+  for (let count = 0; count < BUILTIN_LIMITS.commandsAtOnce; count++)
+    await run(session, "sleep 300", { background: true });
   expect(await run(session, "true", { background: true })).toMatch(/^failed: There are 16 commands in the background/);
   expect(session.source.describe("stop_command", { id: "c2" })?.title).toBe("Stop c2: sleep 300");
 });

@@ -1,7 +1,8 @@
 // edit_file: exact replacements in a file, all of them or none.
-import { LIMITS } from "../../base/limits.js";
+
 import { applyEdits, type TextEdit } from "../edit/apply-edits.js";
 import { flagField, listField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { BuiltinPresentation } from "../presentation.js";
 import { type BuiltinContext, type BuiltinTool, builtinTool } from "../tool.js";
 import { changing, type PlannedChange } from "./changed-file.js";
@@ -12,7 +13,7 @@ const newText = textField("new_text", "What to put in its place; empty to delete
 const replaceAll = flagField("replace_all", "Replace every occurrence instead of demanding that there is only one.");
 const edits = listField<TextEdit>("edits", "The replacements, in order: each works on what the ones before it made.", {
   min: 1,
-  max: LIMITS.editMaxEdits,
+  max: BUILTIN_LIMITS.editMaxEdits,
   fields: [oldText, newText, replaceAll],
   read: (given) => ({
     oldText: oldText.from(given),

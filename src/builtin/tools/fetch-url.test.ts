@@ -2,10 +2,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
 import { plainText } from "../../base/text/content.js";
 import { fakeWorld, type LeakCheck, leakCheck } from "../../testing/index.js";
 import { builtinSource } from "../index.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 let leaks: LeakCheck;
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
@@ -107,10 +107,10 @@ test("a page without end, and one that unpacks without end, are cut", async () =
   const { fetch, page } = open();
   const endless = await fetch(page);
   expect(endless).toMatch(/\[The page is longer than what is shown\.\]$/);
-  expect(endless.length).toBeLessThan(LIMITS.fetchMaxBytes + 1_000);
+  expect(endless.length).toBeLessThan(BUILTIN_LIMITS.fetchMaxBytes + 1_000);
   const bomb = gzipSync(Buffer.alloc(100_000_000, "x"));
   answer = (_, response) => html(response, bomb, { "content-type": "text/plain", "content-encoding": "gzip" });
-  expect((await fetch(page)).length).toBeLessThan(LIMITS.fetchMaxBytes + 1_000);
+  expect((await fetch(page)).length).toBeLessThan(BUILTIN_LIMITS.fetchMaxBytes + 1_000);
 });
 
 test.each([
@@ -160,7 +160,7 @@ test("a server that is silent or breaks off is given up, and a cancel is heard a
   let came = arrival();
   const silent = fetch(page);
   await came;
-  await world.advance(LIMITS.fetchTimeoutMs);
+  await world.advance(BUILTIN_LIMITS.fetchTimeoutMs);
   expect(await silent).toBe("failed: There was no whole answer within 30 s.");
   const controller = new AbortController();
   came = arrival();

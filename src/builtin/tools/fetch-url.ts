@@ -1,13 +1,14 @@
 // fetch_url: a page of the web as text.
 
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { type AddressOptions, addressOf } from "../fetch/address.js";
 import { type Got, get } from "../fetch/get.js";
 import { pageContent } from "../fetch/page.js";
 import { textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
 const url = textField("url", "The address, https.", { maxChars: 8_192 });
@@ -23,12 +24,13 @@ export const fetchUrl: BuiltinTool<"fetch_url"> = builtinTool({
   parse: (given) => ({ url: url.from(given) }),
   describe: (args) => ({ kind: "fetch", title: `Fetch ${args.url}`, locations: [] }),
   run: async (args, { signal }, { world, allowHosts }) => {
-    using deadline = world.deadline(LIMITS.fetchTimeoutMs, signal);
+    using deadline = world.deadline(BUILTIN_LIMITS.fetchTimeoutMs, signal);
     try {
       return await follow(args.url, { world, allowHosts: allowHosts(), signal: deadline.signal });
     } catch (thrown) {
       signal.throwIfAborted();
-      if (deadline.expired) return failed(`There was no whole answer within ${LIMITS.fetchTimeoutMs / 1_000} s.`);
+      if (deadline.expired)
+        return failed(`There was no whole answer within ${BUILTIN_LIMITS.fetchTimeoutMs / 1_000} s.`);
       return failed(`The page could not be fetched: ${messageOf(thrown)}`);
     }
   },

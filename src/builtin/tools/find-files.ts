@@ -4,6 +4,7 @@ import { Pace } from "../../base/async/pace.js";
 import { LIMITS } from "../../base/limits.js";
 import { compilePathGlob } from "../../base/text/glob.js";
 import { flagField, integerField, optionalTextField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { Walk } from "../search/walk.js";
 import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
@@ -15,8 +16,8 @@ const pattern = textField(
 const path = optionalTextField("path", "The folder to look in; the session's directory by default.");
 const limit = integerField("limit", "The most files to name.", {
   min: 1,
-  max: LIMITS.searchResults.max,
-  fallback: LIMITS.searchResults.usual,
+  max: BUILTIN_LIMITS.searchResults.max,
+  fallback: BUILTIN_LIMITS.searchResults.usual,
 });
 const includeIgnored = flagField(
   "include_ignored",

@@ -1,16 +1,19 @@
 // grep: lines of files that match a regular expression.
 import { join, relative } from "node:path";
-import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { compilePathGlob } from "../../base/text/glob.js";
 import { choiceField, flagField, integerField, optionalTextField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { Place } from "../place/folders.js";
 import { GrepHere } from "../search/grep-here.js";
 import { type Grep, type GrepRequest, type Hit, showHit } from "../search/hit.js";
 import { findRipgrep, Ripgrep } from "../search/ripgrep.js";
 import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
-const pattern = textField("pattern", "A regular expression, matched line by line.", { maxChars: LIMITS.lineMaxChars });
+const pattern = textField("pattern", "A regular expression, matched line by line.", {
+  maxChars: BUILTIN_LIMITS.lineMaxChars,
+});
 const path = optionalTextField("path", "The file or folder to search; the session's directory by default.");
 const glob = optionalTextField("glob", "Only files whose path matches this glob, such as `*.ts` or `src/**/*.css`.");
 const ignoreCase = flagField("ignore_case", "Upper and lower case are the same.");
@@ -22,8 +25,8 @@ const output = choiceField("output", "The matching lines, or only the names of t
 });
 const limit = integerField("limit", "The most matches (or files) to show.", {
   min: 1,
-  max: LIMITS.searchResults.max,
-  fallback: LIMITS.searchResults.usual,
+  max: BUILTIN_LIMITS.searchResults.max,
+  fallback: BUILTIN_LIMITS.searchResults.usual,
 });
 const includeIgnored = flagField("include_ignored", "Search also what .gitignore files leave out, and node_modules.");
 

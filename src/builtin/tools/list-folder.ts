@@ -1,8 +1,8 @@
 // list_folder: what is directly in a folder.
 import { join } from "node:path";
 import type { FolderEntry } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
 import { optionalTextField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
 const path = optionalTextField(
@@ -33,7 +33,7 @@ export const listFolder: BuiltinTool<"list_folder"> = builtinTool({
     const entries = [...(await context.world.files.entries(realPath))].sort(byKindAndName);
     if (entries.length === 0) return done(`${shown} is empty.`);
     signal.throwIfAborted();
-    const listed = entries.slice(0, LIMITS.folderMaxEntries);
+    const listed = entries.slice(0, BUILTIN_LIMITS.folderMaxEntries);
     const lines = await Promise.all(listed.map((entry) => describeEntry(entry, realPath, context)));
     const left = entries.length - listed.length;
     return done([...lines, ...(left > 0 ? [`[${left} more entries are not listed]`] : [])].join("\n"));

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { LIMITS } from "../../base/limits.js";
 import type { ToolOutcome } from "../../tools/index.js";
 import { integerField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { Place } from "../place/folders.js";
 import { LineWindow } from "../text/line-window.js";
 import { sniff } from "../text/sniff.js";
@@ -56,7 +57,7 @@ async function readSpecial(place: Place, { folders, world }: BuiltinContext): Pr
   const { found, realPath } = place;
   if (!found) return undefined;
   const shown = folders.show(place.path);
-  const sniffed = sniff(await world.files.readBytes(realPath, { start: 0, length: LIMITS.sniffBytes }));
+  const sniffed = sniff(await world.files.readBytes(realPath, { start: 0, length: BUILTIN_LIMITS.sniffBytes }));
   switch (sniffed.kind) {
     case "text":
       return undefined;
@@ -103,7 +104,7 @@ async function fill(
   context: BuiltinContext,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  const isLong = place.found !== undefined && place.found.bytes > LIMITS.editMaxBytes;
+  const isLong = place.found !== undefined && place.found.bytes > BUILTIN_LIMITS.editMaxBytes;
   // A file this long is in nobody's editor, and would have to come through the connection as a whole.
   const edited = isLong ? undefined : await context.texts.fromEditor(place, signal);
   if (!edited) return place.found ? await fillFromDisk(window, place.realPath, context, signal) : undefined;
@@ -121,7 +122,7 @@ async function fillFromDisk(
 ): Promise<boolean> {
   for (let start = 0; ; start += CHUNK_BYTES) {
     signal.throwIfAborted();
-    if (start >= (window.isFull ? LIMITS.readMaxCountBytes : LIMITS.readMaxScanBytes)) return false;
+    if (start >= (window.isFull ? BUILTIN_LIMITS.readMaxCountBytes : BUILTIN_LIMITS.readMaxScanBytes)) return false;
     const chunk = await world.files.readBytes(realPath, { start, length: CHUNK_BYTES });
     window.push(chunk);
     if (chunk.length < CHUNK_BYTES) return true;

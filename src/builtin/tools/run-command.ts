@@ -1,5 +1,5 @@
 // run_command: a line for the shell, waited for or left in the background.
-import { LIMITS } from "../../base/limits.js";
+
 import type { ToolOutcome } from "../../tools/index.js";
 import { UNATTENDED, withheldNote } from "../command/environment.js";
 import { exitText, isSuccess, terminalText } from "../command/exit-text.js";
@@ -7,6 +7,7 @@ import { localTerminal } from "../command/local-terminal.js";
 import { OutputPace } from "../command/output-pace.js";
 import { shellRequest } from "../command/shell.js";
 import { flagField, integerField, optionalTextField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { CommandRequest, RunningCommand } from "../ports.js";
 import type { BuiltinPresentation } from "../presentation.js";
 import { type BuiltinContext, type BuiltinRun, type BuiltinTool, builtinTool, done, failed } from "../tool.js";
@@ -15,8 +16,8 @@ const command = textField("command", "The line for the shell (bash where there i
 const path = optionalTextField("path", "The folder to run it in; the session's directory by default.");
 const timeout = integerField("timeout_seconds", "Ended after this long. Does not count in the background.", {
   min: 1,
-  max: LIMITS.commandMaxMs / 1_000,
-  fallback: LIMITS.commandTimeoutMs / 1_000,
+  max: BUILTIN_LIMITS.commandMaxMs / 1_000,
+  fallback: BUILTIN_LIMITS.commandTimeoutMs / 1_000,
 });
 const background = flagField(
   "background",
@@ -51,7 +52,7 @@ export const runCommand: BuiltinTool<"run_command"> = builtinTool<"run_command",
     if (!placed.ok) return failed(placed.reason);
     if (placed.place.found?.kind !== "folder") return failed(`There is no folder ${context.folders.show(args.path)}.`);
     if (args.background && !context.commands.hasRoom) {
-      return failed(`There are ${LIMITS.commandsAtOnce} commands in the background already: stop one first.`);
+      return failed(`There are ${BUILTIN_LIMITS.commandsAtOnce} commands in the background already: stop one first.`);
     }
     const cwd = context.ports.terminal ? placed.place.path : placed.place.realPath;
     return await runIn(cwd, args, run, context);
@@ -64,7 +65,7 @@ function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresenta
 
 async function runIn(cwd: string, args: Arguments, run: BuiltinRun, context: BuiltinContext): Promise<ToolOutcome> {
   const { world, ports, commands } = context;
-  const { headChars, tailChars } = LIMITS.commandOutput;
+  const { headChars, tailChars } = BUILTIN_LIMITS.commandOutput;
   const { env, withheld } = context.environment();
   // A terminal of the client has the client's environment, which is nearly always ours: its secrets are emptied there.
   const emptied = ports.terminal ? Object.fromEntries(withheld.map((name) => [name, ""])) : {};

@@ -6,6 +6,7 @@ import { QUIET_LOG, type TestSession, testSessions } from "../../../test/builtin
 import { LIMITS } from "../../base/limits.js";
 import { settle } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 
 const open = testSessions();
 
@@ -35,7 +36,7 @@ test("a folder is listed with kinds and sizes, hidden things too, and links are 
 
 test("a folder with very many entries is cut, and says by how many", async () => {
   const session = open();
-  for (let index = 0; index < LIMITS.folderMaxEntries + 5; index++) session.write(`f${index}`, "");
+  for (let index = 0; index < BUILTIN_LIMITS.folderMaxEntries + 5; index++) session.write(`f${index}`, "");
   expect(await session.say("list_folder")).toMatch(/\n\[5 more entries are not listed\]$/);
 });
 

@@ -1,10 +1,11 @@
 // update_plan: the agent's plan, where the person can see it.
-import { LIMITS } from "../../base/limits.js";
+
 import { choiceField, listField, textField } from "../fields.js";
+import { BUILTIN_LIMITS } from "../limits.js";
 import type { PlanEntry } from "../ports.js";
 import { type BuiltinTool, builtinTool, done, failed } from "../tool.js";
 
-const content = textField("content", "What is to be done, in a few words.", { maxChars: LIMITS.plan.maxChars });
+const content = textField("content", "What is to be done, in a few words.", { maxChars: BUILTIN_LIMITS.plan.maxChars });
 const priority = choiceField("priority", "How much it matters.", {
   values: ["high", "medium", "low"],
   fallback: "medium",
@@ -12,7 +13,7 @@ const priority = choiceField("priority", "How much it matters.", {
 const status = choiceField("status", "Where it stands.", { values: ["pending", "in_progress", "completed"] });
 const entries = listField<PlanEntry>("entries", "The whole plan, in order; it replaces the earlier one.", {
   min: 0,
-  max: LIMITS.plan.maxEntries,
+  max: BUILTIN_LIMITS.plan.maxEntries,
   fields: [content, priority, status],
   read: (given) => ({ content: content.from(given), priority: priority.from(given), status: status.from(given) }),
 });

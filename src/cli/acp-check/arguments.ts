@@ -3,8 +3,8 @@
 import { parseArgs } from "node:util";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import type { Parsed } from "../arguments.js";
+import { CLI_LIMITS } from "../limits.js";
 import { CHECKS } from "./checks/index.js";
 
 export type AcpCheckArguments =

@@ -1,7 +1,7 @@
 // The terminal client: an ACP client connected to the agent in this process. Answers one prompt, a list of them, or a person.
 import { createInterface } from "node:readline";
 import { client, methods } from "@agentclientprotocol/sdk";
-import { LIMITS } from "../../base/limits.js";
+import { CLI_LIMITS } from "../limits.js";
 import { type Clock, systemClock } from "../terminal/clock.js";
 import { createPalette, type Palette } from "../terminal/palette.js";
 import { Screen } from "../terminal/screen.js";
@@ -52,7 +52,7 @@ export async function runChat(options: ChatOptions): Promise<number> {
   } finally {
     let stopTimer = () => {};
     const hurry = new Promise<void>((resolve) => {
-      stopTimer = clock.after(LIMITS.shutdownMs, resolve);
+      stopTimer = clock.after(CLI_LIMITS.shutdownMs, resolve);
     });
     await session.close(hurry);
     stopTimer();

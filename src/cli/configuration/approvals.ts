@@ -2,7 +2,6 @@
 import { unreachable } from "../../base/brand.js";
 import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { tenonPaths } from "../../config/index.js";
 import { programOf } from "../../session/index.js";
 import {
@@ -17,6 +16,7 @@ import {
   type ToolGrant,
 } from "../../tools/index.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import { listTools } from "../lock/listed.js";
 import { liveConfig, secondsToMs, serverNamed } from "../servers/connect.js";
 import type { Given } from "../table/command.js";

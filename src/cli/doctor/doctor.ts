@@ -1,7 +1,8 @@
 // `tenon doctor`: looks at everything a session here needs, and ends with what to do.
-import { CLI_LIMITS } from "../../base/limits-cli.js";
+
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import { liveConfig } from "../servers/connect.js";
 import { visitAll } from "../servers/visit-all.js";
 import type { Given } from "../table/command.js";

@@ -3,12 +3,12 @@
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
 import { endTree } from "../../base/io/process.js";
-import type { Child } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
 import { LIMITS } from "../../base/limits.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
+import type { Child } from "../../base/ports/world.js";
 import type { CommandContext } from "../configuration/context.js";
+import { CLI_LIMITS } from "../limits.js";
 import { formatElapsed } from "../terminal/clock.js";
 import { type Finding, ok, wrong } from "./finding.js";
 

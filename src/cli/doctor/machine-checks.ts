@@ -2,13 +2,13 @@
 import { join } from "node:path";
 import { messageOf, toTenonError } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
 import { commandEnvironment } from "../../builtin/index.js";
 import { type EffectiveConfig, tenonPaths } from "../../config/index.js";
 import { bubblewrap } from "../../mcp/index.js";
 import type { CommandContext } from "../configuration/context.js";
 import { systemKeyring } from "../keyring.js";
+import { CLI_LIMITS } from "../limits.js";
 import { grantsStanding, standingText } from "../login/grants.js";
 import { type Finding, odd, ok, wrong } from "./finding.js";
 

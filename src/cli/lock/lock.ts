@@ -2,11 +2,11 @@
 
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, LOCK_NAME, writeToolsLock } from "../../config/index.js";
 import { compareTools, type LockedTools, lockedServer, lockTools, type ToolChange } from "../../tools/index.js";
 import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import { liveConfig, secondsToMs } from "../servers/connect.js";
 import type { Given } from "../table/command.js";
 import { visibleLine } from "../terminal/visible.js";

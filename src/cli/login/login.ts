@@ -2,7 +2,7 @@
 
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import { type LoggedIn, type LoginWay, login } from "../../mcp/index.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";

@@ -1,9 +1,9 @@
 // Reads a wire trace: the messages of one run, in their order.
 
 import { TenonError } from "../../base/errors.js";
-import type { WireEntry } from "../../base/ports/trace.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import type { WireEntry } from "../../base/ports/trace.js";
 
 export interface Entry {
   /** Its line in the file, counted from 1: the numbers in the lines begin anew with each run. */

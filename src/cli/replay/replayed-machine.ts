@@ -1,7 +1,7 @@
 // The machine of a recording: what was asked of it then is answered as it was then.
 
-import type { HostQuestion } from "../../base/ports/trace.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import type { HostQuestion } from "../../base/ports/trace.js";
 import { type Expectations, hostSaid } from "./expectation.js";
 import type { SessionNames } from "./names.js";
 

@@ -1,7 +1,7 @@
 // The model of a recording: the same question gets the answer of then, another one is a difference.
 
-import type { Fetch } from "../../base/ports/world.js";
 import { type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import type { Fetch } from "../../base/ports/world.js";
 import type { Comparison } from "./comparison.js";
 import { ReplayedExchange } from "./exchange.js";
 import { modelSaid } from "./expectation.js";

@@ -1,7 +1,7 @@
 // The MCP servers of a recording: each says again what it said then, under the ids of now.
 
-import type { ReplayedConnection } from "../../base/ports/trace.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import type { ReplayedConnection } from "../../base/ports/trace.js";
 import type { Comparison } from "./comparison.js";
 import { mcpName, mcpSaid } from "./expectation.js";
 import { withIds } from "./names.js";

@@ -1,8 +1,8 @@
 // Runs a recording again: what came in then comes in again in that order, each once all that was sent before it is sent again.
 import type { Stream } from "@agentclientprotocol/sdk";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { HostQuestion, ReplayedConnection, WireReplay } from "../../base/ports/trace.js";
 import type { Fetch } from "../../base/ports/world.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { Comparison, type Difference } from "./comparison.js";
 import type { Expected } from "./expectation.js";
 import { SessionNames } from "./names.js";

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../../mcp/limits.js";
 import { scriptedServer } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { createPalette } from "../terminal/palette.js";
 import { runCall } from "./call.js";
 
-const BYTES = LIMITS.messageSpillBytes + 1_000;
+const BYTES = MCP_LIMITS.messageSpillBytes + 1_000;
 
 async function called(isTTY: boolean, json: boolean): Promise<{ readonly out: string; readonly err: string }> {
   const home = mkdtempSync(join(tmpdir(), "tenon-call-"));
@@ -43,7 +43,7 @@ test("as JSON: the whole answer, also on a terminal", async () => {
 
 test("on a terminal: how it begins, and how to get all of it", async () => {
   const { out, err } = await called(true, false);
-  expect(out.length).toBeLessThan(2 * LIMITS.spillPreviewBytes);
+  expect(out.length).toBeLessThan(2 * MCP_LIMITS.spillPreviewBytes);
   expect(out).toMatch(/^\[text of \d+ bytes\] x/u);
   expect(err).toContain("the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
 });

@@ -2,11 +2,11 @@
 import { resolve } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { whyNotReady } from "../../config/index.js";
 import { type CallOutcome, checkAgainstSchema, type McpTool, type ServerConnection } from "../../mcp/index.js";
 import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import { stoppable } from "../stoppable.js";
 import type { Given } from "../table/command.js";
 import { misused } from "../table/parse.js";

@@ -1,13 +1,13 @@
 // Connects to configured servers for a moment: exactly as a session here would, and never to what is not trusted.
 import { join } from "node:path";
 import type { World } from "../../base/ports/world.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { VERSION } from "../../base/version.js";
 import { type EffectiveConfig, type EffectiveServer, loadConfig, tenonPaths } from "../../config/index.js";
 import { diskCache } from "../../mcp/index.js";
 import { LoneServer, type LoneServerOptions } from "../../session/index.js";
 import type { CommandContext } from "../configuration/context.js";
 import { notThere } from "../configuration/mcp.js";
+import { CLI_LIMITS } from "../limits.js";
 import { personalGrants } from "../login/grants.js";
 import { secretResolver } from "../secrets.js";
 import { misused } from "../table/parse.js";

@@ -1,10 +1,10 @@
 // `tenon mcp list`: every server of every layer, and how it stands; connected to unless told otherwise.
 import { defined } from "../../base/json/defined.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveConfig, problemText } from "../../config/index.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../configuration/context.js";
 import { listLines, problemJson, serverJson } from "../configuration/server-report.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import type { Given } from "../table/command.js";
 import { liveConfig, secondsToMs } from "./connect.js";
 import { liveJson, liveLines } from "./list-report.js";

@@ -2,9 +2,9 @@
 import { sleep } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type CommandContext, print, printJson, readConfig } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import { stoppable } from "../stoppable.js";
 import type { Given } from "../table/command.js";
 import { misused } from "../table/parse.js";

@@ -1,7 +1,7 @@
 // What servers say is kept by lines, without their secrets, and never more of it than the bound.
 import { expect, test } from "vitest";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { fakeWorld } from "../../testing/index.js";
+import { CLI_LIMITS } from "../limits.js";
 import { heardOutput, outputFile, outputFiles } from "./output-files.js";
 
 const SPEC = { kind: "stdio", name: "s", command: "run", args: [], env: { API_TOKEN: "hunter2-and-more" } } as const;

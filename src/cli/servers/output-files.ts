@@ -3,13 +3,13 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
+import type { World } from "../../base/ports/world.js";
 import { KeyLines } from "../../base/text/secret-patterns.js";
 import { tenonPaths } from "../../config/index.js";
 import type { OutputOwner, OutputSink, ServerOutput } from "../../session/index.js";
 import { Redactor } from "../../world/index.js";
+import { CLI_LIMITS } from "../limits.js";
 
 /** What tells two servers of the same name apart. */
 export type OutputName = Pick<OutputOwner, "origin" | "project"> & { readonly name: string };

@@ -1,9 +1,9 @@
 // When each step of connecting to a server happened, as seen on the wire: a World that keeps the time and changes nothing.
 
-import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject } from "../../base/json/json.js";
+import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
+import type { World } from "../../base/ports/world.js";
 
 export interface StepTimes {
   readonly beganMs: number;

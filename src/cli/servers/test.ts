@@ -2,11 +2,11 @@
 
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { CLI_LIMITS } from "../../base/limits-cli.js";
 import { type EffectiveServer, placeText, type ReadyServer, whyNotReady } from "../../config/index.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { targetOf } from "../configuration/server-report.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import { stoppable } from "../stoppable.js";
 import type { Given } from "../table/command.js";
 import { exitCodeOf } from "../table/run.js";

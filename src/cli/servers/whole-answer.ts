@@ -1,8 +1,8 @@
 // An answer that was too long for memory, put together again from the files it came in: before those go with the connection.
 
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { type JsonValue, parseJson } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
 import type { ContentBlock, SpilledBlock } from "../../base/text/content.js";
 import type { CallOutcome } from "../../mcp/index.js";
 

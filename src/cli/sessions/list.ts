@@ -1,8 +1,9 @@
 // `tenon sessions list`: the conversations on this machine, the one used last first.
-import { CLI_LIMITS } from "../../base/limits-cli.js";
+
 import type { SessionSummary } from "../../session/index.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
+import { CLI_LIMITS } from "../limits.js";
 import type { Given } from "../table/command.js";
 import { misused } from "../table/parse.js";
 import { renderTable } from "../terminal/table.js";

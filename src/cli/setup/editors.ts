@@ -1,7 +1,7 @@
 // What each editor's own configuration for an ACP agent looks like, and where it is.
 import { posix, win32 } from "node:path";
-import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
 import type { AgentCommand } from "./program.js";
 import { agentShellElisp, avanteLua, codeCompanionLua } from "./snippets.js";
 

@@ -1,8 +1,8 @@
 // The text of another client's file as data, with places: JSON with comments, or TOML. Never throws.
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import { parseDocument } from "../document.js";
+import { CONFIG_LIMITS } from "../limits.js";
 import type { KeyPath } from "../text-tree.js";
 
 export interface ForeignText {
@@ -21,7 +21,7 @@ interface TextPlace {
 
 export async function parseForeign(text: string, format: "json" | "toml"): Promise<ForeignText> {
   if (format === "toml") return await parseToml(text);
-  return text.length > LIMITS.configMaxBytes ? parseLarge(text) : parseSmall(text);
+  return text.length > CONFIG_LIMITS.configMaxBytes ? parseLarge(text) : parseSmall(text);
 }
 
 function parseSmall(text: string): ForeignText {

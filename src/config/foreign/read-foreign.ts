@@ -1,15 +1,14 @@
 // Reads the servers of another client's file: each one translated, or with the reason why it cannot be. The file is never written.
 import { posix, win32 } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
-import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";
-import { LAUNCH_LIMITS } from "../../base/limits-launch.js";
+import { FOREIGN_LIMITS, LAUNCH_LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { kindOf } from "../check.js";
 import type { ImportName } from "../entry.js";
 import { isInside } from "../inside.js";
 import type { LayerServer, WrittenServer } from "../layer.js";
+import { CONFIG_LIMITS } from "../limits.js";
 import type { Place, Problem } from "../place.js";
 import { nameProblem, readEntry, type Schemas } from "../read-entry.js";
 import { tooManyServers } from "../read-layer.js";
@@ -73,7 +72,7 @@ export async function readForeign(world: World, file: ForeignFile, context: Fore
     const found = await world.files.find(file.path);
     if (!found) return nothingIn(file);
     if (found.kind !== "file") return failed("this is no file");
-    const maxBytes = file.owner === "project" ? LIMITS.configMaxBytes : FOREIGN_LIMITS.fileMaxBytes;
+    const maxBytes = file.owner === "project" ? CONFIG_LIMITS.configMaxBytes : FOREIGN_LIMITS.fileMaxBytes;
     if (found.bytes > maxBytes) return failed(`the file is larger than ${maxBytes} bytes`);
     if (file.within !== undefined && !isInside(found.realPath, file.within)) {
       return failed(`the file is a link that leads out of the project, to ${found.realPath}; it is not read`);

@@ -3,10 +3,10 @@
 import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { withFileLock } from "../../base/io/file-lock.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
-import { LOGIN_LIMITS } from "../../base/limits-login.js";
+import { LOGIN_LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { KEY_BYTES } from "./sealed.js";
 
 /** The part of a keyring that is needed. */

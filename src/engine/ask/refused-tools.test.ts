@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { answers, calls, eventsOf, fails, modelOf, run, scripted, TOOL } from "../../../test/scripted-turn.js";
 import { TenonError } from "../../base/errors.js";
-import { LIMITS } from "../../base/limits.js";
 import type { ModelEvent, ModelRequest } from "../../models/index.js";
 import type { ToolDefinition } from "../../tools/index.js";
+import { ENGINE_LIMITS } from "../limits.js";
 
 const toolsOf = (count: number): ToolDefinition[] =>
   Array.from({ length: count }, (_, index) => ({ ...TOOL, name: `t${index}` }));
@@ -49,7 +49,7 @@ test("a tool the provider does not name is found among a hundred with few and sm
   expect(probes.length).toBeLessThanOrEqual(Math.ceil(Math.log2(100)) + 3);
   for (const { messages, maxOutputTokens, system } of probes) {
     expect(JSON.stringify(messages).length + system.length).toBeLessThan(120);
-    expect(maxOutputTokens).toBe(LIMITS.toolProbes.outputTokens);
+    expect(maxOutputTokens).toBe(ENGINE_LIMITS.toolProbes.outputTokens);
   }
 });
 
@@ -62,7 +62,7 @@ test("all that are refused are found, whichever they are, and no other", async (
       const { end, events } = await run(model, { tools: toolsOf(30) });
       expect(end.stopReason).toBe("end_turn");
       expect(new Set(eventsOf(events, "tool_quarantined").map(({ tool }) => tool.id))).toEqual(names);
-      expect(model.requests.length).toBeLessThanOrEqual(2 + LIMITS.toolProbes.max);
+      expect(model.requests.length).toBeLessThanOrEqual(2 + ENGINE_LIMITS.toolProbes.max);
     }),
     { numRuns: 30 },
   );
@@ -91,7 +91,7 @@ test("when all are refused the search ends within its bound", async () => {
   const model = refusing(({ tools }) => tools.length > 0);
   const failed = run(model, { tools: toolsOf(200) });
   await expect(failed).rejects.toMatchObject({ code: "model.invalid_request" });
-  expect(model.requests.length).toBeLessThanOrEqual(LIMITS.toolProbes.max + 60);
+  expect(model.requests.length).toBeLessThanOrEqual(ENGINE_LIMITS.toolProbes.max + 60);
 });
 
 test("a cancel ends the search", async () => {

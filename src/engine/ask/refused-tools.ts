@@ -1,11 +1,11 @@
 // Self-healing: finds the tools whose definitions a provider refuses, by the names it gave or by halving, and sets them aside.
 
 import type { TenonError } from "../../base/errors.js";
-import { LIMITS } from "../../base/limits.js";
 import { text } from "../../base/text/content.js";
 import type { ModelRequest, ModelTool } from "../../models/index.js";
 import type { CompiledOffer } from "../compiled-offer.js";
 import type { TurnEvent } from "../event.js";
+import { ENGINE_LIMITS } from "../limits.js";
 import type { TurnState } from "../turn.js";
 import { type Answer, quietAnswer } from "./answer.js";
 import { withRetries } from "./retry.js";
@@ -106,7 +106,7 @@ class Probes {
       messages: [{ role: "user", content: [text("Answer with the one word: yes")] }],
       tools,
       thinking: "off",
-      maxOutputTokens: LIMITS.toolProbes.outputTokens,
+      maxOutputTokens: ENGINE_LIMITS.toolProbes.outputTokens,
     };
     return quietAnswer(this.#state.turn.model, request, this.#signal);
   }

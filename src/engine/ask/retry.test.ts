@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { answers, eventsOf, fails, run, scripted } from "../../../test/scripted-turn.js";
 import type { ErrorCode } from "../../base/errors.js";
-import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
+import { ENGINE_LIMITS } from "../limits.js";
 
 test.each(["model.rate_limited", "model.overloaded", "model.unavailable"] as const)(
   "%s before the answer began is waited out, in sight",
@@ -13,7 +13,7 @@ test.each(["model.rate_limited", "model.overloaded", "model.unavailable"] as con
     expect(end.stopReason).toBe("end_turn");
     const waits = eventsOf(events, "waiting");
     expect(waits).toMatchObject([
-      { code, reason: `scripted ${code}`, attempt: 1, attempts: LIMITS.modelRetry.attempts },
+      { code, reason: `scripted ${code}`, attempt: 1, attempts: ENGINE_LIMITS.modelRetry.attempts },
       { code, attempt: 2 },
     ]);
     expect(model.requests).toHaveLength(3);
@@ -40,16 +40,16 @@ test("without a word from the provider the waits grow, with jitter", async () =>
   };
   const failed = run(scripted(fails("model.overloaded")), { world, onEvent });
   await expect(failed).rejects.toMatchObject({ code: "model.overloaded" });
-  expect(waits).toHaveLength(LIMITS.modelRetry.attempts - 1);
+  expect(waits).toHaveLength(ENGINE_LIMITS.modelRetry.attempts - 1);
   for (const [index, waitMs] of waits.entries()) {
-    const step = LIMITS.modelRetry.firstMs * LIMITS.modelRetry.factor ** index;
+    const step = ENGINE_LIMITS.modelRetry.firstMs * ENGINE_LIMITS.modelRetry.factor ** index;
     expect(waitMs).toBeGreaterThanOrEqual(step / 2);
     expect(waitMs).toBeLessThanOrEqual(step);
   }
 });
 
 test("a wait longer than anybody would sit through is an error at once", async () => {
-  const model = scripted(fails("model.rate_limited", { retryAfterMs: LIMITS.modelWaitMaxMs + 1 }));
+  const model = scripted(fails("model.rate_limited", { retryAfterMs: ENGINE_LIMITS.modelWaitMaxMs + 1 }));
   await expect(run(model)).rejects.toMatchObject({ code: "model.rate_limited" });
   expect(model.requests).toHaveLength(1);
 });

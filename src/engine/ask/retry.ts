@@ -3,8 +3,8 @@ import { backoffDelayMs } from "../../base/async/backoff.js";
 import { sleep } from "../../base/async/deadline.js";
 import type { ErrorCode } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
 import type { TurnEvent } from "../event.js";
+import { ENGINE_LIMITS } from "../limits.js";
 import { type Answer, INTERRUPTED } from "./answer.js";
 
 /** What passes by itself. */
@@ -15,7 +15,7 @@ export async function* withRetries(
   world: World,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, Answer, void> {
-  const { attempts } = LIMITS.modelRetry;
+  const { attempts } = ENGINE_LIMITS.modelRetry;
   for (let attempt = 1; ; attempt++) {
     const asked = ask();
     const answer = asked instanceof Promise ? await asked : yield* asked;
@@ -32,8 +32,8 @@ export async function* withRetries(
 function delayBefore({ error, hasOutput }: Answer, attempt: number, dice: number): number | undefined {
   if (!error || hasOutput || !PASSING.has(error.code)) return undefined;
   const { retryAfterMs } = error;
-  if (retryAfterMs === undefined) return backoffDelayMs(LIMITS.modelRetry, attempt - 1, dice);
-  if (retryAfterMs > LIMITS.modelWaitMaxMs) return undefined;
+  if (retryAfterMs === undefined) return backoffDelayMs(ENGINE_LIMITS.modelRetry, attempt - 1, dice);
+  if (retryAfterMs > ENGINE_LIMITS.modelWaitMaxMs) return undefined;
   // Never before the provider said; a little after, since everybody it turned away was told the same.
   return Math.ceil(retryAfterMs + Math.min(1_000, retryAfterMs / 10) * dice);
 }

@@ -1,10 +1,10 @@
 // Takes results out of the conversation: each is kept under a handle, and the handle takes its place.
 
-import { LIMITS } from "../../base/limits.js";
 import { base64Bytes, type ContentBlock, text } from "../../base/text/content.js";
 import { hostLine, quoted } from "../../base/text/marking.js";
 import type { ModelMessage, ModelToolResult } from "../../models/index.js";
 import type { ResultStore } from "../../tools/index.js";
+import { ENGINE_LIMITS } from "../limits.js";
 
 /** Of the messages before `end`. What cannot be kept stays as it is. */
 export async function putAwayResults(
@@ -34,7 +34,9 @@ async function putAwayAll(
 }
 
 function isWorthIt({ content }: ModelToolResult): boolean {
-  return content.some((block) => dataOf(block) !== undefined) || wordsOf(content).length > LIMITS.putAway.minChars;
+  return (
+    content.some((block) => dataOf(block) !== undefined) || wordsOf(content).length > ENGINE_LIMITS.putAway.minChars
+  );
 }
 
 async function putAway(result: ModelToolResult, store: ResultStore): Promise<ModelToolResult> {
@@ -49,10 +51,10 @@ async function putAway(result: ModelToolResult, store: ResultStore): Promise<Mod
 }
 
 async function wordsAway(words: string, result: ModelToolResult, store: ResultStore): Promise<readonly ContentBlock[]> {
-  if (words.length <= LIMITS.putAway.minChars) return [text(words)];
+  if (words.length <= ENGINE_LIMITS.putAway.minChars) return [text(words)];
   const handle = (await keptAlready(words, store)) ?? (await kept(words, result, store));
   if (handle === undefined) return [text(words)];
-  const shown = words.slice(0, LIMITS.putAway.shownChars).replace(/[\ud800-\udbff]$/u, "");
+  const shown = words.slice(0, ENGINE_LIMITS.putAway.shownChars).replace(/[\ud800-\udbff]$/u, "");
   const read = `read it with tenon_read_result ${JSON.stringify({ handle })}`;
   return [
     text(

@@ -1,6 +1,5 @@
 // What takes the place of the older part of a conversation: a summary by the model, or by Tenon when the model fails.
 
-import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, plainText, text } from "../../base/text/content.js";
 import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
 import type { ModelMessage, ModelRequest } from "../../models/index.js";
@@ -8,6 +7,7 @@ import type { ResultStore } from "../../tools/index.js";
 import { quietAnswer } from "../ask/answer.js";
 import { withRetries } from "../ask/retry.js";
 import type { TurnEvent } from "../event.js";
+import { ENGINE_LIMITS } from "../limits.js";
 import type { TurnState } from "../turn.js";
 import { recordOf } from "./record.js";
 
@@ -27,7 +27,7 @@ export async function* summaryByModel(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, string | undefined, void> {
   const { model, meter, ports } = state.turn;
-  const { inputBytes, outputTokens, timeoutMs, maxChars } = LIMITS.summary;
+  const { inputBytes, outputTokens, timeoutMs, maxChars } = ENGINE_LIMITS.summary;
   const window = meter.windowOf(model);
   const total = Math.floor(Math.min(inputBytes / 2, window));
   const record = recordOf(old, {
@@ -55,7 +55,7 @@ export async function* summaryByModel(
 
 /** The record itself, much shortened. */
 export function summaryByHost(old: readonly ModelMessage[]): string {
-  const { maxChars } = LIMITS.summary;
+  const { maxChars } = ENGINE_LIMITS.summary;
   const bounds = { firstPrompt: maxChars / 2, prompt: 600, answer: 300, arguments: 120, result: 0, total: maxChars };
   return `What was said and done, in short:\n${recordOf(old, bounds)}`;
 }
@@ -83,7 +83,7 @@ export function isSummary(message: ModelMessage | undefined): boolean {
 /** The last ones by name; of those before, that they are there. Empty when there are none. */
 export async function keptResultsText(store: ResultStore): Promise<string> {
   const kept = await store.list();
-  const listed = kept.slice(-LIMITS.summary.listedResults);
+  const listed = kept.slice(-ENGINE_LIMITS.summary.listedResults);
   const [first] = kept;
   const lastUnlisted = kept[kept.length - listed.length - 1];
   if (!first) return "";

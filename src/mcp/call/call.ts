@@ -3,16 +3,16 @@
 import { Pace } from "../../base/async/pace.js";
 import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { DepthProbe } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import type { Link } from "../era/link.js";
 import { paramHeaders } from "../era/param-headers.js";
 import { spilledOf } from "../large/spilled.js";
+import { TASK_LIMITS } from "../limits.js";
 import { listTools } from "../lists/discovery.js";
 import { readContent } from "../lists/read-content.js";
 import type { McpTool } from "../lists/tolerate.js";

@@ -2,12 +2,13 @@
 
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";
+import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { OutOfFuel, SchemaCheck } from "../../base/schema/schema-check.js";
 import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/schema/schema-preparation.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 
 export type OutputVerdict =
   | { readonly kind: "fits" }
@@ -22,7 +23,7 @@ export type OutputVerdict =
  */
 export async function checkOutput(schema: JsonObject, value: JsonValue, world: World): Promise<OutputVerdict> {
   const pace = Pace.of(world);
-  const { over } = await pace.run(() => measure(value, LIMITS.outputValue));
+  const { over } = await pace.run(() => measure(value, MCP_LIMITS.outputValue));
   if (over !== undefined) return { kind: "unchecked", reason: `the output is ${over}` };
   const prepared = await pace.run(() => prepareSchema(schema));
   if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };

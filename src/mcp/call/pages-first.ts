@@ -1,8 +1,8 @@
 // A call that was refused until the person has been to a page (-32042): shows the page, and says what to do next.
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import type { Link } from "../era/link.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcErrorBody } from "../rpc/json-rpc.js";
 import { outcomeError } from "./outcome-error.js";
 
@@ -23,7 +23,7 @@ export async function pagesFirst(
   link: Pick<Link, "askPeer">,
   { error, where, signal }: RefusedCall,
 ): Promise<TenonError> {
-  const pages = pagesIn(error).slice(0, LIMITS.inputMaxRequests);
+  const pages = pagesIn(error).slice(0, MCP_LIMITS.inputMaxRequests);
   let isAgreed = pages.length > 0 && link.askPeer !== undefined;
   for (const page of pages) {
     if (!isAgreed || signal.aborted) break;

@@ -1,7 +1,7 @@
 // Progress is told at a pace: a few at once, then the latest, and the last one in any case.
 import { expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { CallProgress } from "./call.js";
 import { ProgressPace } from "./progress-pace.js";
 
@@ -21,7 +21,7 @@ test("a few notices are told as they come", () => {
 
 test("of 200,000 notices a bounded number is told, the last one always, and long messages are cut", async () => {
   const { world, told, pace } = setUp();
-  const { burst, everyMs, messageChars } = LIMITS.callProgress;
+  const { burst, everyMs, messageChars } = MCP_LIMITS.callProgress;
   for (let round = 0; round < 20; round++) {
     for (let index = 1; index <= 10_000; index++) {
       pace.take({ progress: round * 10_000 + index, message: "x".repeat(2_000) });

@@ -1,7 +1,7 @@
 // Progress of one call at a pace that people and clients can follow: a server may send any number of notices, of any length.
 
 import type { Timer, World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { CallProgress } from "./call.js";
 
 /** Tells a few notices at once, then the latest one per interval. The last notice is told before the call ends. */
@@ -25,7 +25,7 @@ export class ProgressPace implements Disposable {
       this.#pending = progress;
       return;
     }
-    const { burst, everyMs } = LIMITS.callProgress;
+    const { burst, everyMs } = MCP_LIMITS.callProgress;
     const nowMs = this.#world.monotonicMs();
     if (nowMs - this.#windowStartMs >= everyMs) {
       this.#windowStartMs = nowMs;
@@ -48,7 +48,7 @@ export class ProgressPace implements Disposable {
 
   /** One notice per interval from now on, until an interval brings none. */
   #wait(): void {
-    this.#timer = this.#world.after(LIMITS.callProgress.everyMs, () => {
+    this.#timer = this.#world.after(MCP_LIMITS.callProgress.everyMs, () => {
       this.#timer = undefined;
       if (!this.#pending) return;
       this.#wait();
@@ -64,7 +64,7 @@ export class ProgressPace implements Disposable {
 }
 
 function cut(progress: CallProgress): CallProgress {
-  const { messageChars } = LIMITS.callProgress;
+  const { messageChars } = MCP_LIMITS.callProgress;
   const { message } = progress;
   if (message === undefined || message.length <= messageChars) return progress;
   return { ...progress, message: `${message.slice(0, messageChars)}…` };

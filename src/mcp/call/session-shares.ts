@@ -1,5 +1,5 @@
 // What each of several sessions uses of one server's limits: while there are several, none may use them up alone.
-import { POOL_LIMITS } from "../../base/limits-pool.js";
+import { POOL_LIMITS } from "../limits.js";
 import type { CallLimits } from "../options.js";
 
 const MINUTE_MS = 60_000;

@@ -1,10 +1,10 @@
 // Answers what servers ask of us through the peer; what nobody can answer is declined at once.
 
 import { messageOf } from "../../base/errors.js";
-import type { Log } from "../../base/ports/log.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Log } from "../../base/ports/log.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root } from "../peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 import { elicitModes } from "./envelope.js";
@@ -94,7 +94,7 @@ export class PeerAnswers {
 
   /** A server gone wild must not open a hundred dialogues. */
   async #oneOfFew(ask: () => Promise<JsonObject>): Promise<JsonObject> {
-    if (this.#asking >= LIMITS.peerAsksAtOnce) throw new RpcRefusal(INTERNAL_ERROR, "too many requests at once");
+    if (this.#asking >= MCP_LIMITS.peerAsksAtOnce) throw new RpcRefusal(INTERNAL_ERROR, "too many requests at once");
     this.#asking += 1;
     try {
       return await ask();

@@ -16,6 +16,7 @@ import {
 import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import { MODERN_VERSION } from "./envelope.js";
 import { establishOver } from "./establish.js";
 
@@ -79,7 +80,7 @@ describe("the probe", () => {
 
   test("met with silence for good ends that process and starts another one as legacy", async () => {
     const { link, wires, world } = establishing([() => undefined, legacy], STDIO);
-    await world.advance(LIMITS.probeTimeoutMs + LIMITS.connectTimeoutMs / 2 + LIMITS.probeRestartMs);
+    await world.advance(LIMITS.probeTimeoutMs + LIMITS.connectTimeoutMs / 2 + MCP_LIMITS.probeRestartMs);
     expect((await link).agreement.era).toBe("legacy");
     expect(wires[0]?.isClosed).toBe(true);
     expect(wires[1]?.methods).toEqual(["initialize", "notifications/initialized"]);
@@ -88,7 +89,7 @@ describe("the probe", () => {
   test("met with an exit over stdio starts another process as legacy", async () => {
     const exit = new TenonError("mcp.connection_lost", "it exited with code 1");
     const { link, wires, world } = establishing([() => ({ closed: exit }), legacy], STDIO);
-    await world.advance(LIMITS.probeRestartMs - 1);
+    await world.advance(MCP_LIMITS.probeRestartMs - 1);
     expect(wires).toHaveLength(1);
     await world.advance(1);
     expect((await link).agreement.era).toBe("legacy");
@@ -99,7 +100,7 @@ describe("the probe", () => {
     const exit = new TenonError("mcp.connection_lost", "it exited with code 1: no API key");
     const { link, wires, world } = establishing([() => ({ closed: exit })], STDIO);
     link.catch(() => {}); // heard below
-    await world.advance(LIMITS.probeRestartMs);
+    await world.advance(MCP_LIMITS.probeRestartMs);
     await expect(link).rejects.toMatchObject({ code: "mcp.connect_failed", message: /no API key/ });
     expect(wires.map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });

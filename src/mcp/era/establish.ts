@@ -4,14 +4,14 @@ import { orAborted, sleep } from "../../base/async/deadline.js";
 import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { SpawnRequest } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
+import type { SpawnRequest } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import { AcpWire } from "../acp/acp-wire.js";
 import { entrySecrets } from "../entry-secrets.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { SpillDirectory } from "../large/spill-directory.js";
+import { MCP_LIMITS } from "../limits.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "../options.js";
 import { remoteWire } from "../remote/index.js";
 import { RedactingWire } from "../rpc/redacting-wire.js";
@@ -92,7 +92,7 @@ async function inTwoAttempts(
   if (!(first instanceof TenonError)) return first;
   options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
   // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
-  await sleep((ms, run) => options.world.after(ms, run), LIMITS.probeRestartMs, life.signal).catch(() => {});
+  await sleep((ms, run) => options.world.after(ms, run), MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
   const { probeTimeoutMs: believeWithinMs } = serverLimits(options.limits);
   const course: Course = { begin: async () => "legacy", remembered, believeWithinMs };
   const second = await attempt(open, { spec, options, life }, course);

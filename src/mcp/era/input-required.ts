@@ -2,10 +2,10 @@
 
 import { sleep } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
 import { readTask } from "../tasks/task.js";
 import type { PeerAnswers } from "./answer-peer.js";
@@ -44,7 +44,7 @@ export async function requestInRounds(
   const { timeoutMs, maxTotalMs = timeoutMs, signal } = options;
   let extra: JsonObject = {};
   let spentMs = 0;
-  for (let round = 0; round <= LIMITS.inputMaxRounds; round++) {
+  for (let round = 0; round <= MCP_LIMITS.inputMaxRounds; round++) {
     const leftMs = Math.max(0, maxTotalMs - spentMs);
     const sentMs = rounds.world.monotonicMs();
     const leg = Object.assign({}, options, { timeoutMs: Math.min(timeoutMs, leftMs), maxTotalMs: leftMs });
@@ -64,7 +64,7 @@ export async function requestInRounds(
       ...defined({ requestState: reading.state }),
     };
   }
-  return declined(`the server asked for input more than ${LIMITS.inputMaxRounds} times`);
+  return declined(`the server asked for input more than ${MCP_LIMITS.inputMaxRounds} times`);
 }
 
 function readResult(method: string, result: JsonObject): Reading {
@@ -84,7 +84,7 @@ function readResult(method: string, result: JsonObject): Reading {
   }
   const requests = Object.entries(inputRequests ?? {}).map(([key, raw]) => readInput(key, raw));
   if (requests.length === 0 && !hasState) return { kind: "invalid", reason: "it asks for input without saying which" };
-  if (requests.length > LIMITS.inputMaxRequests) {
+  if (requests.length > MCP_LIMITS.inputMaxRequests) {
     return { kind: "invalid", reason: `it asks for ${requests.length} inputs at once` };
   }
   const strange = requests.find(({ method: kind }) => !INPUT_KINDS.includes(kind));
@@ -107,7 +107,7 @@ async function answerAll(
   const asksSomebody = requests.some(({ method }) => method !== "roots/list");
   try {
     // Nothing to wait for on our side: the server gets a moment before it is asked again.
-    if (!asksSomebody) await sleep((ms, run) => world.after(ms, run), LIMITS.inputPauseMs, signal);
+    if (!asksSomebody) await sleep((ms, run) => world.after(ms, run), MCP_LIMITS.inputPauseMs, signal);
     for (const { key, method, params } of requests) {
       signal.throwIfAborted();
       responses.push([key, await answers.answer(method, params, signal)]);

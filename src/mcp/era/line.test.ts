@@ -4,6 +4,7 @@ import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerLog } from "../peer.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
@@ -224,7 +225,7 @@ describe("changes of a modern server", () => {
     wire.hear({ kind: "notification", method: "notifications/subscriptions/acknowledged", params: ack });
     const error = new TenonError("mcp.connection_lost", "dropped");
     wire.listener.onRequestLost(1, { error, wasSent: true });
-    await world.advance(LIMITS.reconnect.firstMs);
+    await world.advance(MCP_LIMITS.reconnect.firstMs);
     expect(wire.sent.at(-1)?.message).toMatchObject({ id: 2, method: "subscriptions/listen" });
     wire.hear({ kind: "notification", method: "notifications/subscriptions/acknowledged", params: ack });
     expect(heard).toEqual(["notifications/tools/list_changed"]);

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import { ChangeListener } from "./listen.js";
 
@@ -69,7 +69,7 @@ function listening(capabilities: JsonObject): Bench {
   };
 }
 
-const LONG_MS = LIMITS.reconnect.maxMs;
+const LONG_MS = MCP_LIMITS.reconnect.maxMs;
 
 test("asks for exactly what is advertised", async () => {
   const bench = listening({
@@ -125,7 +125,7 @@ describe("it does not try again", () => {
       await bench.end(DROPPED);
       await bench.world.advance(LONG_MS);
     }
-    expect([bench.streams.length, bench.over.value]).toEqual([LIMITS.reconnectAttempts + 1, true]);
+    expect([bench.streams.length, bench.over.value]).toEqual([MCP_LIMITS.reconnectAttempts + 1, true]);
   });
 
   test("once it is stopped, also in a pause", async () => {
@@ -146,7 +146,7 @@ describe("a stream that drops", () => {
     expect(bench.announced).toEqual([]);
     await bench.end(DROPPED);
     expect(bench.streams).toHaveLength(1);
-    await bench.world.advance(LIMITS.reconnect.firstMs);
+    await bench.world.advance(MCP_LIMITS.reconnect.firstMs);
     expect(bench.streams).toHaveLength(2);
     expect(bench.announced).toEqual([]);
     bench.acknowledge({ toolsListChanged: true });
@@ -163,13 +163,13 @@ describe("a stream that drops", () => {
     expect(bench.streams).toHaveLength(13);
     bench.acknowledge({ toolsListChanged: true });
     await bench.end(DROPPED);
-    await bench.world.advance(LIMITS.reconnect.firstMs);
+    await bench.world.advance(MCP_LIMITS.reconnect.firstMs);
     expect(bench.streams).toHaveLength(13);
     await bench.world.advance(LONG_MS);
     bench.acknowledge({ toolsListChanged: true });
-    await bench.world.advance(LIMITS.reconnectProvenMs);
+    await bench.world.advance(MCP_LIMITS.reconnectProvenMs);
     await bench.end(DROPPED);
-    await bench.world.advance(LIMITS.reconnect.firstMs);
+    await bench.world.advance(MCP_LIMITS.reconnect.firstMs);
     expect(bench.streams).toHaveLength(15);
   });
 

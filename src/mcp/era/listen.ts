@@ -1,9 +1,9 @@
 // Keeps a modern server's change notices coming: one `subscriptions/listen` for what it advertises, reopened when it drops.
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import { sleep } from "../../base/async/deadline.js";
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import { META } from "./envelope.js";
 
@@ -70,7 +70,7 @@ export class ChangeListener {
       // What a server ends politely it may be asked for once more, not in a loop.
       if (end === "ended" && !mayReopenEnded) return;
       if (end === "ended") mayReopenEnded = false;
-      if (!wasAcknowledged && failures >= LIMITS.reconnectAttempts) return;
+      if (!wasAcknowledged && failures >= MCP_LIMITS.reconnectAttempts) return;
       this.#mayHaveMissed = true;
       if (!(await this.#pause(failures, signal))) return;
       failures += 1;
@@ -111,7 +111,7 @@ export class ChangeListener {
 
   #hasProved(): boolean {
     const sinceMs = this.#subscription?.sinceMs;
-    return sinceMs !== undefined && this.#port.world.monotonicMs() - sinceMs >= LIMITS.reconnectProvenMs;
+    return sinceMs !== undefined && this.#port.world.monotonicMs() - sinceMs >= MCP_LIMITS.reconnectProvenMs;
   }
 
   async #pause(failures: number, signal: AbortSignal): Promise<boolean> {
@@ -119,7 +119,7 @@ export class ChangeListener {
     try {
       await sleep(
         (ms, run) => world.after(ms, run),
-        backoffDelayMs(LIMITS.reconnect, failures, world.random()),
+        backoffDelayMs(MCP_LIMITS.reconnect, failures, world.random()),
         signal,
       );
       return true;

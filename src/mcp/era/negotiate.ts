@@ -1,8 +1,8 @@
 // Agrees with a server on how to talk: probes in place, falls back, and heals a remembered verdict that is out of date.
 import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
 import type { ConnectionOptions } from "../options.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import { clientCapabilities, LEGACY_VERSIONS, MODERN_VERSION, withEnvelope } from "./envelope.js";

@@ -6,11 +6,11 @@ import { dirname, join } from "node:path";
 import { compileFunction } from "node:vm";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Thread, World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Thread, World } from "../../base/ports/world.js";
 import { watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import { readMessage } from "../rpc/json-rpc.js";
 import { LargeMessage } from "./large.js";
 import { spilledOf } from "./spilled.js";
@@ -182,7 +182,7 @@ describe("a long message", () => {
     const blocks = Array.isArray(result["content"]) ? result["content"].map((block) => spilledOf(block) ?? block) : [];
     expect(blocks).toMatchObject([
       { type: "spilled", kind: "image", mimeType: "image/png", bytes: image.length, preview: "" },
-      { type: "spilled", kind: "text", bytes: text.length, preview: text.slice(0, LIMITS.spillPreviewBytes) },
+      { type: "spilled", kind: "text", bytes: text.length, preview: text.slice(0, MCP_LIMITS.spillPreviewBytes) },
       { type: "spilled", kind: "resource", uri: "file:///a", mimeType: "text/x", bytes: text.length },
       { type: "text", text: "short" },
     ]);
@@ -212,7 +212,7 @@ describe("a long message", () => {
   });
 
   test("puts the rest of a list into a file when it would fill the memory", async () => {
-    const content = Array.from({ length: LIMITS.messageMaxValues * 2 }, () => ({}));
+    const content = Array.from({ length: MCP_LIMITS.messageMaxValues * 2 }, () => ({}));
     const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content } }));
     const value = readMessage(await read(real, bytes, []));
     const list = value?.kind === "result" && Array.isArray(value.result["content"]) ? value.result["content"] : [];

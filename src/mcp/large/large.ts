@@ -1,8 +1,8 @@
 // One long message: streamed to a thread that takes it apart, and put together again a piece per turn of the event loop.
 import { messageOf } from "../../base/errors.js";
-import type { Thread, World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Thread, World } from "../../base/ports/world.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { PartFacts } from "./slim-parts.js";
 import { withParts } from "./spilled.js";
 import { type FromSlimThread, type SlimThreadData, slimThreadSource, type ToSlimThread } from "./splitter-thread.js";
@@ -55,18 +55,18 @@ export class LargeMessage {
     const data: SlimThreadData = {
       settings: {
         nonce: this.#nonce,
-        longTextBytes: LIMITS.messageLongTextBytes,
-        skeletonBytes: LIMITS.messagePlainBytes,
-        elementBytes: LIMITS.messagePlainBytes,
-        pieceBytes: LIMITS.messagePieceBytes,
-        maxValues: LIMITS.messageMaxValues,
-        maxListBytes: LIMITS.messageSpillBytes,
+        longTextBytes: MCP_LIMITS.messageLongTextBytes,
+        skeletonBytes: MCP_LIMITS.messagePlainBytes,
+        elementBytes: MCP_LIMITS.messagePlainBytes,
+        pieceBytes: MCP_LIMITS.messagePieceBytes,
+        maxValues: MCP_LIMITS.messageMaxValues,
+        maxListBytes: MCP_LIMITS.messageSpillBytes,
       },
       folder: this.#folder,
       slots: this.#slots,
       slotBytes: SLOT_BYTES,
-      previewBytes: LIMITS.spillPreviewBytes,
-      spillBytes: LIMITS.messageSpillBytes,
+      previewBytes: MCP_LIMITS.spillPreviewBytes,
+      spillBytes: MCP_LIMITS.messageSpillBytes,
     };
     source ??= slimThreadSource();
     this.#thread = world.thread(source, data);
@@ -84,7 +84,7 @@ export class LargeMessage {
     this.#backlog += chunk.length;
     this.#queue.push(chunk);
     this.#pump();
-    return this.#backlog < LIMITS.threadBacklogBytes;
+    return this.#backlog < MCP_LIMITS.threadBacklogBytes;
   }
 
   /** The message, as `JSON.parse` would give it but for what is in files. Rejects when it is no message at all. */
@@ -155,7 +155,7 @@ export class LargeMessage {
     const next = () => {
       if (!this.#failure) this.#say({ kind: "next" });
     };
-    if (world.monotonicMs() - (this.#pieceSinceMs ?? 0) < LIMITS.serverTurnMs / 2) {
+    if (world.monotonicMs() - (this.#pieceSinceMs ?? 0) < MCP_LIMITS.serverTurnMs / 2) {
       next();
       return;
     }
@@ -164,11 +164,11 @@ export class LargeMessage {
   }
 
   #taken(slot: number, bytes: number): void {
-    const wasFull = this.#backlog >= LIMITS.threadBacklogBytes;
+    const wasFull = this.#backlog >= MCP_LIMITS.threadBacklogBytes;
     this.#backlog -= bytes;
     this.#free.push(slot);
     this.#pump();
-    if (wasFull && this.#backlog < LIMITS.threadBacklogBytes) this.#options.onRoom();
+    if (wasFull && this.#backlog < MCP_LIMITS.threadBacklogBytes) this.#options.onRoom();
   }
 
   #parse(text: string, hasParts: boolean): JsonValue {

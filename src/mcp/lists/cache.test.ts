@@ -5,9 +5,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FakeLink } from "../../../test/fake-link.js";
-import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import { diskCache } from "./cache.js";
 import { ToolList } from "./discovery.js";
 import type { McpTool } from "./tolerate.js";
@@ -171,12 +171,12 @@ test("the same list is not written again the same day", async () => {
 test("the oldest entries go when there are too many or they are too large; the key stays", async () => {
   const { world, cache } = setUp();
   await cache.writeEra("first", "modern");
-  for (let count = 0; count < LIMITS.cacheMaxFiles; count++) world.files.write(`/cache/${count}.era.json`, "{}");
+  for (let count = 0; count < MCP_LIMITS.cacheMaxFiles; count++) world.files.write(`/cache/${count}.era.json`, "{}");
   await cache.writeEra("last", "modern");
-  expect(entryPaths(world)).toHaveLength(LIMITS.cacheMaxFiles);
+  expect(entryPaths(world)).toHaveLength(MCP_LIMITS.cacheMaxFiles);
   expect(await cache.readEra("first")).toBeUndefined();
   expect(await cache.readEra("last")).toBe("modern");
-  world.files.write("/cache/huge.tools.json", "x".repeat(LIMITS.cacheMaxBytes));
+  world.files.write("/cache/huge.tools.json", "x".repeat(MCP_LIMITS.cacheMaxBytes));
   await cache.writeEra("newest", "modern");
   expect(entryPaths(world)).toHaveLength(1);
   expect(await cache.readEra("newest")).toBe("modern");

@@ -4,12 +4,11 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";
-import { LIMITS } from "../../base/limits.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
+import type { World } from "../../base/ports/world.js";
+import { MCP_LIMITS, POOL_LIMITS } from "../limits.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { internTools } from "./intern.js";
 import { type McpTool, readTool } from "./tolerate.js";
@@ -52,7 +51,7 @@ class DiskCache implements ServerCache {
     const entry = await this.#read("era", fingerprint);
     const era = entry?.["era"];
     const ageMs = this.#ageMs(entry);
-    if (ageMs === undefined || ageMs >= LIMITS.eraMaxAgeMs) return undefined;
+    if (ageMs === undefined || ageMs >= MCP_LIMITS.eraMaxAgeMs) return undefined;
     return era === "legacy" || era === "modern" ? era : undefined;
   }
 
@@ -78,8 +77,8 @@ class DiskCache implements ServerCache {
 
   async writeTools(fingerprint: string, { serverVersion, tools }: CachedTools): Promise<void> {
     let bytes = 0;
-    for (const tool of tools) bytes += measure(asJson(tool), LIMITS.listEntry).bytes;
-    if (bytes > LIMITS.cacheMaxEntryBytes) return; // parsing it would hold up the very start it is for
+    for (const tool of tools) bytes += measure(asJson(tool), MCP_LIMITS.listEntry).bytes;
+    if (bytes > MCP_LIMITS.cacheMaxEntryBytes) return; // parsing it would hold up the very start it is for
     await this.#write("tools", fingerprint, { serverVersion, tools: tools.map((tool) => asJson(tool)) });
   }
 
@@ -161,7 +160,7 @@ class DiskCache implements ServerCache {
     let bytes = oldestFirst.reduce((sum, entry) => sum + entry.bytes, 0);
     let count = oldestFirst.length;
     for (const entry of oldestFirst) {
-      if (bytes <= LIMITS.cacheMaxBytes && count <= LIMITS.cacheMaxFiles) return;
+      if (bytes <= MCP_LIMITS.cacheMaxBytes && count <= MCP_LIMITS.cacheMaxFiles) return;
       await this.#world.files.remove(join(this.#dir, entry.name));
       bytes -= entry.bytes;
       count -= 1;

@@ -3,11 +3,12 @@ import { backoffDelayMs } from "../../base/async/backoff.js";
 import { Pace } from "../../base/async/pace.js";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, type TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import type { Link } from "../era/link.js";
 import { checkParamHeaders } from "../era/param-headers.js";
+import { MCP_LIMITS } from "../limits.js";
 import { internTools, sameTool, sameTools } from "./intern.js";
 import { type ListKind, listAll, type ReadEntry } from "./list.js";
 import { type McpTool, readTool } from "./tolerate.js";
@@ -113,9 +114,10 @@ export class ToolList {
   /** Before the first list there is nothing to renew: `load` looks again when it is done. */
   #schedule(): void {
     if (!this.#isStale || !this.#current || this.#timer || this.#running || this.#over.signal.aborted) return;
-    const { quietMs, everyMs } = LIMITS.relist;
+    const { quietMs, everyMs } = MCP_LIMITS.relist;
     const sinceMs = this.#world.monotonicMs() - this.#lastStartMs;
-    const backoffMs = this.#failures === 0 ? 0 : backoffDelayMs(LIMITS.reconnect, this.#failures, this.#world.random());
+    const backoffMs =
+      this.#failures === 0 ? 0 : backoffDelayMs(MCP_LIMITS.reconnect, this.#failures, this.#world.random());
     this.#timer = this.#world.after(Math.max(quietMs, everyMs - sinceMs, backoffMs), () => {
       this.#timer = undefined;
       this.#running = this.#renew().finally(() => {
@@ -139,7 +141,7 @@ export class ToolList {
     } catch (thrown) {
       if (this.#over.signal.aborted) return;
       this.#failures += 1;
-      const willRetry = this.#failures < LIMITS.relist.attempts;
+      const willRetry = this.#failures < MCP_LIMITS.relist.attempts;
       this.#world.log.warn("mcp.relist_failed", { error: messageOf(thrown), willRetry });
       if (willRetry) this.#isStale = true;
     }

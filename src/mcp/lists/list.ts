@@ -2,13 +2,13 @@
 
 import { Pace } from "../../base/async/pace.js";
 import type { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
 import { isPartlySpilled, spilledOf } from "../large/spilled.js";
+import { MCP_LIMITS } from "../limits.js";
 import { Pages } from "./pages.js";
 import { shortName, textField } from "./tolerate.js";
 
@@ -100,7 +100,7 @@ class Collection<T> {
 
   problem(sentence: string): void {
     this.#problemCount += 1;
-    if (this.#problems.length < LIMITS.listMaxProblems) this.#problems.push(sentence);
+    if (this.#problems.length < MCP_LIMITS.listMaxProblems) this.#problems.push(sentence);
   }
 
   listing(): Listing<T> {
@@ -135,8 +135,8 @@ class Collection<T> {
   mayAskFor(cursor: string, page: number): boolean {
     const isEndless =
       this.#cursors.has(cursor) ||
-      page >= LIMITS.listMaxPages ||
-      this.#barrenPages >= LIMITS.listMaxBarrenPages ||
+      page >= MCP_LIMITS.listMaxPages ||
+      this.#barrenPages >= MCP_LIMITS.listMaxBarrenPages ||
       this.#isFull();
     return !isEndless;
   }
@@ -151,7 +151,7 @@ class Collection<T> {
   }
 
   #isFull(): boolean {
-    return this.#entries >= LIMITS.listMaxTools || this.#heapBytes > LIMITS.listMaxHeapBytes;
+    return this.#entries >= MCP_LIMITS.listMaxTools || this.#heapBytes > MCP_LIMITS.listMaxHeapBytes;
   }
 
   #add(raw: JsonValue): void {
@@ -161,7 +161,7 @@ class Collection<T> {
     }
     const { noun } = this.#kind;
     this.#entries += 1;
-    const { heapBytes, over } = measure(raw, LIMITS.listEntry);
+    const { heapBytes, over } = measure(raw, MCP_LIMITS.listEntry);
     this.#heapBytes += heapBytes;
     if (isPartlySpilled(raw)) {
       const name = isJsonObject(raw) ? textField(raw, "name") : undefined;

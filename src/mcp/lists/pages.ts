@@ -1,6 +1,7 @@
 // Asks for one page of a list after another; for the next one, where its cursor can be seen, before the last one is read.
-import { LIMITS } from "../../base/limits.js";
+
 import type { Link } from "../era/link.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
 import type { MessageEnds } from "../rpc/wire.js";
 import { nextCursorIn } from "./next-cursor.js";
@@ -48,7 +49,7 @@ export class Pages implements Disposable {
     const { link, method } = this.#options;
     const options: RequestOptions = {
       signal,
-      timeoutMs: LIMITS.listPageTimeoutMs,
+      timeoutMs: MCP_LIMITS.listPageTimeoutMs,
       onPeek: (ends) => this.#askAhead(ends),
     };
     return link.request(method, cursor === undefined ? {} : { cursor }, options);

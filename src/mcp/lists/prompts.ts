@@ -1,9 +1,9 @@
 // A server's prompts, and its completions for their arguments: listed and fetched, whatever shape they come in.
 
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";

@@ -6,6 +6,7 @@ import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { spilledOf } from "../large/spilled.js";
+import { MCP_LIMITS } from "../limits.js";
 import { shortName, textField } from "./tolerate.js";
 
 /** All blocks of a result; what we do not know becomes an `unknown` block instead of losing the rest. */
@@ -26,7 +27,7 @@ function readAll(raw: JsonValue | undefined, read: (raw: JsonObject) => ContentB
   const labeller = new Labeller();
   const blocks: ContentBlock[] = [];
   for (const item of list) {
-    if (blocks.length === LIMITS.contentMaxBlocks) break;
+    if (blocks.length === MCP_LIMITS.contentMaxBlocks) break;
     const block = isJsonObject(item) ? (spilledOf(item) ?? read(item)) : undefined;
     blocks.push(block ?? labeller.label(item));
   }
@@ -87,11 +88,11 @@ function readLink(raw: JsonObject): ContentBlock | undefined {
 
 /** Labels what is strange. All that is strange in one result shares one allowance, however many blocks it comes in. */
 class Labeller {
-  #nodesLeft: number = LIMITS.contentMaxStrangeNodes;
+  #nodesLeft: number = MCP_LIMITS.contentMaxStrangeNodes;
 
   /** Kept as it came, unless it is so large or so deep that nobody could write it down again in passing. */
   label(raw: JsonValue): ContentBlock {
-    const extent = { maxNodes: this.#nodesLeft, maxBytes: LIMITS.mcpMaxLineBytes, maxDepth: LIMITS.dataMaxDepth };
+    const extent = { maxNodes: this.#nodesLeft, maxBytes: MCP_LIMITS.mcpMaxLineBytes, maxDepth: LIMITS.dataMaxDepth };
     const { nodes, over } = measure(raw, extent);
     this.#nodesLeft = Math.max(0, this.#nodesLeft - nodes);
     return { type: "unknown", kind: kindOf(raw), raw: over === undefined ? raw : `(left out: ${over})` };

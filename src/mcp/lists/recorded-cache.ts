@@ -1,8 +1,8 @@
 // What is remembered of servers, told to whoever watches: a run that is run again remembers the same.
 
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import type { CachedTools, ServerCache } from "../options.js";
 import { type McpTool, readTool } from "./tolerate.js";
 

@@ -1,12 +1,13 @@
 // A server's resources and resource templates: listed and read, whatever shape they come in.
 
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
+import { MCP_LIMITS } from "../limits.js";
 import { type Listing, type ListKind, listAll, type ReadEntry } from "./list.js";
 import { readContents } from "./read-content.js";
 import { textField } from "./tolerate.js";
@@ -82,7 +83,7 @@ function readDescribed<T>(
   const id = textField(raw, key);
   const name = textField(raw, "name");
   if (id === undefined || id === "") return { ok: false, name: name ?? "?", reason: `it has no ${key}` };
-  if (id.length > LIMITS.uriMaxChars) return { ok: false, name: name ?? "?", reason: `its ${key} is too long` };
+  if (id.length > MCP_LIMITS.uriMaxChars) return { ok: false, name: name ?? "?", reason: `its ${key} is too long` };
   const title = textField(raw, "title");
   const description = textField(raw, "description");
   const mimeType = textField(raw, "mimeType");

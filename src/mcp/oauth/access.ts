@@ -2,9 +2,9 @@
 
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import type { RemoteSpec } from "../spec.js";
 import type { Challenge } from "./challenge.js";

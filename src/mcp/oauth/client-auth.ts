@@ -1,8 +1,8 @@
 // How Tenon shows an authorization server which client it is: every method of the token endpoint that is in use.
 import { Buffer } from "node:buffer";
 import { TenonError } from "../../base/errors.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import { signJwt } from "./jwt.js";
 import type { OAuthClient, OAuthSettings } from "./port.js";
 

@@ -4,7 +4,7 @@ import { sleep } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import { proveClient } from "./client-auth.js";
 import type { OAuthHttp } from "./http.js";
 import type { DevicePrompt, DeviceWay } from "./port.js";

@@ -2,8 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
+import type { World } from "../../base/ports/world.js";
 import { signJwt } from "./jwt.js";
 
 export const DPOP_ALGORITHM = "ES256";

@@ -2,7 +2,7 @@
 
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import { userHeaders } from "../remote/headers.js";
 import type { RemoteSpec } from "../spec.js";
 import type { Challenge } from "./challenge.js";

@@ -3,7 +3,7 @@
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject } from "../../base/json/json.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import { isSameIssuer, namedServer } from "./discovery.js";
 import { OAuthHttp, type OAuthPlaces } from "./http.js";
 import { expiryOf, readClaims } from "./jwt.js";

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import { META, MODERN_VERSION } from "../era/envelope.js";
 import { Dialler } from "../remote/dial.js";
 import { Exchange } from "../remote/exchange.js";

@@ -1,5 +1,5 @@
 // Other people's words in our messages: on one line, bounded, and unable to steer a terminal.
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 
 export function visible(text: string): string {
   const { wordsChars } = OAUTH_LIMITS;

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Guest, PoolBench, textOf } from "../../../test/pool-bench.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
 import type { CallOutcome } from "../call/call.js";
+import { POOL_LIMITS } from "../limits.js";
 
 interface Deed {
   readonly who: number;

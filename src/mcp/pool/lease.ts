@@ -2,9 +2,9 @@
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { CallOptions, CallOutcome } from "../call/call.js";
 import type { McpConnection } from "../connection.js";
 import { PeerAnswers } from "../era/answer-peer.js";

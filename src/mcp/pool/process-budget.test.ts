@@ -1,8 +1,8 @@
 // One server more than fits is not started, and is told what takes the room; what runs is left alone.
 import { expect, test } from "vitest";
 import { type Guest, PoolBench, SPEC } from "../../../test/pool-bench.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
 import { fakeWorld } from "../../testing/index.js";
+import { POOL_LIMITS } from "../limits.js";
 import { budgetLimits, ProcessBudget } from "./process-budget.js";
 
 const MB = 2 ** 20;

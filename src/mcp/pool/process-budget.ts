@@ -1,7 +1,7 @@
 // Holds the server processes of all sessions within a number and an amount of memory: what is over it is not started.
 import { TenonError } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
+import { POOL_LIMITS } from "../limits.js";
 import type { ProcessSlot } from "../options.js";
 
 export interface BudgetLimits {

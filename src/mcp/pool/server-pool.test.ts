@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { ASKING, type GuestOptions, PoolBench, SPEC, textOf } from "../../../test/pool-bench.js";
 import { LIMITS } from "../../base/limits.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
 import { echoTool, fakeWorld, MemoryGrants, spawnsServer, type ToolScript } from "../../testing/index.js";
+import { POOL_LIMITS } from "../limits.js";
 import { diskCache } from "../lists/cache.js";
 
 test("ten sessions with the same two servers run two processes, and all can call both", async () => {

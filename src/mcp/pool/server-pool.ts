@@ -2,12 +2,12 @@
 
 import { Scope } from "../../base/async/scope.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
+import type { World } from "../../base/ports/world.js";
 import { McpConnection } from "../connection.js";
 import { launchFingerprint } from "../fingerprint.js";
+import { POOL_LIMITS } from "../limits.js";
 import { type ConnectionOptions, type ServerCache, serverLimits } from "../options.js";
 import type { ServerSpec } from "../spec.js";
 import type { Lease } from "./lease.js";

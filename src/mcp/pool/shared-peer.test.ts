@@ -1,8 +1,8 @@
 // Whose question it is: put to the session it is for, held while that cannot be told, and never shown to another one.
 import { expect, test } from "vitest";
 import { ASKING, type Guest, PID, PoolBench, SLOW, TOOLS, textOf } from "../../../test/pool-bench.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
 import { echoTool, type ToolScript } from "../../testing/index.js";
+import { POOL_LIMITS } from "../limits.js";
 
 async function pair(bench: PoolBench): Promise<readonly [Guest, Guest]> {
   const [one, other] = await bench.guests(2);

@@ -2,11 +2,11 @@
 
 import type { Scope } from "../../base/async/scope.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { Timer, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
-import { POOL_LIMITS } from "../../base/limits-pool.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { McpConnection } from "../connection.js";
 import type { Link } from "../era/link.js";
+import { POOL_LIMITS } from "../limits.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerSpec } from "../spec.js";
 import { Lease, type LeasedServer, type LeaseOptions, type Leaving } from "./lease.js";

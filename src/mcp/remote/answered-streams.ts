@@ -1,7 +1,7 @@
 // Requests that have their answer, whose stream the server has not ended: it may do so, but not keep it for ever.
 
 import type { Timer, World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 
 export interface Stoppable {
   stop(): void;
@@ -20,7 +20,7 @@ export class AnsweredStreams {
 
   add(item: Stoppable): void {
     this.#young.add(item);
-    this.#timer ??= this.#world.after(LIMITS.httpLingerMs, () => this.#age());
+    this.#timer ??= this.#world.after(MCP_LIMITS.httpLingerMs, () => this.#age());
   }
 
   /** It has ended by itself. */
@@ -39,6 +39,6 @@ export class AnsweredStreams {
     for (const item of this.#old) item.stop();
     this.#old = this.#young;
     this.#young = new Set();
-    this.#timer = this.#old.size === 0 ? undefined : this.#world.after(LIMITS.httpLingerMs, () => this.#age());
+    this.#timer = this.#old.size === 0 ? undefined : this.#world.after(MCP_LIMITS.httpLingerMs, () => this.#age());
   }
 }

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import { handled } from "../../base/async/scope.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
 import { sharedLog } from "../../base/ports/log.js";
-import { OAUTH_LIMITS } from "../../base/limits-oauth.js";
 import type { Access } from "../oauth/access.js";
 import { readChallenge } from "../oauth/challenge.js";
 import type { RequestLoss } from "../rpc/wire.js";

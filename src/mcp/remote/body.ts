@@ -1,7 +1,7 @@
 // Reads the body of an answer, capped, and says how it ended.
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import { Gathered } from "./gathered.js";
 
 export type Body =
@@ -41,7 +41,7 @@ export function drain(response: IncomingMessage): void {
   let bytes = 0;
   response.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > LIMITS.httpMaxErrorBytes) response.destroy();
+    if (bytes > MCP_LIMITS.httpMaxErrorBytes) response.destroy();
   });
 }
 

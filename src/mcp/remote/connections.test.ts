@@ -8,6 +8,7 @@ import { bench, closeListener, ECHO, listenOnLoopback } from "../../../test/remo
 import { textOf } from "../../../test/remote/test-wire.js";
 import { LIMITS } from "../../base/limits.js";
 import { FakeWorld } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 
 const { own, serve, legacy, wireTo } = bench();
 
@@ -95,7 +96,7 @@ test("a server that keeps the stream of an answer open is cut off, not waited fo
   server.misbehave({ method: "tools/call" }, { kind: "events", text: answer, stays: true }, 1);
   expect(textOf(await wire.call("echo"))).toBe("here");
   expect(server.openAnswers).toBe(1);
-  await world.advance(2 * LIMITS.httpLingerMs);
+  await world.advance(2 * MCP_LIMITS.httpLingerMs);
   await expect.poll(() => server.openAnswers).toBe(0);
   expect(wire.endsOf(3)).toBe(1);
 });

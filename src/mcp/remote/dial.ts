@@ -1,8 +1,8 @@
 // Where requests go: names are resolved once, addresses checked, and exactly the checked ones are dialled.
 import { messageOf, TenonError } from "../../base/errors.js";
 import { checkUrl, isLoopbackHost, isPrivateAddress, type UrlSource } from "../../base/io/net-policy.js";
-import type { HttpPool, ResolvedAddress, World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { HttpPool, ResolvedAddress, World } from "../../base/ports/world.js";
 
 /** A URL that passed the address rules. */
 export interface Place {

@@ -3,7 +3,7 @@ import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { handled } from "../../base/async/scope.js";
 import type { Timer } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type EventSink, EventStreamParser } from "./event-stream.js";
 import type { Incoming } from "./incoming.js";
@@ -106,7 +106,7 @@ export class EventPump implements EventSink, IntakeListener {
     const { world } = this.#parts;
     this.#turn ??= { startMs: world.monotonicMs(), timer: world.after(0, () => this.#nextTurn()) };
     this.#parser.push(chunk);
-    if (this.#isOver || world.monotonicMs() - this.#turn.startMs <= LIMITS.streamTurnMs) return;
+    if (this.#isOver || world.monotonicMs() - this.#turn.startMs <= MCP_LIMITS.streamTurnMs) return;
     this.#isResting = true;
     this.#response.pause();
   }

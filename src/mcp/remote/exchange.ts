@@ -2,9 +2,9 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
 import { sharedLog } from "../../base/ports/log.js";
 import type { HttpPool } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";

@@ -2,14 +2,14 @@
 import { createServer, type ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { bench, closeListener, listenOnLoopback } from "../../../test/remote/bench.js";
-import { LIMITS } from "../../base/limits.js";
 import { KnownSecrets } from "../../base/text/known-secrets.js";
 import { nodeWorld } from "../../world/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import { Dialler } from "./dial.js";
 import { type Delivery, HttpSender } from "./http-sender.js";
 
 const { own } = bench();
-const { atOnce, waiting } = LIMITS.httpNotices;
+const { atOnce, waiting } = MCP_LIMITS.httpNotices;
 
 test("a server that takes no answer of ours is not dialled without end, and gets what is in line once it does", async () => {
   const open: ServerResponse[] = [];

@@ -3,10 +3,10 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { Access } from "../oauth/access.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint } from "../rpc/wire.js";
@@ -99,7 +99,7 @@ export class HttpSender {
 
   /** For a message whose HTTP answer says only that it has come: `done` is called once, in time, unless stopped first. */
   deliver(message: OutgoingMessage, done: (delivery: Delivery) => void): void {
-    const { atOnce, waiting } = LIMITS.httpNotices;
+    const { atOnce, waiting } = MCP_LIMITS.httpNotices;
     if (this.#notices.size < atOnce) this.#deliverNow({ message, done });
     else if (this.#waiting.length < waiting) this.#waiting.push({ message, done });
     else {
@@ -134,7 +134,7 @@ export class HttpSender {
         );
       },
     });
-    const deadline = this.world.after(LIMITS.httpNoticeTimeoutMs, () => {
+    const deadline = this.world.after(MCP_LIMITS.httpNoticeTimeoutMs, () => {
       exchange.abort();
       end({ kind: "undelivered", loss: exchange.lossNow("the server did not take it in time") });
     });

@@ -2,8 +2,8 @@
 
 import { type TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
+import type { World } from "../../base/ports/world.js";
 import { KnownSecrets } from "../../base/text/known-secrets.js";
 import { SpillDirectory } from "../large/spill-directory.js";
 import { Access } from "../oauth/access.js";

@@ -1,7 +1,7 @@
 // Takes the bytes of messages as they come: short ones are read at once, long ones by the machinery that stdio has for them.
 import { Buffer } from "node:buffer";
 import type { World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { MessageLines } from "../stdio/stdio-lines.js";
 import { Gathered } from "./gathered.js";
@@ -29,7 +29,7 @@ export class Intake {
   readonly #parts: IntakeParts;
   readonly #listener: IntakeListener;
   readonly #postId: RpcId | undefined;
-  readonly #short = new Gathered(LIMITS.messagePlainBytes);
+  readonly #short = new Gathered(MCP_LIMITS.messagePlainBytes);
   #long: MessageLines | undefined;
   #isInLong = false;
   #bytes = 0;
@@ -42,9 +42,9 @@ export class Intake {
 
   /** The next bytes of the message under way. */
   push(bytes: Buffer): void {
-    const isWithin = this.#bytes <= LIMITS.mcpMaxLineBytes;
+    const isWithin = this.#bytes <= MCP_LIMITS.mcpMaxLineBytes;
     this.#bytes += bytes.length;
-    if (!this.#isInLong && this.#short.length + bytes.length <= LIMITS.messagePlainBytes) {
+    if (!this.#isInLong && this.#short.length + bytes.length <= MCP_LIMITS.messagePlainBytes) {
       this.#short.add(bytes);
       return;
     }
@@ -52,7 +52,7 @@ export class Intake {
     if (!this.#isInLong) long.push(onOneLine(this.#short.take()));
     this.#isInLong = true;
     long.push(onOneLine(bytes));
-    if (isWithin && this.#bytes > LIMITS.mcpMaxLineBytes) this.#listener.onTooLarge();
+    if (isWithin && this.#bytes > MCP_LIMITS.mcpMaxLineBytes) this.#listener.onTooLarge();
   }
 
   /** The message is whole. It is told now, or when it has been read. */

@@ -2,7 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { handled } from "../../base/async/scope.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { type Incoming, readIncoming } from "./incoming.js";
 import { Intake, type IntakeParts } from "./intake.js";
@@ -42,7 +42,7 @@ export class JsonBody {
 
   #take(chunk: Buffer): void {
     if (this.#intake) this.#intake.push(chunk);
-    else if (!this.#only && chunk.length <= LIMITS.messagePlainBytes) this.#only = chunk;
+    else if (!this.#only && chunk.length <= MCP_LIMITS.messagePlainBytes) this.#only = chunk;
     else {
       this.#intake = this.#openIntake();
       if (this.#only) this.#intake.push(this.#only);

@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import { bench } from "../../../test/remote/bench.js";
 import { type Ended, textOf } from "../../../test/remote/test-wire.js";
 import { isJsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import { echoTool, type HttpFault, type HttpServerOptions } from "../../testing/index.js";
 import { spilledOf } from "../large/spilled.js";
+import { MCP_LIMITS } from "../limits.js";
 
 const { serve, legacy } = bench();
 
@@ -47,7 +47,7 @@ test("pretty-printed JSON of any length is one message", async () => {
   const wire = await legacy(server);
   const list = Array.from({ length: 20_000 }, (_, n) => ({ type: "text", text: `line ${n}` }));
   const body = JSON.stringify({ jsonrpc: "2.0", id: 2, result: { content: list } }, undefined, 2);
-  expect(body.length).toBeGreaterThan(LIMITS.messagePlainBytes * 4);
+  expect(body.length).toBeGreaterThan(MCP_LIMITS.messagePlainBytes * 4);
   const headers = { "content-type": "application/json" };
   server.misbehave({ method: "tools/call" }, { kind: "answer", status: 200, headers, body }, 1);
   const ended = await wire.call("echo");

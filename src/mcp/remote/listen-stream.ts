@@ -3,7 +3,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import type { TenonError } from "../../base/errors.js";
 import type { Timer } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import { drain, mediaType } from "./body.js";
 import type { Channel } from "./channel.js";
 import { EventPump } from "./event-pump.js";
@@ -98,8 +98,8 @@ export class ListenStream {
     this.#retryMs = pump.retryMs ?? this.#retryMs;
     const livedMs = this.#channel.world.monotonicMs() - this.#openedAtMs;
     // A server may close the stream and have us come back at its own pace, if that pace is no storm.
-    const isPolling = (this.#retryMs ?? 0) >= LIMITS.httpReopen.firstMs && pump.lastEventId !== undefined;
-    if (livedMs >= LIMITS.httpStreamProvenMs || isPolling) {
+    const isPolling = (this.#retryMs ?? 0) >= MCP_LIMITS.httpReopen.firstMs && pump.lastEventId !== undefined;
+    if (livedMs >= MCP_LIMITS.httpStreamProvenMs || isPolling) {
       this.#short = 0;
       this.#fruitless = 0;
     }
@@ -110,14 +110,14 @@ export class ListenStream {
     const { world } = this.#channel;
     this.#short += 1;
     this.#fruitless = wasFruitful ? 0 : this.#fruitless + 1;
-    if (this.#fruitless > LIMITS.httpReopenAttempts) {
+    if (this.#fruitless > MCP_LIMITS.httpReopenAttempts) {
       this.#handler.onNoise(
         `the server ends its event stream again and again: given up after ${this.#fruitless} times`,
       );
       return;
     }
-    const slower = backoffDelayMs(LIMITS.httpReopen, this.#short - 1, world.random());
-    this.#timer = world.after(Math.max(slower, this.#retryMs ?? 0, LIMITS.httpReopenMinMs), () => this.#open());
+    const slower = backoffDelayMs(MCP_LIMITS.httpReopen, this.#short - 1, world.random());
+    this.#timer = world.after(Math.max(slower, this.#retryMs ?? 0, MCP_LIMITS.httpReopenMinMs), () => this.#open());
   }
 
   #denied(): void {
@@ -134,10 +134,10 @@ export class ListenStream {
       return;
     }
     this.#unreachable += 1;
-    if (this.#unreachable >= LIMITS.httpUnreachableAttempts) this.#handler.onGone(error);
+    if (this.#unreachable >= MCP_LIMITS.httpUnreachableAttempts) this.#handler.onGone(error);
     else {
       const { world } = this.#channel;
-      const delayMs = backoffDelayMs(LIMITS.httpReopen, this.#unreachable - 1, world.random());
+      const delayMs = backoffDelayMs(MCP_LIMITS.httpReopen, this.#unreachable - 1, world.random());
       this.#timer = world.after(delayMs, () => this.#open());
     }
   }

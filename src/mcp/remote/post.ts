@@ -3,7 +3,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { backoffDelayMs } from "../../base/async/backoff.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { Timer } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RequestLoss, SendHint } from "../rpc/wire.js";
 import { drain, mediaType } from "./body.js";
 import type { PostChannel, Request } from "./channel.js";
@@ -146,12 +146,12 @@ export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
 
   #resumeOr(loss: RequestLoss): void {
     const { mayResume, world } = this.#channel;
-    if (!mayResume || this.#lastEventId === undefined || this.#fruitless > LIMITS.httpReopenAttempts) {
+    if (!mayResume || this.#lastEventId === undefined || this.#fruitless > MCP_LIMITS.httpReopenAttempts) {
       this.#lose(loss);
       return;
     }
-    const asked = Math.max(this.#retryMs ?? LIMITS.httpReopen.firstMs, LIMITS.httpReopenMinMs);
-    const slower = this.#fruitless === 0 ? 0 : backoffDelayMs(LIMITS.httpReopen, this.#fruitless, world.random());
+    const asked = Math.max(this.#retryMs ?? MCP_LIMITS.httpReopen.firstMs, MCP_LIMITS.httpReopenMinMs);
+    const slower = this.#fruitless === 0 ? 0 : backoffDelayMs(MCP_LIMITS.httpReopen, this.#fruitless, world.random());
     this.#timer = world.after(Math.max(asked, slower), () => {
       this.#isComplete = false;
       this.#exchange = this.#channel.openStream(this.#lastEventId, {
@@ -191,6 +191,6 @@ function brokenOff(what: string, error: Error | undefined): RequestLoss {
 }
 
 function tooLarge(): RequestLoss {
-  const text = `the server's answer is over the limit of ${LIMITS.mcpMaxLineBytes} bytes`;
+  const text = `the server's answer is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} bytes`;
   return { error: new TenonError("mcp.too_large", text), wasSent: true };
 }

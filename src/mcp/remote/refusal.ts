@@ -2,8 +2,8 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { IncomingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { readBody } from "./body.js";
@@ -28,7 +28,7 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 
 export function readRefusal(response: HttpResponse, context: RefusalContext, done: (refused: Refused) => void): void {
-  readBody(response, LIMITS.httpMaxErrorBytes, (body) => {
+  readBody(response, MCP_LIMITS.httpMaxErrorBytes, (body) => {
     const isWhole = body.kind === "whole";
     const error = isWhole ? readErrorFor(body.bytes, context.id ?? 0) : undefined;
     const text = isWhole ? body.bytes.toString("utf8") : "";

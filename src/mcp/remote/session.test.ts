@@ -3,8 +3,8 @@
 import { describe, expect, test } from "vitest";
 import { bench, ECHO, jsonType } from "../../../test/remote/bench.js";
 import { textOf } from "../../../test/remote/test-wire.js";
-import { LIMITS } from "../../base/limits.js";
 import { echoTool, FakeWorld, type ScriptedHttpServer } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import { retryDelayMs } from "../retry.js";
 
 const { serve, legacy } = bench();
@@ -83,7 +83,7 @@ describe("a session the server has forgotten", () => {
     expect(retryDelayMs({ ...broken, failuresInARow: 0 }, 0.5)).toBe(0);
     expect(retryDelayMs({ ...broken, failuresInARow: 1 }, 0.5)).toBe(0);
     expect(retryDelayMs({ ...broken, failuresInARow: 2 }, 0.5)).toBeGreaterThan(0);
-    expect(retryDelayMs({ ...broken, failuresInARow: LIMITS.reconnectAttempts }, 0.5)).toBeUndefined();
+    expect(retryDelayMs({ ...broken, failuresInARow: MCP_LIMITS.reconnectAttempts }, 0.5)).toBeUndefined();
   });
 });
 
@@ -181,7 +181,7 @@ describe("the standing stream", () => {
       if (getsOf(server).length > before) atMs.push(elapsed);
       if (isGivenUp(wire)) break;
     }
-    expect(getsOf(server)).toHaveLength(LIMITS.httpReopenAttempts + 1);
+    expect(getsOf(server)).toHaveLength(MCP_LIMITS.httpReopenAttempts + 1);
     expect(atMs.filter((ms) => ms < 3_000).length).toBeLessThanOrEqual(3);
     expect(textOf(await wire.call("echo", { text: "on" }))).toBe('{"text":"on"}');
   });
@@ -192,7 +192,7 @@ describe("the standing stream", () => {
     server.misbehave({ http: "GET" }, { kind: "events", text: "id: 1\nretry: 5000\ndata:\n\n" });
     const wire = await legacy(server, {}, { world });
     await wire.call("echo");
-    for (let poll = 1; poll <= 2 * LIMITS.httpReopenAttempts; poll++) {
+    for (let poll = 1; poll <= 2 * MCP_LIMITS.httpReopenAttempts; poll++) {
       await until(() => getsOf(server).length === poll && world.clock.pendingTimers > 0);
       await world.advance(5_000);
     }
@@ -212,7 +212,7 @@ describe("the standing stream", () => {
       await world.advance(30_000);
     }
     expect((await wire.closed()).code).toBe("mcp.connection_lost");
-    expect(getsOf(server)).toHaveLength(1 + LIMITS.httpUnreachableAttempts);
+    expect(getsOf(server)).toHaveLength(1 + MCP_LIMITS.httpUnreachableAttempts);
   });
 });
 

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "vitest";
 import { bench, ECHO, jsonType } from "../../../test/remote/bench.js";
 import { modernParams, textOf } from "../../../test/remote/test-wire.js";
-import { LIMITS } from "../../base/limits.js";
 import { type Behaviour, echoTool, FakeWorld, type HttpFault } from "../../testing/index.js";
+import { MCP_LIMITS } from "../limits.js";
 
 const { serve, legacy, wireTo } = bench();
 const SSE = { transport: "sse" } as const;
@@ -121,7 +121,7 @@ describe("named by the entry", () => {
     server.misbehave({ http: "GET" }, stream(": wait\n\n"));
     const wire = wireTo(server, sse, { world });
     await server.awaitRequest(({ method }) => method === "GET");
-    await world.advance(LIMITS.sseEndpointMs);
+    await world.advance(MCP_LIMITS.sseEndpointMs);
     expect((await wire.closed()).code).toBe("mcp.connect_timeout");
   });
 });

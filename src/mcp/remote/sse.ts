@@ -4,7 +4,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { Timer } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, Wire, WireListener } from "../rpc/wire.js";
 import { mediaType } from "./body.js";
@@ -42,7 +42,7 @@ export class SseWire implements Wire {
   start(listener: WireListener): void {
     this.#listener = listener;
     const { world } = this.#parts;
-    this.#deadline = world.after(LIMITS.sseEndpointMs, () =>
+    this.#deadline = world.after(MCP_LIMITS.sseEndpointMs, () =>
       this.#end(new TenonError("mcp.connect_timeout", "the server did not name its endpoint in time")),
     );
     this.#stream = this.#sender.get(undefined, {

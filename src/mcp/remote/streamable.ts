@@ -3,7 +3,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import { AnsweredStreams, type Stoppable } from "./answered-streams.js";
@@ -196,7 +196,7 @@ export class StreamableWire implements Wire, PostChannel {
 
   #openStanding(): void {
     if (this.#isGone) return;
-    this.#streamTimer = this.world.after(LIMITS.httpStreamWaitMs, () => this.#release("free"));
+    this.#streamTimer = this.world.after(MCP_LIMITS.httpStreamWaitMs, () => this.#release("free"));
     this.#release("opening_stream");
     this.#standing = new ListenStream(this, {
       onDecided: () => {
@@ -219,7 +219,7 @@ export class StreamableWire implements Wire, PostChannel {
    */
   #lostSession(error: TenonError, id?: RpcId): void {
     if (this.#isGone) return;
-    const timer = this.#losing?.timer ?? this.world.after(LIMITS.httpSessionLossMs, () => this.#tellLoss(true));
+    const timer = this.#losing?.timer ?? this.world.after(MCP_LIMITS.httpSessionLossMs, () => this.#tellLoss(true));
     this.#losing ??= { error, refused: [], timer };
     if (id !== undefined) this.#losing.refused.push(id);
     this.#tellLoss();

@@ -1,9 +1,9 @@
 // What goes wrong at a server is told without the secrets of its entry, whichever way it is told; what a tool answers stays.
 import { expect, test } from "vitest";
 import { bench } from "../../../test/remote/bench.js";
-import { LIMITS } from "../../base/limits.js";
 import { type Behaviour, FakeWorld, fakeWorld, spawnsServer, type ToolReply } from "../../testing/index.js";
 import { McpConnection } from "../connection.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { ServerLog } from "../peer.js";
 
 const { own, serve } = bench();
@@ -52,7 +52,7 @@ test.each(["legacy", "modern"] as const)("a JSON-RPC error: %s", async (era) => 
 
 test("a JSON-RPC error of megabytes is cut, and not in the middle of a secret", async () => {
   for (const before of [0, 5, SECRET.length - 1]) {
-    const message = `${"x".repeat(LIMITS.errorMaxChars - before)}${SECRET}${" and more".repeat(500_000)}`;
+    const message = `${"x".repeat(MCP_LIMITS.errorMaxChars - before)}${SECRET}${" and more".repeat(500_000)}`;
     const { outcome } = await calling({ kind: "protocol_error", code: -32_000, message });
     expect(outcome).toMatchObject({ kind: "failed", error: { message: expect.stringMatching(/^s \/ say: .*x/) } });
     expect(JSON.stringify(outcome)).not.toContain(SECRET.slice(0, 5));

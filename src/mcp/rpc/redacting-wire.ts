@@ -3,9 +3,9 @@
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import { KeyLines } from "../../base/text/secret-patterns.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, Wire, WireListener } from "./wire.js";
 import { WrappedWire } from "./wrapped-wire.js";
@@ -95,9 +95,9 @@ class RedactingListener implements WireListener {
 
   /** With a little more than is kept, so that no part of a secret is left where it is cut. */
   #clipped(message: string): string {
-    if (message.length <= LIMITS.errorMaxChars) return this.#secrets.clean(message);
+    if (message.length <= MCP_LIMITS.errorMaxChars) return this.#secrets.clean(message);
     const { longestChars } = this.#secrets;
-    const clean = this.#secrets.clean(message.slice(0, LIMITS.errorMaxChars + longestChars));
+    const clean = this.#secrets.clean(message.slice(0, MCP_LIMITS.errorMaxChars + longestChars));
     return `${clean.slice(0, Math.max(0, clean.length - longestChars))}… (${message.length} characters)`;
   }
 

@@ -1,7 +1,7 @@
 // A wire over which a recorded server answers: nothing is started and nothing is sent.
 import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
-import type { ReplayedConnection, WireReplay } from "../../base/ports/trace.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { ReplayedConnection, WireReplay } from "../../base/ports/trace.js";
 import { type OutgoingMessage, type RpcId, readMessage } from "./json-rpc.js";
 import type { Wire, WireListener } from "./wire.js";
 

@@ -3,9 +3,9 @@
 import { abortListeners } from "../../base/async/abort-listeners.js";
 import { contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
-import type { Timer, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
 

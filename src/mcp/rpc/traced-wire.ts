@@ -3,8 +3,8 @@
 import { unreachable } from "../../base/brand.js";
 import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
 import { defined } from "../../base/json/defined.js";
+import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
 import type { ServerSpec } from "../spec.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
 import type { RequestLoss, SendHint, Wire, WireListener } from "./wire.js";

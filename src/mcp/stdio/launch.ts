@@ -2,8 +2,8 @@
 
 import { isAbsolute, posix, win32 } from "node:path";
 import { TenonError } from "../../base/errors.js";
-import type { ChildExit, SpawnRequest, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
+import type { ChildExit, SpawnRequest, World } from "../../base/ports/world.js";
 import type { StdioSpec } from "../spec.js";
 import { viaShim } from "./windows-shim.js";
 

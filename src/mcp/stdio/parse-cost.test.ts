@@ -1,10 +1,10 @@
 // The guess is cheap, and on the safe side: what is called quick is parsed in time.
 import { describe, expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import { isQuicklyParsed } from "./parse-cost.js";
 
 const MB = 1_048_576;
-const quick = (text: string) => isQuicklyParsed(Buffer.from(text), LIMITS.messageParseMs);
+const quick = (text: string) => isQuicklyParsed(Buffer.from(text), MCP_LIMITS.messageParseMs);
 
 describe("a guess at the time JSON.parse takes", () => {
   test("takes one long text for quick, also with escapes and quotes in it", () => {
@@ -40,7 +40,7 @@ describe("a guess at the time JSON.parse takes", () => {
 
   test("costs next to nothing for a long text", () => {
     const bytes = Buffer.from(JSON.stringify({ data: "QUJD".repeat(2 * MB - 1_000) }));
-    isQuicklyParsed(bytes, LIMITS.messageParseMs);
+    isQuicklyParsed(bytes, MCP_LIMITS.messageParseMs);
     const times = Array.from({ length: 5 }, () => {
       const start = performance.now();
       isQuicklyParsed(bytes, 1_000);

@@ -2,10 +2,10 @@
 import { Buffer, isAscii } from "node:buffer";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject, isTooDeep, type JsonValue, mayBeDeep, parseJson, tooDeepReason } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { LargeMessage } from "../large/large.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import type { MessageEnds } from "../rpc/wire.js";
 import { answeredId, END_BYTES, endsOf } from "./message-id.js";
@@ -103,7 +103,7 @@ export class MessageLines {
 
   #readLong(line: Buffer): void {
     this.#listener.onWhole?.(endsOf(line));
-    const isQuick = line.length <= LIMITS.messagePlainBytes || isQuicklyParsed(line, LIMITS.messageParseMs);
+    const isQuick = line.length <= MCP_LIMITS.messagePlainBytes || isQuicklyParsed(line, MCP_LIMITS.messageParseMs);
     if (isQuick) this.#parse(textOf(line));
     else this.#readInThread(line);
   }
@@ -141,7 +141,7 @@ export class MessageLines {
     if (this.#long) this.#feed(this.#long, part);
     else {
       this.#keep(part);
-      if (this.#bytes > LIMITS.messageInlineBytes) this.#becomeLong();
+      if (this.#bytes > MCP_LIMITS.messageInlineBytes) this.#becomeLong();
     }
   }
 
@@ -207,7 +207,7 @@ export class MessageLines {
 
   #feed(long: LongLine, part: Buffer): void {
     long.tail = Buffer.from(Buffer.concat([long.tail, part.subarray(-END_BYTES)]).subarray(-END_BYTES));
-    if (this.#bytes > LIMITS.mcpMaxLineBytes) {
+    if (this.#bytes > MCP_LIMITS.mcpMaxLineBytes) {
       long.message?.abandon();
       long.message = undefined;
     }
@@ -229,7 +229,11 @@ export class MessageLines {
     const ends = { head: long.head, tail: long.tail.toString("utf8") };
     if (long.message) this.#finish(long.message, ends, bytes);
     else if (long.fault !== undefined) this.#loseUnread(ends, bytes, long.fault);
-    else this.#lose(ends, `a message of ${bytes} bytes is over the limit of ${LIMITS.mcpMaxLineBytes} and was dropped`);
+    else
+      this.#lose(
+        ends,
+        `a message of ${bytes} bytes is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} and was dropped`,
+      );
   }
 
   #finish(message: LargeMessage, ends: MessageEnds, bytes: number): void {

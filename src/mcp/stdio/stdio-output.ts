@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 
 export interface OutputListener {
@@ -46,7 +46,7 @@ export class StdioOutput {
 
   write(message: OutgoingMessage): void {
     if (this.#isOver) return;
-    if (this.#mustDrain && this.#text.length > LIMITS.stdinBacklogBytes) {
+    if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) {
       this.#refuse(message);
       return;
     }

@@ -1,10 +1,11 @@
 // The stdio wire against real children and scripted ones: what it sends, what it survives, and how it ends.
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { type FakeChild, fakeWorld, spawnsChild, watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { RequestLoss, WireListener } from "../rpc/wire.js";
 import { StdioWire } from "./stdio.js";
@@ -339,7 +340,7 @@ describe("the end", () => {
     wire.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     const closing = wire.close({ stdinMs: 5_000, terminateMs: 500 });
     await settle();
-    await world.advance(LIMITS.youngClose.stdinMs + LIMITS.groupPollMs);
+    await world.advance(MCP_LIMITS.youngClose.stdinMs + LIMITS.groupPollMs);
     expect(child.signals).toEqual(["SIGTERM"]);
     await world.advance(LIMITS.groupPollMs);
     await closing;
@@ -348,7 +349,7 @@ describe("the end", () => {
   test("one that was initialized long ago gets all of it", async () => {
     const { wire, child, world } = fake();
     wire.send({ jsonrpc: "2.0", method: "notifications/initialized" });
-    await world.advance(LIMITS.youngClose.afterMs);
+    await world.advance(MCP_LIMITS.youngClose.afterMs);
     const closing = wire.close({ stdinMs: 5_000, terminateMs: 500 });
     await settle();
     await world.advance(4_000);
@@ -364,7 +365,7 @@ describe("the end", () => {
     child.stdout.write('{"jsonrpc":"2.0","id":0,"method":"roots/list"}\n');
     await settle();
     const closing = wire.close(GRACE);
-    await world.advance(LIMITS.drainMs);
+    await world.advance(MCP_LIMITS.drainMs);
     expect(child.stdin.writableEnded).toBe(true);
     child.exit(0);
     await world.advance(LIMITS.groupPollMs);

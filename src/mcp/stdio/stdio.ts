@@ -3,10 +3,11 @@ import { orAborted } from "../../base/async/deadline.js";
 import { handled } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { type EndGrace, endTree } from "../../base/io/process.js";
-import type { Child, ChildExit, SpawnRequest, World } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { Child, ChildExit, SpawnRequest, World } from "../../base/ports/world.js";
 import { SpillDirectory } from "../large/spill-directory.js";
+import { MCP_LIMITS } from "../limits.js";
 import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../rpc/json-rpc.js";
 import type { Agreement, MessageEnds, Wire, WireListener } from "../rpc/wire.js";
 import { explainExit } from "./launch.js";
@@ -128,8 +129,8 @@ export class StdioWire implements Wire {
   }
 
   async #close(grace: EndGrace): Promise<void> {
-    await this.#answerAll(Math.min(LIMITS.drainMs, grace.stdinMs));
-    await this.#output.end(Math.min(LIMITS.drainMs, grace.stdinMs), this.#world);
+    await this.#answerAll(Math.min(MCP_LIMITS.drainMs, grace.stdinMs));
+    await this.#output.end(Math.min(MCP_LIMITS.drainMs, grace.stdinMs), this.#world);
     await endTree(this.#child, this.#world, { ...grace, stdinMs: this.#patienceMs(grace.stdinMs) });
     this.#listener = undefined;
     this.#lines?.close();
@@ -141,7 +142,7 @@ export class StdioWire implements Wire {
    * that cannot come any more and do not notice the end of their input; having done nothing yet, they lose nothing.
    */
   #patienceMs(stdinMs: number): number {
-    const { afterMs, stdinMs: youngMs } = LIMITS.youngClose;
+    const { afterMs, stdinMs: youngMs } = MCP_LIMITS.youngClose;
     const isYoung = this.#world.monotonicMs() - this.#initializedMs < afterMs;
     return isYoung ? Math.min(stdinMs, youngMs) : stdinMs;
   }
@@ -166,7 +167,7 @@ export class StdioWire implements Wire {
     lines.push(chunk);
     this.#lastEndMs = this.#world.monotonicMs();
     this.#busyMs += this.#lastEndMs - startMs;
-    if (this.#busyMs <= LIMITS.serverTurnMs) return;
+    if (this.#busyMs <= MCP_LIMITS.serverTurnMs) return;
     this.#busyMs = 0;
     this.#child.stdout.pause();
     this.#world.after(0, () => this.#waitForRoom(this.#isFull));
@@ -241,10 +242,10 @@ export class StdioWire implements Wire {
     if (!this.#isFull) stdout.resume();
     // A grandchild may hold the pipes open; a long message on its way through a thread is worth more patience.
     const isBusy = this.#lines?.isBusy === true;
-    await this.#within(isBusy ? LIMITS.lastMessageMs : LIMITS.lastWordsMs, ended(stdout));
-    await this.#within(LIMITS.lastMessageMs, this.#lines?.end() ?? Promise.resolve());
-    await this.#within(LIMITS.lastWordsMs, ended(stderr));
-    return await this.#within(LIMITS.lastWordsMs, exited);
+    await this.#within(isBusy ? MCP_LIMITS.lastMessageMs : MCP_LIMITS.lastWordsMs, ended(stdout));
+    await this.#within(MCP_LIMITS.lastMessageMs, this.#lines?.end() ?? Promise.resolve());
+    await this.#within(MCP_LIMITS.lastWordsMs, ended(stderr));
+    return await this.#within(MCP_LIMITS.lastWordsMs, exited);
   }
 
   async #within<T>(timeoutMs: number, promise: Promise<T>): Promise<T | undefined> {

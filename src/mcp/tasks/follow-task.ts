@@ -1,12 +1,12 @@
 // Follows one task to its one end: asks for it at the server's pace, through broken connections, and puts its questions.
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import type { World } from "../../base/ports/world.js";
 import type { CallProgress } from "../call/call.js";
 import { outcomeError } from "../call/outcome-error.js";
 import { FOREVER_MS } from "../era/line.js";
 import type { Link } from "../era/link.js";
+import { TASK_LIMITS } from "../limits.js";
 import type { RpcErrorBody } from "../rpc/json-rpc.js";
 import type { ProgressNote, RpcOutcome } from "../rpc/rpc.js";
 import { pollDelayMs } from "./poll-pace.js";

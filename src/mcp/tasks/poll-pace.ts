@@ -1,7 +1,6 @@
 // When a task is asked for again. Pure: the dice are passed in.
 import { backoffDelayMs } from "../../base/async/backoff.js";
-import { LIMITS } from "../../base/limits.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 
 export interface PollFacts {
   /** What the server suggested last. */
@@ -17,7 +16,7 @@ export interface PollFacts {
 /** Not before the server wants it, a little later by chance, and rather too early than after the task may be forgotten. */
 export function pollDelayMs({ suggestedMs, polls, failures, ttlLeftMs }: PollFacts, dice: number): number {
   const { poll, minPollMs, maxPollMs, pollJitter } = TASK_LIMITS;
-  if (failures > 0) return Math.max(minPollMs, backoffDelayMs(LIMITS.reconnect, failures - 1, dice));
+  if (failures > 0) return Math.max(minPollMs, backoffDelayMs(MCP_LIMITS.reconnect, failures - 1, dice));
   const wishedMs = suggestedMs ?? backoffDelayMs(poll, polls, dice);
   const delayMs = Math.min(maxPollMs, Math.max(minPollMs, wishedMs) * (1 + pollJitter * dice));
   if (ttlLeftMs === undefined || ttlLeftMs <= 0 || delayMs < ttlLeftMs) return Math.round(delayMs);

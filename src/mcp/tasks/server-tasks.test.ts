@@ -5,10 +5,10 @@ import { FakeLink } from "../../../test/fake-link.js";
 import { Cell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
 import { text } from "../../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CallOutcome, CallProgress } from "../call/call.js";
+import { TASK_LIMITS } from "../limits.js";
 import { ServerTasks } from "./server-tasks.js";
 import { readTask, type TaskHandle } from "./task.js";
 

@@ -2,12 +2,12 @@
 
 import { abortListeners } from "../../base/async/abort-listeners.js";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import type { World } from "../../base/ports/world.js";
 import { answerOf, type CallOutcome, type CallRequest } from "../call/call.js";
 import type { Link } from "../era/link.js";
+import { TASK_LIMITS } from "../limits.js";
 import type { McpTool } from "../lists/tolerate.js";
 import type { RpcId } from "../rpc/json-rpc.js";
 import { TaskFollower } from "./follow-task.js";

@@ -2,12 +2,11 @@
 
 import { handled } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import { sharedLog } from "../../base/ports/log.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
+import { sharedLog } from "../../base/ports/log.js";
 import { INPUT_KINDS, type InputRequest, readInput } from "../era/input-required.js";
 import type { Link } from "../era/link.js";
+import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 
 export class TaskInput {
   readonly #taskId: string;
@@ -33,8 +32,8 @@ export class TaskInput {
     const strange = requests.find(({ method }) => !INPUT_KINDS.includes(method));
     if (strange) return this.#onRefused(`it asks for ${JSON.stringify(strange.method.slice(0, 100))}`);
     const fresh = requests.filter(({ key }) => !this.#asked.has(key));
-    if (this.#asked.size + fresh.length > LIMITS.inputMaxRequests) {
-      return this.#onRefused(`it asks for more than ${LIMITS.inputMaxRequests} inputs`);
+    if (this.#asked.size + fresh.length > MCP_LIMITS.inputMaxRequests) {
+      return this.#onRefused(`it asks for more than ${MCP_LIMITS.inputMaxRequests} inputs`);
     }
     for (const { key } of fresh) this.#asked.add(key);
     this.#work = this.#answer(requests, fresh, link).finally(() => {

@@ -1,8 +1,8 @@
 // What is told of a task while it runs: how far it is and what it says of itself, and nothing twice.
 
 import { messageOf } from "../../base/errors.js";
-import type { Log } from "../../base/ports/log.js";
 import { defined } from "../../base/json/defined.js";
+import type { Log } from "../../base/ports/log.js";
 import type { CallProgress } from "../call/call.js";
 import type { ProgressNote } from "../rpc/rpc.js";
 

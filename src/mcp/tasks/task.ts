@@ -1,8 +1,8 @@
 // What servers say of a long-running call (a task), in the formats of both eras, as one shape.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { TASK_LIMITS } from "../../base/limits-tasks.js";
 import type { Link } from "../era/link.js";
+import { TASK_LIMITS } from "../limits.js";
 import type { McpTool } from "../lists/tolerate.js";
 import { type RpcErrorBody, readError } from "../rpc/json-rpc.js";
 

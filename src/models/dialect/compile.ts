@@ -3,7 +3,7 @@
 import { unreachable } from "../../base/brand.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import { MODEL_LIMITS } from "../limits.js";
 import { foldObject } from "./alternatives.js";
 import type { CompiledSchema, DialectName, DialectOptions } from "./dialect.js";
 import { Fuel, OutOfFuel } from "./fuel.js";
@@ -82,7 +82,7 @@ function strictLimit(dialect: DialectName): (schema: JsonObject) => string | und
 
 /** The form, or why there is none. */
 function attempt(raw: JsonSchema, rules: Rules, over: (schema: JsonObject) => string | undefined): Written | string {
-  const fuel = new Fuel(LIMITS.dialect.fuel);
+  const fuel = new Fuel(MODEL_LIMITS.dialect.fuel);
   try {
     const shape = asArguments(readSchema(raw, fuel), fuel);
     if (typeof shape === "string") return shape;

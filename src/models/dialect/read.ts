@@ -1,7 +1,7 @@
 // A raw JSON Schema as a shape: references followed, combinators resolved, what no shape can hold put into words.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import { MODEL_LIMITS } from "../limits.js";
 import { orNull, withCondition, withForms } from "./alternatives.js";
 import { readBounds, readKinds, readOptions, readWords } from "./facts.js";
 import type { Fuel } from "./fuel.js";
@@ -32,7 +32,8 @@ class Reader {
     if (schema === undefined || schema === true) return ANY;
     if (schema === false) return anyThat("No value is allowed here.");
     if (!isJsonObject(schema)) return anyThat("Its form could not be read.");
-    if (depth > LIMITS.dialect.readDepth) return this.#cut(schema, "Its form is nested too deep to be told here.");
+    if (depth > MODEL_LIMITS.dialect.readDepth)
+      return this.#cut(schema, "Its form is nested too deep to be told here.");
     if (this.#followed > 0) this.#inlined += 1;
     this.#open.add(schema);
     const shape = this.#whole(schema, depth + 1);
@@ -76,7 +77,7 @@ class Reader {
     if (target === undefined) return anyThat(`Its form is described elsewhere, as ${name}.`);
     if (target === schema || this.#open.has(target))
       return this.#cut(target, `Again of the form ${name}, one level further in.`);
-    if (this.#inlined > LIMITS.dialect.maxInlined) return this.#cut(target, `Of the form ${name}.`);
+    if (this.#inlined > MODEL_LIMITS.dialect.maxInlined) return this.#cut(target, `Of the form ${name}.`);
     this.#followed += 1;
     const shape = this.read(target, depth);
     this.#followed -= 1;

@@ -1,7 +1,7 @@
 // What a failure says about itself, read out of whatever an AI SDK provider throws or streams. Decides nothing.
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import { MODEL_LIMITS } from "../limits.js";
 
 export interface FailureFacts {
   /** The class of the error, by the name the AI SDK gives it: it asks not to rely on `instanceof` across its packages. */
@@ -50,7 +50,7 @@ export function readFailure(thrown: unknown): FailureFacts {
 /** The body of the answer where it is known; else what was thrown is the provider's own object. */
 function bodyOf(thrown: unknown): unknown {
   const text = stringAt(thrown, "responseBody");
-  if (text === undefined || text.length > LIMITS.model.errorMaxBodyChars) return field(thrown, "data") ?? thrown;
+  if (text === undefined || text.length > MODEL_LIMITS.model.errorMaxBodyChars) return field(thrown, "data") ?? thrown;
   const parsed = parseJson(text);
   if (!parsed.ok) return undefined;
   // Gemini answers with a list of one where a stream was asked for.

@@ -1,9 +1,10 @@
 // The lists of providers: what each of them really answers, asked once, and never in the way.
 import { describe, expect, test } from "vitest";
 import { createDeadline } from "../../base/async/deadline.js";
-import type { Fetch } from "../../base/ports/world.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { Fetch } from "../../base/ports/world.js";
+import { MODEL_LIMITS } from "../limits.js";
 import { loadModel } from "../providers.js";
 import { ModelLists } from "./model-lists.js";
 
@@ -182,7 +183,7 @@ describe("a provider's list", () => {
   test("whose pages never end is ended", async () => {
     const given = world(() => json({ models: [], nextPageToken: "again" }));
     await new ModelLists(given).list("google", { GEMINI_API_KEY: "g" });
-    expect(given.asked).toHaveLength(LIMITS.model.listMaxPages);
+    expect(given.asked).toHaveLength(MODEL_LIMITS.model.listMaxPages);
   });
 });
 
@@ -219,7 +220,7 @@ describe("loading a model that the table does not know", () => {
     const silent = world(() => new Promise<Response>(() => {}));
     const loading = loadModel("openai-compatible/mine", { env, fetch: silent.fetch, lists: new ModelLists(silent) });
     while (silent.asked.length === 0) await Promise.resolve();
-    expect([...silent.timers.values()]).toEqual([LIMITS.model.listTimeoutMs]);
+    expect([...silent.timers.values()]).toEqual([MODEL_LIMITS.model.listTimeoutMs]);
     silent.expire();
     expect((await loading).abilities?.contextTokens).toBe(LIMITS.context.unknownTokens);
   });

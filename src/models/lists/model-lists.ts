@@ -2,13 +2,13 @@
 
 import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { type JsonValue, parseJson } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { type KnownAbilities, type ModelAbilities, mergeAbilities } from "../abilities.js";
 import { type Connection, connectionOf, type Environment } from "../connection.js";
 import { tableAbilities } from "../known-models.js";
+import { MODEL_LIMITS } from "../limits.js";
 import { toModelError } from "../provider-errors.js";
 import { PROVIDERS, type Provider } from "../registry.js";
 import { type ListedModel, readList } from "./read-list.js";
@@ -71,7 +71,7 @@ export class ModelLists {
   }
 
   async #ask(providerName: string, provider: Provider, connection: Connection): Promise<readonly ListedModel[]> {
-    using deadline = this.#world.deadline(LIMITS.model.listTimeoutMs);
+    using deadline = this.#world.deadline(MODEL_LIMITS.model.listTimeoutMs);
     const { apiKey } = connection;
     const failure = {
       modelId: providerName,
@@ -81,7 +81,7 @@ export class ModelLists {
     const models: ListedModel[] = [];
     try {
       let next: Readonly<Record<string, string>> | undefined = {};
-      for (let page = 0; next !== undefined && page < LIMITS.model.listMaxPages; page++) {
+      for (let page = 0; next !== undefined && page < MODEL_LIMITS.model.listMaxPages; page++) {
         const body = await orAborted(fetchPage(provider, connection, next, deadline.signal), deadline.signal);
         const read = readList(provider.listFormat, body);
         models.push(...read.models);
@@ -140,7 +140,7 @@ async function readBounded(response: Response): Promise<string> {
       const { done, value } = await reader.read();
       if (done) return text + decoder.decode();
       bytes += value.byteLength;
-      if (bytes > LIMITS.model.listMaxBytes) {
+      if (bytes > MODEL_LIMITS.model.listMaxBytes) {
         throw new TenonError("model.broken_stream", "The list of models is too long to be one.");
       }
       text += decoder.decode(value, { stream: true });

@@ -3,11 +3,11 @@
 import { join, resolve } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { JournalHeader } from "../journal-entry.js";
+import { SESSION_LIMITS } from "../limits.js";
 import { isHeader, readHeader, readRecord } from "./read-record.js";
 import { TITLE_EXTENSION, titleFile } from "./titles.js";
 
@@ -43,7 +43,7 @@ const EXTENSION = ".ndjson";
 
 /** Sessions in which nothing was said are left out. */
 export async function listSessions(world: World, folder: string, request: ListRequest): Promise<SessionPage> {
-  const { cwd, cursor, pageSize = LIMITS.journal.pageSize } = request;
+  const { cwd, cursor, pageSize = SESSION_LIMITS.journal.pageSize } = request;
   const after = cursor === undefined ? undefined : readCursor(cursor);
   const files = await world.files.list(folder);
   const titled = new Set(files.map(({ name }) => name).filter((name) => name.endsWith(TITLE_EXTENSION)));
@@ -78,7 +78,7 @@ async function summaryOf(
   { id, updatedMs, isTitled }: Place & { readonly isTitled: boolean },
 ): Promise<SessionSummary | undefined> {
   try {
-    const range = { start: 0, length: LIMITS.journal.headBytes };
+    const range = { start: 0, length: SESSION_LIMITS.journal.headBytes };
     const { header, title } = readHead(await world.files.readBytes(join(folder, `${id}${EXTENSION}`), range));
     if (!header || title === undefined) return undefined;
     const { cwd, additionalDirectories = [] } = header;
@@ -92,7 +92,7 @@ async function summaryOf(
 
 function readHead(bytes: Uint8Array): { header?: JournalHeader; title?: string } {
   let header: JournalHeader | undefined;
-  for (const line of new LineSplitter(LIMITS.journal.headBytes).push(bytes)) {
+  for (const line of new LineSplitter(SESSION_LIMITS.journal.headBytes).push(bytes)) {
     if (line.kind !== "line") continue;
     if (!header) {
       const read = readHeader(line.text);

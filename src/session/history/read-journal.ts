@@ -1,13 +1,13 @@
 // Reads a journal from the first byte on: whatever its bytes are, what is whole before the first damage is read.
 
 import { TenonError } from "../../base/errors.js";
-import type { Files } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { type Line, LineSplitter } from "../../base/json/ndjson.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Files } from "../../base/ports/world.js";
 import type { JournalTail } from "../journal.js";
 import { unpack } from "../journal-blobs.js";
 import type { JournalHeader, JournalRecord } from "../journal-entry.js";
+import { SESSION_LIMITS } from "../limits.js";
 import { isBlock } from "./guards.js";
 import { isHeader, readHeader, readRecord } from "./read-record.js";
 
@@ -28,13 +28,13 @@ export async function readJournal(
   path: string,
   onRecord: (record: JournalRecord) => void,
 ): Promise<JournalContent> {
-  const lines = new LineSplitter(LIMITS.journal.maxLineBytes);
+  const lines = new LineSplitter(SESSION_LIMITS.journal.maxLineBytes);
   const reader = new JournalReader(path, onRecord);
   for (let start = 0; ; ) {
-    const bytes = await files.readBytes(path, { start, length: LIMITS.journal.readBytes });
+    const bytes = await files.readBytes(path, { start, length: SESSION_LIMITS.journal.readBytes });
     for (const line of lines.push(bytes)) reader.line(line);
     start += bytes.length;
-    if (bytes.length < LIMITS.journal.readBytes) break;
+    if (bytes.length < SESSION_LIMITS.journal.readBytes) break;
   }
   return reader.end(lines.flush()[0]);
 }

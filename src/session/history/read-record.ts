@@ -15,6 +15,7 @@ import type {
   RecordedChange,
   RecordedCompaction,
 } from "../journal-entry.js";
+import { SESSION_LIMITS } from "../limits.js";
 import {
   isBlock,
   isCount,
@@ -42,7 +43,8 @@ export interface StrangeRecord {
 export function readRecord(line: string): JournalRecord | StrangeRecord | undefined {
   const parsed = parseJson(line, Number.POSITIVE_INFINITY);
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const isDeep = mayBeDeep(line.length, LIMITS.journalMaxDepth) && isTooDeep(parsed.value, LIMITS.journalMaxDepth);
+  const isDeep =
+    mayBeDeep(line.length, SESSION_LIMITS.journalMaxDepth) && isTooDeep(parsed.value, SESSION_LIMITS.journalMaxDepth);
   const value = isDeep ? cutDeep(parsed.value) : parsed.value;
   const { seq, t, kind } = value;
   if (!isCount(seq) || seq === 0 || !isCount(t) || !isText(kind)) return undefined;
@@ -58,7 +60,7 @@ const LEFT_OUT = `[left out: nested more than ${LIMITS.jsonMaxDepth} levels deep
 
 function cutDeep(record: JsonObject): JsonObject {
   const fields = Object.entries(record).map(([key, field]): [string, JsonValue | undefined] => {
-    const isDeep = field !== undefined && isTooDeep(field, LIMITS.journalMaxDepth - 1);
+    const isDeep = field !== undefined && isTooDeep(field, SESSION_LIMITS.journalMaxDepth - 1);
     return [key, isDeep ? cutBelow(field, KEPT_LEVELS) : field];
   });
   return Object.fromEntries(fields);

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
 import { type FileLock, tryFileLock } from "../../base/io/file-lock.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import type { JournalTail } from "../journal.js";
 import type { JournalHeader } from "../journal-entry.js";
+import { SESSION_LIMITS } from "../limits.js";
 import { History } from "./history.js";
 import { readJournal } from "./read-journal.js";
 import { readRecord } from "./read-record.js";
@@ -119,7 +119,7 @@ export class StoredSessions {
   /** Everything behind the header. */
   async #recordBytes(id: SessionId): Promise<readonly Uint8Array[]> {
     const parts: Uint8Array[] = [];
-    const length = LIMITS.journal.readBytes;
+    const length = SESSION_LIMITS.journal.readBytes;
     for (let start = 0; ; ) {
       const bytes = await this.#world.files.readBytes(this.#journal(id), { start, length });
       parts.push(bytes);

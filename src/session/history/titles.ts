@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import type { SessionId } from "../../base/id.js";
-import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/text/marking.js";
+import { SESSION_LIMITS } from "../limits.js";
 
 export const TITLE_EXTENSION = ".title";
 
@@ -16,6 +16,6 @@ export function givenTitle(words: string): string {
   const line = markForeign(words).replaceAll(/\s+/gu, " ").trim();
   if (line === "") throw new TenonError("session.invalid_request", "the title is empty");
   const characters = Array.from(line);
-  if (characters.length <= LIMITS.journal.titleChars) return line;
-  return `${characters.slice(0, LIMITS.journal.titleChars).join("").trimEnd()}…`;
+  if (characters.length <= SESSION_LIMITS.journal.titleChars) return line;
+  return `${characters.slice(0, SESSION_LIMITS.journal.titleChars).join("").trimEnd()}…`;
 }

@@ -1,6 +1,6 @@
 // What a person pastes after logging in on another machine: the address their browser ended at, or the code alone.
 import { defined } from "../../base/json/defined.js";
-import { LOGIN_LIMITS } from "../../base/limits-login.js";
+import { LOGIN_LIMITS } from "../../base/limits.js";
 
 export type Pasted =
   | { readonly ok: true; readonly query: URLSearchParams }

@@ -3,8 +3,8 @@ import { orAborted } from "../../base/async/deadline.js";
 import { Scope } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { uuidV7 } from "../../base/id.js";
+import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import { LOGIN_LIMITS } from "../../base/limits-login.js";
 import {
   type ElicitAnswer,
   type Grant,

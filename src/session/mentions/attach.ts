@@ -2,13 +2,14 @@
 import { fileURLToPath } from "node:url";
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { base64Bytes, type ContentBlock, plainText, text } from "../../base/text/content.js";
 import { alreadyMarked, type MarkedContent, markBlock, markContent } from "../../base/text/marked-content.js";
 import { hostLine, markHidden, quoted } from "../../base/text/marking.js";
 import type { TextFile } from "../../builtin/index.js";
 import { readResource } from "../../mcp/index.js";
+import { SESSION_LIMITS } from "../limits.js";
 import { type Mention, mentionsIn } from "./mention.js";
 import { hasResources, ownerOf, type ResourceServer } from "./owner.js";
 
@@ -33,14 +34,16 @@ export async function attachMentions(
   const marked = markContent(content);
   const mentions = mentionsIn(content, (name) => servers.some(({ spec }) => spec.name === name));
   if (mentions.length === 0) return marked;
-  using deadline = world.deadline(LIMITS.mentions.timeoutMs, signal);
+  using deadline = world.deadline(SESSION_LIMITS.mentions.timeoutMs, signal);
   const attached = await Promise.all(
     mentions.map(async (mention) => {
       try {
         return await orAborted(read(mention, options, deadline.signal), deadline.signal);
       } catch (error) {
         signal.throwIfAborted();
-        const why = deadline.expired ? `not read within ${LIMITS.mentions.timeoutMs / 1_000} s` : messageOf(error);
+        const why = deadline.expired
+          ? `not read within ${SESSION_LIMITS.mentions.timeoutMs / 1_000} s`
+          : messageOf(error);
         options.onFailure(`${markHidden(mention.uri)} was mentioned and is not attached: ${markHidden(why)}`);
         return [];
       }
@@ -108,7 +111,7 @@ export function bounded(block: ContentBlock): readonly ContentBlock[] {
 }
 
 function cut(words: string): { readonly kept: string; readonly note: readonly ContentBlock[] } {
-  const { maxChars } = LIMITS.mentions;
+  const { maxChars } = SESSION_LIMITS.mentions;
   const more = words.length - maxChars;
   if (more <= 0) return { kept: words, note: [] };
   const note = hostLine(`cut here, there are ${more} more characters; read the rest with a tool`);

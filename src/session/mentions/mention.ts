@@ -1,7 +1,7 @@
 // What a prompt mentions: resource links, and `@server:uri` in its words.
 
-import { LIMITS } from "../../base/limits.js";
 import type { ContentBlock } from "../../base/text/content.js";
+import { SESSION_LIMITS } from "../limits.js";
 
 export interface Mention {
   readonly uri: string;
@@ -17,7 +17,7 @@ export function mentionsIn(content: readonly ContentBlock[], isServer: (name: st
     const key = `${mention.server ?? ""} ${mention.uri}`;
     if (!embedded.has(mention.uri) && !found.has(key)) found.set(key, mention);
   }
-  return [...found.values()].slice(0, LIMITS.mentions.max);
+  return [...found.values()].slice(0, SESSION_LIMITS.mentions.max);
 }
 
 function mentionsOf(block: ContentBlock, isServer: (name: string) => boolean): readonly Mention[] {

@@ -4,6 +4,7 @@ import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
 import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import { fakeWorld, settle } from "../../testing/index.js";
+import { SESSION_LIMITS } from "../limits.js";
 import { attachMentions } from "./attach.js";
 import { mentionsIn } from "./mention.js";
 import type { ResourceServer } from "./owner.js";
@@ -27,7 +28,7 @@ describe("what is mentioned", () => {
     const many = Array.from({ length: 50 }, (_, index) => link(`x://${index}`));
     const content: ContentBlock[] = [link("x://0"), { type: "resource", uri: "x://1", text: "here" }, ...many];
     const found = mentionsIn(content, () => false);
-    expect(found).toHaveLength(LIMITS.mentions.max);
+    expect(found).toHaveLength(SESSION_LIMITS.mentions.max);
     expect(found.map(({ uri }) => uri)).not.toContain("x://1");
   });
 });
@@ -133,7 +134,7 @@ describe("attaching", () => {
         ? {
             result: {
               contents: [
-                { uri: String(params["uri"]), text: "x".repeat(LIMITS.mentions.maxChars + 5) },
+                { uri: String(params["uri"]), text: "x".repeat(SESSION_LIMITS.mentions.maxChars + 5) },
                 { uri: "b", blob },
               ],
             },
@@ -141,7 +142,7 @@ describe("attaching", () => {
         : undefined,
     );
     const [, , long, note, large] = await attach([text("@db:x://long")]);
-    expect(long).toMatchObject({ type: "resource", text: "x".repeat(LIMITS.mentions.maxChars) });
+    expect(long).toMatchObject({ type: "resource", text: "x".repeat(SESSION_LIMITS.mentions.maxChars) });
     expect(JSON.stringify(note)).toContain("cut here, there are 5 more characters");
     expect(JSON.stringify(large)).toContain("too large");
   });
@@ -150,7 +151,7 @@ describe("attaching", () => {
     const { attach, world, failures } = stage(() => undefined);
     const attaching = attach([text("@db:x://slow")]);
     await settle();
-    await world.advance(LIMITS.mentions.timeoutMs);
+    await world.advance(SESSION_LIMITS.mentions.timeoutMs);
     expect(await attaching).toHaveLength(1);
     expect(failures[0]).toContain("not read within 10 s");
   });

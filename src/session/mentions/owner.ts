@@ -1,7 +1,7 @@
 // Whose a resource is: the server that lists it, or has a template it fits.
 
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
 import { type Link, listResources, listResourceTemplates, type McpConnection } from "../../mcp/index.js";
 
 /** What is needed of a connection. */

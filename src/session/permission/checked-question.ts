@@ -1,6 +1,7 @@
 // A yes counts for what was shown: if the file changed while the question was open, the new change is asked about.
-import { LIMITS } from "../../base/limits.js";
+
 import type { Approval } from "../../tools/index.js";
+import { SESSION_LIMITS } from "../limits.js";
 import type { PermissionRequest } from "./question.js";
 
 /** `ask` puts one question, and shows what `look` of its request gives. Never asks again about what did not change. */
@@ -9,7 +10,7 @@ export async function askUntilUnchanged(
   ask: (request: PermissionRequest) => Promise<Approval>,
 ): Promise<Approval> {
   if (!request.look) return await ask(request);
-  for (let round = 0; round < LIMITS.changedFileMaxQuestions; round += 1) {
+  for (let round = 0; round < SESSION_LIMITS.changedFileMaxQuestions; round += 1) {
     let shown: string | undefined;
     const look = async () => {
       const presentation = await request.look?.();
@@ -22,6 +23,6 @@ export async function askUntilUnchanged(
     // A change that cannot be made any more fails by itself, with its own reason.
     if (now === undefined || now === shown) return { ...approval, expected: shown };
   }
-  const reason = `the file changed each of the ${LIMITS.changedFileMaxQuestions} times it was asked about; nothing was written`;
+  const reason = `the file changed each of the ${SESSION_LIMITS.changedFileMaxQuestions} times it was asked about; nothing was written`;
   return { kind: "refused", reason };
 }

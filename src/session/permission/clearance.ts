@@ -1,9 +1,9 @@
 // What may be called without asking anybody: what the policy says, what the person granted, what the lock of definitions holds.
 
-import type { Log } from "../../base/ports/log.js";
-import type { Files } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
+import type { Log } from "../../base/ports/log.js";
+import type { Files } from "../../base/ports/world.js";
 import {
   type Approval,
   type ApprovalAnswer,

@@ -1,8 +1,8 @@
 // The protected files that a call would write: Tenon's own tools say which they touch, of others the arguments are looked through.
 import { dirname, resolve } from "node:path";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { BuiltinPresentation } from "../../builtin/index.js";
 import { possiblePaths } from "../../config/index.js";
 import {

@@ -2,9 +2,9 @@
 import { sleep } from "../../base/async/deadline.js";
 import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { hashJson } from "../../base/json/hash.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { quoted } from "../../base/text/marking.js";
 import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import {

@@ -1,8 +1,8 @@
 // The servers whose tools are in a session's catalog now, and what is known of each that decides about its calls.
 
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { hashJson } from "../../base/json/hash.js";
+import type { World } from "../../base/ports/world.js";
 import { commandPath } from "../../config/index.js";
 import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import type { CatalogTool, SessionCatalog, SourceSettings, ToolOrigin, ToolSource } from "../../tools/index.js";

@@ -1,7 +1,7 @@
 // What a scripted server needs of the place it runs in: a child process, this process's memory, an HTTP listener.
 
-import type { Timer } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
+import type { Timer } from "../../base/ports/world.js";
 import type { Behaviour, CrashStep, SpawnChildrenStep, Step, ToolReply } from "./behaviour.js";
 import type { HeldCall } from "./held-call.js";
 import type { ProcessFacts } from "./replies.js";

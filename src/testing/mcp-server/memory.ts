@@ -1,7 +1,7 @@
 // The scripted MCP server in memory: a transport for the client under test, and the controls for the test.
 import type { Transport } from "@modelcontextprotocol/client";
-import type { Timer } from "../../base/ports/world.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { Timer } from "../../base/ports/world.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import type { Behaviour, ToolScript } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";

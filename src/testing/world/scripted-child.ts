@@ -1,8 +1,8 @@
 // A scripted MCP server behind a fake child's streams: the whole way over stdio, without a process and on the fake clock.
 import { messageOf } from "../../base/errors.js";
-import type { SpawnRequest, Timer } from "../../base/ports/world.js";
 import { parseJson } from "../../base/json/json.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
+import type { SpawnRequest, Timer } from "../../base/ports/world.js";
 import type { Behaviour } from "../mcp-server/behaviour.js";
 import { parseBehaviour } from "../mcp-server/check-behaviour.js";
 import { assertPossible, type HostLimits } from "../mcp-server/host.js";

@@ -1,7 +1,7 @@
 // A head start is small, has the best, and no server takes all of it.
 import { expect, test } from "vitest";
 import { testSource, testTool } from "../../../test/tool-source.js";
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { chooseHeadStart, type Ranked, tokensOf } from "./head-start.js";
 import { KnownTools } from "./known-tools.js";
 import { mentionedTools } from "./resolve.js";
@@ -29,12 +29,15 @@ test("one server gets half of the places while others fit, and the rest when the
 });
 
 test("what does not fit into the budget is skipped, but for the best", () => {
-  const [best, ...others] = [...ranked("a", 1, 1, "x".repeat(LIMITS.headStart.tokens * 6)), ...ranked("b", 3, 0.5)];
+  const [best, ...others] = [
+    ...ranked("a", 1, 1, "x".repeat(TOOL_LIMITS.headStart.tokens * 6)),
+    ...ranked("b", 3, 0.5),
+  ];
   if (!best) throw new Error("none");
-  expect(tokensOf(best.known.tool)).toBeGreaterThan(LIMITS.headStart.tokens);
+  expect(tokensOf(best.known.tool)).toBeGreaterThan(TOOL_LIMITS.headStart.tokens);
   expect(ids(chooseHeadStart([best, ...others], 4))).toEqual([best.known.tool.id]);
   expect(ids(chooseHeadStart([...others, best], 4))).toEqual(ids(others));
-  const [bomb] = ranked("c", 1, 1, "x".repeat(LIMITS.headStart.tokens * 40));
+  const [bomb] = ranked("c", 1, 1, "x".repeat(TOOL_LIMITS.headStart.tokens * 40));
   expect(ids(chooseHeadStart(bomb ? [bomb, ...others] : [], 4))).toEqual(ids(others));
 });
 
@@ -43,10 +46,10 @@ test("the index of servers stays within its bound, whatever servers say", () => 
   const sources = Array.from({ length: 300 }, (_, at) => new KnownTools(testSource(`server-${at}`, ["t"], { about })));
   for (const source of sources) source.refresh();
   const text = serverIndexText(sources);
-  expect(text.length).toBeLessThanOrEqual(LIMITS.serverIndex.maxChars);
+  expect(text.length).toBeLessThanOrEqual(TOOL_LIMITS.serverIndex.maxChars);
   expect(text.split("\n").at(-1)).toMatch(/^- and \d+ more servers$/);
   const few = serverIndexText(sources.slice(0, 3));
-  expect(few.split("\n").map((line) => line.length <= LIMITS.serverIndex.lineChars)).toEqual([true, true, true]);
+  expect(few.split("\n").map((line) => line.length <= TOOL_LIMITS.serverIndex.lineChars)).toEqual([true, true, true]);
 });
 
 test("mentions are words of their own, without the punctuation after them, each once", () => {

@@ -1,5 +1,5 @@
 // The tools the first prompt chooses from those behind search: the best that fit into a small budget, not all of one server.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { CatalogTool } from "../tool.js";
 import type { KnownTool } from "./known-tools.js";
 
@@ -16,7 +16,7 @@ export function chooseHeadStart(ranked: readonly Ranked[], places: number): read
   const perServer = new Map<string, number>();
   const chosen = new Set<Ranked>();
   const waiting: Ranked[] = [];
-  let tokens: number = LIMITS.headStart.tokens;
+  let tokens: number = TOOL_LIMITS.headStart.tokens;
   const take = (one: Ranked) => {
     const cost = tokensOf(one.known.tool);
     // The best one may cost more: a head start without it is none.

@@ -1,5 +1,5 @@
 // One line per server for the system prompt, so that a model knows what there is to search for. The same for the same servers.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { KnownTools } from "./known-tools.js";
 import { cut, firstSentence, plain } from "./one-line.js";
 
@@ -10,7 +10,7 @@ export function serverIndexText(sources: readonly KnownTools[]): string {
   const servers = sources
     .filter(({ source, tools }) => source.origin !== "builtin" && tools.length > 0)
     .sort((one, other) => (one.source.name < other.source.name ? -1 : 1));
-  const { maxChars, lineChars } = LIMITS.serverIndex;
+  const { maxChars, lineChars } = TOOL_LIMITS.serverIndex;
   const perLine = Math.max(40, Math.min(lineChars, Math.floor(maxChars / Math.max(1, servers.length)) - 1));
   const lines: string[] = [];
   let left = maxChars - perLine;

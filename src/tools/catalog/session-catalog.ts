@@ -1,5 +1,5 @@
 // The catalog of one session: every tool it knows, which of them the model is offered, and why the others are not.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { searchMetaSource } from "../meta/search-tools.js";
 import type { SourceSettings, ToolTransformer } from "../shape/settings.js";
 import type { ToolSource } from "../source.js";
@@ -37,10 +37,10 @@ export type Selection =
   | { readonly ok: false; readonly reason: string; readonly candidates: readonly string[] };
 
 const DEFAULT_LIMITS: CatalogLimits = {
-  maxAlwaysServers: LIMITS.alwaysMaxServers,
-  maxAlwaysTools: LIMITS.alwaysMaxTools,
-  warnProcesses: LIMITS.processesWarn,
-  headStart: LIMITS.headStart.tools,
+  maxAlwaysServers: TOOL_LIMITS.alwaysMaxServers,
+  maxAlwaysTools: TOOL_LIMITS.alwaysMaxTools,
+  warnProcesses: TOOL_LIMITS.processesWarn,
+  headStart: TOOL_LIMITS.headStart.tools,
 };
 
 export class SessionCatalog {

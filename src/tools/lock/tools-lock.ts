@@ -2,7 +2,7 @@
 import { defined } from "../../base/json/defined.js";
 import { hashJson } from "../../base/json/hash.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import { FOREIGN_LIMITS } from "../../base/limits-foreign.js";
+import { FOREIGN_LIMITS } from "../../base/limits.js";
 import { definitionData, definitionHash } from "../policy/difference.js";
 import type { ToolDefinition } from "../tool.js";
 

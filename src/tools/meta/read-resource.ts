@@ -1,12 +1,12 @@
 // Resources of MCP servers as a tool: listed and read by the model, once a connected server has any.
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { messageOf } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import { listResources, listResourceTemplates, type McpConnection, readResource } from "../../mcp/index.js";
 import { cut, plain } from "../catalog/one-line.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { SourceCall, ToolSource } from "../source.js";
 import type { ToolDefinition, ToolOrigin, ToolOutcome } from "../tool.js";
 
@@ -105,8 +105,8 @@ export class ResourceSource implements ToolSource {
         ...resources.items.map((item) => resourceLine(item.uri, item)),
         ...templates.items.map((item) => `${resourceLine(item.uriTemplate, item)} (template)`),
       ];
-      const more = lines.length - LIMITS.resourcesShown;
-      const shown = [...lines.slice(0, LIMITS.resourcesShown), ...(more > 0 ? [`and ${more} more`] : [])];
+      const more = lines.length - TOOL_LIMITS.resourcesShown;
+      const shown = [...lines.slice(0, TOOL_LIMITS.resourcesShown), ...(more > 0 ? [`and ${more} more`] : [])];
       return [`${spec.name}: ${lines.length} resources`, ...shown].join("\n");
     } catch (error) {
       signal.throwIfAborted();

@@ -8,6 +8,7 @@ import { text } from "../../base/text/content.js";
 import { cut, firstSentence } from "../catalog/one-line.js";
 import type { FoundTool } from "../catalog/state.js";
 import type { SearchAnswer, SearchRequest } from "../catalog/tool-search.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { SourceCall, ToolSource } from "../source.js";
 import type { ToolDefinition, ToolOutcome } from "../tool.js";
 
@@ -111,7 +112,7 @@ function toolText({ tool, isOffered }: FoundTool): string {
 
 function schemaText(schema: JsonSchema): string {
   const whole = JSON.stringify(schema);
-  if (whole.length <= LIMITS.searchSchemaMaxChars) return whole;
+  if (whole.length <= TOOL_LIMITS.searchSchemaMaxChars) return whole;
   const { properties, required } = schema;
   const names = isJsonObject(properties) ? Object.keys(properties).slice(0, 200) : [];
   return `a schema too long to show; properties: ${names.join(", ")}; required: ${JSON.stringify(required ?? [])}`;

@@ -1,9 +1,9 @@
 // What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
 
 import { messageOf } from "../../base/errors.js";
-import type { Log } from "../../base/ports/log.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
+import type { Log } from "../../base/ports/log.js";
 import {
   type Decision,
   type DecisionProblem,

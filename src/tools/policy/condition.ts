@@ -2,8 +2,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { pointerSteps, valueAtPointer } from "../../base/json/pointer.js";
-import { LIMITS } from "../../base/limits.js";
 import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
 import { FETCH_URL, type HintedTool, hintsOf, RUN_COMMAND } from "./hints.js";
 import { isUnder, type PathTable } from "./paths.js";
@@ -30,7 +30,7 @@ class OutOfSteps extends Error {}
  * slow machine. Conditions that would cost more are unclear. Rules of projects that nobody approved are held against texts of any length.
  */
 export class MatchMeter {
-  #left: number = LIMITS.policyMatchSteps;
+  #left: number = TOOL_LIMITS.policyMatchSteps;
   /** Texts that were looked through for `..`: once for all rules. */
   readonly #climbing = new Map<string, boolean>();
 

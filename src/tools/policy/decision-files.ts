@@ -2,10 +2,10 @@
 
 import { isAbsolute, join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { ToolOrigin } from "../tool.js";
 import {
   type Decision,
@@ -159,7 +159,7 @@ async function isGone(file: string, { files }: StoreWorld): Promise<boolean> {
 
 /** Twice the bound of what is written: what is longer was not written here, and fails as damaged. */
 async function readBounded(file: string, { files }: StoreWorld): Promise<string> {
-  const bytes = await files.readBytes(file, { start: 0, length: 2 * LIMITS.approvalMaxFileBytes });
+  const bytes = await files.readBytes(file, { start: 0, length: 2 * TOOL_LIMITS.approvalMaxFileBytes });
   return Buffer.from(bytes).toString("utf8");
 }
 
@@ -167,7 +167,7 @@ async function readBounded(file: string, { files }: StoreWorld): Promise<string>
 function bounded(decision: Decision): Decision {
   if (!("definition" in decision) || decision.definition === undefined) return decision;
   const bytes = Buffer.byteLength(JSON.stringify(decision.definition));
-  if (bytes <= LIMITS.approvalMaxDefinitionBytes) return decision;
+  if (bytes <= TOOL_LIMITS.approvalMaxDefinitionBytes) return decision;
   const { definition: _, ...rest } = decision;
   return rest;
 }

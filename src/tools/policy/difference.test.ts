@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hashJson } from "../../base/json/hash.js";
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { ToolDefinition } from "../tool.js";
 import { definitionData, definitionDifference } from "./difference.js";
 
@@ -78,10 +78,10 @@ describe("the difference of two definitions", () => {
   it("is bounded in lines and length, and counts what it leaves out", () => {
     const properties = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`p${at}`, { type: "string" }]));
     const many = difference({ inputSchema: { type: "object", properties } });
-    expect(many).toHaveLength(LIMITS.differenceMaxLines + 1);
+    expect(many).toHaveLength(TOOL_LIMITS.differenceMaxLines + 1);
     expect(many.at(-1)).toMatch(/^… and \d+ more lines$/);
     const long = difference({ description: "x".repeat(50_000) });
-    expect(long.join("").length).toBeLessThan(LIMITS.differenceMaxTextChars * 2);
+    expect(long.join("").length).toBeLessThan(TOOL_LIMITS.differenceMaxTextChars * 2);
     expect(long.join("")).toMatch(/\(\d+ more characters\)/);
   });
 

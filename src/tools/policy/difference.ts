@@ -2,8 +2,8 @@
 import { defined } from "../../base/json/defined.js";
 import { hashJson } from "../../base/json/hash.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import { markHidden } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { ToolDefinition } from "../tool.js";
 
 /** Exactly what the definition hash covers. */
@@ -29,7 +29,7 @@ export function definitionHash(definition: ToolDefinition): string {
  */
 export function definitionDifference(before: JsonObject | undefined, after: ToolDefinition): readonly string[] {
   const lines = before === undefined ? wholeLines(after) : changeLines(before, definitionData(after));
-  const shown = lines.slice(0, LIMITS.differenceMaxLines);
+  const shown = lines.slice(0, TOOL_LIMITS.differenceMaxLines);
   const hidden = lines.length - shown.length;
   return hidden === 0 ? shown : [...shown, `… and ${hidden} more lines`];
 }
@@ -76,8 +76,8 @@ function replacement(was: string, is: string): readonly string[] {
 
 function textLines(label: string, text: string): readonly string[] {
   const letters = Array.from(text);
-  const cut = letters.slice(0, LIMITS.differenceMaxTextChars).join("");
-  const hidden = letters.length - LIMITS.differenceMaxTextChars;
+  const cut = letters.slice(0, TOOL_LIMITS.differenceMaxTextChars).join("");
+  const hidden = letters.length - TOOL_LIMITS.differenceMaxTextChars;
   const whole = hidden > 0 ? `${cut}… (${hidden} more characters)` : cut;
   const blank = " ".repeat(label.length);
   return markHidden(whole)

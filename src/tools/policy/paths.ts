@@ -1,10 +1,10 @@
 // Where paths in arguments really lead, for `under` conditions: links followed, also those that lead to nothing yet.
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Files } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { valueAtPointer } from "../../base/json/pointer.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Files } from "../../base/ports/world.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { PolicyRule } from "./rule.js";
 
 /** Real paths by what was written. A text that is not in it, or without a path, is unclear: nobody can say where it leads. */
@@ -45,7 +45,7 @@ export async function resolvePaths(
       if (!folders.has(under))
         folders.set(under, await realPath(resolve(place.cwd, withHome(under, place.home)), place));
       for (const text of textsAt(given, condition.pointer)) {
-        if (values.has(text) || values.size >= LIMITS.policyMaxPaths) continue;
+        if (values.has(text) || values.size >= TOOL_LIMITS.policyMaxPaths) continue;
         values.set(text, await realOfArgument(text, place));
       }
     }
@@ -118,7 +118,7 @@ export async function realPath(path: string, { files }: Pick<PathPlace, "files">
       if (target === undefined) current = next;
       else {
         links += 1;
-        if (links > LIMITS.pathMaxLinks) return undefined;
+        if (links > TOOL_LIMITS.pathMaxLinks) return undefined;
         const to = isAbsolute(target) ? parse(target).root : current;
         ahead = [...stepsOf(target.slice(isAbsolute(target) ? to.length : 0)), ...ahead];
         current = to;

@@ -1,8 +1,8 @@
 // Which files are protected, by path, by what links lead to, and by what git's own settings say.
 import { describe, expect, it } from "vitest";
 import type { FoundPath } from "../../base/ports/world.js";
-import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { type ProtectedPlaces, protectedPath } from "./protected-paths.js";
 import { findProtected, pathsInArguments, pathsInCommand, underProtection } from "./protection.js";
 
@@ -93,11 +93,14 @@ describe("the arguments of a call", () => {
   });
 
   it("that are too many are asked about, not passed over", async () => {
-    const many = { list: Array.from({ length: LIMITS.policyMaxTexts + 1 }, () => 1) };
+    const many = { list: Array.from({ length: TOOL_LIMITS.policyMaxTexts + 1 }, () => 1) };
     const world = fakeWorld();
     const found = await findProtected(pathsInArguments(many, place), { ...PLACES, files: world.files, cwd: "/w" });
     expect(found).toHaveLength(1);
-    const paths = Array.from({ length: LIMITS.policyMaxPaths + 1 }, (_, index) => ({ text: "", path: `/w/${index}` }));
+    const paths = Array.from({ length: TOOL_LIMITS.policyMaxPaths + 1 }, (_, index) => ({
+      text: "",
+      path: `/w/${index}`,
+    }));
     expect(await findProtected(paths, { ...PLACES, files: world.files, cwd: "/w" })).toHaveLength(1);
   });
 
@@ -136,7 +139,7 @@ describe("the arguments of a call", () => {
     "tee -a linked",
     "cp e config.json",
     "cp e kept",
-    `cp ${Array.from({ length: LIMITS.policyMaxPaths + 1 }, (_, index) => `f${index}`).join(" ")}`,
+    `cp ${Array.from({ length: TOOL_LIMITS.policyMaxPaths + 1 }, (_, index) => `f${index}`).join(" ")}`,
   ])("of %j are protected", async (command) => {
     expect(await protectedIn(command)).not.toEqual([]);
   });

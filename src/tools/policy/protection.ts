@@ -2,10 +2,10 @@
 
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Files } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { Files } from "../../base/ports/world.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { parseCommand } from "./command.js";
 import type { PolicyDecision } from "./decide.js";
 import { isUnder, realPath, withHome } from "./paths.js";
@@ -55,7 +55,7 @@ export async function findProtected(
     const isDoubtful = byWords?.isOwn === true && written.isBare === true;
     if (!byWords && written.isLoose) continue;
     if (!byWords || isDoubtful) lookups += 1;
-    const isTooMuch = (!byWords || isDoubtful) && lookups > LIMITS.policyMaxPaths;
+    const isTooMuch = (!byWords || isDoubtful) && lookups > TOOL_LIMITS.policyMaxPaths;
     if (isDoubtful && !isTooMuch && (await isOrdinaryWord(written.path, places, place))) continue;
     const file = isTooMuch ? REST : (byWords ?? (await followed(written.path, places, place)));
     if (file) found.push({ ...written, file });
@@ -173,7 +173,7 @@ async function repositoryOf(path: string, place: ProtectionPlace): Promise<Repos
 async function smallText(path: string, { files }: ProtectionPlace): Promise<string> {
   try {
     const found = await files.find(path);
-    return found?.kind === "file" && found.bytes <= LIMITS.gitConfigMaxBytes ? await files.readText(path) : "";
+    return found?.kind === "file" && found.bytes <= TOOL_LIMITS.gitConfigMaxBytes ? await files.readText(path) : "";
   } catch {
     return "";
   }
@@ -187,7 +187,7 @@ export function pathsInArguments(
   const found: WrittenPath[] = [];
   const open: (readonly [key: string, value: JsonValue])[] = [["", given]];
   let seen = 0;
-  for (let next = open.pop(); next !== undefined && seen < LIMITS.policyMaxTexts; next = open.pop()) {
+  for (let next = open.pop(); next !== undefined && seen < TOOL_LIMITS.policyMaxTexts; next = open.pop()) {
     seen += 1;
     const [key, value] = next;
     if (typeof value === "string") {
@@ -238,7 +238,7 @@ export function pathsInCommand(command: string, { cwd, home }: CommandPlace): re
   let seen = 0;
   for (const { word, isLoose } of writableWords(command)) {
     seen += 1;
-    if (seen > LIMITS.policyMaxTexts) return [...found.values(), { text: "", path: cwd, isRest: true }];
+    if (seen > TOOL_LIMITS.policyMaxTexts) return [...found.values(), { text: "", path: cwd, isRest: true }];
     const isBare = !/[/\\]|^[.~]/u.test(word);
     const path = pathIn("path", word, { cwd, home });
     const known = path === undefined ? undefined : found.get(path);

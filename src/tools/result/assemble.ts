@@ -1,6 +1,7 @@
 // The words of a result within the bounds: all of them in their order, or their start and end with a handle for the whole.
 import { LIMITS } from "../../base/limits.js";
 import { hostLine, markForeign } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { bytesFrom, endOf, fits, headWithin, lineCount, startOf, type TextBound, tailWithin } from "./clip.js";
 import type { KeptResult } from "./kept.js";
 import { Utf8 } from "./reading.js";
@@ -134,7 +135,7 @@ function boundedLabels(labels: readonly string[]): readonly string[] {
   let bytes = 0;
   for (const label of labels) {
     bytes += Buffer.byteLength(label) + 1;
-    if (shown.length >= LIMITS.resultMaxLabels || bytes > LABEL_BYTES) break;
+    if (shown.length >= TOOL_LIMITS.resultMaxLabels || bytes > LABEL_BYTES) break;
     shown.push(label);
   }
   const rest = labels.length - shown.length;

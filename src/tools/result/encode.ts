@@ -1,5 +1,5 @@
 // Texts on their way into a store: encoded piece by piece, with bytes and lines counted in passing.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { textParts } from "./json-pieces.js";
 
 export function tooLarge(maxBytes: number): string {
@@ -41,7 +41,7 @@ export class LineCount {
 export function* parted(texts: readonly string[]): Generator<string, void, void> {
   for (const [index, text] of texts.entries()) {
     if (index > 0) yield "\n";
-    yield* textParts(text, LIMITS.resultPieceBytes);
+    yield* textParts(text, TOOL_LIMITS.resultPieceBytes);
   }
 }
 
@@ -50,7 +50,7 @@ export function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, 
   let held = "";
   for (const piece of pieces) {
     held += piece;
-    if (held.length < LIMITS.resultPieceBytes) continue;
+    if (held.length < TOOL_LIMITS.resultPieceBytes) continue;
     yield Buffer.from(held);
     held = "";
   }

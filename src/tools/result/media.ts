@@ -4,6 +4,7 @@ import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { hostLine } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { cleanBase64, describeMedia, type Media } from "./parts.js";
 import type { KeepFacts, ResultStore } from "./store.js";
 
@@ -52,7 +53,7 @@ export class MediaAllowance {
     const isTaken = kind === "image" ? images : kind === "audio" ? audio : documents;
     if (!isTaken) return "this model does not take it; the person has it";
     if (bytes > LIMITS.resultMaxImageBytes) return "too large for the model; the person has it";
-    const { max, maxBytes } = LIMITS.resultMedia;
+    const { max, maxBytes } = TOOL_LIMITS.resultMedia;
     const isOver = this.#count >= max || this.#bytes + bytes > maxBytes;
     return isOver ? "one too many for the model; the person has it" : undefined;
   }
@@ -60,7 +61,7 @@ export class MediaAllowance {
   /** Kept, so that other tools can be given it. Not all of a flood: each takes a file. */
   async #label(media: Media, obstacle: string): Promise<string> {
     const told = `${describeMedia(media)}: ${obstacle}`;
-    if (this.#keptCount >= LIMITS.resultMedia.max || media.bytes === 0) return hostLine(told);
+    if (this.#keptCount >= TOOL_LIMITS.resultMedia.max || media.bytes === 0) return hostLine(told);
     this.#keptCount += 1;
     const { mimeType, uri } = media;
     const kept = await this.#store.keepBase64(media.data, {

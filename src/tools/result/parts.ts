@@ -1,8 +1,8 @@
 // Each block of a result as what can be shown of it: words of ours, words of the tool, media, or what lies in a file.
 import { unreachable } from "../../base/brand.js";
-import { LIMITS } from "../../base/limits.js";
 import { base64Bytes, type ContentBlock, type SpilledBlock } from "../../base/text/content.js";
 import { hostLine, quoted } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { isHostText } from "./host-text.js";
 import { jsonStart } from "./json-pieces.js";
 
@@ -51,7 +51,7 @@ export function toPart(block: ContentBlock): Part {
     case "spilled":
       return { kind: "spilled", block };
     case "unknown": {
-      const { text, isWhole } = jsonStart(block.raw, LIMITS.resultMaxStrangeBytes);
+      const { text, isWhole } = jsonStart(block.raw, TOOL_LIMITS.resultMaxStrangeBytes);
       const rest = isWhole ? "" : ", which is too long to show";
       const label = hostLine(`a content block of the unknown kind ${quoted(block.kind)}${rest}`);
       return isWhole ? { kind: "words", label, text } : { kind: "words", label };

@@ -9,6 +9,7 @@ import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, plainText, text } from "../../base/text/content.js";
 import { fakeWorld, watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { ToolOutcome } from "../tool.js";
 import { hostText } from "./host-text.js";
 import { presentOutcome, type ResultContext, toModelResult } from "./present.js";
@@ -120,7 +121,7 @@ describe("every block kind is shown or named", () => {
     expect(outcome).toEqual({ kind: "done", content: [large] });
     expect(await whole(where, "r1")).toHaveLength(6_666_668);
     const many = await shown(Array.from({ length: 30 }, () => image(100)));
-    expect(many.filter(({ type }) => type === "image")).toHaveLength(LIMITS.resultMedia.max);
+    expect(many.filter(({ type }) => type === "image")).toHaveLength(TOOL_LIMITS.resultMedia.max);
     expect(plainText(many)).toContain("one too many for the model");
   });
 

@@ -7,6 +7,7 @@ import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, describeSpilled, type SpilledBlock, text } from "../../base/text/content.js";
 import { markBlock } from "../../base/text/marked-content.js";
 import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { ToolAnswer, ToolOutcome } from "../tool.js";
 import { assemble, type Words } from "./assemble.js";
 import { bytesFrom } from "./clip.js";
@@ -182,7 +183,7 @@ class Presentation {
       texts.reduce((sum, one) => sum + one.length, 0),
     );
     if (jsonStart(structured, chars).isWhole) return [];
-    const { text: json, isWhole } = jsonStart(structured, LIMITS.structuredInlineBytes);
+    const { text: json, isWhole } = jsonStart(structured, TOOL_LIMITS.structuredInlineBytes);
     if (isWhole) return [{ words: { text: json } }];
     const { kept: _, ...label } = await this.#keptValue(structured, "more than the text says, as structured content");
     return [{ words: label }];

@@ -4,8 +4,8 @@ import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
 import { parseJson } from "../../base/json/json.js";
 import { pointerSteps } from "../../base/json/pointer.js";
-import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { isHandle, type KeptResult } from "./kept.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
 import type { ResultStore } from "./store.js";
@@ -39,12 +39,12 @@ export async function findResult(store: ResultStore, handle: string): Promise<Re
 export async function* pieces(store: ResultStore, handle: string, start = 0): AsyncGenerator<Uint8Array, void, void> {
   const pace = Pace.of(store.world);
   for (let at = start; ; ) {
-    const bytes = await store.read(handle, { start: at, length: LIMITS.resultPieceBytes });
+    const bytes = await store.read(handle, { start: at, length: TOOL_LIMITS.resultPieceBytes });
     if (bytes.length === 0) return;
     await pace.run(() => undefined); // results in memory come at once
     yield bytes;
     at += bytes.length;
-    if (bytes.length < LIMITS.resultPieceBytes) return;
+    if (bytes.length < TOOL_LIMITS.resultPieceBytes) return;
   }
 }
 

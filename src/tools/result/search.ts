@@ -2,9 +2,9 @@
 
 import { Pace } from "../../base/async/pace.js";
 import { defined } from "../../base/json/defined.js";
-import { compilePattern } from "../../base/text/pattern.js";
-import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/text/marking.js";
+import { compilePattern } from "../../base/text/pattern.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { bytesFrom } from "./clip.js";
 import type { KeptResult } from "./kept.js";
 import type { PageBound } from "./page.js";
@@ -59,7 +59,7 @@ function matcherOf({ pattern, isLiteral }: SearchRequest): Read<Matcher> {
   let steps = 0;
   const spend = (count: number) => {
     steps += count;
-    if (steps > LIMITS.resultMatchSteps) throw new TooCostly();
+    if (steps > TOOL_LIMITS.resultMatchSteps) throw new TooCostly();
   };
   const compiled = compilePattern(pattern, spend);
   if (!compiled) {
@@ -95,7 +95,7 @@ class Search {
     this.#request = request;
     this.#matches = matches;
     this.#pace = Pace.of(store.world);
-    this.#endMs = store.world.monotonicMs() + LIMITS.resultSearchMs;
+    this.#endMs = store.world.monotonicMs() + TOOL_LIMITS.resultSearchMs;
     this.#bytesLeft = request.bound.maxBytes;
   }
 
@@ -143,7 +143,7 @@ class Search {
     if (isSeen) return;
     const shown = this.#shown(row);
     const bytes = Buffer.byteLength(shown) + 1;
-    const isFull = this.#found.length >= LIMITS.resultMatches.max || bytes > this.#bytesLeft;
+    const isFull = this.#found.length >= TOOL_LIMITS.resultMatches.max || bytes > this.#bytesLeft;
     if (isFull) {
       this.#rest = { line: row.line, why: "there are more matches than fit" };
       return;
@@ -153,7 +153,7 @@ class Search {
   }
 
   #shown({ line, byte, text, isPart }: Row): string {
-    const { lineChars } = LIMITS.resultMatches;
+    const { lineChars } = TOOL_LIMITS.resultMatches;
     const place = isPart ? `${line} (byte ${byte})` : `${line}`;
     const at = Math.max(0, text.indexOf(this.#request.pattern) - lineChars / 2);
     const excerpt = text.length <= lineChars ? text : `${at > 0 ? "…" : ""}${text.slice(at, at + lineChars)}…`;

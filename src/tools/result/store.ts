@@ -1,11 +1,11 @@
 // The results a session keeps: whole texts, values and files behind handles, found again after a restart.
 
 import { messageOf } from "../../base/errors.js";
-import type { AppendFile, World } from "../../base/ports/world.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { AppendFile, World } from "../../base/ports/world.js";
 import type { SpilledBlock } from "../../base/text/content.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { ByteCount, encoded, LineCount, parted, tooLarge } from "./encode.js";
 import { jsonPieces } from "./json-pieces.js";
 import { fileName, handleNumber, type IndexLine, type KeptForm, type KeptResult, readLine, writeLine } from "./kept.js";
@@ -59,9 +59,9 @@ export class ResultStore implements AsyncDisposable {
   constructor({ world, folder, maxBytes, maxMemoryBytes }: ResultStoreOptions) {
     this.#world = world;
     this.#folder = folder;
-    this.#maxBytes = maxBytes ?? LIMITS.resultStore.maxBytes;
+    this.#maxBytes = maxBytes ?? TOOL_LIMITS.resultStore.maxBytes;
     this.#disk = folder === undefined ? undefined : folderStorage(world.files, folder);
-    this.#memory = new MemoryStorage(world, maxMemoryBytes ?? LIMITS.resultStore.maxMemoryBytes);
+    this.#memory = new MemoryStorage(world, maxMemoryBytes ?? TOOL_LIMITS.resultStore.maxMemoryBytes);
   }
 
   get world(): World {
@@ -93,7 +93,7 @@ export class ResultStore implements AsyncDisposable {
 
   async keepJson(value: JsonValue, facts: KeepFacts): Promise<Kept> {
     const lines = new LineCount();
-    const pieces = () => encoded(jsonPieces(value, LIMITS.resultPieceBytes));
+    const pieces = () => encoded(jsonPieces(value, TOOL_LIMITS.resultPieceBytes));
     return await this.#keepParts("json", facts, () => lines.watch(pieces()), lines);
   }
 
@@ -186,7 +186,7 @@ export class ResultStore implements AsyncDisposable {
   /** The oldest make room for the newest, which is what somebody is about to ask for. */
   async #makeRoom(newest: string): Promise<void> {
     for (const [handle, { result, storage }] of this.#entries) {
-      const isFull = this.#diskBytes > this.#maxBytes || this.#entries.size > LIMITS.resultStore.maxResults;
+      const isFull = this.#diskBytes > this.#maxBytes || this.#entries.size > TOOL_LIMITS.resultStore.maxResults;
       if (!isFull || handle === newest) return;
       this.#entries.delete(handle);
       this.#gone.add(handle);

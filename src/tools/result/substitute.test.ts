@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { ResultStore } from "./store.js";
 import { substituteResults } from "./substitute.js";
 
@@ -111,7 +111,11 @@ describe("refusals", () => {
     ["a pointer into what is no JSON", { $result: "r1", pointer: "/a" }, /nothing at "\/a"|not JSON/],
     ["all of what is no JSON", { $result: "r1", pointer: "" }, /not JSON/],
     ["a pointer into bytes", { $result: "r3", pointer: "/a" }, /r3 is no text/],
-    ["too many", Array.from({ length: LIMITS.resultInsert.max + 1 }, () => ({ $result: "r1" })), /at most 64 results/],
+    [
+      "too many",
+      Array.from({ length: TOOL_LIMITS.resultInsert.max + 1 }, () => ({ $result: "r1" })),
+      /at most 64 results/,
+    ],
   ])("%s", async (_, value, words) => expect(await refusal(value)).toMatch(words));
 
   test("the arguments as a whole", async () => {
@@ -123,7 +127,7 @@ describe("refusals", () => {
 
   test("a list too long to be parsed in passing, but not a text of that size", async () => {
     const store = new ResultStore({ world: fakeWorld() });
-    const size = LIMITS.resultInsert.maxParsedBytes;
+    const size = TOOL_LIMITS.resultInsert.maxParsedBytes;
     await store.keepJson({ list: ["x".repeat(size)], text: "y".repeat(size) }, ORIGIN);
     const list = await substituteResults({ a: { $result: "r1", pointer: "/list" } }, store);
     expect(list).toMatchObject({ ok: false, reason: expect.stringMatching(/at most 2097152 can be put in, unless/) });

@@ -11,6 +11,7 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { findResult, findValue, type Read, readBetween, readWhole } from "./reading.js";
 import type { ResultStore } from "./store.js";
 
@@ -69,7 +70,7 @@ class Refused extends Error {}
 class Walk {
   readonly #store: ResultStore;
   readonly inserted: Inserted[] = [];
-  #bytesLeft: number = LIMITS.resultInsert.maxBytes;
+  #bytesLeft: number = TOOL_LIMITS.resultInsert.maxBytes;
 
   constructor(store: ResultStore) {
     this.#store = store;
@@ -100,8 +101,8 @@ class Walk {
   }
 
   async #insert({ handle, pointer }: Reference): Promise<JsonValue> {
-    if (this.inserted.length >= LIMITS.resultInsert.max) {
-      throw new Refused(`at most ${LIMITS.resultInsert.max} results can be put into one call`);
+    if (this.inserted.length >= TOOL_LIMITS.resultInsert.max) {
+      throw new Refused(`at most ${TOOL_LIMITS.resultInsert.max} results can be put into one call`);
     }
     const found = valueOf(await findResult(this.#store, handle));
     if (pointer === undefined) {
@@ -115,8 +116,10 @@ class Walk {
     const json = valueOf(await readBetween(this.#store, handle, place));
     // A text is quickly unescaped; lists and objects take long to parse.
     const isText = json.startsWith('"');
-    if (!isText && bytes > LIMITS.resultInsert.maxParsedBytes) {
-      throw new Refused(`${tooLarge(handle, pointer, bytes, LIMITS.resultInsert.maxParsedBytes)}, unless it is a text`);
+    if (!isText && bytes > TOOL_LIMITS.resultInsert.maxParsedBytes) {
+      throw new Refused(
+        `${tooLarge(handle, pointer, bytes, TOOL_LIMITS.resultInsert.maxParsedBytes)}, unless it is a text`,
+      );
     }
     const parsed = parseJson(json);
     if (!parsed.ok) throw new Refused(`what is at ${quoted(pointer)} of ${handle} is not JSON: ${parsed.reason}`);

@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
-import { LIMITS } from "../../base/limits.js";
 import { text } from "../../base/text/content.js";
 import { fakeWorld } from "../../testing/index.js";
 import { snapshot } from "../catalog/snapshot.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { Presented } from "../result/present.js";
 import { ResultStore } from "../result/store.js";
 import type { ToolSource } from "../source.js";
@@ -137,7 +137,7 @@ async function runBatch(plan: readonly Planned[], { isTrusted, cancelAtMs, calls
   });
   await world.clock.advance(5_000);
   if (!presented) controller.abort();
-  await world.clock.advance(LIMITS.cancelGraceMs);
+  await world.clock.advance(TOOL_LIMITS.cancelGraceMs);
   await running;
   const results = presented ?? [];
   return {
@@ -230,7 +230,7 @@ test("a source nobody trusts has all its calls run one after the other", async (
 });
 
 test.each([
-  [LIMITS.callsInParallel, {}],
+  [TOOL_LIMITS.callsInParallel, {}],
   [2, { callsAtOnce: 2 }],
 ])(
   "no more than %i run at once, so that none is turned away by a limit it could have waited for",

@@ -1,5 +1,5 @@
 // The calls of one answer: those that only read run together, any other alone and in the model's order.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { hintsOf } from "../policy/hints.js";
 import type { Presented } from "../result/present.js";
 import type { ToolSource } from "../source.js";
@@ -59,7 +59,7 @@ async function runTogether(
   };
   const lanes: Promise<void>[] = [];
   for (const [source, queue] of bySource(calls)) {
-    const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? LIMITS.callsInParallel));
+    const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? TOOL_LIMITS.callsInParallel));
     const waiting = queue.values(); // shared: whichever lane is free takes the next
     for (let index = 0; index < width; index++) lanes.push(lane(waiting));
   }

@@ -7,6 +7,7 @@ import { text } from "../../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CatalogEntry, Offer } from "../catalog/offer.js";
 import { snapshot } from "../catalog/snapshot.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { ResultStore } from "../result/store.js";
 import type { SourceCall, ToolSource } from "../source.js";
 import type { CatalogTool, ToolDefinition, ToolOutcome } from "../tool.js";
@@ -307,7 +308,7 @@ test("a source that does not heed the signal is not waited for", async () => {
   const running = run({ world, signal: controller.signal, call: () => new Promise(() => {}) });
   await world.clock.advance(1_000);
   controller.abort();
-  await world.clock.advance(LIMITS.cancelGraceMs);
+  await world.clock.advance(TOOL_LIMITS.cancelGraceMs);
   expect((await running).outcome).toEqual({ kind: "cancelled" });
   expect(world.clock.pendingTimers).toBe(0);
 });

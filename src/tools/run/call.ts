@@ -2,9 +2,9 @@
 
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import type { CatalogEntry } from "../catalog/offer.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { type Presented, presentOutcome } from "../result/present.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../tool.js";
 import { finishArguments } from "./finish-arguments.js";
@@ -142,7 +142,7 @@ async function sent(entry: CatalogEntry, { request, expected }: Cleared, { ports
       onProgress: (progress) => steps.onProgress(progress),
       onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: entry.raw.name }),
     });
-    const grace = { world: ports.world, ms: LIMITS.cancelGraceMs };
+    const grace = { world: ports.world, ms: TOOL_LIMITS.cancelGraceMs };
     const outcome = await untilAborted(Promise.resolve(answering), signal, grace);
     if (outcome === ABORTED) return CANCELLED;
     return isOutcome(outcome) ? outcome : failed(`${entry.tool.label} failed: it answered with no outcome.`);

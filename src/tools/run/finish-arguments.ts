@@ -1,8 +1,8 @@
 // The arguments that are really sent: what the model gave, with kept results, pinned values and defaults put in, and checked.
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import { checkAgainstSchema } from "../../mcp/index.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { type Inserted, substituteResults } from "../result/substitute.js";
 import type { RunPorts } from "./ports.js";
 
@@ -30,6 +30,6 @@ export async function finishArguments(
 function changed({ tool }: CatalogEntry): string {
   const schema: JsonValue = tool.definition.inputSchema;
   const json = JSON.stringify(schema);
-  const told = json.length <= LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
+  const told = json.length <= TOOL_LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
   return `The tool has changed since you were given it, and its schema ${told}`;
 }

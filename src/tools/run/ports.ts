@@ -1,7 +1,7 @@
 // What running calls needs from above: time, approval, the journal, kept results; and what it tells while it runs.
 
-import type { World } from "../../base/ports/world.js";
 import type { JsonObject } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
 import type { ModelMedia } from "../result/media.js";
 import type { ResultStore } from "../result/store.js";
 import type { Inserted } from "../result/substitute.js";

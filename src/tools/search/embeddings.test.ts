@@ -1,6 +1,6 @@
 // Embeddings: each text is embedded once, answers are checked, and a cancelled search asks no more.
 import { expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { mcpToolId } from "../name.js";
 import type { CatalogTool } from "../tool.js";
 import { type Embedder, ToolEmbeddings } from "./embeddings.js";
@@ -45,7 +45,7 @@ test("tools are as close as their texts, and a text is embedded once", async () 
 test("many tools are asked for in batches, and a cancelled search asks no more", async () => {
   const embedder = new CountingEmbedder();
   const embeddings = new ToolEmbeddings(embedder);
-  const { batch } = LIMITS.toolEmbedding;
+  const { batch } = TOOL_LIMITS.toolEmbedding;
   const tools = Array.from({ length: batch * 2 + 1 }, (_, n) => tool(`t${n}`, "cat"));
   const controller = new AbortController();
   controller.abort(new Error("enough"));

@@ -1,6 +1,6 @@
 // Closeness of tools to a query by somebody else's embeddings. Without an embedder nothing of this runs.
 import { createHash } from "node:crypto";
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { CatalogTool } from "../tool.js";
 
 /** Brought by whoever embeds Tenon: a local model, or an endpoint. */
@@ -27,9 +27,9 @@ export class ToolEmbeddings {
     tools: readonly CatalogTool[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, number>> {
-    const known = tools.slice(0, LIMITS.toolEmbedding.vectors);
+    const known = tools.slice(0, TOOL_LIMITS.toolEmbedding.vectors);
     await this.#learn(known, signal);
-    const [asked] = await this.#embed([query.slice(0, LIMITS.toolEmbedding.textChars)], signal);
+    const [asked] = await this.#embed([query.slice(0, TOOL_LIMITS.toolEmbedding.textChars)], signal);
     const scores = new Map<string, number>();
     if (!asked) return scores;
     for (const tool of known) {
@@ -50,9 +50,9 @@ export class ToolEmbeddings {
       if (!this.#vectors.has(key)) missing.set(key, textOf(tool));
     }
     const keys = [...missing.keys()];
-    for (let at = 0; at < keys.length; at += LIMITS.toolEmbedding.batch) {
+    for (let at = 0; at < keys.length; at += TOOL_LIMITS.toolEmbedding.batch) {
       signal.throwIfAborted();
-      const batch = keys.slice(at, at + LIMITS.toolEmbedding.batch);
+      const batch = keys.slice(at, at + TOOL_LIMITS.toolEmbedding.batch);
       const texts = batch.map((key) => missing.get(key) ?? "");
       const vectors = await this.#embed(texts, signal);
       for (const [index, key] of batch.entries()) {
@@ -61,7 +61,7 @@ export class ToolEmbeddings {
       }
     }
     for (const key of this.#vectors.keys()) {
-      if (this.#vectors.size <= LIMITS.toolEmbedding.vectors) break;
+      if (this.#vectors.size <= TOOL_LIMITS.toolEmbedding.vectors) break;
       this.#vectors.delete(key);
     }
   }
@@ -91,9 +91,9 @@ export class ToolEmbeddings {
 /** What a person would read of it: names of properties say what it takes, their types do not. */
 function textOf({ source, definition }: CatalogTool): string {
   const { name, title, description, inputSchema } = definition;
-  const properties = Object.keys(inputSchema["properties"] ?? {}).slice(0, LIMITS.toolSearchField.schemaNodes);
+  const properties = Object.keys(inputSchema["properties"] ?? {}).slice(0, TOOL_LIMITS.toolSearchField.schemaNodes);
   const text = `${source}: ${name}${title ? ` (${title})` : ""}\n${description}\n${properties.join(", ")}`;
-  return text.slice(0, LIMITS.toolEmbedding.textChars);
+  return text.slice(0, TOOL_LIMITS.toolEmbedding.textChars);
 }
 
 function unitVector(vector: readonly number[]): Float32Array | undefined {

@@ -1,5 +1,5 @@
 // Finds tools for a prompt. No rebuild when a server comes or goes, the same answer to the same question, and a reason for it.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { IndexedTools, strongestField } from "./indexed-tools.js";
 import { namedTools } from "./named-tools.js";
 import { type ParsedQuery, parseQuery, type Vocabulary } from "./query.js";
@@ -189,6 +189,6 @@ function limitOf({ limit }: SearchOptions): number {
 
 function maxPerServerOf(options: SearchOptions): number {
   if (options.server !== undefined) return Number.MAX_SAFE_INTEGER;
-  const { share, least } = LIMITS.toolSearchServer;
+  const { share, least } = TOOL_LIMITS.toolSearchServer;
   return Math.max(least, options.maxPerServer ?? Math.floor(limitOf(options) * share));
 }

@@ -1,5 +1,5 @@
 // Tools that a prompt names: those come first whatever their words are worth.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { IndexedTools } from "./indexed-tools.js";
 
 const RUN = /[\p{L}\p{N}_][\p{L}\p{N}_.:/-]*/gu;
@@ -11,7 +11,7 @@ const MAX_NAME_CHARS = 1_024;
 
 /** The whole prompt as a name, what stands in backticks, and whatever looks like an identifier and is one. */
 export function namedTools(query: string, indexed: IndexedTools): ReadonlySet<number> {
-  const { headChars, tailChars, names } = LIMITS.toolSearchQuery;
+  const { headChars, tailChars, names } = TOOL_LIMITS.toolSearchQuery;
   const found = new Set<number>();
   const trimmed = query.trim();
   if (trimmed.length <= MAX_NAME_CHARS) addNamed(trimmed, indexed, found);

@@ -1,6 +1,6 @@
 // Prompts as concepts: clauses, related words, words written as one, and bounds for what is pasted.
 import { expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { parseQuery, type Vocabulary } from "./query.js";
 
 const vocabulary = (counts: Readonly<Record<string, number>>): Vocabulary => ({
@@ -49,7 +49,7 @@ test("a related word counts where tools have it, more when none has the one that
 });
 
 test("of a huge prompt the beginning and the end count, up to so many terms and clauses", () => {
-  const { headTerms, tailTerms, headClauses, tailClauses } = LIMITS.toolSearchQuery;
+  const { headTerms, tailTerms, headClauses, tailClauses } = TOOL_LIMITS.toolSearchQuery;
   const log = Array.from({ length: 50_000 }, (_, line) => `zz${(line * 7_919).toString(36)} failed.`).join("\n");
   const { concepts, clauses } = parseQuery(`Translate this.\n${log}\nThen draw a diagram.`, nothing);
   const terms = concepts.map(({ variants }) => variants[0]?.term);

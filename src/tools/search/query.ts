@@ -1,5 +1,5 @@
 // A prompt as concepts to look for, whole and clause by clause. Prompts may be megabytes of pasted logs: all is bounded.
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import {
   QUERY_SATURATION,
   RELATED_MAX_SHARE,
@@ -37,7 +37,7 @@ const CLAUSE_END = /[.!?](?:\s|$)|[;\n。！？；]|,\s+(?:and|then|also|but|or)
 const BETWEEN = "\n";
 
 export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
-  const { headChars, tailChars, headTerms, tailTerms } = LIMITS.toolSearchQuery;
+  const { headChars, tailChars, headTerms, tailTerms } = TOOL_LIMITS.toolSearchQuery;
   const isLong = text.length > headChars + tailChars;
   const bounded = isLong ? `${text.slice(0, headChars)}${BETWEEN}${text.slice(-tailChars)}` : text;
   const clauses = bounded.split(CLAUSE_END).map((clause) => saidTerms(clause, vocabulary));
@@ -58,13 +58,15 @@ export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
     concepts: terms.map((term) => conceptOf(term, vocabulary)),
     whole: weigh(said),
     clauses:
-      weighed.length > 1 ? ends(weighed, LIMITS.toolSearchQuery.headClauses, LIMITS.toolSearchQuery.tailClauses) : [],
+      weighed.length > 1
+        ? ends(weighed, TOOL_LIMITS.toolSearchQuery.headClauses, TOOL_LIMITS.toolSearchQuery.tailClauses)
+        : [],
   };
 }
 
 /** Terms and how often they were said; neighbours also as one word where a tool has that (`user info`, `userinfo`). */
 function saidTerms(clause: string, vocabulary: Vocabulary): ReadonlyMap<string, number> {
-  const { headChars, tailChars } = LIMITS.toolSearchQuery;
+  const { headChars, tailChars } = TOOL_LIMITS.toolSearchQuery;
   const words = wordsOf(clause, { maxChars: headChars + tailChars + 1, maxWords: headChars });
   const said = new Map<string, number>();
   for (const word of words) {

@@ -1,6 +1,6 @@
 // A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
 import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { COUNT_BITS, FIELD_TENTHS, MAX_COUNT } from "./ranking.js";
 import { type TextBounds, termsOf } from "./terms.js";
 
@@ -21,7 +21,7 @@ export interface CountedTerms {
   readonly lengthTenths: number;
 }
 
-const { nameChars, nameWords, textChars, textWords } = LIMITS.toolSearchField;
+const { nameChars, nameWords, textChars, textWords } = TOOL_LIMITS.toolSearchField;
 const NAME_BOUNDS: TextBounds = { maxChars: nameChars, maxWords: nameWords };
 const TEXT_BOUNDS: TextBounds = { maxChars: textChars, maxWords: textWords };
 
@@ -68,7 +68,7 @@ const NESTED = ["items", "anyOf", "oneOf", "allOf", "additionalProperties", "$de
 function wordsOfSchema(schema: JsonSchema): SchemaWords {
   const words: SchemaWords = { properties: [], descriptions: [], values: [] };
   const waiting: JsonValue[] = [schema];
-  for (let taken = 0; taken < waiting.length && taken < LIMITS.toolSearchField.schemaNodes; taken++) {
+  for (let taken = 0; taken < waiting.length && taken < TOOL_LIMITS.toolSearchField.schemaNodes; taken++) {
     const node = waiting[taken];
     if (Array.isArray(node)) for (const part of node) waiting.push(part);
     else if (isJsonObject(node)) addNode(node, words, waiting);
@@ -80,7 +80,7 @@ function addNode(node: JsonSchema, words: SchemaWords, waiting: JsonValue[]): vo
   const { properties, enum: values } = node;
   if (isJsonObject(properties)) {
     for (const [name, property] of Object.entries(properties)) {
-      if (words.properties.length >= LIMITS.toolSearchField.schemaNodes) break;
+      if (words.properties.length >= TOOL_LIMITS.toolSearchField.schemaNodes) break;
       words.properties.push(name);
       if (property === undefined || !isJsonObject(property)) continue;
       if (typeof property["description"] === "string") words.descriptions.push(property["description"]);
@@ -88,7 +88,7 @@ function addNode(node: JsonSchema, words: SchemaWords, waiting: JsonValue[]): vo
     }
   }
   if (Array.isArray(values)) {
-    const room = LIMITS.toolSearchField.schemaNodes - words.values.length;
+    const room = TOOL_LIMITS.toolSearchField.schemaNodes - words.values.length;
     for (const value of values.slice(0, room)) if (typeof value === "string") words.values.push(value);
   }
   for (const key of NESTED) {

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { UsageMemory } from "./usage-memory.js";
 
 const open = (world: FakeWorld, project = "/project") => UsageMemory.open({ world, folder: "/state/usage", project });
@@ -49,7 +49,7 @@ test("a prompt that is said again is remembered once, and a tool keeps its newes
   memory.add("Zebras!", "t");
   expect(memory.size).toBe(1);
   for (let n = 0; n < 30; n++) memory.add(`word${"abcdefghijklmnopqrstuvwxyzabcd".slice(n)}`, "t");
-  expect(memory.size).toBe(LIMITS.toolUsage.promptsPerTool);
+  expect(memory.size).toBe(TOOL_LIMITS.toolUsage.promptsPerTool);
   expect(memory.scores().counts.has("zebra")).toBe(false);
   expect((await open(world)).scores()).toEqual(memory.scores());
 });
@@ -58,12 +58,12 @@ test("the memory and its file stay within their bounds, whatever is added", asyn
   const world = fakeWorld();
   for (let session = 0; session < 3; session++) {
     const memory = await open(world);
-    for (let n = 0; n < LIMITS.toolUsage.prompts + 500; n++) {
+    for (let n = 0; n < TOOL_LIMITS.toolUsage.prompts + 500; n++) {
       memory.add(`${"alpha bravo charlie delta echo foxtrot golf hotel ".repeat(50)} s`, `tool-${session}-${n}`);
     }
-    expect(memory.size).toBeLessThanOrEqual(LIMITS.toolUsage.prompts);
+    expect(memory.size).toBeLessThanOrEqual(TOOL_LIMITS.toolUsage.prompts);
   }
-  expect((world.files.text(onlyPath(world)) ?? "").length).toBeLessThanOrEqual(LIMITS.toolUsage.bytes);
+  expect((world.files.text(onlyPath(world)) ?? "").length).toBeLessThanOrEqual(TOOL_LIMITS.toolUsage.bytes);
 });
 
 test("forgetting leaves nothing behind, and the memory goes on", async () => {
@@ -111,7 +111,7 @@ test("a file that is far too large is given up", async () => {
   const world = fakeWorld();
   (await open(world)).add("zebra", "t");
   const path = onlyPath(world);
-  world.files.write(path, "x".repeat(LIMITS.toolUsage.bytes * 4 + 1));
+  world.files.write(path, "x".repeat(TOOL_LIMITS.toolUsage.bytes * 4 + 1));
   expect((await open(world)).size).toBe(0);
   expect(world.files.paths).toEqual([]);
 });

@@ -1,9 +1,10 @@
 // Which prompts led to which tool, remembered per project on this machine only: stems of words, never the prompt itself.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { World } from "../../base/ports/world.js";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
+import { TOOL_LIMITS } from "../limits.js";
 import { termsOf } from "./terms.js";
 import type { UsageScores } from "./usage-view.js";
 
@@ -39,7 +40,7 @@ export class UsageMemory {
   #memories: Memory[];
   #scores: UsageScores | undefined;
   /** Bytes this process may still add to the file: it is made smaller only when it is opened. */
-  #writableBytes: number = LIMITS.toolUsage.bytes / 2;
+  #writableBytes: number = TOOL_LIMITS.toolUsage.bytes / 2;
 
   private constructor(world: World, path: string, memories: Memory[]) {
     this.#world = world;
@@ -110,7 +111,7 @@ export class UsageMemory {
 async function load(world: World, path: string): Promise<Memory[]> {
   const found = await world.files.find(path);
   if (found === undefined) return [];
-  if (found.kind !== "file" || found.bytes > LIMITS.toolUsage.bytes * TOLERATED_GROWTH) {
+  if (found.kind !== "file" || found.bytes > TOOL_LIMITS.toolUsage.bytes * TOLERATED_GROWTH) {
     world.log.warn("usage.too_large", { path, bytes: found.bytes });
     await world.files.remove(path);
     return [];
@@ -135,12 +136,12 @@ function readLine(line: string): Memory | undefined {
   const words = terms.flatMap((term) => (typeof term === "string" && isFit(term) ? [term] : []));
   return tool === "" || tool.length > LIMITS.nameMaxChars || words.length === 0
     ? undefined
-    : memoryOf(tool, words.slice(0, LIMITS.toolUsage.termsPerPrompt));
+    : memoryOf(tool, words.slice(0, TOOL_LIMITS.toolUsage.termsPerPrompt));
 }
 
 /** At most so many a tool, in all, and in bytes. Oldest first. */
 function newest(memories: readonly Memory[]): Memory[] {
-  const { promptsPerTool, prompts, bytes } = LIMITS.toolUsage;
+  const { promptsPerTool, prompts, bytes } = TOOL_LIMITS.toolUsage;
   const perTool = new Map<string, number>();
   const kept: Memory[] = [];
   let room = bytes / 2;
@@ -156,13 +157,13 @@ function newest(memories: readonly Memory[]): Memory[] {
 }
 
 function termsToKeep(prompt: string): readonly string[] {
-  const { headChars, headTerms } = LIMITS.toolSearchQuery;
+  const { headChars, headTerms } = TOOL_LIMITS.toolSearchQuery;
   const terms = termsOf(prompt, { maxChars: headChars, maxWords: headTerms * 4 }).filter(isFit);
-  return [...new Set(terms)].slice(0, LIMITS.toolUsage.termsPerPrompt);
+  return [...new Set(terms)].slice(0, TOOL_LIMITS.toolUsage.termsPerPrompt);
 }
 
 function isFit(term: string): boolean {
-  return term !== "" && term.length <= LIMITS.toolUsage.termChars && !UNFIT.test(term);
+  return term !== "" && term.length <= TOOL_LIMITS.toolUsage.termChars && !UNFIT.test(term);
 }
 
 function count(memories: readonly Memory[]): UsageScores {

@@ -3,6 +3,7 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { markExactly, markForeign } from "../../base/text/marking.js";
+import { TOOL_LIMITS } from "../limits.js";
 import type { ToolDefinition } from "../tool.js";
 
 export interface MarkedDefinition {
@@ -14,7 +15,7 @@ export interface MarkedDefinition {
 
 export function markDefinition(definition: ToolDefinition): MarkedDefinition {
   const marker = new SchemaMarker();
-  const description = markForeign(cut(definition.description, LIMITS.descriptionMaxChars));
+  const description = markForeign(cut(definition.description, TOOL_LIMITS.descriptionMaxChars));
   const title =
     definition.title === undefined ? undefined : markForeign(cut(definition.title, LIMITS.shownNameMaxChars));
   const inputSchema = marker.schema(definition.inputSchema);
@@ -56,7 +57,7 @@ class SchemaMarker {
       if (WORDS.has(key))
         return [
           key,
-          typeof value === "string" ? markForeign(cut(value, LIMITS.descriptionMaxChars)) : this.#inside(value),
+          typeof value === "string" ? markForeign(cut(value, TOOL_LIMITS.descriptionMaxChars)) : this.#inside(value),
         ];
       return [markExactly(key), this.#inside(value)];
     });

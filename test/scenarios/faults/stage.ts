@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../../src/base/errors.js";
-import type { World } from "../../../src/base/ports/world.js";
 import type { JsonObject } from "../../../src/base/json/json.js";
+import type { World } from "../../../src/base/ports/world.js";
 import {
   createRuntime,
   DiskGrantStore,

@@ -2,7 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { LineSplitter } from "../../../base/json/ndjson.js";
 import { LIMITS } from "../../../base/limits.js";
-import { CLI_LIMITS } from "../../../base/limits-cli.js";
+import { CLI_LIMITS } from "../../limits.js";
 import { within } from "../wait.js";
 
 export interface AgentCommand {

@@ -1,6 +1,6 @@
 // What several checks look for: that a server was reached, that its tool was called, that the client was told.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { CLI_LIMITS } from "../../../base/limits-cli.js";
+import { CLI_LIMITS } from "../../limits.js";
 import type { Answer } from "../agent/link.js";
 import type { RunningAgent } from "../agent/running.js";
 import type { Bench, TestServer, Turn } from "../bench.js";

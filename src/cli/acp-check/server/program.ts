@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { type JsonObject, parseJson } from "../../../base/json/json.js";
 import { LineSplitter } from "../../../base/json/ndjson.js";
 import { LIMITS } from "../../../base/limits.js";
-import { CLI_LIMITS } from "../../../base/limits-cli.js";
+import { CLI_LIMITS } from "../../limits.js";
 import type { Record } from "./log.js";
 import { ServerProtocol } from "./protocol.js";
 import { readScript, type ServerScript } from "./script.js";

@@ -2,10 +2,10 @@
 
 import { posix, win32 } from "node:path";
 import { TenonError } from "../../../base/errors.js";
-import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import { defined } from "../../../base/json/defined.js";
 import { hashBytes, hashJson } from "../../../base/json/hash.js";
-import { LAUNCH_LIMITS } from "../../../base/limits-launch.js";
+import { LAUNCH_LIMITS } from "../../../base/limits.js";
+import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import type { PinnedFile, StdioSpec } from "../../spec.js";
 import { launchOf } from "../launch.js";
 import { binaryName, packageRunner } from "../sandbox/package-runner.js";

@@ -2,9 +2,8 @@
 import { posix, win32 } from "node:path";
 import { orAborted } from "../../../base/async/deadline.js";
 import { endTree } from "../../../base/io/process.js";
+import { LAUNCH_LIMITS, LIMITS } from "../../../base/limits.js";
 import type { World } from "../../../base/ports/world.js";
-import { LIMITS } from "../../../base/limits.js";
-import { LAUNCH_LIMITS } from "../../../base/limits-launch.js";
 import { Tail } from "../tail.js";
 
 export interface PythonVersion {

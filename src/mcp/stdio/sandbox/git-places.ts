@@ -1,7 +1,7 @@
 // Finds git repositories in a folder, with bounds: what git reads there can name programs that the person's next git command runs.
 import { posix } from "node:path";
+import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { Files, FolderEntry } from "../../../base/ports/world.js";
-import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 
 export interface GitPlace {
   /** Of `.git`, or of the folder of a bare repository. */

@@ -2,8 +2,8 @@
 import { orAborted } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
 import { endTree } from "../../../base/io/process.js";
-import type { World } from "../../../base/ports/world.js";
 import { LIMITS } from "../../../base/limits.js";
+import type { World } from "../../../base/ports/world.js";
 import { Tail } from "../tail.js";
 import type { Bubblewrap } from "./bubblewrap.js";
 import { bwrapArgs } from "./bwrap-args.js";

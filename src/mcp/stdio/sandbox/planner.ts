@@ -1,8 +1,8 @@
 // What a sandbox holds, looked up on this machine: everything the server was granted, and no more; or why it cannot be had.
 import { posix } from "node:path";
-import type { FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
 import { hashJson } from "../../../base/json/hash.js";
-import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
+import { SANDBOX_LIMITS } from "../../../base/limits.js";
+import type { FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
 import { launchFingerprint } from "../../fingerprint.js";
 import type { StdioSpec } from "../../spec.js";
 import { explainExit } from "../launch.js";

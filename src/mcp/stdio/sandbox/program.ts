@@ -1,7 +1,7 @@
 // Where a program really lives, and what runs it: the folders a server's command needs to be seen at all.
 import { posix } from "node:path";
+import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { Files } from "../../../base/ports/world.js";
-import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
 import { isWithin, isWithinAny, showsTooMuch } from "./mounts.js";
 import { isInSystem } from "./system-folders.js";
 

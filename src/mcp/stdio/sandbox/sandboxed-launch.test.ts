@@ -1,6 +1,6 @@
 // What is started for a server in a sandbox: everything it was granted is in, everything else is out, or nothing is started.
 import { describe, expect, it } from "vitest";
-import { SANDBOX_LIMITS } from "../../../base/limits-sandbox.js";
+import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import { FakeChild, type FakeWorld, fakeWorld } from "../../../testing/index.js";
 import type { StdioSpec } from "../../spec.js";
 import { launchOf } from "../launch.js";

@@ -1,7 +1,7 @@
 // From what would be started to the same in a sandbox, or a refusal: there is no way through here without one.
 
-import type { SpawnRequest } from "../../../base/ports/world.js";
 import { defined } from "../../../base/json/defined.js";
+import type { SpawnRequest } from "../../../base/ports/world.js";
 import { bubblewrap } from "./bubblewrap.js";
 import { bwrapArgs } from "./bwrap-args.js";
 import { isWithinAny, type Mount } from "./mounts.js";

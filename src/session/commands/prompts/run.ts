@@ -2,10 +2,10 @@
 
 import { messageOf } from "../../../base/errors.js";
 import { isJsonObject } from "../../../base/json/json.js";
-import { LIMITS } from "../../../base/limits.js";
 import { text } from "../../../base/text/content.js";
 import { alreadyMarked, type MarkedContent } from "../../../base/text/marked-content.js";
 import { complete, getPrompt, type Link, type McpPromptMessage } from "../../../mcp/index.js";
+import { SESSION_LIMITS } from "../../limits.js";
 import { bounded } from "../../mentions/attach.js";
 import { oneLine } from "../words.js";
 import { argumentHint, readArguments } from "./arguments.js";
@@ -71,12 +71,12 @@ async function completions(
   const ask = async (start: string) => {
     const target = { kind: "prompt", name: prompt } as const;
     const request = { target, argument: { name, value: start }, given };
-    return (await complete(link, request, { signal, timeoutMs: LIMITS.completionTimeoutMs })).values;
+    return (await complete(link, request, { signal, timeoutMs: SESSION_LIMITS.completionTimeoutMs })).values;
   };
   const values = await ask(value);
   // A wrong value has no completion: then the first ones of all are of more use.
   const all = values.length === 0 && value !== "" ? await ask("") : values;
-  return all.slice(0, LIMITS.completionsShown);
+  return all.slice(0, SESSION_LIMITS.completionsShown);
 }
 
 /** One voice is the person's own; of several, each says who speaks. */

@@ -2,10 +2,11 @@
 import { Cell } from "../../../base/async/cell.js";
 import { Scope } from "../../../base/async/scope.js";
 import { messageOf } from "../../../base/errors.js";
-import type { Timer, World } from "../../../base/ports/world.js";
 import { isJsonObject } from "../../../base/json/json.js";
 import { LIMITS } from "../../../base/limits.js";
+import type { Timer, World } from "../../../base/ports/world.js";
 import { type Link, listPrompts, type McpConnection, type McpPrompt } from "../../../mcp/index.js";
+import { SESSION_LIMITS } from "../../limits.js";
 
 /** What is needed of a connection. */
 export type PromptServer = Pick<McpConnection, "spec" | "state" | "link">;
@@ -56,7 +57,7 @@ export class ServerPrompts implements AsyncDisposable {
 
   /** Waits for lists that are on their way, but not for long: then what is known has to do. */
   async settled(signal: AbortSignal): Promise<void> {
-    using deadline = this.#world.deadline(LIMITS.promptListWaitMs, signal);
+    using deadline = this.#world.deadline(SESSION_LIMITS.promptListWaitMs, signal);
     await this.#asking.until((count) => count === 0, deadline.signal).catch(() => undefined);
   }
 
@@ -113,7 +114,7 @@ export class ServerPrompts implements AsyncDisposable {
   /** A burst of notices is one: however often a server says so, it is asked once in a while. */
   #later(server: PromptServer, followed: Followed): void {
     if (followed.timer || this.#scope.isClosed) return;
-    followed.timer = this.#world.after(LIMITS.promptRelistMs, () => {
+    followed.timer = this.#world.after(SESSION_LIMITS.promptRelistMs, () => {
       delete followed.timer;
       const { link } = server;
       if (link && this.#followed.get(server) === followed) this.#list(server, followed, link);
@@ -128,7 +129,7 @@ export class ServerPrompts implements AsyncDisposable {
       try {
         const { items } = await listPrompts(link, this.#world, deadline.signal);
         if (this.#followed.get(server) !== followed || followed.link !== link) return;
-        followed.prompts = items.slice(0, LIMITS.promptCommands);
+        followed.prompts = items.slice(0, SESSION_LIMITS.promptCommands);
         this.#rename();
       } catch (error) {
         if (signal.aborted) return;

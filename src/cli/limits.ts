@@ -1,6 +1,8 @@
-// Bounds of the commands that look at servers and keep what they say.
+// The limits of `cli`, each with its unit in the name and its reason beside it.
 
 export const CLI_LIMITS = {
+  /** Time from a signal or end of input to the exit of the process. */
+  shutdownMs: 3_000,
   /** Servers that a command connects to at the same time: each is a process that starts up. */
   serversAtOnce: 8,
   /** A command waits so long for a server to be ready: npx may have to download it first. */

@@ -1,0 +1,19 @@
+// The limits of `acp`, each with its unit in the name and its reason beside it.
+
+export const ACP_LIMITS = {
+  /** Characters that wait to be written to the client as one; with a client that does not read, what waits before its agent does. */
+  acpWriteChars: 65_536,
+  /**
+   * How long the ACP front leaves the event loop alone after `initialize`. Loading the agent blocks it for up to 100 ms,
+   * so it starts right after the first `session/new` was answered, or when a client has been silent for this long.
+   */
+  frontQuietMs: 2_000,
+  /** Of one argument in the words of a permission question; the whole is in the raw input beside it. */
+  permissionMaxArgumentChars: 4_000,
+  /** A client that was asked to end a command in its terminal says so within this, or is not waited for. */
+  clientTerminalEndMs: 5_000,
+  /** Answers that wait for a client which does not read. Updates wait for it by themselves; with more, it is taken for gone. */
+  acpMaxPendingChars: 67_108_864,
+  /** A question of a server to the person: longer words are cut, a larger form is declined. Nobody reads more, and marking takes time. */
+  elicitation: { messageChars: 10_000, formChars: 262_144 },
+} as const;

@@ -1,0 +1,47 @@
+// The limits of `session`, each with its unit in the name and its reason beside it.
+
+export const SESSION_LIMITS = {
+  /** Nesting of one record of a journal: what came in from outside, and the record around it. */
+  journalMaxDepth: 288,
+  /** Pages of one server people were sent to and have not come back from: beyond it the oldest is forgotten. */
+  openElicitations: 100,
+  /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
+  callLog: { lines: 20, lineChars: 500, everyMs: 100 },
+  /** The first prompt waits this long for servers still connecting; later ones join at the next model call. */
+  firstPromptWaitMs: 5_000,
+  /** The same for servers an entry calls required: without them the first turn is of no use. */
+  requiredWaitMs: 60_000,
+  /** Prompts of one server that become commands: people choose among them in a menu. */
+  promptCommands: 100,
+  /** A prompt of a server that is typed while its list is still on the way waits this long for it. */
+  promptListWaitMs: 3_000,
+  /** After a server said that its prompts changed: menus need no haste, and a storm of notices is one. */
+  promptRelistMs: 500,
+  /** What a server suggests for an argument of its prompt: how long a person waits for that, and how much they read. */
+  completionTimeoutMs: 3_000,
+  completionsShown: 20,
+  /** What a prompt mentions is read and put beside it: how many, how much text of each, and how long all of it may take. */
+  mentions: { max: 20, maxChars: 51_200, timeoutMs: 10_000 },
+  /** Of a project's AGENTS.md: it is sent with every request. */
+  instructionsMaxBytes: 32_768,
+  /**
+   * Journals. Texts and media from `blobChars` on are written once a session, together up to `blobsBytes`: beyond it a word
+   * takes their place. A longer line is damage (a prompt is one ACP message). What is read at a time, what of a journal is
+   * read for a listing, and sessions a page of it.
+   */
+  journal: {
+    blobChars: 16_384,
+    blobsBytes: 268_435_456,
+    maxLineBytes: 134_217_728,
+    readBytes: 1_048_576,
+    headBytes: 65_536,
+    titleChars: 80,
+    pageSize: 50,
+  },
+  /** Pieces of an answer that come in one turn of the event loop are journaled and told together, up to this many. */
+  piecesAtOnce: 64,
+  /** Questions about one edit whose file changes while it is asked about: then it is refused. */
+  changedFileMaxQuestions: 3,
+  /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages and text of one request. */
+  sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100, maxChars: 1_048_576 },
+} as const;
