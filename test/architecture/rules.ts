@@ -79,7 +79,11 @@ function roomBreach(module: SourceModule, room: Room, edge: ImportEdge): string 
     room.rooms.includes(other) || (isTest(module.path) && (other === "testing" || other === "world" || mayTypes));
   if (!may && !mayTypes) return `the room ${own} must not import the room ${other} (${edge.specifier})`;
   if (!may && !edge.isType) return `the room ${own} may only import types from the room ${other} (${edge.specifier})`;
-  const isDoor = other === "base" || other === "index" || target === `src/${other}/index.ts`;
+  const isDoor =
+    other === "base" ||
+    other === "index" ||
+    target === `src/${other}/index.ts` ||
+    (isTest(module.path) && target === `src/${other}/limits.ts`);
   return isDoor
     ? undefined
     : `enters the room ${other} past its door: import ../${other}/index.js, not ${edge.specifier}`;

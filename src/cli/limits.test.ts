@@ -1,7 +1,7 @@
 // Limits that promise something together.
 import { expect, test } from "vitest";
-import { CLI_LIMITS } from "../cli/limits.js";
-import { LIMITS } from "./limits.js";
+import { LIMITS } from "../base/limits.js";
+import { CLI_LIMITS } from "./limits.js";
 
 test("a server is sent KILL within 5 s of a normal close", () => {
   expect(LIMITS.closeGrace.stdinMs + LIMITS.closeGrace.terminateMs).toBeLessThanOrEqual(5_000);
