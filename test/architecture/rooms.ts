@@ -17,10 +17,10 @@ const EVERY_ROOM = ["mcp", "models", "tools", "config", "builtin", "engine", "se
 
 /** `index` is the file `src/index.ts`, the embedder's door. */
 export const ROOMS: Readonly<Record<string, Room>> = {
-  base: { rooms: [] },
+  base: { rooms: [], packages: ["stemmer"] },
   mcp: { rooms: ["base"], packages: [MCP_SDK, "zod"] },
   models: { rooms: ["base"], packages: ["@ai-sdk/"] },
-  tools: { rooms: ["base", "mcp"], packages: ["stemmer"] },
+  tools: { rooms: ["base", "mcp"] },
   config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "smol-toml", "zod"] },
   builtin: { rooms: ["base", "tools"], packages: ["diff", "htmlparser2"] },
   engine: { rooms: ["base", "models", "tools"] },

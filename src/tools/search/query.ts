@@ -1,4 +1,6 @@
 // A prompt as concepts to look for, whole and clause by clause. Prompts may be megabytes of pasted logs: all is bounded.
+
+import { relatedTerms, termOf, wordsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
 import {
   QUERY_SATURATION,
@@ -7,8 +9,6 @@ import {
   RELATED_WEIGHT,
   RELATED_WEIGHT_UNSEEN,
 } from "./ranking.js";
-import { termOf, wordsOf } from "./terms.js";
-import { relatedTerms } from "./thesaurus.js";
 
 /** One thing that was said, and the terms it may be found by. Of these the best match counts, not their sum. */
 export interface Concept {

@@ -1,8 +1,8 @@
 // A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
 import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
+import { type TextBounds, termsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { COUNT_BITS, FIELD_TENTHS, MAX_COUNT } from "./ranking.js";
-import { type TextBounds, termsOf } from "./terms.js";
 
 export interface SearchDocument {
   /** What a hit is called; one tool of one server. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
+import { termsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { termsOf } from "./terms.js";
 import type { UsageScores } from "./usage-view.js";
 
 interface Memory {

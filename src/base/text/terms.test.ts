@@ -1,7 +1,7 @@
 // Text to terms: what people and tools write differently meets in one term, and nothing breaks it.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { termsOf, wordsOf } from "./terms.js";
+import { isFunctionWord, stemOf, termsOf, wordsOf } from "./terms.js";
 
 const bounds = { maxChars: 10_000, maxWords: 1_000 };
 const words = (text: string) => wordsOf(text, bounds);
@@ -48,4 +48,10 @@ test("any text gives the same lower-case terms every time, none of them empty", 
       }
     }),
   );
+});
+
+test("stems meet for forms of one word, and function words are told from verbs of a request", () => {
+  expect(stemOf("directories")).toBe(stemOf("directory"));
+  expect(isFunctionWord("the")).toBe(true);
+  expect(isFunctionWord("show")).toBe(false);
 });
