@@ -11,11 +11,11 @@ const SCRIPT = `
   const fs = createRequire(process.cwd() + "/x.js")("node:fs");
   const { readFileSync, writeFileSync } = fs;
   const root = process.env.ROOT, moves = [], ignored = [];
-  const tables = { "/proc/self/cgroup": "0::/\\n", "/proc/self/mountinfo": "1 1 0:1 / " + root + " rw - cgroup2 cgroup2 rw\\n" };
+  const tables = { "/proc/self/cgroup": process.env.OWN + "\\n", "/proc/self/mountinfo": "1 1 0:1 / " + root + " rw - " + process.env.MOUNT + "\\n" };
   let isBusy = false;
   fs.readFileSync = (path, ...rest) => tables[path] ?? readFileSync(path, ...rest);
   fs.writeFileSync = (path, ...rest) => {
-    if (isBusy && path === root + "/cgroup.procs") throw Object.assign(new Error("busy"), { code: "EBUSY" });
+    if (isBusy && path === root + "/" + process.env.FILE) throw Object.assign(new Error("busy"), { code: "EBUSY" });
     moves.push(path.slice(root.length + 1));
     return writeFileSync(path, ...rest);
   };
@@ -38,29 +38,29 @@ const SCRIPT = `
   facts.push(started("x.4"));
   console.log(JSON.stringify(facts));`;
 
-test.runIf(process.platform === "linux")(
-  "a group that cannot be left is no child's, and none is made until it is left",
-  () => {
-    const root = mkdtempSync(join(tmpdir(), "tenon-cgroups-"));
-    try {
-      writeFileSync(join(root, "cgroup.procs"), "");
-      const text = execFileSync(process.execPath, ["--import", "tsx", "--input-type=module", "-e", SCRIPT], {
-        cwd: join(import.meta.dirname, "../.."),
-        env: { ...process.env, ROOT: root },
-        encoding: "utf8",
-      });
-      expect(JSON.parse(text)).toEqual([
-        { group: "tenon-x.1", moves: ["tenon-x.1/cgroup.procs", "cgroup.procs"], ignored: [] },
-        { group: "none", moves: ["tenon-x.2/cgroup.procs"], ignored: ["tenon-x.2"] },
-        { group: "none", moves: [], ignored: ["tenon-x.2"] },
-        {
-          group: "tenon-x.4",
-          moves: ["cgroup.procs", "tenon-x.4/cgroup.procs", "cgroup.procs"],
-          ignored: ["tenon-x.2"],
-        },
-      ]);
-    } finally {
-      rmSync(root, { recursive: true });
-    }
-  },
-);
+test.runIf(process.platform === "linux").each([
+  { file: "cgroup.procs", own: "0::/", mount: "cgroup2 cgroup2 rw" },
+  { file: "tasks", own: "6:freezer:/", mount: "cgroup cgroup rw,freezer" },
+])("a group that cannot be left is no child's, and none is made until it is left: $mount", ({ file, own, mount }) => {
+  const root = mkdtempSync(join(tmpdir(), "tenon-cgroups-"));
+  try {
+    writeFileSync(join(root, file), "");
+    const text = execFileSync(process.execPath, ["--import", "tsx", "--input-type=module", "-e", SCRIPT], {
+      cwd: join(import.meta.dirname, "../.."),
+      env: { ...process.env, ROOT: root, FILE: file, OWN: own, MOUNT: mount },
+      encoding: "utf8",
+    });
+    expect(JSON.parse(text)).toEqual([
+      { group: "tenon-x.1", moves: [`tenon-x.1/${file}`, file], ignored: [] },
+      { group: "none", moves: [`tenon-x.2/${file}`], ignored: ["tenon-x.2"] },
+      { group: "none", moves: [], ignored: ["tenon-x.2"] },
+      {
+        group: "tenon-x.4",
+        moves: [file, `tenon-x.4/${file}`, file],
+        ignored: ["tenon-x.2"],
+      },
+    ]);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
