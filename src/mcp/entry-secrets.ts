@@ -8,7 +8,7 @@ import {
   looksLikeKey,
   mayBeSecret,
 } from "../base/text/secret-patterns.js";
-import { settingsSecrets } from "./oauth/settings.js";
+import { settingsSecrets } from "./auth/settings.js";
 import type { ConnectionOptions } from "./options.js";
 import { isRemote, type RemoteSpec, type ServerSpec, type StdioSpec } from "./spec.js";
 

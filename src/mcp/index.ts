@@ -2,6 +2,24 @@
 
 export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-fit.js";
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp/channel.js";
+export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./auth/login.js";
+export type {
+  DevicePrompt,
+  DeviceWay,
+  Grant,
+  GrantKey,
+  GrantStore,
+  IdentityProvider,
+  LoginAttempt,
+  LoginStart,
+  LoginWay,
+  OAuthClient,
+  OAuthOptions,
+  OAuthSettings,
+  RedirectWay,
+} from "./auth/port.js";
+export { resourceOf } from "./auth/resource.js";
+export { isForPeople } from "./auth/settings.js";
 export type { CallOptions, CallOutcome, CallProgress } from "./call/call.js";
 export { McpConnection } from "./connection.js";
 export type { Link } from "./era/link.js";
@@ -30,24 +48,6 @@ export {
   readResource,
 } from "./lists/resources.js";
 export type { McpTool, McpToolAnnotations } from "./lists/tolerate.js";
-export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./oauth/login.js";
-export type {
-  DevicePrompt,
-  DeviceWay,
-  Grant,
-  GrantKey,
-  GrantStore,
-  IdentityProvider,
-  LoginAttempt,
-  LoginStart,
-  LoginWay,
-  OAuthClient,
-  OAuthOptions,
-  OAuthSettings,
-  RedirectWay,
-} from "./oauth/port.js";
-export { resourceOf } from "./oauth/resource.js";
-export { isForPeople } from "./oauth/settings.js";
 export type { CachedTools, ConnectionOptions, ServerCache, ServerLimits, ToolOverrides } from "./options.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./peer.js";
 export type { PooledServer } from "./pool/pooled-server.js";

@@ -3,8 +3,8 @@
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import type { McpChannel } from "./acp/channel.js";
+import type { OAuthOptions } from "./auth/port.js";
 import type { McpTool } from "./lists/tolerate.js";
-import type { OAuthOptions } from "./oauth/port.js";
 import type { Peer } from "./peer.js";
 
 export interface CallLimits {

@@ -1,12 +1,12 @@
 // For the tests of logging in: a lab of servers, grants in memory, a person at the browser; closed after each test.
 import { afterEach, beforeEach } from "vitest";
 import type { World } from "../../src/base/ports/world.js";
+import type { Heard } from "../../src/mcp/auth/flow.js";
+import { logIn } from "../../src/mcp/auth/flow.js";
+import type { LoggedIn } from "../../src/mcp/auth/login.js";
+import type { GrantKey, LoginStart, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/auth/port.js";
 import type { CallOptions, CallOutcome } from "../../src/mcp/call/call.js";
 import { McpConnection } from "../../src/mcp/connection.js";
-import type { Heard } from "../../src/mcp/oauth/flow.js";
-import { logIn } from "../../src/mcp/oauth/flow.js";
-import type { LoggedIn } from "../../src/mcp/oauth/login.js";
-import type { GrantKey, LoginStart, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/oauth/port.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { ProtectedServer } from "../../src/testing/auth-server/protected-server.js";
 import { AuthServer } from "../../src/testing/auth-server/server.js";

@@ -8,6 +8,7 @@ import { defined } from "../../base/json/defined.js";
 import type { SpawnRequest } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import { AcpWire } from "../acp/acp-wire.js";
+import { Access } from "../auth/access.js";
 import { entrySecrets } from "../entry-secrets.js";
 import { launchFingerprint } from "../fingerprint.js";
 import type { SpillDirectory } from "../large/spill-directory.js";
@@ -194,8 +195,11 @@ function plainWire(spec: ServerSpec, options: ConnectionOptions, { spill, onSpaw
         ...defined({ onSpawned, onStderr: options.onStderr }),
       });
     case "http":
-    case "sse":
-      return remoteWire(spec, { world, allowHosts, urlSource, secrets, ...defined({ oauth }), ...shared });
+    case "sse": {
+      const remote = { world, allowHosts, urlSource, secrets };
+      const access = oauth && new Access(spec, { ...remote, oauth });
+      return remoteWire(spec, { ...remote, ...defined({ access }), ...shared });
+    }
     case "acp":
       return new AcpWire(spec, channel);
     default:

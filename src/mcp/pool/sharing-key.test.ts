@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { SPEC } from "../../../test/pool-bench.js";
 import { fakeWorld } from "../../testing/index.js";
-import type { GrantStore } from "../oauth/port.js";
+import type { GrantStore } from "../auth/port.js";
 import type { ConnectionOptions } from "../options.js";
 import type { RemoteSpec, ServerSpec } from "../spec.js";
 import { sharingKey } from "./sharing-key.js";

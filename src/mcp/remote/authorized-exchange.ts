@@ -4,24 +4,23 @@ import { handled } from "../../base/async/scope.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import { sharedLog } from "../../base/ports/log.js";
-import type { Access } from "../oauth/access.js";
-import { readChallenge } from "../oauth/challenge.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";
 import { Exchange, type HttpHandler, type HttpRequest, type OpenRequest } from "./exchange.js";
+import { type RequestAccess, readChallenge } from "./request-access.js";
 
 /** As `Exchange`; and what a refusal could not be cured for is told as a failure of its own, since the server did nothing. */
 export class AuthorizedExchange implements OpenRequest {
   readonly #dialler: Dialler;
   readonly #request: HttpRequest;
   readonly #handler: HttpHandler;
-  readonly #access: Access;
+  readonly #access: RequestAccess;
   #exchange: Exchange | undefined;
   #rounds = 0;
   #isOver = false;
 
-  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler, access: Access) {
+  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler, access: RequestAccess) {
     this.#dialler = dialler;
     this.#request = request;
     this.#handler = handler;
@@ -71,7 +70,7 @@ export class AuthorizedExchange implements OpenRequest {
     const challenge = isRefused ? readChallenge(response.headers["www-authenticate"]) : undefined;
     const isAboutToken = status === 401 || challenge?.error === "insufficient_scope";
     const nonce = response.headers["dpop-nonce"];
-    const isNewNonce = typeof nonce === "string" && this.#access.hearNonce(nonce);
+    const isNewNonce = typeof nonce === "string" && this.#access.takeNonce(nonce);
     const isWorthIt = isAboutToken && this.#request.method !== "DELETE"; // saying goodbye is worth no log-in
     if (!isWorthIt || this.#rounds >= OAUTH_LIMITS.roundsPerCall) {
       if (status !== 401) this.#access.worked(token);

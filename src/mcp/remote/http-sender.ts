@@ -7,7 +7,6 @@ import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
 import { MCP_LIMITS } from "../limits.js";
-import type { Access } from "../oauth/access.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint } from "../rpc/wire.js";
 import { AuthorizedExchange } from "./authorized-exchange.js";
@@ -17,6 +16,7 @@ import { Exchange, type HttpHandler, type HttpRequest, type OpenRequest } from "
 import { HeaderWriter, type UserHeaders } from "./headers.js";
 import type { IntakeParts } from "./intake.js";
 import { type Refused, readRefusal } from "./refusal.js";
+import type { RequestAccess } from "./request-access.js";
 
 export interface RemoteParts extends IntakeParts {
   readonly dialler: Dialler;
@@ -25,7 +25,7 @@ export interface RemoteParts extends IntakeParts {
   /** Some servers say them back. */
   readonly secrets: KnownSecrets;
   /** Where somebody may have to log in. */
-  readonly access?: Access;
+  readonly access?: RequestAccess;
   /** Gives back what is kept outside of memory. */
   readonly dispose: () => Promise<void>;
 }

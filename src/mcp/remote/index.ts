@@ -6,14 +6,13 @@ import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
 import { KnownSecrets } from "../../base/text/known-secrets.js";
 import { SpillDirectory } from "../large/spill-directory.js";
-import { Access } from "../oauth/access.js";
-import type { OAuthOptions } from "../oauth/port.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../rpc/wire.js";
 import type { RemoteSpec } from "../spec.js";
 import { Dialler } from "./dial.js";
 import { userHeaders } from "./headers.js";
 import type { RemoteParts } from "./http-sender.js";
+import type { RequestAccess } from "./request-access.js";
 import { SseWire } from "./sse.js";
 import { StreamableWire } from "./streamable.js";
 
@@ -25,8 +24,9 @@ export interface RemoteWireOptions {
   readonly spill?: SpillDirectory;
   /** Who named the URL; `typed` unless given. */
   readonly urlSource?: "typed" | "project";
-  readonly oauth?: OAuthOptions;
-  /** Of its entry; the tokens of its log-in are learnt. */
+  /** Supplies tokens of a log-in. Not used for a server with credentials of its own; closed with the transport. */
+  readonly access?: RequestAccess;
+  /** Of its entry and its log-in. */
   readonly secrets?: KnownSecrets;
 }
 
@@ -37,11 +37,8 @@ export function remoteWire(spec: RemoteSpec, options: RemoteWireOptions): Wire {
   const dialler = new Dialler(world, allowHosts);
   try {
     const user = userHeaders(spec);
-    // Credentials of its own are the user's word: a server that refuses them is not logged in to instead.
-    const access =
-      options.oauth && !user.hasAuthorization
-        ? new Access(spec, { ...options, secrets, oauth: options.oauth })
-        : undefined;
+    // If a server refuses credentials that the user configured, no log-in is tried instead.
+    const access = user.hasAuthorization ? undefined : options.access;
     for (const name of user.ignored) world.log.warn("mcp.header_ignored", { server: spec.name, header: name });
     const parts: RemoteParts = {
       world,

@@ -6,8 +6,8 @@ import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import type { Refusal, RequestAccess } from "../remote/request-access.js";
 import type { RemoteSpec } from "../spec.js";
-import type { Challenge } from "./challenge.js";
 import { type Denied, deniedLogin, deniedScope, type Ended, unfinished } from "./denial.js";
 import { dpopProof } from "./dpop.js";
 import type { Grant, GrantKey, OAuthOptions } from "./port.js";
@@ -24,14 +24,6 @@ export interface AccessOptions {
   readonly secrets?: KnownSecrets;
 }
 
-/** A request the server refused for its credentials: it has not acted on it. */
-export interface Refusal {
-  readonly status: number;
-  readonly challenge: Challenge | undefined;
-  /** What the request carried. */
-  readonly token: string | undefined;
-}
-
 interface Outcome {
   /** There is another token now. */
   readonly isNew: boolean;
@@ -46,7 +38,7 @@ interface Held {
   readonly grant: Grant;
 }
 
-export class Access {
+export class Access implements RequestAccess {
   readonly #spec: RemoteSpec;
   readonly #options: AccessOptions;
   readonly #life = new AbortController();
@@ -90,7 +82,7 @@ export class Access {
   }
 
   /** The server wants this word in proofs from now on. True when it is a new one. */
-  hearNonce(nonce: string): boolean {
+  takeNonce(nonce: string): boolean {
     const isNew = this.#nonce !== nonce;
     this.#nonce = nonce;
     return isNew;

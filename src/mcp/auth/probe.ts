@@ -8,8 +8,8 @@ import { META, MODERN_VERSION } from "../era/envelope.js";
 import { Dialler } from "../remote/dial.js";
 import { Exchange } from "../remote/exchange.js";
 import { HeaderWriter, userHeaders } from "../remote/headers.js";
+import { type Challenge, readChallenge } from "../remote/request-access.js";
 import type { RemoteSpec } from "../spec.js";
-import { type Challenge, readChallenge } from "./challenge.js";
 import type { OAuthPlaces } from "./http.js";
 
 export interface Probed {

@@ -1,7 +1,7 @@
 // `WWW-Authenticate` as servers write it, well and badly.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readChallenge } from "./challenge.js";
+import { readChallenge } from "./request-access.js";
 
 describe("a challenge", () => {
   test.each([
