@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    globalSetup: ["scripts/lib/vitest-workers.ts"],
     projects: [
       {
         test: {

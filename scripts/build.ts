@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { bundleCli, bundleDemoServer } from "./lib/bundle.js";
 import { hashTree } from "./lib/hash-tree.js";
 import { ROOT, runTool } from "./lib/run.js";
+import { bundleWorkersInSource, bundleWorkersInto } from "./lib/workers.js";
 
 const STAMP = join(ROOT, ".cache/build.stamp");
 const INPUTS = [
@@ -30,6 +31,7 @@ async function buildLibrary(outDir: string): Promise<void> {
 }
 
 async function main(flags: ReadonlySet<string>): Promise<void> {
+  await bundleWorkersInSource(ROOT); // first: they are among the inputs
   const hash = hashTree(ROOT, INPUTS);
   const isCurrent = existsSync(join(ROOT, "dist")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash;
   if (flags.has("--if-needed") && isCurrent) {
@@ -40,6 +42,7 @@ async function main(flags: ReadonlySet<string>): Promise<void> {
   mkdirSync(staged, { recursive: true });
   try {
     const lines = [await bundleCli(ROOT, staged), await bundleDemoServer(ROOT, staged)];
+    lines.push(await bundleWorkersInto(ROOT, staged));
     if (flags.has("--cli-only")) {
       rmSync(STAMP, { force: true });
       for (const part of ["cli", "demo-server"]) {

@@ -1,20 +1,24 @@
-// The script that takes long messages apart runs in a thread from its own source: it must survive bundling and minifying.
-import { mkdtempSync, rmSync } from "node:fs";
+// Long messages are split by a worker file of its own: it must work beside code that was bundled and minified.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
+import { ROOT } from "../scripts/lib/run.js";
+import { bundleWorkers } from "../scripts/lib/workers.js";
 import type { LargeMessage } from "../src/mcp/large/large.js";
 import { nodeWorld } from "../src/world/index.js";
 
-test("a long message is taken apart by the same script after everything has been bundled and minified", async () => {
+test("a long message is split by the worker file beside a bundle", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tenon-large-"));
   try {
     const outfile = join(folder, "bundle.mjs");
     const entry = join(import.meta.dirname, "../src/mcp/large/large.ts");
     const options = { bundle: true, minify: true, platform: "node", format: "esm", logLevel: "error" } as const;
     await build({ entryPoints: [entry], outfile, ...options });
+    const [worker] = [...(await bundleWorkers(ROOT))].filter(([path]) => path.endsWith("/splitter-worker.mjs"));
+    writeFileSync(join(folder, "splitter-worker.mjs"), worker?.[1] ?? "");
     const minified: { LargeMessage: typeof LargeMessage } = await import(pathToFileURL(outfile).href);
     const message = new minified.LargeMessage({ world: nodeWorld(), folder, onRoom: () => {} });
     const content = [

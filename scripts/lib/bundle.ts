@@ -41,6 +41,7 @@ export async function bundleCli(root: string, outDir: string): Promise<string[]>
     outdir: folder,
     format: "cjs",
     plugins: [lazyImports(root, lazy)],
+    logOverride: { "empty-import-meta": "silent" }, // code that starts workers is left out of it: refuseMissingWorkers
   });
   refuseHeavyStart(start.metafile, entry);
   refuseSecondCopies(start.metafile);

@@ -5,8 +5,11 @@ import type { Thread, ThreadListener } from "../base/ports/world.js";
 /** Numbers of threads are small and their heaps are bounded: what they handle comes from servers. */
 const RESOURCES = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 2, stackSizeMb: 1 } as const;
 
-/** Never throws: one that cannot be started fails as soon as somebody listens. */
-export function thread(source: string, data: unknown): Thread {
+/**
+ * Runs a `*-worker.ts` file, bundled to `.mjs` by scripts/lib/workers.ts; give it as `new URL("./x-worker.mjs", import.meta.url)`.
+ * Never throws: one that cannot be started fails when `listen` is called.
+ */
+export function thread(script: URL, data: unknown): Thread {
   let listener: ThreadListener | undefined;
   let failure: Error | undefined;
   let isEnded = false;
@@ -16,7 +19,7 @@ export function thread(source: string, data: unknown): Thread {
     isEnded = true;
     listener.onFailed(failure);
   };
-  const worker = start(source, data, fail);
+  const worker = start(script, data, fail);
   worker?.on("message", (message: unknown) => {
     try {
       listener?.onMessage(message);
@@ -39,11 +42,10 @@ export function thread(source: string, data: unknown): Thread {
   };
 }
 
-function start(source: string, data: unknown, onFailed: (error: Error) => void): Worker | undefined {
+function start(script: URL, data: unknown, onFailed: (error: Error) => void): Worker | undefined {
   const { Worker } = process.getBuiltinModule("node:worker_threads");
   try {
-    const worker = new Worker(source, {
-      eval: true,
+    const worker = new Worker(script, {
       workerData: data,
       resourceLimits: RESOURCES,
       env: {},

@@ -93,7 +93,7 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/base/text/known-secrets.ts", // alternatives of plain text
   "src/base/text/marking.ts", // of constants
   "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
-  "src/builtin/search/match-thread.ts", // that thread
+  "src/builtin/search/match-worker.ts", // that thread
   "src/mcp/large/message-splitter.ts", // of a number of our own
   "src/mcp/lists/next-cursor.ts", // of constants
   "src/mcp/remote/status.ts", // of constants, its repetitions bounded

@@ -28,6 +28,11 @@ export function isTest(path: string): boolean {
   return path.endsWith(".test.ts");
 }
 
+/** The entry of a thread: it has no World, so it may import built-in modules itself. */
+function isWorker(path: string): boolean {
+  return path.endsWith("-worker.ts");
+}
+
 /** Every rule over one module. `dependencies` are the packages an installed Tenon brings along. */
 export function breaches(module: SourceModule, dependencies: ReadonlySet<string>): string[] {
   const room = ROOMS[roomOf(module.path)];
@@ -91,7 +96,8 @@ function roomBreach(module: SourceModule, room: Room, edge: ImportEdge): string 
 
 function builtinBreach(module: SourceModule, room: Room, edge: ImportEdge, top: string): string | undefined {
   if (!edge.specifier.startsWith("node:")) return `write "node:${edge.specifier}"`;
-  if (edge.isType || room.isWorldly || isTest(module.path) || !WORLDLY_MODULES.has(top)) return undefined;
+  const isFree = edge.isType || room.isWorldly === true || isTest(module.path) || isWorker(module.path);
+  if (isFree || !WORLDLY_MODULES.has(top)) return undefined;
   return `imports ${edge.specifier}; outside world, cli and testing that comes in through the World port`;
 }
 

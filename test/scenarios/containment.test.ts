@@ -100,7 +100,7 @@ const request = { command: "/bin/true", args: [], env: {}, cwd: "/" };
 const held = [];
 try { for (;;) held.push(openSync("/dev/null", "r")); } catch {}
 const first = await world.spawn(request).exited;
-const thread = world.thread("postMessage(1)", undefined);
+const thread = world.thread(new URL("data:text/javascript,postMessage(1)"), undefined);
 const failed = await new Promise((resolve) => thread.listen({ onMessage: () => resolve("ran"), onFailed: () => resolve("failed") }));
 thread.end();
 const isThere = world.files.isFile("/bin/true/x");

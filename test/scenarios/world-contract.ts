@@ -15,6 +15,9 @@ export interface ContractPlace {
   pass(ms: number): Promise<void>;
 }
 
+/** A worker that stays. */
+const LISTENER = 'import { parentPort } from "node:worker_threads"; parentPort.on("message", () => {});';
+
 export type Clause = (place: ContractPlace) => Promise<void>;
 
 async function codeOf(work: () => unknown): Promise<string> {
@@ -270,11 +273,11 @@ export const CONTRACT: Readonly<Record<string, Clause>> = {
   },
   "a thread that throws fails once, and one that is ended says nothing": async ({ world }) => {
     const failed = await new Promise<Error>((resolve) => {
-      const thread = world.thread("throw new Error('in the thread')", undefined);
+      const thread = world.thread(new URL("data:text/javascript,throw new Error('in the thread')"), undefined);
       thread.listen({ onMessage: () => {}, onFailed: resolve });
     });
     assert.match(failed.message, /in the thread/u);
-    const quiet = world.thread("require('node:worker_threads').parentPort.on('message', () => {})", undefined);
+    const quiet = world.thread(new URL(`data:text/javascript,${encodeURIComponent(LISTENER)}`), undefined);
     quiet.listen({ onMessage: () => assert.fail(), onFailed: () => assert.fail() });
     quiet.end();
     quiet.end();

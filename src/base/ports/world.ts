@@ -242,8 +242,8 @@ export interface World {
   deadline(timeoutMs: number, parent?: AbortSignal): Deadline;
   /** Never throws: a child that cannot be started says so by its `exited`. */
   spawn(request: SpawnRequest): Child;
-  /** Runs `source`, a script with `require`, in a thread of its own; `data` is its `workerData`. */
-  thread(source: string, data: unknown): Thread;
+  /** Runs a worker file (`new URL("./x-worker.mjs", import.meta.url)`) in a thread of its own; `data` is its `workerData`. */
+  thread(script: URL, data: unknown): Thread;
   readonly fetch: Fetch;
   /** Every address of a host name, in the order to try them. Rejects when there is none. */
   lookup(host: string): Promise<readonly ResolvedAddress[]>;

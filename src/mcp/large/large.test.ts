@@ -1,9 +1,8 @@
 // A message taken apart and put together again is the same message, however it was cut up; what is in files is marked.
+import * as fs from "node:fs";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { compileFunction } from "node:vm";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../base/json/json.js";
@@ -14,34 +13,34 @@ import { MCP_LIMITS } from "../limits.js";
 import { readMessage } from "../rpc/json-rpc.js";
 import { LargeMessage } from "./large.js";
 import { spilledOf } from "./spilled.js";
+import { runSplitter, type SplitterData, type SplitterPort, type ToSplitter } from "./splitter-thread.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tenon-large-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const real = nodeWorld();
 const MB = 1_048_576;
 
-/** The thread's own script, run in this one: thousands of messages in the time of a few threads. */
-function inline(source: string, data: unknown, small: boolean): Thread {
-  let hear: (message: unknown) => void = () => {};
-  let say: (message: unknown) => void = () => {};
-  const parentPort = {
-    postMessage: (message: unknown) => queueMicrotask(() => say(message)),
-    on: (_: string, listener: (message: unknown) => void) => (hear = listener),
+/** The splitter in this thread: thousands of messages in the time of a few threads. */
+function inline(data: SplitterData): Thread {
+  let toSplitter: (message: ToSplitter) => void = () => {};
+  let toMain: (message: unknown) => void = () => {};
+  const port: SplitterPort = {
+    postMessage: (message) => queueMicrotask(() => toMain(message)),
+    on: (_, listener) => (toSplitter = listener),
   };
-  const settings = { ...(data as { settings: object }).settings, ...(small ? SMALL : {}) };
-  const workerData = { ...(data as object), settings, ...(small ? { spillBytes: 3_000 } : {}) };
-  const require = createRequire(import.meta.url);
-  const fake = (name: string) => (name === "node:worker_threads" ? { parentPort, workerData } : require(name));
-  compileFunction(source, ["require"])(fake);
+  runSplitter(port, data, fs);
   return {
-    post: (message) => queueMicrotask(() => hear(message)),
-    listen: (listener) => (say = (message) => listener.onMessage(message)),
+    post: (message) => queueMicrotask(() => toSplitter(message as ToSplitter)),
+    listen: (listener) => (toMain = (message) => listener.onMessage(message)),
     end: () => {},
   };
 }
 const SMALL = { longTextBytes: 40, skeletonBytes: 600, elementBytes: 150, pieceBytes: 60 };
-const smallWorld: World = { ...real, thread: (source, data) => inline(source, data, true) };
-const inlineWorld: World = { ...real, thread: (source, data) => inline(source, data, false) };
+function small(data: SplitterData): SplitterData {
+  return { ...data, settings: { ...data.settings, ...SMALL }, spillBytes: 3_000 };
+}
+const smallWorld: World = { ...real, thread: (_, data) => inline(small(data as SplitterData)) };
+const inlineWorld: World = { ...real, thread: (_, data) => inline(data as SplitterData) };
 
 async function read(world: World, bytes: Buffer, cuts: readonly number[]): Promise<JsonValue> {
   const message = new LargeMessage({ world, folder, onRoom: () => {} });

@@ -5,7 +5,7 @@ import type { Thread, World } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { PartFacts } from "./slim-parts.js";
 import { withParts } from "./spilled.js";
-import { type FromSlimThread, type SlimThreadData, slimThreadSource, type ToSlimThread } from "./splitter-thread.js";
+import type { FromSplitter, SplitterData, ToSplitter } from "./splitter-thread.js";
 
 export interface LargeMessageOptions {
   readonly world: World;
@@ -18,8 +18,6 @@ export interface LargeMessageOptions {
 /** The memory through which bytes go to the thread. */
 const SLOT_BYTES = 65_536;
 const SLOTS = 16;
-
-let source: string | undefined;
 
 export class LargeMessage {
   readonly #options: LargeMessageOptions;
@@ -52,7 +50,7 @@ export class LargeMessage {
     this.#nonce = `tenon-${name}-`;
     this.#folder = `${options.folder}/${name}`;
     this.#slots = new Uint8Array(new SharedArrayBuffer(SLOTS * SLOT_BYTES));
-    const data: SlimThreadData = {
+    const data: SplitterData = {
       settings: {
         nonce: this.#nonce,
         longTextBytes: MCP_LIMITS.messageLongTextBytes,
@@ -68,8 +66,7 @@ export class LargeMessage {
       previewBytes: MCP_LIMITS.spillPreviewBytes,
       spillBytes: MCP_LIMITS.messageSpillBytes,
     };
-    source ??= slimThreadSource();
-    this.#thread = world.thread(source, data);
+    this.#thread = world.thread(new URL("./splitter-worker.mjs", import.meta.url), data);
     this.#thread.listen({
       onMessage: (message) => {
         if (isReply(message)) this.#hear(message);
@@ -101,7 +98,7 @@ export class LargeMessage {
     this.#fail(new Error("given up"));
   }
 
-  #say(message: ToSlimThread): void {
+  #say(message: ToSplitter): void {
     this.#thread.post(message);
   }
 
@@ -121,7 +118,7 @@ export class LargeMessage {
     this.#say({ kind: "end" });
   }
 
-  #hear(reply: FromSlimThread): void {
+  #hear(reply: FromSplitter): void {
     if (this.#failure) return;
     switch (reply.kind) {
       case "taken":
@@ -219,6 +216,6 @@ export class LargeMessage {
 }
 
 /** The thread is our own code: its word is taken, its shape is not in doubt. */
-function isReply(message: unknown): message is FromSlimThread {
+function isReply(message: unknown): message is FromSplitter {
   return typeof message === "object" && message !== null && "kind" in message;
 }

@@ -1,13 +1,5 @@
 // Takes one long JSON-RPC message apart as it streams by: a small skeleton, lists in pieces, and long parts on their own.
-// Runs in a thread whose script is made from the text of these classes: they refer to nothing outside themselves.
-
-import type { Bytes, SlimSettings, SlimSink } from "./slim-parts.js";
-
-export interface MessageSplitterNeeds {
-  readonly settings: SlimSettings;
-  readonly sink: SlimSink;
-  readonly bytes: () => Bytes;
-}
+import { Bytes, type SlimSettings, type SlimSink } from "./slim-parts.js";
 
 /**
  * Where a byte belongs. `outer`: the message and its `result`, up to where a value begins. `value`: a member that is kept
@@ -18,9 +10,9 @@ type Place = "outer" | "value" | "list" | "element" | "rest";
 export class MessageSplitter {
   readonly #settings: SlimSettings;
   readonly #sink: SlimSink;
-  readonly #skeleton: Bytes;
-  readonly #held: Bytes;
-  readonly #piece: Bytes;
+  readonly #skeleton = new Bytes();
+  readonly #held = new Bytes();
+  readonly #piece = new Bytes();
   readonly #encoder: InstanceType<typeof TextEncoder> = new TextEncoder();
   #place: Place = "outer";
   /** Open containers, 1 for an object; and how many of them. */
@@ -46,12 +38,9 @@ export class MessageSplitter {
   /** Bytes left of an escape: 0 outside, 1 right after the backslash, more inside of `\uXXXX`. */
   #escape = 0;
 
-  constructor({ settings, sink, bytes }: MessageSplitterNeeds) {
+  constructor(settings: SlimSettings, sink: SlimSink) {
     this.#settings = settings;
     this.#sink = sink;
-    this.#skeleton = bytes();
-    this.#held = bytes();
-    this.#piece = bytes();
   }
 
   /** Throws when it is no JSON object. */

@@ -1,5 +1,4 @@
 // The long parts of a message while it is taken apart: in memory up to a limit, in private files beyond it.
-// Runs in a thread whose script is made from the text of these classes: they refer to nothing outside themselves.
 import type * as fs from "node:fs";
 
 export type PartForm = "text" | "base64" | "json";
@@ -120,12 +119,13 @@ export type PartFacts =
   | { readonly text: string }
   | { readonly path: string; readonly bytes: number; readonly form: PartForm; readonly preview: string };
 
+export type SplitterFiles = Pick<typeof fs, "openSync" | "writeSync" | "closeSync" | "mkdirSync">;
+
 export interface PartStoreNeeds {
-  readonly fs: Pick<typeof fs, "openSync" | "writeSync" | "closeSync" | "mkdirSync">;
+  readonly fs: SplitterFiles;
   /** Made when the first file is. */
   readonly folder: string;
   readonly previewBytes: number;
-  readonly unescaper: () => Unescaper;
   readonly piece: SlimSink["piece"];
 }
 
@@ -146,10 +146,9 @@ export class PartStore implements SlimSink {
   }
 
   open(form: PartForm): number {
-    const unescaper = this.#needs.unescaper();
     this.#parts.push({
       form,
-      unescaper,
+      unescaper: new Unescaper(),
       texts: [],
       odd: "",
       file: -1,

@@ -199,7 +199,7 @@ export class FaultyWorld {
       soon: (run) => base.soon(run),
       deadline: (timeoutMs, parent) => base.deadline(timeoutMs, parent),
       spawn: (request) => this.#spawn(request),
-      thread: (source, data) => this.#thread(source, data),
+      thread: (script, data) => this.#thread(script, data),
       fetch: this.#fetch,
       lookup: (host) => this.#lookup(host),
       httpPool: (options) => this.#httpPool(options),
@@ -312,9 +312,9 @@ export class FaultyWorld {
     return child;
   }
 
-  #thread(source: string, data: unknown): Thread {
+  #thread(script: URL, data: unknown): Thread {
     const fault = this.#fails("thread", "");
-    if (fault === undefined) return this.#countedThread(source, data);
+    if (fault === undefined) return this.#countedThread(script, data);
     return {
       post: () => {},
       listen: (listener) => this.#base.soon(() => listener.onFailed(errno(fault, "a thread"))),
@@ -322,8 +322,8 @@ export class FaultyWorld {
     };
   }
 
-  #countedThread(source: string, data: unknown): Thread {
-    const thread = this.#base.thread(source, data);
+  #countedThread(script: URL, data: unknown): Thread {
+    const thread = this.#base.thread(script, data);
     let waiting = 0;
     const done = (): void => {
       this.#outside -= waiting;

@@ -153,8 +153,8 @@ export class FakeWorld implements World {
   }
 
   /** A real thread: what runs in it computes, and touches no clock. */
-  thread(source: string, data: unknown): Thread {
-    return realThread(source, data);
+  thread(script: URL, data: unknown): Thread {
+    return realThread(script, data);
   }
 
   watch(path: string, onChange: () => void): Watch {

@@ -1,0 +1,64 @@
+// The files that run in threads of their own: every `src/**/*-worker.ts`, bundled into one `.mjs` file that needs no other.
+// Source refers to it as `new URL("./x-worker.mjs", import.meta.url)`, so it has to be beside the code that starts it.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { build } from "esbuild";
+
+/** Beside its source, where tests and tsx find it. Git ignores it. */
+export async function bundleWorkersInSource(root: string): Promise<void> {
+  for (const [path, code] of await bundleWorkers(root)) write(join(root, "src", path), code);
+}
+
+/** Into `dist/` for the library, and beside the chunks of the command line. */
+export async function bundleWorkersInto(root: string, outDir: string): Promise<string[]> {
+  const workers = await bundleWorkers(root);
+  for (const [path, code] of workers) {
+    write(join(outDir, path), code);
+    write(join(outDir, "cli/chunks", basename(path)), code);
+  }
+  refuseMissingWorkers(join(outDir, "cli"));
+  refuseMissingWorkers(join(outDir, "cli/chunks"));
+  return [`workers: ${[...workers.keys()].map((path) => basename(path)).join(", ")}`];
+}
+
+/** Path below `src/`, with its new extension -> code. */
+export async function bundleWorkers(root: string): Promise<Map<string, string>> {
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
+  const workers = new Map<string, string>();
+  for (const source of sources.filter((path) => path.endsWith("-worker.ts")).sort()) {
+    const { outputFiles } = await build({
+      absWorkingDir: root,
+      entryPoints: [join("src", source)],
+      bundle: true,
+      write: false,
+      platform: "node",
+      format: "esm",
+      target: "node20",
+      minify: true,
+      legalComments: "none",
+      logLevel: "warning",
+    });
+    workers.set(source.replace(/\.ts$/, ".mjs"), outputFiles[0]?.text ?? "");
+  }
+  return workers;
+}
+
+/** By renaming, so that a test run at the same time never reads half a file. */
+function write(file: string, code: string): void {
+  if (existsSync(file) && readFileSync(file, "utf8") === code) return;
+  mkdirSync(dirname(file), { recursive: true });
+  const staged = `${file}.${process.pid}`;
+  writeFileSync(staged, code);
+  renameSync(staged, file);
+}
+
+/** A bundle that starts a worker must have the file beside it. */
+function refuseMissingWorkers(folder: string): void {
+  for (const name of readdirSync(folder).filter((file) => /\.m?js$/.test(file))) {
+    for (const [, worker = ""] of readFileSync(join(folder, name), "utf8").matchAll(
+      /["'`]\.\/([\w-]+-worker\.mjs)["'`]/g,
+    )) {
+      if (!existsSync(join(folder, worker))) throw new Error(`${name} starts ${worker}, which is not beside it`);
+    }
+  }
+}
