@@ -57,7 +57,7 @@ export class Bytes {
 }
 
 /** Turns the inside of a JSON string, cut anywhere, into text. Throws when it is not one. */
-export class Unescaper {
+class Unescaper {
   readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder("utf-8", { ignoreBOM: true });
   #held = "";
   #isMidway = false;
