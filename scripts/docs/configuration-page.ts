@@ -1,6 +1,6 @@
 // docs/reference/configuration.md, from the schema of configuration files.
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
-import { configJsonSchema } from "../../src/config/schema.js";
+import { configJsonSchema } from "../../src/config/layers/schema.js";
 import { cell, code, page, table } from "./markdown.js";
 
 export function configurationPage(): string {

@@ -1,7 +1,7 @@
 // Any text gives a value and problems with positions, never a throw.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseDocument } from "./document.js";
+import { parseDocument } from "./layers/document.js";
 import { CONFIG_LIMITS } from "./limits.js";
 
 const TEXT = `{

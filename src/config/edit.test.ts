@@ -3,10 +3,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
-import { parseDocument } from "./document.js";
-import { addServer, type ConfigFile, removeServer, setServerEnabled, withConfigLock } from "./edit.js";
+import {
+  addServer,
+  type ConfigFile,
+  removeServer,
+  removeValue,
+  setServerEnabled,
+  setValue,
+  withConfigLock,
+} from "./edit.js";
+import { parseDocument } from "./layers/document.js";
 import { CONFIG_LIMITS } from "./limits.js";
-import { removeValue, setValue } from "./text-edit.js";
 
 const PATH = "/home/me/.config/tenon/config.json";
 const ENTRY = { command: "npx", args: ["-y", "x"] };

@@ -2,12 +2,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { CatalogLimits, PolicyRule, ToolsLock } from "../tools/index.js";
-import type { ModelEntry, PermissionMode, ProviderName, SandboxMode, ThinkingLevel } from "./entry.js";
-import type { LayerValue } from "./layer.js";
-import type { Sourced } from "./merge.js";
-import { type Place, type Problem, placeText, problemText } from "./place.js";
-import type { ServerSettings } from "./settings.js";
-import type { TrustQuestion } from "./trust-question.js";
+import type { ModelEntry, PermissionMode, ProviderName, SandboxMode, ThinkingLevel } from "./layers/entry.js";
+import { type LayerValue, type Place, type Problem, placeText, problemText, type Sourced } from "./layers/layer.js";
+import type { ServerSettings } from "./servers/spec.js";
+import type { TrustQuestion } from "./trust/question.js";
 
 interface Standing {
   readonly name: string;

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { ServerSpec } from "../mcp/index.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { type EffectiveConfig, type EffectiveServer, readyServers, whyNotReady } from "./effective.js";
+import { problemText } from "./layers/layer.js";
 import { type LoadRequest, loadConfig } from "./load-config.js";
-import { problemText } from "./place.js";
 import { providerEnvironment } from "./providers.js";
-import { TrustStore } from "./trust.js";
+import { TrustStore } from "./trust/store.js";
 
 const USER = "/home/me/.config/tenon/config.json";
 const SHARED = "/project/.mcp.json";

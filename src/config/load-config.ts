@@ -1,11 +1,11 @@
 // All layers together: which servers and values a session gets, and why the others are not among them.
-
 import { dirname } from "node:path";
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson } from "../base/json/json.js";
 import { LAUNCH_LIMITS, LIMITS } from "../base/limits.js";
 import { recorded } from "../base/ports/trace.js";
+import type { PoolSettings } from "../mcp/index.js";
 import type { PolicyRule } from "../tools/index.js";
 import {
   type EffectiveConfig,
@@ -16,22 +16,34 @@ import {
   secretsIn,
   type ToolValues,
 } from "./effective.js";
-import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./entry.js";
-import type { InterpolationSource } from "./interpolate.js";
-import { identityOf, isDisabled, isWritten, type LayerServer } from "./layer.js";
-import { type Merged, mergeLayers, type ServerStack, type Sourced, shadowedBy, valueOf, winnerOf } from "./merge.js";
-import { type PossiblePaths, possiblePaths } from "./paths.js";
-import { LAYER_NAMES, type Place, type Problem, placeText } from "./place.js";
-import { type JudgedProject, judgeProject } from "./project-trust.js";
+import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./layers/entry.js";
+import {
+  identityOf,
+  isDisabled,
+  isWritten,
+  LAYER_NAMES,
+  type LayerServer,
+  type Merged,
+  mergeLayers,
+  type Place,
+  type Problem,
+  placeText,
+  type ServerStack,
+  type Sourced,
+  shadowedBy,
+  valueOf,
+  winnerOf,
+} from "./layers/layer.js";
+import { type PossiblePaths, possiblePaths } from "./layers/paths.js";
 import { modelValues, providerValues } from "./providers.js";
-import { leastOfAll, leastSandboxes } from "./sandbox.js";
-import { type ResolveSecret, Secrets } from "./secrets.js";
-import { poolSettings } from "./server-limits.js";
-import { givenSettings, type LayerRules } from "./settings.js";
-import { type ConfigRequest, type LayerSet, readLayers } from "./sources.js";
-import { toSpec } from "./to-spec.js";
-import { TrustStore } from "./trust.js";
-import { launchQuestion, questionsByFile, type TrustQuestion } from "./trust-question.js";
+import { type ConfigRequest, type LayerSet, readLayers } from "./read-layers.js";
+import type { InterpolationSource } from "./secrets/interpolate.js";
+import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
+import { leastOfAll, leastSandboxes } from "./servers/sandbox.js";
+import { givenSettings, type LayerRules, toSpec } from "./servers/spec.js";
+import { type JudgedProject, judgeProject } from "./trust/project.js";
+import { launchQuestion, questionsByFile, type TrustQuestion } from "./trust/question.js";
+import { TrustStore } from "./trust/store.js";
 
 export interface LoadRequest extends ConfigRequest {
   /** How `!command` and `keyring:name` of the user's own file are answered; without it such servers are disabled. */
@@ -367,4 +379,24 @@ function idleAccount(server: EffectiveServer): readonly Problem[] {
   if (server.status !== "ready" || server.spec.kind !== "stdio" || server.settings.account === undefined) return [];
   const message = `server ${JSON.stringify(server.name)}: account has no effect on a server that is started here, only on one with a url`;
   return [{ severity: "warning", place: server.place, message }];
+}
+
+// What the user says about all servers together: how many there may be, what they may take, how long an unused one stays.
+
+const BYTES_PER_MB = 1_048_576;
+
+/** What is not given is by default. */
+export function poolSettings(merged: Merged): PoolSettings {
+  const given = (key: string): number | undefined => {
+    const value = valueOf(merged, ["serverLimits", key])?.value;
+    return typeof value === "number" ? value : undefined;
+  };
+  const idleMs = given("idleMs");
+  const maxProcesses = given("maxProcesses");
+  const maxMemoryMb = given("maxMemoryMb");
+  return defined({
+    idleMs,
+    maxProcesses,
+    maxMemoryBytes: maxMemoryMb === undefined ? undefined : maxMemoryMb * BYTES_PER_MB,
+  });
 }

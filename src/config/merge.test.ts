@@ -1,9 +1,18 @@
 // Merging keeps the order of layers, where everything came from, and gives the same in whatever steps it is done.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Layer, LayerServer, LayerValue } from "./layer.js";
-import { combine, mergeLayers, shadowedBy, valueOf, winnerOf } from "./merge.js";
-import { LAYER_KINDS, type Place } from "./place.js";
+import {
+  combine,
+  LAYER_KINDS,
+  type Layer,
+  type LayerServer,
+  type LayerValue,
+  mergeLayers,
+  type Place,
+  shadowedBy,
+  valueOf,
+  winnerOf,
+} from "./layers/layer.js";
 
 /** A layer of kind and file, with a server per name and a value per path, each at a line of its own. */
 function layer(

@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../testing/index.js";
 import { secretsIn } from "./effective.js";
+import { layerOf } from "./layers/read-layer.js";
+import * as schemas from "./layers/schema.js";
 import { loadConfig } from "./load-config.js";
-import { maskEntry } from "./mask.js";
-import { layerOf } from "./read-layer.js";
-import * as schemas from "./schema.js";
+import { maskEntry } from "./secrets/mask.js";
 
 const URL_OF_IT = "https://mcp.example/mcp";
 const IDP = { issuer: "https://idp.example", clientId: "x" };

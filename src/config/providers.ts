@@ -1,17 +1,14 @@
 // Model providers from the user's own file, as the variables the models room reads. Filled when a model is first needed.
-
 import { dirname } from "node:path";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
-import { type ModelEntry, PROVIDERS, type ProviderName } from "./entry.js";
-import { PROVIDER_VARIABLES } from "./environment.js";
-import { interpolate, isMissing } from "./interpolate.js";
-import { type Merged, type Sourced, valueOf } from "./merge.js";
-import type { Problem } from "./place.js";
-import { type ResolveSecret, Secrets } from "./secrets.js";
-import { emptyRecord } from "./text-tree.js";
+import { emptyRecord } from "./layers/document.js";
+import { type ModelEntry, PROVIDERS, type ProviderName } from "./layers/entry.js";
+import { emptyLayer, type Layer, type Merged, type Problem, type Sourced, valueOf } from "./layers/layer.js";
+import { interpolate, isMissing } from "./secrets/interpolate.js";
+import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
 
 const FIELDS = ["apiKey", "baseUrl"] as const;
 
@@ -98,4 +95,25 @@ export async function providerEnvironment(
   }
   world.trace?.hide(masked);
   return { env: { ...env, ...added }, secrets: masked, problems };
+}
+
+// The layer of the environment, and the variables model providers are configured by.
+
+type Environment = World["env"];
+
+/** The same variables as the models room reads: the first that is set counts, and it is stronger than the user's file. */
+export const PROVIDER_VARIABLES: Readonly<
+  Record<ProviderName, { readonly apiKey: readonly string[]; readonly baseUrl: readonly string[] }>
+> = {
+  anthropic: { apiKey: ["ANTHROPIC_API_KEY"], baseUrl: ["ANTHROPIC_BASE_URL"] },
+  openai: { apiKey: ["OPENAI_API_KEY"], baseUrl: ["OPENAI_BASE_URL"] },
+  google: { apiKey: ["GEMINI_API_KEY"], baseUrl: ["GOOGLE_GEMINI_BASE_URL"] },
+  "openai-compatible": { apiKey: ["TENON_API_KEY"], baseUrl: ["TENON_BASE_URL", "OPENAI_BASE_URL"] },
+};
+
+/** `TENON_MODEL`. Keys and addresses of providers stay in the environment, where the models room finds them. */
+export function environmentLayer(env: Environment): Layer {
+  const model = env["TENON_MODEL"]?.trim();
+  const place = { layer: "environment", name: "TENON_MODEL" } as const;
+  return { ...emptyLayer("environment"), values: model ? [{ path: ["model"], value: model, place }] : [] };
 }

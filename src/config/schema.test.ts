@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isJsonObject } from "../base/json/json.js";
-import { configFile, configJsonSchema } from "./schema.js";
+import { configFile, configJsonSchema } from "./layers/schema.js";
 
 const PUBLISHED = join(import.meta.dirname, "..", "..", "schema", "config.schema.json");
 

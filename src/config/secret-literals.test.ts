@@ -1,6 +1,6 @@
 // Secrets written out in an entry: which they are, and the same entry with references in their place.
 import { describe, expect, it } from "vitest";
-import { hasSecretWords, secretLiterals, withReferences } from "./secret-literals.js";
+import { hasSecretWords, secretLiterals, withReferences } from "./secrets/mask.js";
 
 const ENTRY = {
   command: "run",

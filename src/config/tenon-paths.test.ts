@@ -2,8 +2,7 @@
 import { expect, test } from "vitest";
 import { fakeWorld } from "../testing/index.js";
 import { loadConfig, readyServers } from "./index.js";
-import { possiblePaths } from "./paths.js";
-import { tenonPaths } from "./tenon-paths.js";
+import { possiblePaths, tenonPaths } from "./layers/paths.js";
 
 test("in the home, or where TENON_HOME says", () => {
   expect(tenonPaths({ HOME: "/home/me" })).toMatchObject({

@@ -2,13 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { isGlobMatch } from "../base/text/glob.js";
 import { fakeWorld } from "../testing/index.js";
-import { isWritten } from "./layer.js";
-import { maskEntry } from "./mask.js";
-import { type LayerFile, layerOf } from "./read-layer.js";
-import * as schemas from "./schema.js";
-import { givenSettings, type LayerRules, sourceSettings } from "./settings.js";
-import { tenonPaths } from "./tenon-paths.js";
-import { toSpec } from "./to-spec.js";
+import { isWritten } from "./layers/layer.js";
+import { tenonPaths } from "./layers/paths.js";
+import { type LayerFile, layerOf } from "./layers/read-layer.js";
+import * as schemas from "./layers/schema.js";
+import { maskEntry } from "./secrets/mask.js";
+import { givenSettings, type LayerRules, sourceSettings, toSpec } from "./servers/spec.js";
 
 const paths = tenonPaths({ TENON_HOME: "/tenon" });
 const RULES: LayerRules = { allowHosts: [], sandbox: { paths } };

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../testing/index.js";
 import { lockTools, type ToolDefinition } from "../tools/index.js";
+import { problemText } from "./layers/layer.js";
 import { loadConfig } from "./load-config.js";
-import { problemText } from "./place.js";
 import { writeToolsLock } from "./tools-lock.js";
 
 const LOCK = "/project/.tenon/tools.lock";

@@ -7,9 +7,8 @@ import { FOREIGN_LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import { type LockedTools, lockText, parseLock, type ToolsLock } from "../tools/index.js";
 import { withConfigLock } from "./edit.js";
-import { isInside } from "./inside.js";
-import { projectFiles } from "./paths.js";
-import type { Problem } from "./place.js";
+import type { Problem } from "./layers/layer.js";
+import { isInside, projectFiles } from "./layers/paths.js";
 
 /** What people know it by, whatever the project. */
 export const LOCK_NAME = ".tenon/tools.lock";

@@ -6,11 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { World } from "../base/ports/world.js";
 import { nodeWorld } from "../world/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
+import { problemText } from "./layers/layer.js";
+import { tenonPaths } from "./layers/paths.js";
 import { loadConfig } from "./load-config.js";
-import { problemText } from "./place.js";
 import { providerEnvironment } from "./providers.js";
-import { tenonPaths } from "./tenon-paths.js";
-import { TrustStore } from "./trust.js";
+import { TrustStore } from "./trust/store.js";
 
 let root = "";
 let repo = "";

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
-import { TrustStore } from "./trust.js";
+import { TrustStore } from "./trust/store.js";
 import { type ConfigWatch, watchConfig } from "./watch-config.js";
 
 const USER = "/home/me/.config/tenon/config.json";
@@ -12,7 +12,7 @@ const TRUST = "/home/me/.local/state/tenon/trust";
 
 /** The schema is loaded with the first file, which takes real time; no fake clock waits for that. */
 beforeAll(async () => {
-  await import("./schema.js");
+  await import("./layers/schema.js");
 });
 
 function worldWith(files: Readonly<Record<string, string>> = {}): FakeWorld {

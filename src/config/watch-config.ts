@@ -5,8 +5,8 @@ import type { Timer, Watch } from "../base/ports/world.js";
 import type { EffectiveConfig } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
 import { type LoadRequest, loadWith } from "./load-config.js";
-import { Secrets } from "./secrets.js";
-import type { ConfigRequest } from "./sources.js";
+import type { ConfigRequest } from "./read-layers.js";
+import { Secrets } from "./secrets/secrets.js";
 
 export type ConfigChange = Pick<ConfigRequest, "clientServers" | "commandLine">;
 

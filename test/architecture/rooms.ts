@@ -109,7 +109,7 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
 /** Modules with nested repetitions whose parts cannot stand for the same text, or after which nothing can fail. */
 export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
   "src/base/text/secret-patterns.ts", // words divided by what is in no word
-  "src/config/text-edit.ts", // nothing follows
+  "src/config/edit.ts", // nothing follows
   "src/mcp/stdio/launchers/guarded-launch.ts", // parts of a path divided by slashes
   "src/mcp/stdio/launchers/words.ts", // nothing follows
   "src/models/failures/retry-after.ts", // nothing follows

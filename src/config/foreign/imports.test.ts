@@ -2,9 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { type EffectiveConfig, readyServers } from "../effective.js";
+import { problemText } from "../layers/layer.js";
 import { loadConfig } from "../load-config.js";
-import { problemText } from "../place.js";
-import { TrustStore } from "../trust.js";
+import { TrustStore } from "../trust/store.js";
 import { watchConfig } from "../watch-config.js";
 
 const USER = "/home/me/.config/tenon/config.json";

@@ -1,7 +1,7 @@
 // Where other clients keep their files, on the three systems.
 import { describe, expect, it } from "vitest";
-import { IMPORT_NAMES } from "../entry.js";
-import { foreignPlaces, type MachinePlace } from "./places.js";
+import { IMPORT_NAMES } from "../layers/entry.js";
+import { foreignPlaces, type MachinePlace } from "./clients.js";
 
 const LINUX: MachinePlace = { platform: "linux", env: { HOME: "/home/me" }, cwd: "/project" };
 const MAC: MachinePlace = { platform: "darwin", env: { HOME: "/Users/me" }, cwd: "/project" };

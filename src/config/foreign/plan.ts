@@ -1,6 +1,6 @@
 // What `tenon mcp import` would do with each server of other clients, given what is in the file they are to be copied to. Pure.
 import { canonicalJson, type JsonObject } from "../../base/json/json.js";
-import { placeText } from "../place.js";
+import { placeText } from "../layers/layer.js";
 import {
   hasSecretWords,
   type Referenced,
@@ -8,9 +8,9 @@ import {
   type SecretWay,
   secretLiterals,
   withReferences,
-} from "../secret-literals.js";
-import { DIALECTS } from "./dialects.js";
-import type { ForeignRead, ForeignServer } from "./read-foreign.js";
+} from "../secrets/mask.js";
+import { DIALECTS } from "./clients.js";
+import type { ForeignRead, ForeignServer } from "./read.js";
 
 /** `skip`: nothing is wrong with it, it is only not for us. */
 export type ImportAction = "add" | "replace" | "same" | "conflict" | "cannot" | "skip";

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
-import type { ImportName } from "../entry.js";
-import * as schemas from "../schema.js";
-import { type ForeignFile, type ForeignRead, foreignOf } from "./read-foreign.js";
+import type { ImportName } from "../layers/entry.js";
+import * as schemas from "../layers/schema.js";
+import { type ForeignFile, type ForeignRead, foreignOf } from "./read.js";
 
 const FOLDER = new URL("../../../test/fixtures/foreign/", import.meta.url);
 

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { stringify } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { IMPORT_NAMES, type ImportName } from "../entry.js";
-import * as schemas from "../schema.js";
-import { DIALECTS } from "./dialects.js";
-import { type ForeignRead, foreignOf } from "./read-foreign.js";
+import { IMPORT_NAMES, type ImportName } from "../layers/entry.js";
+import * as schemas from "../layers/schema.js";
+import { DIALECTS } from "./clients.js";
+import { type ForeignRead, foreignOf } from "./read.js";
 
 const SECTIONS: Readonly<Record<ImportName, string>> = {
   "claude-desktop": "mcpServers",

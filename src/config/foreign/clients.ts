@@ -1,0 +1,333 @@
+// How each client writes its servers: where in the file they stand, what the keys mean, which references there are.
+
+import { posix, win32 } from "node:path";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { literalGlob } from "../../base/text/glob.js";
+import type { KeyPath } from "../layers/document.js";
+import type { ImportName } from "../layers/entry.js";
+import type { VariableSyntax } from "./translate.js";
+
+export interface Dialect {
+  /** For people. */
+  readonly label: string;
+  readonly format: "json" | "toml";
+  readonly syntax: VariableSyntax;
+  /** Where servers by name stand, the weaker first. `isProject` says whether a path means the session's directory. */
+  sections(root: JsonObject, isProject: (path: string) => boolean): readonly KeyPath[];
+  entry(written: JsonObject): RawEntry | Unusable;
+}
+
+const MCP_SERVERS: readonly KeyPath[] = [["mcpServers"]];
+const EDITOR: VariableSyntax = { editor: true };
+
+export const DIALECTS: Readonly<Record<ImportName, Dialect>> = {
+  "claude-desktop": { label: "Claude Desktop", format: "json", syntax: {}, sections: () => MCP_SERVERS, entry: common },
+  "claude-code": {
+    label: "Claude Code",
+    format: "json",
+    syntax: { shell: true },
+    // A person's servers for one project stand in their home, by the project's path.
+    sections: ({ projects }, isProject) => [
+      ...MCP_SERVERS,
+      ...Object.keys(isJsonObject(projects) ? projects : {})
+        .filter(isProject)
+        .map((path) => ["projects", path, "mcpServers"]),
+    ],
+    entry: common,
+  },
+  cursor: { label: "Cursor", format: "json", syntax: EDITOR, sections: () => MCP_SERVERS, entry: common },
+  vscode: {
+    label: "VS Code",
+    format: "json",
+    syntax: { editor: true, inputs: true },
+    sections: ({ servers }) => (servers === undefined ? MCP_SERVERS : [["servers"]]),
+    entry: common,
+  },
+  zed: { label: "Zed", format: "json", syntax: {}, sections: () => [["context_servers"]], entry: zed },
+  windsurf: {
+    label: "Windsurf",
+    format: "json",
+    syntax: { editor: true, dollarFile: true },
+    sections: () => MCP_SERVERS,
+    entry: common,
+  },
+  codex: { label: "Codex", format: "toml", syntax: {}, sections: () => [["mcp_servers"]], entry: codex },
+  opencode: {
+    label: "opencode",
+    format: "json",
+    syntax: { braces: true },
+    sections: ({ mcp }) => [isJsonObject(mcp) && isSection(mcp["servers"]) ? ["mcp", "servers"] : ["mcp"]],
+    entry: opencode,
+  },
+  magenta: { label: "magenta.nvim", format: "json", syntax: {}, sections: () => MCP_SERVERS, entry: magenta },
+};
+
+/** Entries by name, rather than a server that happens to be called `servers`. */
+function isSection(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && value["type"] === undefined && value["enabled"] === undefined;
+}
+
+/** `mcpServers` as most write it. */
+function common(written: JsonObject): RawEntry | Unusable {
+  const { type, transport, command, args, env, cwd, headers, disabled, disabledTools } = written;
+  const notes: string[] = [];
+  if (written["envFile"] !== undefined) notes.push("envFile is not read: set its variables otherwise");
+  if (written["headersHelper"] !== undefined) notes.push('headersHelper is not run: see "!command" for headers');
+  if (written["auth"] !== undefined || written["oauth"] !== undefined) {
+    notes.push("its OAuth client is not taken over: tenon mcp login asks for a new one");
+  }
+  return {
+    type: type ?? transport,
+    command,
+    args,
+    env,
+    cwd,
+    url: written["url"] ?? written["serverUrl"] ?? written["httpUrl"],
+    headers,
+    isDisabled: disabled === true,
+    extras: { ...denied(disabledTools) },
+    notes,
+  };
+}
+
+function zed(written: JsonObject): RawEntry | Unusable {
+  const { command, args, env, url, headers, enabled, source } = written;
+  if (source === "extension" || (command === undefined && url === undefined)) {
+    return { reason: "it comes with an extension of Zed, which only Zed starts", isExpected: true };
+  }
+  const raw = { url, headers, isDisabled: enabled === false };
+  // Before 2025: {"command": {"path": …, "args": […], "env": {…}}}.
+  if (isJsonObject(command)) return { ...raw, command: command["path"], args: command["args"], env: command["env"] };
+  return { ...raw, command, args, env };
+}
+
+function codex(written: JsonObject): RawEntry | Unusable {
+  const { command, args, env, cwd, url, enabled, required } = written;
+  const bearer = written["bearer_token_env_var"];
+  const isLost = ["oauth", "scopes", "oauth_resource"].some((key) => written[key] !== undefined);
+  return {
+    command,
+    args,
+    env,
+    cwd,
+    url,
+    headers: written["http_headers"],
+    references: {
+      env: byName(written["env_vars"]),
+      headers: referencesIn(written["env_http_headers"]),
+      ...defined({ token: typeof bearer === "string" ? `\${${bearer}}` : undefined }),
+    },
+    isDisabled: enabled === false,
+    extras: {
+      ...timeouts(
+        seconds(written["startup_timeout_sec"]) ?? written["startup_timeout_ms"],
+        seconds(written["tool_timeout_sec"]),
+      ),
+      ...globs("allow", written["enabled_tools"]),
+      ...denied(written["disabled_tools"]),
+      ...defined({ required: required === true ? required : undefined }),
+    },
+    notes: isLost ? ["its OAuth settings are not taken over: tenon mcp login asks for a new client"] : [],
+  };
+}
+
+function opencode(written: JsonObject): RawEntry | Unusable {
+  const { type, command, environment, cwd, url, headers, enabled, disabled, oauth, timeout } = written;
+  if (type === undefined && command === undefined && url === undefined) {
+    return { reason: "it only switches a server that is defined elsewhere", isExpected: true };
+  }
+  const isList = Array.isArray(command);
+  return {
+    command: isList ? command[0] : command,
+    args: isList ? command.slice(1) : written["args"],
+    env: environment ?? written["env"],
+    cwd,
+    url,
+    headers,
+    isDisabled: enabled === false || disabled === true,
+    extras: timeouts(timeout, undefined),
+    notes: isJsonObject(oauth) ? ["its OAuth client is not taken over: tenon mcp login asks for a new one"] : [],
+  };
+}
+
+function magenta(written: JsonObject): RawEntry | Unusable {
+  const { command, args, env, url, requestInit, tools } = written;
+  if (Array.isArray(tools)) return { reason: "it is a mock, for tests of magenta", isExpected: true };
+  return { command, args, env, url, headers: isJsonObject(requestInit) ? requestInit["headers"] : undefined };
+}
+
+function byName(value: JsonValue | undefined): Readonly<Record<string, string>> {
+  const list: readonly JsonValue[] = Array.isArray(value) ? value : [];
+  const names = list.map((one) => (isJsonObject(one) ? one["name"] : one));
+  return Object.fromEntries(names.flatMap((name) => (typeof name === "string" ? [[name, `\${${name}}`]] : [])));
+}
+
+function referencesIn(value: JsonValue | undefined): Readonly<Record<string, string>> {
+  const pairs = Object.entries(isJsonObject(value) ? value : {});
+  return Object.fromEntries(pairs.flatMap(([name, of]) => (typeof of === "string" ? [[name, `\${${of}}`]] : [])));
+}
+
+function seconds(value: JsonValue | undefined): number | undefined {
+  return typeof value === "number" ? value * 1000 : undefined;
+}
+
+/** Within what Tenon's own configuration takes: none, or a day at most. */
+function timeouts(connect: JsonValue | undefined, call: JsonValue | undefined): JsonObject {
+  const ms = (value: JsonValue | undefined) =>
+    typeof value === "number" && value >= 1 && Number.isFinite(value)
+      ? Math.min(Math.round(value), 86_400_000)
+      : undefined;
+  const [connectMs, callMs] = [ms(connect), ms(call)];
+  if (connectMs === undefined && callMs === undefined) return {};
+  return {
+    timeouts: defined({ connectMs, callMs }),
+  };
+}
+
+function denied(names: JsonValue | undefined): JsonObject {
+  return globs("deny", names);
+}
+
+function globs(key: "allow" | "deny", names: JsonValue | undefined): JsonObject {
+  if (!Array.isArray(names)) return {};
+  const list: readonly JsonValue[] = names;
+  const texts = list.filter((name) => typeof name === "string").filter((name) => name !== "");
+  // An empty list of allowed tools allows none there and here; an empty one of denied tools says nothing.
+  return key === "deny" && texts.length === 0 ? {} : { [key]: texts.map(literalGlob) };
+}
+
+// A server entry of another client in one common form: keys named as ours, texts still in that client's own syntax.
+
+export interface RawEntry {
+  /** How a url is spoken to. */
+  readonly type?: JsonValue | undefined;
+  readonly command?: JsonValue | undefined;
+  readonly args?: JsonValue | undefined;
+  readonly env?: JsonValue | undefined;
+  readonly cwd?: JsonValue | undefined;
+  readonly url?: JsonValue | undefined;
+  readonly headers?: JsonValue | undefined;
+  /** Already in Tenon's own words: variables that are handed on by name. */
+  readonly references?: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly token?: string;
+  };
+  /** Tenon's own keys: `allow`, `deny`, `timeouts`, `required`. */
+  readonly extras?: JsonObject;
+  readonly isDisabled?: boolean;
+  /** What is lost on the way, one sentence each. */
+  readonly notes?: readonly string[];
+}
+
+/** An entry that has no equal here. */
+export interface Unusable {
+  readonly reason: string;
+  /** Nothing is wrong with it: it is not meant for anybody else. Told where somebody asks, and nowhere else. */
+  readonly isExpected?: boolean;
+}
+
+export function isUnusable(entry: RawEntry | Unusable): entry is Unusable {
+  return "reason" in entry;
+}
+
+// Where other clients keep their servers, on each system. Pure: whether a file is there is for whoever reads it.
+
+export interface MachinePlace {
+  readonly platform: NodeJS.Platform;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The project. */
+  readonly cwd: string;
+}
+
+/** Files of one client, the weaker first. */
+export interface ForeignPlaces {
+  /** In the person's home: their own. Empty when no home is known. */
+  readonly user: readonly string[];
+  /** In the project: whoever wrote the project wrote them. */
+  readonly project: readonly string[];
+}
+
+interface Folders {
+  readonly join: (...parts: string[]) => string;
+  readonly home: string;
+  /** Where desktop programs keep their settings. */
+  readonly programs: string;
+  /** `~/.config`, which some command-line programs use on every system. */
+  readonly config: string;
+  readonly project: string;
+  /** A folder that a variable moves, if it holds a full path. */
+  readonly moved: (variable: string) => string | undefined;
+}
+
+const PLACES: Readonly<Record<ImportName, (folders: Folders) => ForeignPlaces>> = {
+  "claude-desktop": ({ join, programs }) => ({
+    user: [join(programs, "Claude", "claude_desktop_config.json")],
+    project: [],
+  }),
+  // A project's `.mcp.json` is a layer of its own, whether it is imported or not.
+  "claude-code": ({ join, home, moved }) => ({
+    user: [join(moved("CLAUDE_CONFIG_DIR") ?? home, ".claude.json")],
+    project: [],
+  }),
+  cursor: ({ join, home, project }) => ({
+    user: [join(home, ".cursor", "mcp.json")],
+    project: [join(project, ".cursor", "mcp.json")],
+  }),
+  vscode: ({ join, programs, project }) => ({
+    user: [join(programs, "Code - Insiders", "User", "mcp.json"), join(programs, "Code", "User", "mcp.json")],
+    project: [join(project, ".vscode", "mcp.json")],
+  }),
+  zed: ({ join, programs, config, project }) => ({
+    user: [join(isWindowsPath(programs) ? join(programs, "Zed") : join(config, "zed"), "settings.json")],
+    project: [join(project, ".zed", "settings.json")],
+  }),
+  windsurf: ({ join, home }) => ({ user: [join(home, ".codeium", "windsurf", "mcp_config.json")], project: [] }),
+  codex: ({ join, home, project, moved }) => ({
+    user: [join(moved("CODEX_HOME") ?? join(home, ".codex"), "config.toml")],
+    project: [join(project, ".codex", "config.toml")],
+  }),
+  opencode: ({ join, config, project }) => ({
+    user: ["opencode.json", "opencode.jsonc"].map((name) => join(config, "opencode", name)),
+    project: ["opencode.json", "opencode.jsonc"].map((name) => join(project, name)),
+  }),
+  magenta: ({ join, home, project }) => ({
+    user: [join(home, ".magenta", "options.json")],
+    project: [join(project, ".magenta", "options.json")],
+  }),
+};
+
+export function foreignPlaces(client: ImportName, machine: MachinePlace): ForeignPlaces {
+  const { platform, env, cwd } = machine;
+  const paths = platform === "win32" ? win32 : posix;
+  const full = (variable: string): string | undefined => {
+    const value = env[variable];
+    return value && paths.isAbsolute(value) ? value : undefined; // relative: it would lead into the project
+  };
+  const home = (platform === "win32" ? full("USERPROFILE") : undefined) ?? full("HOME") ?? full("USERPROFILE");
+  const folders: Folders = {
+    join: (...parts) => paths.join(...parts),
+    home: home ?? "",
+    programs: programsFolder(platform, home ?? "", full),
+    config: full("XDG_CONFIG_HOME") ?? paths.join(home ?? "", ".config"),
+    project: cwd,
+    moved: full,
+  };
+  const { user, project } = PLACES[client](folders);
+  return { user: user.filter((path) => paths.isAbsolute(path)), project };
+}
+
+function programsFolder(
+  platform: NodeJS.Platform,
+  home: string,
+  full: (variable: string) => string | undefined,
+): string {
+  if (platform === "win32") return full("APPDATA") ?? win32.join(home, "AppData", "Roaming");
+  if (platform === "darwin") return posix.join(home, "Library", "Application Support");
+  return full("XDG_CONFIG_HOME") ?? posix.join(home, ".config");
+}
+
+function isWindowsPath(path: string): boolean {
+  return path.includes("\\");
+}

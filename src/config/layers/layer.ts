@@ -1,0 +1,190 @@
+// Where a value came from, and what is wrong with it: layer, file, line and column go with everything that was read.
+
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import type { ServerSpec } from "../../mcp/index.js";
+import type { PolicyRule } from "../../tools/index.js";
+import type { KeyPath } from "./document.js";
+import type { ImportName, ServerEntry } from "./entry.js";
+
+/** From the weakest to the strongest: each overrules those before it. */
+export const LAYER_KINDS = ["default", "user", "project", "environment", "command-line", "client"] as const;
+export type LayerKind = (typeof LAYER_KINDS)[number];
+
+export interface Place {
+  readonly layer: LayerKind;
+  readonly file?: string;
+  /** Both from 1, as editors count. */
+  readonly line?: number;
+  readonly column?: number;
+  /** The environment's variable or the command line's option. */
+  readonly name?: string;
+  /** The other client whose file it is (`import`). */
+  readonly client?: ImportName;
+}
+
+export interface Problem {
+  /** An error leaves something out; a warning only says that something has no effect. */
+  readonly severity: "error" | "warning";
+  readonly place: Place;
+  /** The server whose entry it is about. */
+  readonly server?: string;
+  /** What is wrong and what was expected, without place, server and suggestion. */
+  readonly message: string;
+  /** The file may be as it was: reading it failed. Until it can be read again, what it said before holds. */
+  readonly isUnread?: true;
+  /** What was probably meant. */
+  readonly suggestion?: string;
+}
+
+/** `file:line:column`, as terminals and editors link it. */
+export function placeText(place: Place): string {
+  const { file, line, column, name, layer } = place;
+  if (file === undefined) return name ?? LAYER_NAMES[layer];
+  return line === undefined ? file : `${file}:${line}:${column ?? 1}`;
+}
+
+/** The whole of it in one line. */
+export function problemText(problem: Problem): string {
+  const server = problem.server === undefined ? "" : `server ${JSON.stringify(problem.server)}: `;
+  const hint = problem.suggestion === undefined ? "" : `; did you mean ${JSON.stringify(problem.suggestion)}?`;
+  return `${placeText(problem.place)}: ${server}${problem.message}${hint}`;
+}
+
+export const LAYER_NAMES: Readonly<Record<LayerKind, string>> = {
+  default: "built-in defaults",
+  user: "user configuration",
+  project: "project configuration",
+  environment: "environment",
+  "command-line": "command line",
+  client: "client",
+};
+
+// One layer of configuration: the servers, values and problems of one file, of the environment, or of whoever calls.
+
+/** An entry as it was written, checked but not interpolated. */
+export interface WrittenServer {
+  readonly kind: "entry";
+  readonly entry: ServerEntry;
+  /** Exactly what the file says: approvals are bound to it. */
+  readonly written: JsonObject;
+  readonly placeOf: (path: KeyPath) => Place;
+}
+
+/** A server that came ready-made, from an ACP client or an embedder. */
+export interface GivenServer {
+  readonly kind: "spec";
+  readonly spec: ServerSpec;
+}
+
+export interface LayerServer<Definition extends WrittenServer | GivenServer = WrittenServer | GivenServer> {
+  readonly name: string;
+  readonly place: Place;
+  readonly definition: Definition;
+}
+
+/** An entry that cannot be used. */
+export interface InvalidServer {
+  readonly name: string;
+  readonly place: Place;
+  readonly problems: readonly Problem[];
+}
+
+/** One value that is not an object: `providers.anthropic.apiKey`, with where it was said. Lists count as one value. */
+export interface LayerValue {
+  readonly path: readonly string[];
+  readonly value: JsonValue;
+  readonly place: Place;
+}
+
+export interface Layer {
+  readonly kind: LayerKind;
+  readonly file?: string;
+  readonly servers: readonly LayerServer[];
+  readonly invalid: readonly InvalidServer[];
+  readonly values: readonly LayerValue[];
+  /** Of `permissions.rules`; each layer's stay apart, since the first that matches decides. */
+  readonly rules?: readonly PolicyRule[];
+  /** All of the layer, those of invalid servers among them. */
+  readonly problems: readonly Problem[];
+}
+
+export function emptyLayer(kind: LayerKind, file?: string, problems: readonly Problem[] = []): Layer {
+  return { kind, ...defined({ file }), servers: [], invalid: [], values: [], problems };
+}
+
+export function isWritten(server: LayerServer): server is LayerServer<WrittenServer> {
+  return server.definition.kind === "entry";
+}
+
+export function isDisabled(server: LayerServer): boolean {
+  return server.definition.kind === "entry" && server.definition.entry.disabled === true;
+}
+
+/** Who it is, as it is told of any server: name, place, and its entry as written where it has one. */
+export function identityOf({ name, place, definition }: LayerServer): {
+  readonly name: string;
+  readonly place: Place;
+  readonly written?: JsonObject;
+} {
+  return { name, place, ...defined({ written: definition.kind === "entry" ? definition.written : undefined }) };
+}
+
+// Merges layers, from the weakest to the strongest. Pure. Servers are replaced whole, by name; everything else merges by key.
+
+/** The entries of one name, the strongest last: that one counts, it shadows the others. */
+export type ServerStack = readonly [...shadowed: LayerServer[], winner: LayerServer];
+
+/** Merging two merged configurations is merging all their layers: nothing is lost on the way. */
+export interface Merged {
+  readonly servers: ReadonlyMap<string, ServerStack>;
+  /** By path, each with where it was said last. */
+  readonly values: ReadonlyMap<string, LayerValue>;
+}
+
+const NOTHING: Merged = { servers: new Map(), values: new Map() };
+
+/** In the order given: the last is the strongest. */
+export function mergeLayers(layers: readonly Layer[]): Merged {
+  return layers.map(mergedOf).reduce(combine, NOTHING);
+}
+
+function mergedOf(layer: Layer): Merged {
+  const servers = new Map<string, ServerStack>();
+  for (const server of layer.servers) servers.set(server.name, [...(servers.get(server.name) ?? []), server]);
+  const values = new Map<string, LayerValue>();
+  for (const value of layer.values) values.set(keyOf(value.path), value);
+  return { servers, values };
+}
+
+export function combine(lower: Merged, upper: Merged): Merged {
+  const servers = new Map(lower.servers);
+  for (const [name, stack] of upper.servers) {
+    const below = servers.get(name) ?? [];
+    servers.set(name, [...below, ...stack]);
+  }
+  return { servers, values: new Map([...lower.values, ...upper.values]) };
+}
+
+export function winnerOf(stack: ServerStack): LayerServer {
+  return stack[stack.length - 1] ?? stack[0];
+}
+
+export function shadowedBy(stack: ServerStack): readonly LayerServer[] {
+  return stack.slice(0, -1);
+}
+
+/** A value with where it came from. */
+export interface Sourced<T> {
+  readonly value: T;
+  readonly place: Place;
+}
+
+export function valueOf(merged: Merged, path: readonly string[]): Sourced<JsonValue> | undefined {
+  const found = merged.values.get(keyOf(path));
+  return found && { value: found.value, place: found.place };
+}
+
+function keyOf(path: readonly string[]): string {
+  return JSON.stringify(path);
+}

@@ -1,0 +1,111 @@
+// Where Tenon would keep things: TENON_HOME moves all of it, else the XDG places. Light: the start of `tenon acp` has it too.
+import { isAbsolute, join, relative, sep } from "node:path";
+import { TenonError } from "../../base/errors.js";
+
+/** Each undefined when no home is known. */
+export interface PossiblePaths {
+  /** The user's own configuration. */
+  readonly configFile: string | undefined;
+  /** Journals. */
+  readonly stateDir: string | undefined;
+  /** What may be deleted at any time: which era servers speak, which tools they had. */
+  readonly cacheDir: string | undefined;
+  /** What the person decided about projects' servers. */
+  readonly trustDir: string | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A relative path in these variables counts as not set, as the XDG rules say: it would mean a place in whatever project
+ * is open, and the project would then write the user's configuration and approvals.
+ */
+export function possiblePaths(env: Environment): PossiblePaths {
+  const moved = absolute(env["TENON_HOME"]);
+  if (moved !== undefined) return pathsOf(moved, join(moved, "state"), join(moved, "cache"));
+  const home = absolute(env["HOME"]) ?? absolute(env["USERPROFILE"]);
+  const inHome = (...names: readonly string[]) => (home === undefined ? undefined : join(home, ...names));
+  return pathsOf(
+    ours(absolute(env["XDG_CONFIG_HOME"]) ?? inHome(".config")),
+    ours(absolute(env["XDG_STATE_HOME"]) ?? inHome(".local", "state")),
+    ours(absolute(env["XDG_CACHE_HOME"]) ?? inHome(".cache")),
+  );
+}
+
+function ours(folder: string | undefined): string | undefined {
+  return folder === undefined ? undefined : join(folder, "tenon");
+}
+
+/** Variables that are set and do not count. */
+export function ignoredPathVariables(env: Environment): readonly string[] {
+  return ["TENON_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"].filter(
+    (name) => env[name] && absolute(env[name]) === undefined,
+  );
+}
+
+function pathsOf(
+  configDir: string | undefined,
+  stateDir: string | undefined,
+  cacheDir: string | undefined,
+): PossiblePaths {
+  return {
+    configFile: configDir === undefined ? undefined : join(configDir, "config.json"),
+    trustDir: stateDir === undefined ? undefined : join(stateDir, "trust"),
+    stateDir,
+    cacheDir,
+  };
+}
+
+function absolute(path: string | undefined): string | undefined {
+  return path && isAbsolute(path) ? path : undefined;
+}
+
+/** A project's own files: two with settings, the weaker first, and its lock of tool definitions. */
+export function projectFiles(project: string): {
+  readonly shared: string;
+  readonly own: string;
+  readonly lock: string;
+} {
+  return {
+    shared: join(project, ".mcp.json"),
+    own: join(project, ".tenon", "config.json"),
+    lock: join(project, ".tenon", "tools.lock"),
+  };
+}
+
+// Where Tenon keeps things, for whoever is about to: without a home that is an error, and never the folder one stands in.
+
+export interface Paths extends Pick<PossiblePaths, "configFile" | "trustDir"> {
+  /** Journals. This and `cacheDir` throw `config.unreadable` when no home is known. */
+  readonly stateDir: string;
+  /** What may be deleted at any time: which era servers speak, which tools they had. */
+  readonly cacheDir: string;
+}
+
+export function tenonPaths(env: Environment): Paths {
+  const { configFile, trustDir, stateDir, cacheDir } = possiblePaths(env);
+  return {
+    configFile,
+    trustDir,
+    get stateDir() {
+      return known(stateDir, "sessions and log-ins");
+    },
+    get cacheDir() {
+      return known(cacheDir, "caches");
+    },
+  };
+}
+
+function known(folder: string | undefined, what: string): string {
+  if (folder !== undefined) return folder;
+  throw new TenonError("config.unreadable", `there is no place for ${what}: HOME is not set, and no home is known`, {
+    hint: "Set HOME or TENON_HOME to a full path.",
+  });
+}
+
+// Whether one path lies in another. Both must be real paths: names alone say nothing where there are links.
+
+export function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}

@@ -1,0 +1,315 @@
+// A merged entry, interpolated, as what the MCP room takes: the spec of a server and the settings of its connection.
+import { checkUrl, type UrlSource } from "../../base/io/net-policy.js";
+import { defined } from "../../base/json/defined.js";
+import { normaliseKind } from "../../base/server-kind.js";
+import { literalGlob } from "../../base/text/glob.js";
+import type {
+  IdentityProvider,
+  OAuthSettings,
+  PoolSettings,
+  ServerLimits,
+  ServerSpec,
+  ToolOverrides,
+} from "../../mcp/index.js";
+import type { SourceSettings, ToolOrigin, ToolShape } from "../../tools/index.js";
+import { emptyRecord, type KeyPath } from "../layers/document.js";
+import {
+  type IdentityProviderEntry,
+  type IncludeMode,
+  isRemoteEntry,
+  type OAuthEntry,
+  type RemoteEntry,
+  type ServerExtras,
+  type StdioEntry,
+  type ToolEntry,
+} from "../layers/entry.js";
+import type { LayerKind, LayerServer, WrittenServer } from "../layers/layer.js";
+import { isWebAddress } from "../layers/read-entry.js";
+import {
+  type InterpolationSource,
+  interpolate,
+  isMissing,
+  type Missing,
+  type TextToFill,
+} from "../secrets/interpolate.js";
+import type { ApprovedProgram } from "../trust/project.js";
+import { type LeastSandboxes, type ServerSandbox, sandboxOf } from "./sandbox.js";
+
+export type SpecResult =
+  | { readonly kind: "ready"; readonly spec: ServerSpec; readonly settings: ServerSettings }
+  | Missing
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** The spec of an entry. `program` is what was approved of a project's: its path replaces the entry's command. */
+export async function toSpec(
+  server: LayerServer<WrittenServer>,
+  rules: LayerRules,
+  source: InterpolationSource,
+  program?: ApprovedProgram,
+): Promise<SpecResult> {
+  const { entry } = server.definition;
+  const filler = new Filler(server.definition, source);
+  const [spec, oauth] = await Promise.all([
+    isRemoteEntry(entry) ? remoteSpec(server.name, entry, filler) : stdioSpec(server.name, entry, filler, program),
+    isRemoteEntry(entry) && entry.oauth ? oauthSettings(entry.oauth, filler) : undefined,
+  ]);
+  // The one that must be corrected comes before the one that only takes time.
+  const failed = filler.missing.find(({ kind }) => kind === "missing") ?? filler.missing[0];
+  if (failed) return failed;
+  const settings = {
+    ...settingsOf(entry, server.place.layer, rules, filler.secrets),
+    ...defined({ oauth }),
+  };
+  const refusal = "url" in spec ? urlRefusal(spec.url, settings) : undefined;
+  return refusal === undefined ? { kind: "ready", spec, settings } : { kind: "refused", reason: refusal };
+}
+
+class Filler {
+  readonly missing: Missing[] = [];
+  readonly secrets: string[] = [];
+  readonly #placeOf: WrittenServer["placeOf"];
+  readonly #source: InterpolationSource;
+
+  constructor({ placeOf }: WrittenServer, source: InterpolationSource) {
+    this.#placeOf = placeOf;
+    this.#source = source;
+  }
+
+  async text(text: string, path: KeyPath, mayBeSecret = false): Promise<string> {
+    const given: TextToFill = { text, path, mayBeSecret };
+    const result = await interpolate(given, this.#placeOf, this.#source);
+    if (isMissing(result)) {
+      this.missing.push(result);
+      return "";
+    }
+    this.secrets.push(...result.secrets);
+    return result.text;
+  }
+
+  /** Names stay as they are; only values are filled. */
+  async record(values: Readonly<Record<string, string>> | undefined, key: string): Promise<Record<string, string>> {
+    const filled: Record<string, string> = {};
+    const pairs = Object.entries(values ?? {});
+    const texts = await Promise.all(pairs.map(([name, value]) => this.text(value, [key, name], true)));
+    for (const [index, [name]] of pairs.entries()) filled[name] = texts[index] ?? "";
+    return filled;
+  }
+}
+
+async function stdioSpec(
+  name: string,
+  entry: StdioEntry,
+  filler: Filler,
+  program: ApprovedProgram | undefined,
+): Promise<ServerSpec> {
+  const [written, args, env, cwd] = await Promise.all([
+    filler.text(entry.command, ["command"]),
+    Promise.all((entry.args ?? []).map((arg, index) => filler.text(arg, ["args", index]))),
+    filler.record(entry.env, "env"),
+    entry.cwd === undefined ? undefined : filler.text(entry.cwd, ["cwd"]),
+  ]);
+  return {
+    kind: "stdio",
+    name,
+    command: program?.command ?? written,
+    args,
+    env,
+    ...defined({ cwd }),
+    ...(program ? { approved: { by: "project", files: program.files } } : {}),
+  };
+}
+
+async function remoteSpec(name: string, entry: RemoteEntry, filler: Filler): Promise<ServerSpec> {
+  const { kind = "http", note } = normaliseKind(entry.type ?? entry.transport ?? "http") ?? {};
+  const [url, headers, token] = await Promise.all([
+    filler.text(entry.url, ["url"]),
+    filler.record(entry.headers, "headers"),
+    entry.auth && filler.text(entry.auth.token, ["auth", "token"], true),
+  ]);
+  return {
+    kind: kind === "sse" ? "sse" : "http",
+    name,
+    url,
+    headers,
+    ...(token === undefined ? {} : { auth: { type: "bearer", token } }),
+    ...defined({ note }),
+  };
+}
+
+async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSettings> {
+  const fill = async (key: "clientId" | "clientSecret" | "assertion" | "privateKey") => {
+    const written = entry[key];
+    return written === undefined ? undefined : await filler.text(written, ["oauth", key], key !== "clientId");
+  };
+  const [clientId, clientSecret, assertion, privateKey, idp] = await Promise.all([
+    fill("clientId"),
+    fill("clientSecret"),
+    fill("assertion"),
+    fill("privateKey"),
+    entry.idp && identityProvider(entry.idp, filler),
+  ]);
+  const { issuer, clientMetadataUrl, scopes, grant, signingAlgorithm, keyId, authMethod, callbackPort } = entry;
+  return defined({
+    issuer,
+    clientId,
+    clientSecret,
+    assertion,
+    privateKey,
+    idp,
+    clientMetadataUrl,
+    scopes,
+    grant,
+    signingAlgorithm,
+    keyId,
+    authMethod,
+    callbackPort,
+  });
+}
+
+async function identityProvider(entry: IdentityProviderEntry, filler: Filler): Promise<IdentityProvider> {
+  const secret = async (key: "clientSecret" | "idToken") => {
+    const written = entry[key];
+    return written === undefined ? undefined : await filler.text(written, ["oauth", "idp", key], true);
+  };
+  const [clientId, clientSecret, idToken] = await Promise.all([
+    filler.text(entry.clientId, ["oauth", "idp", "clientId"]),
+    secret("clientSecret"),
+    secret("idToken"),
+  ]);
+  const { issuer, tokenEndpoint, authMethod } = entry;
+  return {
+    clientId,
+    ...defined({ issuer, tokenEndpoint, clientSecret, authMethod, idToken }),
+  };
+}
+
+function urlRefusal(url: string, { urlSource, allowHosts }: ServerSettings): string | undefined {
+  if (!isWebAddress(url)) return "its url is no full http:// or https:// address once its references are filled in";
+  const verdict = checkUrl(url, { source: urlSource, allowHosts });
+  return verdict.ok ? undefined : `its url cannot be used: ${verdict.reason}`;
+}
+
+// The settings of a server's connection: what its entry says beside how it is reached, under the user's rules for its layer.
+
+/** Everything about a server that is not how it is reached. */
+export interface ServerSettings {
+  /** Whose server it is; the command line's are the user's. */
+  readonly origin: Extract<ToolOrigin, "user" | "project" | "client">;
+  /** For `ConnectionOptions.limits`. */
+  readonly limits: Partial<ServerLimits>;
+  /** For `ConnectionOptions.tools`. */
+  readonly tools: Readonly<Record<string, ToolOverrides>>;
+  /** For `ConnectionOptions.allowHosts`. */
+  readonly allowHosts: readonly string[];
+  /** Who named its URL: a project's may not lead to private addresses. */
+  readonly urlSource: Extract<UrlSource, "typed" | "project">;
+  /** Undefined: whatever the origin's default is. */
+  readonly include?: IncludeMode;
+  readonly includeByTool: Readonly<Record<string, IncludeMode>>;
+  /** Put before tool names. */
+  readonly prefix?: string;
+  /** What is changed about single tools. */
+  readonly shapes: Readonly<Record<string, ToolShape>>;
+  /** Globs on tool names. */
+  readonly allow?: readonly string[];
+  readonly deny: readonly string[];
+  readonly isRequired: boolean;
+  readonly isLazy: boolean;
+  /** Whether other sessions of the process may use the same server. */
+  readonly mayShare: boolean;
+  /** What the user says about all servers together. */
+  readonly pool: PoolSettings;
+  /** The user's word that what the server says about its tools is true. */
+  readonly trustsAnnotations: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults: boolean;
+  /** What its process may touch; without meaning for a server that is not started here. */
+  readonly sandbox: ServerSandbox;
+  /** Which of several log-ins at the server. */
+  readonly account?: string;
+  /** Remote servers: what its entry says about logging in. */
+  readonly oauth?: OAuthSettings;
+  /** Values that came from the environment, files, commands or the keyring: never to be shown or written. */
+  readonly secrets: readonly string[];
+}
+
+export interface LayerRules {
+  readonly allowHosts: readonly string[];
+  readonly sandbox: LeastSandboxes;
+  /** The same for all servers. */
+  readonly pool?: PoolSettings;
+}
+
+/** Settings of a server that came as a spec: nothing but the user's rules for clients. */
+export function givenSettings(rules: LayerRules): ServerSettings {
+  return settingsOf({}, "client", rules, []);
+}
+
+export function settingsOf(
+  entry: ServerExtras,
+  layer: LayerKind,
+  rules: LayerRules,
+  secrets: readonly string[],
+): ServerSettings {
+  const origin = layer === "project" || layer === "client" ? layer : "user";
+  const tools: Record<string, ToolOverrides> = emptyRecord();
+  const includeByTool: Record<string, IncludeMode> = emptyRecord();
+  const shapes: Record<string, ToolShape> = emptyRecord();
+  const disabled: string[] = [];
+  for (const [name, tool] of Object.entries(entry.tools ?? {})) {
+    const { timeoutMs, idempotent, include, enabled } = tool;
+    if (timeoutMs !== undefined || idempotent !== undefined) {
+      tools[name] = defined({ timeoutMs, isIdempotent: idempotent });
+    }
+    if (include !== undefined) includeByTool[name] = include;
+    if (enabled === false) disabled.push(literalGlob(name));
+    const shape = shapeOf(tool);
+    if (Object.keys(shape).length > 0) shapes[name] = shape;
+  }
+  return {
+    origin,
+    limits: limitsOf(entry),
+    tools,
+    allowHosts: rules.allowHosts,
+    urlSource: origin === "project" ? "project" : "typed",
+    includeByTool,
+    shapes,
+    deny: [...(entry.deny ?? []), ...disabled],
+    isRequired: entry.required === true,
+    isLazy: entry.lazy === true,
+    mayShare: entry.shared !== false,
+    pool: rules.pool ?? {},
+    trustsAnnotations: origin === "user" && entry.trustAnnotations === true,
+    trustsResults: origin === "user" && entry.trustResults === true,
+    sandbox: sandboxOf(entry.sandbox, origin, rules.sandbox),
+    secrets: [...new Set(secrets)],
+    ...defined({ include: entry.include, prefix: entry.prefix, allow: entry.allow, account: entry.account }),
+  };
+}
+
+/** What the session's catalog needs to know of a server. */
+export function sourceSettings(settings: ServerSettings): SourceSettings {
+  const { include, includeByTool, allow, deny, prefix, shapes } = settings;
+  return {
+    includeByTool,
+    deny,
+    tools: shapes,
+    ...defined({ include, allow, prefix }),
+  };
+}
+
+function shapeOf({ name, description, arguments: pinned, defaults, providerOptions }: ToolEntry): ToolShape {
+  return defined({ name, description, arguments: pinned, defaults, providerOptions });
+}
+
+function limitsOf({ timeouts, limits }: ServerExtras): Partial<ServerLimits> {
+  const { connectMs, callMs, maxCallMs } = timeouts ?? {};
+  const { callsPerMinute, callsAtOnce } = limits ?? {};
+  return defined({
+    connectTimeoutMs: connectMs,
+    callTimeoutMs: callMs,
+    callMaxMs: maxCallMs,
+    callsPerMinute,
+    callsAtOnce,
+  });
+}
