@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { ROOT } from "../scripts/lib/run.js";
 import { isJsonObject, type JsonValue } from "../src/base/json/json.js";
 import { listLiving } from "../src/testing/index.js";
-import { memoryOf } from "../src/world/memory.js";
+import { memoryOf } from "../src/world/processes.js";
 import { Agent } from "./lib/agent.js";
 import { type CommonOptions, readCommon, runBench } from "./lib/command.js";
 import { contest, type Summary } from "./lib/contest.js";

@@ -2,7 +2,7 @@
 import { Cell } from "../src/base/async/cell.js";
 import { type ErrorCode, TenonError, type TenonErrorOptions } from "../src/base/errors.js";
 import { text } from "../src/base/text/content.js";
-import { markContent } from "../src/base/text/marked-content.js";
+import { markContent } from "../src/base/text/marking.js";
 import { runTurn, TokenMeter, Transcript, type Turn, type TurnEnd, type TurnEvent } from "../src/engine/index.js";
 import type { Model, ModelEvent, ModelRequest } from "../src/models/index.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";

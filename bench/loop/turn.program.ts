@@ -3,7 +3,7 @@
 import { Cell } from "../../src/base/async/cell.js";
 import type { JsonObject } from "../../src/base/json/json.js";
 import { text } from "../../src/base/text/content.js";
-import { markContent } from "../../src/base/text/marked-content.js";
+import { markContent } from "../../src/base/text/marking.js";
 import { runTurn, TokenMeter, Transcript, type Turn } from "../../src/engine/index.js";
 import type { Model, ModelEvent } from "../../src/models/index.js";
 import { mcpSource, type Offer, ResultStore, snapshot, type ToolSource } from "../../src/tools/index.js";

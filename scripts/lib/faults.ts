@@ -75,7 +75,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "emitter without error listener",
     step: "walls",
-    file: "src/world/watch.ts",
+    file: "src/world/files.ts",
     plant: (old) => old.replace('watcher.on("error", () => this.#poll());', ""),
     reason: /src\/world\/watch\.ts:\d+: watchFolder\(\) makes an emitter without a listener for "error"/,
   },
@@ -117,7 +117,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "unused export",
     step: "dead-code",
-    file: "src/base/brand.ts",
+    file: "src/base/id.ts",
     plant: (old) => `${old}\nexport function plantedUnused(): void {}\n`,
     reason: /plantedUnused/,
   },

@@ -1,8 +1,7 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { isJsonObject, parseJson, tooDeepReason } from "../base/json/json.js";
-import { type MessageHead, MessageHeadFinder } from "../base/json/message-head.js";
-import { type Line, LineSplitter } from "../base/json/ndjson.js";
+import { type Line, LineSplitter, type MessageHead, MessageHeadFinder } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import { ACP_LIMITS } from "./limits.js";

@@ -1,6 +1,6 @@
 // The end of an exhaustive switch.
 import { expect, test } from "vitest";
-import { unreachable } from "./brand.js";
+import { unreachable } from "./id.js";
 
 test("unreachable throws and names the value that got there", () => {
   const fromOutside: { kind: "known" } = JSON.parse('{"kind":"new"}');

@@ -1,5 +1,15 @@
+// Nominal types over plain values; each brand has one maker, the only place a cast is allowed.
+
+declare const brand: unique symbol;
+
+export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
+
+/** Ends an exhaustive switch: unreachable while the types are right, loud when they are not. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable case: ${JSON.stringify(value)}`);
+}
+
 // Ids of sessions: time-ordered ones (UUIDv7, RFC 9562), so that a listing by id is a listing by age, and the check of given ones.
-import type { Brand } from "./brand.js";
 
 /** Safe as a part of a file name: nothing that becomes a path takes an unchecked id. */
 export type SessionId = Brand<string, "SessionId">;

@@ -386,7 +386,7 @@ function idleAccount(server: EffectiveServer): readonly Problem[] {
 const BYTES_PER_MB = 1_048_576;
 
 /** What is not given is by default. */
-export function poolSettings(merged: Merged): PoolSettings {
+function poolSettings(merged: Merged): PoolSettings {
   const given = (key: string): number | undefined => {
     const value = valueOf(merged, ["serverLimits", key])?.value;
     return typeof value === "number" ? value : undefined;

@@ -102,7 +102,7 @@ export async function providerEnvironment(
 type Environment = World["env"];
 
 /** The same variables as the models room reads: the first that is set counts, and it is stronger than the user's file. */
-export const PROVIDER_VARIABLES: Readonly<
+const PROVIDER_VARIABLES: Readonly<
   Record<ProviderName, { readonly apiKey: readonly string[]; readonly baseUrl: readonly string[] }>
 > = {
   anthropic: { apiKey: ["ANTHROPIC_API_KEY"], baseUrl: ["ANTHROPIC_BASE_URL"] },

@@ -1,8 +1,8 @@
 // Runs the tool calls of one answer, exactly one result each in the model's order, and streams what happens as it happens.
 
-import { abortListeners } from "../base/async/abort-listeners.js";
 import { Channel } from "../base/async/channel.js";
-import { unreachable } from "../base/brand.js";
+import { abortListeners } from "../base/async/scope.js";
+import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { text } from "../base/text/content.js";

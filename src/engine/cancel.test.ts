@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { answers, modelOf, type ScriptedModel, scripted, turnOf } from "../../test/scripted-turn.js";
 import { TenonError } from "../base/errors.js";
 import { text } from "../base/text/content.js";
-import { markContent } from "../base/text/marked-content.js";
+import { markContent } from "../base/text/marking.js";
 import type { ModelEvent } from "../models/index.js";
 import { fakeWorld, settle } from "../testing/index.js";
 import type { ToolDefinition, ToolSource } from "../tools/index.js";

@@ -1,7 +1,7 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
 
-import { unreachable } from "../base/brand.js";
 import { TenonError } from "../base/errors.js";
+import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { parseJson } from "../base/json/json.js";
 import type { Model } from "../models/index.js";

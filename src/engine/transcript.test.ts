@@ -1,7 +1,7 @@
 // The conversation: valid at every moment, and what is not valid is named.
 import { expect, test } from "vitest";
 import { text } from "../base/text/content.js";
-import { markContent } from "../base/text/marked-content.js";
+import { markContent } from "../base/text/marking.js";
 import type { ModelMessage } from "../models/index.js";
 import { Transcript } from "./transcript.js";
 import { transcriptProblems } from "./transcript-check.js";

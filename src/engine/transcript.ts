@@ -4,7 +4,7 @@ import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import { text } from "../base/text/content.js";
-import type { MarkedContent } from "../base/text/marked-content.js";
+import type { MarkedContent } from "../base/text/marking.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../models/index.js";
 import { transcriptProblems } from "./transcript-check.js";
 

@@ -1,13 +1,15 @@
 // What must not be seen of a server's own entry: a server that is given a secret may say it back with its errors.
-import { headerSecrets, KnownSecrets, optionValues } from "../base/text/known-secrets.js";
 import {
+  headerSecrets,
   isPlainHeader,
   isPlainPlace,
   isSecretName,
   isSecretVariable,
+  KnownSecrets,
   looksLikeKey,
   mayBeSecret,
-} from "../base/text/secret-patterns.js";
+  optionValues,
+} from "../base/text/secrets.js";
 import { settingsSecrets } from "./auth/settings.js";
 import type { ConnectionOptions } from "./options.js";
 import { isRemote, type RemoteSpec, type ServerSpec, type StdioSpec } from "./spec.js";

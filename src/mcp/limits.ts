@@ -1,5 +1,5 @@
 // The limits of `mcp`, each with its unit in the name and its reason beside it.
-import type { Backoff } from "../base/async/backoff.js";
+import type { Backoff } from "../base/async/deadline.js";
 
 export const MCP_LIMITS = {
   /** One MCP message over stdio: results to 64 MB must arrive, base64 and JSON escapes included. */

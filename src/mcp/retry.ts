@@ -1,5 +1,5 @@
 // Whether a broken connection is tried again, and after how long. Pure: the dice are passed in.
-import { backoffDelayMs } from "../base/async/backoff.js";
+import { backoffDelayMs } from "../base/async/deadline.js";
 import type { ErrorCode, TenonError } from "../base/errors.js";
 import { MCP_LIMITS } from "./limits.js";
 

@@ -1,6 +1,7 @@
 // Where a connection stands, as a closed union, and the one pure function that moves it.
-import { unreachable } from "../base/brand.js";
+
 import type { TenonError } from "../base/errors.js";
+import { unreachable } from "../base/id.js";
 import { MCP_LIMITS } from "./limits.js";
 import type { Agreement } from "./rpc/wire.js";
 

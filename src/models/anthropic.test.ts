@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
-import { loadModel } from "./providers.js";
+import { loadModel } from "./providers/providers.js";
 
 interface Received {
   readonly path: string;

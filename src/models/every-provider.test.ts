@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import { answerText, type FakeProvider, type Fault, fakeProvider } from "../testing/index.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
-import { loadModel } from "./providers.js";
+import { loadModel } from "./providers/providers.js";
 
 const IDS = [
   "anthropic/claude-sonnet-4-5",

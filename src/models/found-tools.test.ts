@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { Fetch } from "../base/ports/world.js";
 import type { Model, ModelEvent, ModelMessage, ModelTool } from "./model.js";
-import { loadModel, type ModelSettings } from "./providers.js";
+import { loadModel, type ModelSettings } from "./providers/providers.js";
 
 /** Answers every request with the same events; what was asked is in `asked`. */
 function provider(events: readonly JsonObject[]): { fetch: Fetch; asked: JsonObject[] } {

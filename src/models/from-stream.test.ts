@@ -2,8 +2,8 @@
 import type { LanguageModelV3StreamPart, LanguageModelV3Usage } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { fromStream } from "./from-stream.js";
 import type { ModelEvent } from "./model.js";
+import { fromStream } from "./providers/from-stream.js";
 
 const usage: LanguageModelV3Usage = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },

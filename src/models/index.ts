@@ -1,13 +1,8 @@
 // The door of the models room.
 export type { ModelAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
-export { type AiSdkOptions, aiSdkModel } from "./ai-sdk.js";
-export { type AvailableModels, availableModels } from "./available-models.js";
-export { compileSchema } from "./dialect/compile.js";
-export { compileTools } from "./dialect/compile-tools.js";
-export type { DialectName } from "./dialect/dialect.js";
-export { lazyModel } from "./lazy.js";
-export { type AvailableModel, ModelLists } from "./lists/model-lists.js";
+export { compileSchema, compileTools } from "./dialect/compile.js";
 export type {
+  DialectName,
   Model,
   ModelEvent,
   ModelFinish,
@@ -18,5 +13,7 @@ export type {
   ModelToolResult,
   ModelUsage,
 } from "./model.js";
-export { knownAbilities, loadModel, type ModelSettings, resolveModelId } from "./providers.js";
-export { PROVIDERS } from "./registry.js";
+export { type AiSdkOptions, aiSdkModel } from "./providers/ai-sdk.js";
+export { type AvailableModels, availableModels, lazyModel } from "./providers/available-models.js";
+export { type AvailableModel, ModelLists } from "./providers/lists.js";
+export { knownAbilities, loadModel, type ModelSettings, PROVIDERS, resolveModelId } from "./providers/providers.js";

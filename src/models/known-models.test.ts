@@ -1,9 +1,8 @@
 // The bundled table: names people really write lead to the right family.
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../base/limits.js";
-import { mergeAbilities } from "./abilities.js";
-import { knownModel, tableAbilities } from "./known-models.js";
-import { costOf } from "./usage.js";
+import { knownModel, mergeAbilities, tableAbilities } from "./abilities.js";
+import { costOf } from "./providers/from-stream.js";
 
 describe("the table", () => {
   test.each<[string, number, number | undefined, number | undefined]>([

@@ -1,8 +1,8 @@
 // A model that is loaded by its first request.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { lazyModel } from "./lazy.js";
 import type { Model, ModelEvent, ModelRequest } from "./model.js";
+import { lazyModel } from "./providers/available-models.js";
 
 const request: ModelRequest = { system: "", messages: [], tools: [] };
 const finish: ModelEvent = { kind: "finish", reason: "stop" };

@@ -3,7 +3,16 @@
 import type { JsonObject, JsonSchema } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 import type { ModelAbilities, ThinkingLevel } from "./abilities.js";
-import type { DialectName } from "./dialect/dialect.js";
+
+/** The forms of JSON Schema that providers take. */
+export type DialectName =
+  | "anthropic"
+  | "openai-chat"
+  | "openai-responses"
+  | "gemini"
+  | "openai-compatible"
+  /** For models that read the schema as it was meant: the offline one, and an embedder's own. */
+  | "plain";
 
 /** A tool as a model is offered it. */
 export interface ModelTool {

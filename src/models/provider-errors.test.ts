@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { anthropic, google, named, refused } from "../../test/provider-bodies.js";
 import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json/json.js";
-import { toModelError } from "./provider-errors.js";
+import { toModelError } from "./failures/provider-errors.js";
 
 const context = { modelId: "p/m" };
 

@@ -4,7 +4,7 @@ import { TenonError } from "../base/errors.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { Fetch } from "../base/ports/world.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
-import { type LoadOptions, loadModel, OFFLINE_MODEL_ID, resolveModelId } from "./providers.js";
+import { type LoadOptions, loadModel, OFFLINE_MODEL_ID, resolveModelId } from "./providers/providers.js";
 
 describe("the model that is meant", () => {
   const keys = { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o", GEMINI_API_KEY: "g" };

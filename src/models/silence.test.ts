@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Fetch } from "../base/ports/world.js";
 import { fakeWorld, type LeakCheck, leakCheck } from "../testing/index.js";
-import { withSilenceLimit } from "./silence.js";
+import { withSilenceLimit } from "./providers/connection.js";
 
 let leaks: LeakCheck;
 beforeEach(async () => {

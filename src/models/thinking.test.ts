@@ -1,10 +1,8 @@
 // Levels of thinking in the words of each provider.
 import { describe, expect, test } from "vitest";
-import type { ThinkingLevel } from "./abilities.js";
-import type { DialectName } from "./dialect/dialect.js";
-import { tableAbilities } from "./known-models.js";
-import type { ModelMessage } from "./model.js";
-import { nearestLevel, thinkingOptions } from "./thinking.js";
+import { type ThinkingLevel, tableAbilities } from "./abilities.js";
+import type { DialectName, ModelMessage } from "./model.js";
+import { nearestLevel, thinkingOptions } from "./providers/ai-sdk.js";
 
 const user: ModelMessage = { role: "user", content: [{ type: "text", text: "Hi" }] };
 

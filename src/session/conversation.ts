@@ -2,7 +2,7 @@
 
 import type { World } from "../base/ports/world.js";
 import type { ContentBlock } from "../base/text/content.js";
-import { alreadyMarked, type MarkedContent } from "../base/text/marked-content.js";
+import { alreadyMarked, type MarkedContent } from "../base/text/marking.js";
 import { type BuiltinPresentation, presentationOf } from "../builtin/index.js";
 import {
   addUsage,

@@ -1,5 +1,5 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
-import { abortListeners } from "../base/async/abort-listeners.js";
+import { abortListeners } from "../base/async/scope.js";
 import { messageOf } from "../base/errors.js";
 import { FOREIGN_LIMITS } from "../base/limits.js";
 import type { Log } from "../base/ports/log.js";

@@ -1,6 +1,6 @@
 // What the journal keeps of an event of a turn, and of a change of the transcript.
 
-import { unreachable } from "../base/brand.js";
+import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import type { BuiltinPresentation } from "../builtin/index.js";
 import type { CallSubject, TranscriptChange, TurnEvent } from "../engine/index.js";

@@ -2,8 +2,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { type ContentBlock, plainText, text } from "../base/text/content.js";
-import { markBlock } from "../base/text/marked-content.js";
-import { markForeign } from "../base/text/marking.js";
+import { markBlock, markForeign } from "../base/text/marking.js";
 import type { ModelMessage } from "../models/index.js";
 import { SESSION_LIMITS } from "./limits.js";
 import type { SamplingMessage } from "./ports.js";

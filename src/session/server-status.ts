@@ -1,6 +1,7 @@
 // What people see of a connection, derived from its state.
-import { unreachable } from "../base/brand.js";
+
 import type { TenonError } from "../base/errors.js";
+import { unreachable } from "../base/id.js";
 import type { ConnectionState, McpConnection, ServerSpec } from "../mcp/index.js";
 import type { ToolOrigin } from "../tools/index.js";
 import type { ServerStatus } from "./event.js";

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import type { JsonValue } from "../base/json/json.js";
 import { recorded } from "../base/ports/trace.js";
 import type { World } from "../base/ports/world.js";
-import { markLine } from "../base/text/marked-content.js";
-import { hostLine, markForeign } from "../base/text/marking.js";
+import { hostLine, markForeign, markLine } from "../base/text/marking.js";
 import { SESSION_LIMITS } from "./limits.js";
 
 /** What the person or the client says beside or in place of Tenon's own words. */

@@ -1,8 +1,8 @@
 // An MCP connection as a source of tools.
 
 import { mappedCell } from "../base/async/cell.js";
-import { unreachable } from "../base/brand.js";
 import type { TenonError } from "../base/errors.js";
+import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { text } from "../base/text/content.js";
 import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";

@@ -1,5 +1,5 @@
 // A tool as the rest of Tenon sees it: opaque id, definition, where it came from, and the one outcome of a call.
-import type { Brand } from "../base/brand.js";
+import type { Brand } from "../base/id.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 

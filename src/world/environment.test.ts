@@ -1,7 +1,7 @@
 // The home is the one that was set, else the one the system knows, and never a place relative to where one stands.
 import { userInfo } from "node:os";
 import { expect, test } from "vitest";
-import { machineEnv } from "./environment.js";
+import { machineEnv } from "./node.js";
 
 test("one that was set stays", () => {
   const given = { HOME: "/home/set", A: "b" };

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import {
   closeSync,
   constants,
+  type FSWatcher,
   fsyncSync,
   mkdirSync,
   mkdtempSync,
@@ -11,6 +12,9 @@ import {
   rmSync,
   type Stats,
   statSync,
+  unwatchFile,
+  watchFile,
+  watch as watchFolder,
   writeSync,
 } from "node:fs";
 import {
@@ -30,8 +34,10 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath } from "../base/ports/world.js";
+import { dirname, join, relative, sep } from "node:path";
+import { contained } from "../base/async/scope.js";
+import { sharedLog } from "../base/ports/log.js";
+import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath, Watch } from "../base/ports/world.js";
 import { guardian } from "./guardian.js";
 
 let scratch: string | undefined;
@@ -66,7 +72,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 /** Never throws: a path that cannot be looked at is no folder. */
-export function isFolder(path: string): boolean {
+function isFolder(path: string): boolean {
   return statsOf(path)?.isDirectory() === true;
 }
 
@@ -265,4 +271,88 @@ async function remove(path: string): Promise<void> {
   scratch = undefined;
   process.off("exit", removeScratch);
   await guardian.forgetFolder();
+}
+
+// Watching a path with what Node has: the folder it lies in, or the nearest one above it that exists.
+
+/** How often a path is looked at where the system cannot watch it (no inotify handles left, a network drive). */
+const POLL_MS = 2_000;
+
+export function watch(path: string, onChange: () => void): Watch {
+  return new PathWatch(path, onChange);
+}
+
+class PathWatch implements Watch {
+  readonly #path: string;
+  readonly #onChange: () => void;
+  #watchers: FSWatcher[] = [];
+  #isPolling = false;
+  #isClosed = false;
+
+  constructor(path: string, onChange: () => void) {
+    this.#path = path;
+    this.#onChange = onChange;
+    this.#arm();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#disarm();
+    if (this.#isPolling) unwatchFile(this.#path, this.#changed);
+  }
+
+  readonly #changed = (): void => {
+    if (this.#isClosed) return;
+    if (!this.#isPolling) this.#arm();
+    contained(sharedLog(), "listener of a watched path", this.#onChange);
+  };
+
+  /** A watcher is bound to the folder itself, not to its name, so each change of the way to the path arms it anew. */
+  #arm(): void {
+    this.#disarm();
+    try {
+      const base = nearestFolder(dirname(this.#path));
+      const [next] = relative(base, this.#path).split(sep);
+      const identity = identityOf(base);
+      this.#listen(base, (name) => name === null || name === next || identityOf(base) !== identity);
+      if (isFolder(this.#path)) this.#listen(this.#path, () => true);
+    } catch {
+      this.#poll();
+    }
+  }
+
+  #listen(folder: string, isOurs: (name: string | null) => boolean): void {
+    const watcher = watchFolder(folder, { persistent: false }, (_event, name) => {
+      if (isOurs(name)) this.#changed();
+    });
+    watcher.on("error", () => this.#poll());
+    this.#watchers.push(watcher);
+  }
+
+  #poll(): void {
+    this.#disarm();
+    if (this.#isPolling || this.#isClosed) return;
+    this.#isPolling = true;
+    watchFile(this.#path, { interval: POLL_MS, persistent: false }, this.#changed);
+  }
+
+  #disarm(): void {
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watchers = [];
+  }
+}
+
+function nearestFolder(folder: string): string {
+  const above = dirname(folder);
+  return isFolder(folder) || above === folder ? folder : nearestFolder(above);
+}
+
+/** Empty when it is gone, or out of reach by now. */
+function identityOf(path: string): string {
+  try {
+    const { dev, ino } = statSync(path);
+    return `${dev}:${ino}`;
+  } catch {
+    return "";
+  }
 }

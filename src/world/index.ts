@@ -1,8 +1,7 @@
 // The door of the world room.
 
-export { machineEnv } from "./environment.js";
 export { httpPool } from "./http-pool.js";
-export { type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
+export { machineEnv, type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
 export { thread } from "./thread.js";
 export { FileTrace } from "./trace.js";
 export { Redactor } from "./trace-redact.js";

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { handlesIn, stdioHiding } from "./inherited-handles.js";
+import { handlesIn, stdioHiding } from "./processes.js";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -18,7 +18,7 @@ test.runIf(process.platform === "linux")(
   async () => {
     const script = `
     import { nodeWorld } from "./src/world/index.ts";
-    import { handlesIn } from "./src/world/inherited-handles.ts";
+    import { handlesIn } from "./src/world/processes.ts";
     const child = nodeWorld().spawn({ command: "/bin/readlink", args: ["/proc/self/fd/200"], env: {}, cwd: "/" });
     let behind = "";
     child.stdout.on("data", (chunk) => { behind += chunk; });

@@ -1,7 +1,7 @@
 // What a browser gets at the loopback address, and that nothing of the listener is left.
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { listen } from "./listen.js";
+import { listen } from "./node.js";
 
 const page = { status: 200, headers: { "content-type": "text/plain" }, body: "welcome back" };
 

@@ -1,6 +1,6 @@
 // Many timers of one length cost one; each fires in its turn, and a cleared one does not.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { LongTimers } from "./long-timers.js";
+import { LongTimers } from "./node.js";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { totalmem } from "node:os";
 import { expect, test } from "vitest";
-import { memoryBytes, memoryOf } from "./memory.js";
+import { memoryBytes, memoryOf } from "./processes.js";
 
 const MB = 2 ** 20;
 

@@ -1,22 +1,21 @@
 // The real World on Node: the only place besides the CLI where the process, the clock and the disk are touched.
-
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { userInfo } from "node:os";
+import { isAbsolute } from "node:path";
 import { createDeadline } from "../base/async/deadline.js";
+import { contained } from "../base/async/scope.js";
 import { defined } from "../base/json/defined.js";
-import { createLog, type Log, type LogLevel, shareLog } from "../base/ports/log.js";
+import { createLog, type Log, type LogLevel, sharedLog, shareLog } from "../base/ports/log.js";
 import type { WireTrace } from "../base/ports/trace.js";
-import type { Timer, World } from "../base/ports/world.js";
-import { machineEnv } from "./environment.js";
-import { files } from "./files.js";
+import type { LoopbackAnswer, LoopbackListener, LoopbackRequest, Timer, World } from "../base/ports/world.js";
+import { files, watch } from "./files.js";
 import { httpPool } from "./http-pool.js";
-import { listen } from "./listen.js";
-import { LongTimers, runTimer } from "./long-timers.js";
 import { processes } from "./processes.js";
 import { spawn } from "./spawn.js";
 import { thread } from "./thread.js";
 import { openTelemetry } from "./trace-spans.js";
-import { watch } from "./watch.js";
 
 export interface NodeWorldOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -58,6 +57,154 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
 
 export function stderrLog(level: LogLevel): Log {
   return createLog({ level, now: () => Date.now(), write: (line) => process.stderr.write(line) });
+}
+
+// The variables of this process, with the home the system knows where nobody set one.
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A `HOME` that is empty or relative is no home: it would lie in whatever project is open. */
+export function machineEnv(given: Variables = process.env, ask: () => string | undefined = systemHome): Variables {
+  if (given["HOME"] !== undefined && isAbsolute(given["HOME"])) return { ...given };
+  const home = ask();
+  const { HOME: _unusable, ...rest } = given;
+  return home === undefined ? rest : { ...rest, HOME: home };
+}
+
+/** By the user database; undefined for a user it does not know, as containers have them. */
+function systemHome(): string | undefined {
+  try {
+    const { homedir } = userInfo();
+    return isAbsolute(homedir) ? homedir : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// HTTP at this machine's own address, for what a browser here brings back. One small answer to each request.
+
+/** A browser asks at once, and with little. */
+const REQUEST_TIMEOUT_MS = 5_000;
+const MAX_HEADER_BYTES = 32_768;
+/** For the last answer to go out before its connection is ended. */
+const FLUSH_MS = 500;
+
+export async function listen(
+  port: number,
+  answer: (request: LoopbackRequest) => LoopbackAnswer,
+): Promise<LoopbackListener> {
+  const underWay = new Set<ServerResponse>();
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+    underWay.add(response);
+    response.once("close", () => underWay.delete(response));
+    const { status, headers, body } = answerTo(request, answer);
+    response.writeHead(status, { ...headers, connection: "close" });
+    response.end(body);
+    request.resume();
+  });
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.headersTimeout = REQUEST_TIMEOUT_MS;
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", reject); // for as long as it lives: no file descriptor may be left for a connection
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, resolve);
+  });
+  const address = server.address();
+  const bound = typeof address === "object" && address !== null ? address.port : port;
+  return { port: bound, [Symbol.asyncDispose]: () => close(server, underWay) };
+}
+
+function answerTo(
+  { method, url, headers }: IncomingMessage,
+  answer: (request: LoopbackRequest) => LoopbackAnswer,
+): LoopbackAnswer {
+  try {
+    return answer({ method: method ?? "GET", target: url ?? "/", host: headers.host ?? "" });
+  } catch {
+    return { status: 500, headers: {}, body: "" };
+  }
+}
+
+/** Browsers open connections they never use: those would hold a plain `close` open. */
+async function close(server: Server, underWay: ReadonlySet<ServerResponse>): Promise<void> {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const answered = Promise.all(
+    [...underWay].map((response) => new Promise<void>((resolve) => response.once("close", resolve))),
+  );
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FLUSH_MS);
+  });
+  await Promise.race([answered, patience]);
+  clearTimeout(timer);
+  server.closeAllConnections();
+  await closed;
+}
+
+// Long waits that mostly end early (deadlines): one real timer for all of them, instead of one set and cleared for each.
+
+/** What a timer throws has no caller: it would end the process with every session in it. */
+function runTimer(run: () => void): void {
+  contained(sharedLog(), "timer", run);
+}
+
+/** The longest delay a Node timer takes. */
+const MAX_DELAY_MS = 2_147_483_647;
+
+interface Wait {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+/**
+ * Setting and clearing a lone timer of Node costs every small request some 5 %. Here the real one stays set when nobody
+ * waits any more, without keeping the process alive, and finds that out when it fires.
+ */
+export class LongTimers {
+  readonly #waits = new Set<Wait>();
+  #real: NodeJS.Timeout | undefined;
+  #firesAtMs = Number.POSITIVE_INFINITY;
+
+  after(delayMs: number, run: () => void): Timer {
+    const nowMs = performance.now();
+    const wait: Wait = { atMs: nowMs + delayMs, run };
+    this.#waits.add(wait);
+    if (wait.atMs < this.#firesAtMs) this.#arm(wait.atMs, nowMs);
+    else if (this.#waits.size === 1) this.#real?.ref();
+    return { clear: () => this.#clear(wait) };
+  }
+
+  #clear(wait: Wait): void {
+    if (this.#waits.delete(wait)) this.#release();
+  }
+
+  #release(): void {
+    if (this.#waits.size === 0) this.#real?.unref();
+  }
+
+  #arm(atMs: number, nowMs: number): void {
+    clearTimeout(this.#real);
+    this.#firesAtMs = atMs;
+    // Rounded up: Node cuts fractions off, and nobody may be woken early.
+    const delayMs = Math.min(Math.max(0, Math.ceil(atMs - nowMs)), MAX_DELAY_MS);
+    this.#real = setTimeout(() => this.#fire(), delayMs);
+  }
+
+  #fire(): void {
+    this.#real = undefined;
+    this.#firesAtMs = Number.POSITIVE_INFINITY;
+    const nowMs = performance.now();
+    for (const wait of this.#waits) {
+      if (wait.atMs > nowMs) continue;
+      this.#waits.delete(wait);
+      runTimer(wait.run);
+    }
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (const { atMs } of this.#waits) earliestMs = Math.min(earliestMs, atMs);
+    if (earliestMs < this.#firesAtMs) this.#arm(earliestMs, performance.now());
+    // One that was set meanwhile may have been cleared while others were still to have their turn.
+    this.#release();
+  }
 }
 
 const longTimers = new LongTimers();

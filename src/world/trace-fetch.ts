@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../base/errors.js";
 import { type JsonValue, parseJson } from "../base/json/json.js";
 import type { Fetch } from "../base/ports/world.js";
-import { isPlainHeader } from "../base/text/secret-patterns.js";
+import { isPlainHeader } from "../base/text/secrets.js";
 import { WORLD_LIMITS } from "./limits.js";
 
 /** `exchange` pairs what belongs to one request. */

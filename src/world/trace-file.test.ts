@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { WORLD_LIMITS } from "./limits.js";
-import { TraceFile } from "./trace-file.js";
+import { TraceFile } from "./trace.js";
 
 test("a disk that cannot keep up costs lines, and the trace says how many, where they are missing", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tenon-trace-"));

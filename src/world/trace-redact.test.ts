@@ -1,7 +1,7 @@
 // Secrets do not survive the redactor, plain things do, and a line stays within its bounds.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { REDACTED } from "../base/text/secret-patterns.js";
+import { REDACTED } from "../base/text/secrets.js";
 import { WORLD_LIMITS } from "./limits.js";
 import { Redactor } from "./trace-redact.js";
 

@@ -1,17 +1,19 @@
 // A message without its secrets, within bounds: by the names values are kept under, by their form, and by what is known.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import { headerSecrets, KnownSecrets, optionValues } from "../base/text/known-secrets.js";
 import {
+  headerSecrets,
   isPlainHeader,
   isSecretKey,
   isSecretName,
   isSecretVariable,
+  KnownSecrets,
   looksSecret,
   mayBeSecret,
   NAME_MAPS,
+  optionValues,
   REDACTED,
   withoutForms,
-} from "../base/text/secret-patterns.js";
+} from "../base/text/secrets.js";
 import { WORLD_LIMITS } from "./limits.js";
 
 /** What is looked at behind a cut, so that no secret is cut in two: longer ones widen it. */

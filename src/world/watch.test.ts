@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Watch } from "../base/ports/world.js";
-import { watch } from "./watch.js";
+import { watch } from "./files.js";
 
 let root = "";
 const watches: Watch[] = [];

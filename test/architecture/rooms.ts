@@ -74,7 +74,7 @@ export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
   "src/engine/ask/refused-tools.ts", // a constant
   "src/engine/context/put-away.ts", // results that were presented, shortened
   "src/engine/context/summary.ts", // the conversation itself, and marked summaries of it
-  "src/models/to-prompt.ts", // the last step: marks hidden characters of everything
+  "src/models/providers/to-prompt.ts", // the last step: marks hidden characters of everything
 ]);
 
 /** The modules that vouch for content: put together from marked words, or read from a journal that was written marked. */
@@ -90,32 +90,32 @@ export const MARKED_BY: ReadonlySet<string> = new Set([
 /** The modules that build regular expressions. Anything new needs an argument in its commit: what bounds the time of a match? */
 export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/base/text/pattern.ts", // of one character each
-  "src/base/text/known-secrets.ts", // alternatives of plain text
+  "src/base/text/secrets.ts", // alternatives of plain text
   "src/base/text/marking.ts", // of constants
   "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
   "src/builtin/search/match-worker.ts", // that thread
   "src/mcp/large/message-splitter.ts", // of a number of our own
   "src/mcp/lists/next-cursor.ts", // of constants
   "src/mcp/remote/status.ts", // of constants, its repetitions bounded
-  "src/models/dialect/keywords.ts", // only to see whether it is valid
+  "src/models/dialect/write.ts", // only to see whether it is valid
   // The offline model reads the prompt of the person who runs it, by words of plain text.
   "src/models/offline/arguments.ts",
-  "src/models/offline/convert.ts",
-  "src/models/offline/pairs.ts",
-  "src/models/offline/search.ts",
-  "src/models/offline/texts.ts",
+  "src/models/offline/values.ts",
+  "src/models/offline/values.ts",
+  "src/models/offline/plan.ts",
+  "src/models/offline/values.ts",
 ]);
 
 /** Modules with nested repetitions whose parts cannot stand for the same text, or after which nothing can fail. */
 export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
-  "src/base/text/secret-patterns.ts", // words divided by what is in no word
+  "src/base/text/secrets.ts", // words divided by what is in no word
   "src/config/edit.ts", // nothing follows
   "src/mcp/stdio/launchers/guarded-launch.ts", // parts of a path divided by slashes
   "src/mcp/stdio/launchers/words.ts", // nothing follows
-  "src/models/failures/retry-after.ts", // nothing follows
+  "src/models/failures/provider-errors.ts", // nothing follows
   "src/models/offline/explain.ts", // words divided by spaces
-  "src/models/offline/rest.ts", // nothing follows
-  "src/models/offline/texts.ts", // words divided by what is in no word
+  "src/models/offline/values.ts", // nothing follows
+  "src/models/offline/values.ts", // words divided by what is in no word
   "src/tools/name.ts", // words divided by what is in no word
   "src/tools/policy/command.ts", // words divided by spaces
 ]);

@@ -1,6 +1,6 @@
 // Our content blocks as ACP's.
 import type * as acp from "@agentclientprotocol/sdk";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { type ContentBlock, plainText } from "../../base/text/content.js";
 
 export function toolContent(blocks: readonly ContentBlock[]): acp.ToolCallContent[] {

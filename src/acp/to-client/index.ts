@@ -1,6 +1,6 @@
 // Session events -> ACP `session/update`s. Events a client has no use for give none.
 import type * as acp from "@agentclientprotocol/sdk";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { SessionEvent } from "../../session/index.js";
 import { commandsUpdate } from "../commands.js";
 import type { ClientAbilities } from "./abilities.js";

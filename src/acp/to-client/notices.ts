@@ -1,7 +1,7 @@
 // What people should hear of beside the conversation: notices, and where servers stand.
 
 import type * as acp from "@agentclientprotocol/sdk";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { hashJson } from "../../base/json/hash.js";
 import { text } from "../../base/text/content.js";

@@ -1,7 +1,7 @@
 // One tool call as editors show it: title, kind, places, diff or terminal, and what came of it.
 
 import type * as acp from "@agentclientprotocol/sdk";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { text } from "../../base/text/content.js";

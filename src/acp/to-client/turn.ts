@@ -1,6 +1,6 @@
 // What happens within a turn, as updates.
 import type * as acp from "@agentclientprotocol/sdk";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { text } from "../../base/text/content.js";
 import type { CompactionEvent, TurnEvent } from "../../engine/index.js";
 import type { ClientAbilities } from "./abilities.js";

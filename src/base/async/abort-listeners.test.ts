@@ -1,7 +1,7 @@
 // Many listeners on one signal cost one; each is heard, and none stays when it is over.
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { abortListeners } from "./abort-listeners.js";
+import { abortListeners } from "./scope.js";
 
 describe("abortListeners", () => {
   it("runs everything that was added when the signal aborts, once and in order", () => {

@@ -1,7 +1,7 @@
 // The delays grow, stay under their cap and spread.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { backoffDelayMs } from "./backoff.js";
+import { backoffDelayMs } from "./deadline.js";
 
 const backoff = { firstMs: 500, maxMs: 30_000, factor: 2 };
 

@@ -2,8 +2,8 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createLog, shareLog } from "../ports/log.js";
-import { abortListeners } from "./abort-listeners.js";
 import { Cell } from "./cell.js";
+import { abortListeners } from "./scope.js";
 
 const never = new AbortController().signal;
 

@@ -1,8 +1,7 @@
 // An observable value: read it, set it, hear of every change.
 
 import { sharedLog } from "../ports/log.js";
-import { abortListeners } from "./abort-listeners.js";
-import { contained } from "./scope.js";
+import { abortListeners, contained } from "./scope.js";
 
 export interface ReadonlyCell<T> {
   readonly value: T;

@@ -1,8 +1,7 @@
 // Owned disposal and owned background work. Closing a scope aborts its work, disposes in reverse order, then awaits the work.
-
 import { messageOf } from "../errors.js";
 import { defined } from "../json/defined.js";
-import type { Log } from "../ports/log.js";
+import { type Log, sharedLog } from "../ports/log.js";
 
 /**
  * Owns a promise that nobody awaits: a rejection is logged with its stack, and goes no further. For work that must also end
@@ -120,5 +119,30 @@ export class Scope implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+// One listener per signal, however many wait for its abort: a turn's calls share a signal, and Node warns at the eleventh.
+
+const sets = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Add to it what is to run when the signal aborts, and delete it when that is over. The one listener behind it stays for
+ * as long as the signal does. A signal that has aborted already runs nothing any more.
+ */
+export function abortListeners(signal: AbortSignal): Set<() => void> {
+  const known = sets.get(signal);
+  if (known) return known;
+  const listeners = new Set<() => void>();
+  sets.set(signal, listeners);
+  signal.addEventListener("abort", () => runAll(listeners), { once: true });
+  return listeners;
+}
+
+/** What a listener deletes before its turn does not run. What one throws is logged: thrown, it would end the process. */
+function runAll(listeners: Set<() => void>): void {
+  for (const run of listeners) {
+    listeners.delete(run);
+    contained(sharedLog(), "abort listener", run);
   }
 }

@@ -145,3 +145,46 @@ function endOfString(text: string, start: number): number {
   }
   return -1;
 }
+
+// Whether two JSON values are equal. For values whose depth has been checked: it walks recursively.
+
+/** Key order does not matter. `onStep` hears of every value looked at, so that a caller can bound the work. */
+export function sameJson(one: JsonValue | undefined, other: JsonValue | undefined, onStep?: () => void): boolean {
+  onStep?.();
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  if (Array.isArray(one) || Array.isArray(other)) {
+    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+    return one.every((item: JsonValue, index) => sameJson(item, other[index], onStep));
+  }
+  if (!isJsonObject(one) || !isJsonObject(other)) return false;
+  for (const key in one) if (!Object.hasOwn(other, key) || !sameJson(one[key], other[key], onStep)) return false;
+  for (const key in other) if (!Object.hasOwn(one, key)) return false;
+  return true;
+}
+
+// JSON pointers (RFC 6901): reading one value out of another. Total: a pointer that leads nowhere gives nothing.
+
+/** Undefined for a text that is no JSON pointer. The empty pointer means the whole value. */
+export function pointerSteps(pointer: string): readonly string[] | undefined {
+  if (pointer === "") return [];
+  if (!pointer.startsWith("/") || /~(?![01])/u.test(pointer)) return undefined;
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** Undefined when there is nothing at that place: JSON itself has no undefined. Only own keys count, so `__proto__` is no way out. */
+export function valueAtPointer(value: JsonValue, pointer: string): JsonValue | undefined {
+  const steps = pointerSteps(pointer);
+  if (!steps) return undefined;
+  let current: JsonValue | undefined = value;
+  for (const step of steps) {
+    if (isJsonObject(current)) current = Object.hasOwn(current, step) ? current[step] : undefined;
+    else if (Array.isArray(current))
+      current = /^(?:0|[1-9][0-9]{0,9})$/u.test(step) ? current[Number(step)] : undefined;
+    else return undefined;
+  }
+  return current;
+}

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { MessageHeadFinder } from "./message-head.js";
+import { MessageHeadFinder } from "./ndjson.js";
 
 function headOf(text: string, chunkBytes = 7) {
   const finder = new MessageHeadFinder();

@@ -1,8 +1,7 @@
 // A pointer gives the value it names, or nothing; never something that is not the value's own.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "./json.js";
-import { pointerSteps, valueAtPointer } from "./pointer.js";
+import { type JsonValue, pointerSteps, valueAtPointer } from "./json.js";
 
 describe("a JSON pointer", () => {
   // The examples of RFC 6901, section 5.

@@ -1,8 +1,7 @@
 // Equality of JSON: the same verdict as comparing canonical texts, without writing them.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { canonicalJson, type JsonValue } from "./json.js";
-import { sameJson } from "./same-json.js";
+import { canonicalJson, type JsonValue, sameJson } from "./json.js";
 
 const json: fc.Arbitrary<JsonValue> = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)));
 

@@ -2,24 +2,9 @@
 //
 // What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, sameJson } from "../json/json.js";
 import { measure } from "../json/measure.js";
-import { sameJson } from "../json/same-json.js";
 import { compilePattern, type LinearPattern } from "../text/pattern.js";
-import type { SchemaRefs } from "./schema-refs.js";
-import {
-  type At,
-  every,
-  isMisfit,
-  isOfType,
-  isSameMisfit,
-  lacking,
-  type Misfit,
-  numberVerdict,
-  type Place,
-  quoted,
-  type Verdict,
-} from "./schema-verdict.js";
 
 /** Thrown when the work allowed for one check is used up. */
 export class OutOfFuel extends Error {}
@@ -328,4 +313,150 @@ export class SchemaCheck {
       });
     });
   }
+}
+
+// Where a `$ref` leads inside one schema. Nothing is ever fetched: what lies elsewhere stays unknown.
+
+/** For schemas whose depth has been checked: it walks them recursively, once. */
+export class SchemaRefs {
+  readonly #root: JsonObject;
+  readonly #rootId: string | undefined;
+  /** Before 2019 a `$ref` stood for everything beside it. */
+  readonly isAlone: boolean;
+  readonly #anchors = new Map<string, JsonValue>();
+  #hasInnerIds = false;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+    this.#rootId = typeof root["$id"] === "string" ? root["$id"].replace(/#$/, "") : undefined;
+    this.isAlone = typeof root["$schema"] === "string" && /draft-0[3-7]/.test(root["$schema"]);
+    this.#collect(root);
+  }
+
+  /** Undefined when it dangles, or leads out of the schema. */
+  resolve(ref: string): JsonValue | undefined {
+    if (this.#hasInnerIds) return undefined; // then `#` means another place in each part: not worth following
+    const hash = ref.indexOf("#");
+    const base = hash < 0 ? ref : ref.slice(0, hash);
+    if (base !== "" && base !== this.#rootId) return undefined;
+    const fragment = hash < 0 ? "" : decode(ref.slice(hash + 1));
+    if (fragment === "") return this.#root;
+    return fragment.startsWith("/") ? this.#pointer(fragment) : this.#anchors.get(fragment);
+  }
+
+  #pointer(pointer: string): JsonValue | undefined {
+    let at: JsonValue | undefined = this.#root;
+    for (const part of pointer.slice(1).split("/")) {
+      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
+      at = isJsonObject(at) ? at[key] : at[Number(key)];
+    }
+    return at;
+  }
+
+  #collect(node: JsonValue | undefined): void {
+    if (typeof node !== "object" || node === null) return;
+    if (!isJsonObject(node)) {
+      for (const item of node) this.#collect(item);
+      return;
+    }
+    const { $anchor, $id } = node;
+    if (typeof $anchor === "string") this.#anchors.set($anchor, node);
+    if (typeof $id === "string" && node !== this.#root) this.#hasInnerIds = true;
+    for (const key in node) this.#collect(node[key]);
+  }
+}
+
+function decode(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return fragment;
+  }
+}
+
+// What a check comes to, and the checks that need nothing but the value itself.
+
+/** Where in the value, written backwards. */
+export interface Place {
+  readonly key: string | number;
+  readonly parent: Place | undefined;
+}
+
+export interface Misfit {
+  readonly at: Place | undefined;
+  readonly what: string;
+}
+
+export type At = Place | undefined;
+/** Nothing when it fits. */
+export type Verdict = Misfit | "unsure" | undefined;
+
+/** The first misfit; unsure when there is none but not everything could be decided. */
+function every<T>(items: Iterable<T>, check: (item: T) => Verdict): Verdict {
+  let isSure = true;
+  for (const item of items) {
+    const verdict = check(item);
+    if (isMisfit(verdict)) return verdict;
+    if (verdict === "unsure") isSure = false;
+  }
+  return isSure ? undefined : "unsure";
+}
+
+function isMisfit(verdict: Verdict): verdict is Misfit {
+  return typeof verdict === "object";
+}
+
+function isSameMisfit(one: Misfit, other: Misfit): boolean {
+  if (one.what !== other.what) return false;
+  let [a, b] = [one.at, other.at];
+  for (; a && b && a.key === b.key; a = a.parent) b = b.parent;
+  return a === undefined && b === undefined;
+}
+
+function lacking(name: string, at: At): Misfit {
+  return { at, what: `lacks the required property ${quoted(name)}` };
+}
+
+function numberVerdict(schema: JsonObject, value: number, at: At): Verdict {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  const isBelow = typeof minimum === "number" && (exclusiveMinimum === true ? value <= minimum : value < minimum);
+  if (isBelow || (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum))
+    return { at, what: "is too small" };
+  const isAbove = typeof maximum === "number" && (exclusiveMaximum === true ? value >= maximum : value > maximum);
+  if (isAbove || (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum))
+    return { at, what: "is too large" };
+  if (typeof multipleOf === "number" && multipleOf > 0 && !isMultiple(value, multipleOf)) {
+    return { at, what: `is no multiple of ${multipleOf}` };
+  }
+  return undefined;
+}
+
+/** 0.3 is a multiple of 0.1, although no binary fraction says so. */
+function isMultiple(value: number, step: number): boolean {
+  const ratio = value / step;
+  return Math.abs(ratio - Math.round(ratio)) <= 1e-9 * Math.max(1, Math.abs(ratio));
+}
+
+function isOfType(value: JsonValue, type: string): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isJsonObject(value);
+    case "integer":
+      return typeof value === "number" && Number.isInteger(value);
+    case "string":
+    case "number":
+    case "boolean":
+      return typeof value === type;
+    default:
+      return true; // no type of JSON Schema: nothing to hold against the value
+  }
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 80));
 }

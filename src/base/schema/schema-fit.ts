@@ -1,13 +1,11 @@
 // Whether a value fits a JSON Schema, and where it does not: for whoever must refuse what does not fit, with words that help.
-
 import { Pace } from "../async/pace.js";
 import { messageOf } from "../errors.js";
 import type { JsonObject, JsonValue } from "../json/json.js";
 import { measure } from "../json/measure.js";
 import { LIMITS } from "../limits.js";
 import type { World } from "../ports/world.js";
-import { OutOfFuel, SchemaCheck } from "./schema-check.js";
-import { describeMisfit, type PreparedSchema, prepareSchema } from "./schema-preparation.js";
+import { type Misfit, OutOfFuel, type Patterns, SchemaCheck, SchemaRefs } from "./schema-check.js";
 
 export type SchemaFit =
   | { readonly kind: "fits" }
@@ -42,4 +40,36 @@ function fitOf(schema: JsonObject, value: JsonValue, { refs, patterns }: Prepare
     if (thrown instanceof OutOfFuel) return { kind: "unchecked", reason: "checking it takes too long" };
     return { kind: "unchecked", reason: `checking it failed: ${messageOf(thrown)}` }; // no call is lost over a check
   }
+}
+
+// What a check needs of a schema before the first value, made once for each schema, and how a misfit is put into words.
+
+export interface PreparedSchema {
+  readonly refs: SchemaRefs;
+  readonly patterns: Patterns;
+}
+
+/** Made when a tool is first used, never at its listing; gone with the schema. */
+const preparations = new WeakMap<JsonObject, PreparedSchema | string>();
+
+/** A text says why the schema cannot be checked against. */
+export function prepareSchema(schema: JsonObject): PreparedSchema | string {
+  const known = preparations.get(schema);
+  if (known !== undefined) return known;
+  const { over } = measure(schema, LIMITS.outputSchema);
+  const prepared = over === undefined ? { refs: new SchemaRefs(schema), patterns: new Map() } : `its schema is ${over}`;
+  preparations.set(schema, prepared);
+  return prepared;
+}
+
+/** `/rows/0 must be …`, the place as a JSON pointer. */
+export function describeMisfit({ at, what }: Misfit): string {
+  const keys: string[] = [];
+  for (let place = at; place; place = place.parent) keys.push(escaped(place.key));
+  const path = keys.reverse().join("/");
+  return `${path === "" ? "the whole" : `/${path}`} ${what}`;
+}
+
+function escaped(key: string | number): string {
+  return String(key).slice(0, 80).replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -1,5 +1,5 @@
 // Globs on names and on paths, matched in one pass over the text: all positions in the glob are followed at once, 32 in a step.
-import { unreachable } from "../brand.js";
+import { unreachable } from "../id.js";
 import { LIMITS } from "../limits.js";
 
 /** Hears of the steps of a match, a few nanoseconds each, and may throw to end it. */

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { TenonError } from "../errors.js";
 import type { JsonValue } from "../json/json.js";
-import { KnownSecrets } from "./known-secrets.js";
+import { KnownSecrets } from "./secrets.js";
 
 function knowing(...values: readonly string[]): KnownSecrets {
   const known = new KnownSecrets();

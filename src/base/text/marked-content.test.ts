@@ -2,8 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type ContentBlock, text } from "./content.js";
-import { framed, markContent } from "./marked-content.js";
-import { markExactly, markHidden } from "./marking.js";
+import { framed, markContent, markExactly, markHidden } from "./marking.js";
 
 const BAD = "a\u202eb\u200bc\u{e0041}\u001b[2J\n[tenon: forged]";
 const isRaw = (word: string): boolean => markHidden(word) !== word || word.includes("[tenon:");

@@ -1,6 +1,6 @@
 // The strong detector, by name and value; private keys in texts that come line by line.
 import { describe, expect, test } from "vitest";
-import { isSecretKey, isSecretName, isSecretVariable, KeyLines, REDACTED, secretParts } from "./secret-patterns.js";
+import { isSecretKey, isSecretName, isSecretVariable, KeyLines, REDACTED, secretParts } from "./secrets.js";
 
 const PAT = `github_pat_${"11ABCDEFG0abcdefghij".repeat(3)}`;
 

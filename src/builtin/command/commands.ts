@@ -1,6 +1,5 @@
 // The commands of one session: those in the background by their ids, and all of them ended with the session.
-import { abortListeners } from "../../base/async/abort-listeners.js";
-import { Scope } from "../../base/async/scope.js";
+import { abortListeners, Scope } from "../../base/async/scope.js";
 import type { World } from "../../base/ports/world.js";
 import { BUILTIN_LIMITS } from "../limits.js";
 import type { CommandExit, RunningCommand } from "../ports.js";

@@ -1,7 +1,7 @@
 // The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
 
 import type { World } from "../../base/ports/world.js";
-import { isSecretVariable } from "../../base/text/secret-patterns.js";
+import { isSecretVariable } from "../../base/text/secrets.js";
 
 export interface CommandEnvironment {
   readonly env: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 // How a command ended and what it printed, in words for the model.
 import { stripVTControlCharacters } from "node:util";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { CommandExit } from "../ports.js";
 
 export function exitText(exit: CommandExit): string {

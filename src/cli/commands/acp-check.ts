@@ -1,6 +1,7 @@
 // `tenon acp-check`: how an ACP agent, any, treats the MCP servers its client hands over.
-import { unreachable } from "../../base/brand.js";
+
 import { messageOf } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import { type AcpCheckArguments, parseAcpCheckArguments } from "../acp-check/arguments.js";
 import { CHECKS } from "../acp-check/checks/index.js";
 import { CheckFailure } from "../acp-check/failure.js";

@@ -1,6 +1,6 @@
 // Where two messages differ: the first place, by its path. What the recording does not show is equal to anything.
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
-import { REDACTED } from "../../base/text/secret-patterns.js";
+import { REDACTED } from "../../base/text/secrets.js";
 
 export interface Divergence {
   /** As a JSON pointer; empty for the whole. */

@@ -1,6 +1,6 @@
 // The answer of a tool, for people and for programs.
 
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { ContentBlock } from "../../base/text/content.js";

@@ -1,5 +1,5 @@
 // What to do about a tool that is not where it should be: commands and settings, the most likely first.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { LOCK_NAME } from "../../config/index.js";
 import type { WhyAnswer } from "../../index.js";
 import { shellWord } from "./next.js";

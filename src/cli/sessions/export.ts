@@ -1,7 +1,7 @@
 // `tenon sessions export`: one conversation as Markdown, HTML or JSON, to the output or into a file.
 import { extname, resolve } from "node:path";
-import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import { type CommandContext, print, printJson } from "../configuration/context.js";
 import { EXIT } from "../exit.js";
 import type { Given } from "../table/command.js";

@@ -1,5 +1,5 @@
 // A stored conversation as a plain list of what was said and done, for every form it is shown in.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { type ContentBlock, plainText } from "../../base/text/content.js";
 import type { TurnEvent } from "../../engine/index.js";
 import type { SessionEvent, SessionSummary } from "../../session/index.js";

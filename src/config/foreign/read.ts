@@ -58,7 +58,7 @@ export interface ForeignContext {
 }
 
 /** Never rejects. */
-export async function readForeign(world: World, file: ForeignFile, context: ForeignContext): Promise<ForeignRead> {
+async function readForeign(world: World, file: ForeignFile, context: ForeignContext): Promise<ForeignRead> {
   const place: Place = { layer: file.owner, file: file.path, client: file.client };
   const failed = (message: string): ForeignRead => ({
     ...nothingIn(file),

@@ -139,7 +139,7 @@ class Positions {
 
 // The JSON parser's error codes in words that say what to write.
 
-export function syntaxMessage(code: ParseErrorCode, found: string): string {
+function syntaxMessage(code: ParseErrorCode, found: string): string {
   const name = printParseErrorCode(code);
   switch (name) {
     case "InvalidSymbol":
@@ -214,11 +214,11 @@ interface Open {
   key: { readonly name: string; readonly start: number } | undefined;
 }
 
-export function isWithin(offset: number, node: TextNode): boolean {
+function isWithin(offset: number, node: TextNode): boolean {
   return offset >= node.start && offset <= node.end;
 }
 
-export class TreeBuilder {
+class TreeBuilder {
   readonly #report: Report;
   readonly #textLength: number;
   readonly #maxServers: number;

@@ -268,7 +268,7 @@ export const REFUSED_VARIABLES: readonly RefusedNames[] = [
 ];
 
 /** Why a project may not set a variable; undefined when it may. Case is ignored, as Windows ignores it. */
-export function refusedVariable(name: string): string | undefined {
+function refusedVariable(name: string): string | undefined {
   const upper = name.toUpperCase();
   const isMatch = (pattern: string) =>
     pattern.endsWith("*") ? upper.startsWith(pattern.slice(0, -1)) : upper === pattern;

@@ -7,7 +7,7 @@ import {
   isSecretVariable,
   looksSecret,
   SECRET_OPTION,
-} from "../../base/text/secret-patterns.js";
+} from "../../base/text/secrets.js";
 import { hasReferences, parseTemplate } from "../layers/template.js";
 
 const MASK = "********";
@@ -20,7 +20,7 @@ function isSecretName(name: string): boolean {
 const PASSWORD_IN_URL = /([a-z][a-z0-9+.-]*:\/\/[^\s/:@?#]*:)[^\s/@?#]+@/giu;
 
 /** Whether a value of `env` or `headers`, by its name or its form, is or holds a secret that is written out. */
-export function isSecretLiteral(name: string, value: string): boolean {
+function isSecretLiteral(name: string, value: string): boolean {
   return maskText(value, isSecretName(name) || isSecretVariable(name, value)) !== value;
 }
 

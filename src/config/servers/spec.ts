@@ -245,7 +245,7 @@ export function givenSettings(rules: LayerRules): ServerSettings {
   return settingsOf({}, "client", rules, []);
 }
 
-export function settingsOf(
+function settingsOf(
   entry: ServerExtras,
   layer: LayerKind,
   rules: LayerRules,

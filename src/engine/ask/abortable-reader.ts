@@ -1,5 +1,5 @@
 // Reads a stream of events no longer than a signal allows, whether or not what makes them heeds the signal.
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 
 export class AbortableReader<T> {
   readonly #iterator: AsyncIterator<T>;

@@ -1,6 +1,5 @@
 // Asks again when a provider cannot answer now, as long as nothing of an answer was seen, and lets people see the waiting.
-import { backoffDelayMs } from "../../base/async/backoff.js";
-import { sleep } from "../../base/async/deadline.js";
+import { backoffDelayMs, sleep } from "../../base/async/deadline.js";
 import type { ErrorCode } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
 import type { TurnEvent } from "../event.js";

@@ -18,7 +18,7 @@ import {
 } from "../../../test/scripted-turn.js";
 import { Cell } from "../../base/async/cell.js";
 import { plainText, text } from "../../base/text/content.js";
-import { markContent } from "../../base/text/marked-content.js";
+import { markContent } from "../../base/text/marking.js";
 import type { Model, ModelMessage, ModelRequest } from "../../models/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { ResultStore, resultTools, snapshot, type ToolSource } from "../../tools/index.js";

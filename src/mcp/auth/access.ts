@@ -5,7 +5,7 @@ import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
 import type { Refusal, RequestAccess } from "../remote/request-access.js";
 import type { RemoteSpec } from "../spec.js";
 import { type Denied, deniedLogin, deniedScope, type Ended, unfinished } from "./denial.js";

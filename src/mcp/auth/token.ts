@@ -3,7 +3,7 @@
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import { KnownSecrets } from "../../base/text/known-secrets.js";
+import { KnownSecrets } from "../../base/text/secrets.js";
 import { type ProofContext, proveClient } from "./client-auth.js";
 import { dpopProof } from "./dpop.js";
 import type { HttpReply, OAuthHttp } from "./http.js";

@@ -1,8 +1,8 @@
 // Runs one tool call: deadline, progress, cancel, and exactly one typed outcome.
 
 import { Pace } from "../../base/async/pace.js";
-import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { DepthProbe } from "../../base/json/measure.js";

@@ -1,6 +1,7 @@
 // What became of a request that got no result, as the one error people read.
-import { unreachable } from "../../base/brand.js";
+
 import { TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 
 const MAX_CHARS = 2_000;

@@ -7,7 +7,7 @@ import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { OutOfFuel, SchemaCheck } from "../../base/schema/schema-check.js";
-import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/schema/schema-preparation.js";
+import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/schema/schema-fit.js";
 import { MCP_LIMITS } from "../limits.js";
 
 export type OutputVerdict =

@@ -1,12 +1,12 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
 
 import { orAborted, sleep } from "../../base/async/deadline.js";
-import { unreachable } from "../../base/brand.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import type { SpawnRequest } from "../../base/ports/world.js";
-import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
 import { AcpWire } from "../acp/acp-wire.js";
 import { Access } from "../auth/access.js";
 import { entrySecrets } from "../entry-secrets.js";

@@ -1,6 +1,5 @@
 // Keeps a modern server's change notices coming: one `subscriptions/listen` for what it advertises, reopened when it drops.
-import { backoffDelayMs } from "../../base/async/backoff.js";
-import { sleep } from "../../base/async/deadline.js";
+import { backoffDelayMs, sleep } from "../../base/async/deadline.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";

@@ -1,5 +1,5 @@
 // A link whose requests are spans by the semantic conventions for MCP, and tell the server which trace they belong to.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { inSpan, type Span, type SpanAttributes, type Telemetry, type TraceContext } from "../../base/ports/trace.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";

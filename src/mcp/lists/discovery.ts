@@ -1,5 +1,5 @@
 // A server's tools: listed once, then followed as they change, without ever being driven by the server's pace.
-import { backoffDelayMs } from "../../base/async/backoff.js";
+import { backoffDelayMs } from "../../base/async/deadline.js";
 import { Pace } from "../../base/async/pace.js";
 import { handled } from "../../base/async/scope.js";
 import { messageOf, type TenonError } from "../../base/errors.js";

@@ -1,7 +1,7 @@
 // Equal tool lists are one list in memory, however many connections hold it: a gateway has thousands to the same servers.
 
 import type { Pace } from "../../base/async/pace.js";
-import { sameJson } from "../../base/json/same-json.js";
+import { sameJson } from "../../base/json/json.js";
 import type { McpTool } from "./tolerate.js";
 
 type Tools = readonly McpTool[];

@@ -1,6 +1,6 @@
 // Two signals as one: it aborts with the first of them, and nothing of it stays behind on either.
 import { expect, test } from "vitest";
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 import { joinSignals } from "./joined-signal.js";
 
 test("it aborts with the first, with its reason, and once", () => {

@@ -1,5 +1,5 @@
 // Two signals as one, for as long as it is needed: a session's own outlives thousands of calls, which must leave nothing on it.
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 
 export interface JoinedSignal extends Disposable {
   readonly signal: AbortSignal;

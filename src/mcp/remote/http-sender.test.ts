@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { bench, closeListener, listenOnLoopback } from "../../../test/remote/bench.js";
-import { KnownSecrets } from "../../base/text/known-secrets.js";
+import { KnownSecrets } from "../../base/text/secrets.js";
 import { nodeWorld } from "../../world/index.js";
 import { MCP_LIMITS } from "../limits.js";
 import { Dialler } from "./dial.js";

@@ -5,7 +5,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint } from "../rpc/wire.js";

@@ -4,7 +4,7 @@ import { type TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
-import { KnownSecrets } from "../../base/text/known-secrets.js";
+import { KnownSecrets } from "../../base/text/secrets.js";
 import { SpillDirectory } from "../large/spill-directory.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { Agreement, RequestLoss, SendHint, Wire, WireListener } from "../rpc/wire.js";

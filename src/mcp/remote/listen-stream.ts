@@ -1,6 +1,6 @@
 // The standing GET stream of a legacy session, on which servers ask and announce: opened once, reopened with patience.
 import type { IncomingMessage as HttpResponse } from "node:http";
-import { backoffDelayMs } from "../../base/async/backoff.js";
+import { backoffDelayMs } from "../../base/async/deadline.js";
 import type { TenonError } from "../../base/errors.js";
 import type { Timer } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";

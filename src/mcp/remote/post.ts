@@ -1,6 +1,6 @@
 // One request of ours over Streamable HTTP: its POST, its answer as JSON or as a stream, and the stream's resumption.
 import type { IncomingMessage as HttpResponse } from "node:http";
-import { backoffDelayMs } from "../../base/async/backoff.js";
+import { backoffDelayMs } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { Timer } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";

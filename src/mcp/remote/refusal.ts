@@ -2,7 +2,7 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { IncomingMessage, RpcId } from "../rpc/json-rpc.js";
 import type { RequestLoss } from "../rpc/wire.js";

@@ -2,7 +2,7 @@
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
-import { KnownSecrets } from "../../base/text/known-secrets.js";
+import { KnownSecrets } from "../../base/text/secrets.js";
 import { lossOf } from "./status.js";
 
 function said(status: number, text: string): string {

@@ -1,7 +1,7 @@
 // What an HTTP answer that is no message means for the request it answers, in words for people.
 import type { IncomingMessage } from "node:http";
 import { TenonError } from "../../base/errors.js";
-import type { KnownSecrets } from "../../base/text/known-secrets.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
 import type { RequestLoss } from "../rpc/wire.js";
 import { mediaType } from "./body.js";
 

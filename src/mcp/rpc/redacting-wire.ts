@@ -3,8 +3,8 @@
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { KnownSecrets } from "../../base/text/known-secrets.js";
-import { KeyLines } from "../../base/text/secret-patterns.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
+import { KeyLines } from "../../base/text/secrets.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { MessageEnds, RequestLoss, Wire, WireListener } from "./wire.js";

@@ -1,7 +1,6 @@
 // Requests over a wire: every one ends exactly once, with its answer, its error, its deadline, its cancel or the wire's end.
 
-import { abortListeners } from "../../base/async/abort-listeners.js";
-import { contained, handled } from "../../base/async/scope.js";
+import { abortListeners, contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";

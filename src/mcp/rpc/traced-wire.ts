@@ -1,7 +1,7 @@
 // A wire that tells the trace what crosses it, and changes nothing.
 
-import { unreachable } from "../../base/brand.js";
 import type { TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import type { WireEntry, WireTrace } from "../../base/ports/trace.js";

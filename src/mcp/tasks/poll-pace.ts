@@ -1,5 +1,5 @@
 // When a task is asked for again. Pure: the dice are passed in.
-import { backoffDelayMs } from "../../base/async/backoff.js";
+import { backoffDelayMs } from "../../base/async/deadline.js";
 import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 
 export interface PollFacts {

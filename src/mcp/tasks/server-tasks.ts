@@ -1,6 +1,6 @@
 // The tasks of one connection: who follows which, what the server announces of them, and taking them back.
 
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";

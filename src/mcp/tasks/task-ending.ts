@@ -1,6 +1,7 @@
 // The ways a followed task ends, and the outcome of its call each of them is.
-import { unreachable } from "../../base/brand.js";
+
 import { TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { CallOutcome } from "../call/call.js";
 import { inSeconds, outcomeError } from "../call/outcome-error.js";

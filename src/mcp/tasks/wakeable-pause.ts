@@ -1,5 +1,5 @@
 // A pause between two looks that something may cut short, but never below the least distance between them.
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 import type { World } from "../../base/ports/world.js";
 
 export class WakeablePause {

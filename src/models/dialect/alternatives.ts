@@ -1,22 +1,26 @@
 // Shapes of which one holds (`anyOf`, `oneOf`, the branches of `if`): listed as forms, or folded into one object.
 import { canonicalJson, type JsonValue } from "../../base/json/json.js";
-import type { Fuel } from "./fuel.js";
 import { bothHold } from "./merge.js";
 import {
   ANY,
+  clip,
   type Draft,
   draft,
+  type Fuel,
+  insideWords,
   isOnly,
   isOpen,
   type Kind,
   kindOf,
+  listWords,
   mayBe,
   type Shape,
   saying,
+  shapeWords,
+  valueWords,
   withoutWords,
   wordsAlone,
 } from "./shape.js";
-import { clip, insideWords, listWords, shapeWords, valueWords } from "./words.js";
 
 const MAX_FORMS_CHARS = 1_500;
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonSchema } from "../../base/json/json.js";
 import type { ModelTool } from "../model.js";
-import { compileTools } from "./compile-tools.js";
+import { compileTools } from "./compile.js";
 
 const open: JsonSchema = { type: "object", properties: { a: { type: "string" } } };
 

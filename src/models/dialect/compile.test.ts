@@ -1,8 +1,9 @@
 // What becomes of each trap in a schema: kept where the provider has a word for it, told in words where it has not.
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonSchema } from "../../base/json/json.js";
+import type { DialectName } from "../model.js";
 import { compileSchema } from "./compile.js";
-import type { DialectName, DialectOptions } from "./dialect.js";
+import type { DialectOptions } from "./rules.js";
 
 function formOf(raw: JsonSchema, dialect: DialectName = "anthropic", options: DialectOptions = {}): JsonObject {
   const form = compileSchema(raw, dialect, options);

@@ -1,18 +1,13 @@
 // One tool's JSON Schema, as the form a provider takes. Total: any value gives a form or a reason, in bounded time.
-
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonSchema } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue, parseJson } from "../../base/json/json.js";
 import { MODEL_LIMITS } from "../limits.js";
+import type { DialectName, Model, ModelTool, ModelToolCall } from "../model.js";
 import { foldObject } from "./alternatives.js";
-import type { CompiledSchema, DialectName, DialectOptions } from "./dialect.js";
-import { Fuel, OutOfFuel } from "./fuel.js";
 import { readSchema } from "./read.js";
-import { restorer } from "./restore.js";
-import { NoForm, type Rules, rulesOf } from "./rules.js";
-import { ANY, mayBe, type Shape, saying, wordsAlone } from "./shape.js";
-import { extentOf, overAnthropic, overOpenAi } from "./strict-limits.js";
-import { optionsWords, shapeWords } from "./words.js";
+import { type CompiledSchema, type DialectOptions, dialectOf, NoForm, type Rules, rulesOf } from "./rules.js";
+import { ANY, Fuel, mayBe, OutOfFuel, optionsWords, type Shape, saying, shapeWords, wordsAlone } from "./shape.js";
 import { type Written, writeSchema } from "./write.js";
 
 /** Definitions do not change, so each is compiled once per form. */
@@ -114,4 +109,262 @@ function isPlain(raw: JsonSchema): boolean {
     isRooted &&
     !["$ref", "anyOf", "oneOf", "allOf", "if", "$defs", "definitions"].some((key) => Object.hasOwn(raw, key))
   );
+}
+
+// Arguments a model wrote to a compiled schema, as the tool's own schema wants them.
+
+/** Deeper arguments are left as they are: no schema is that deep. */
+const MAX_DEPTH = 80;
+
+/** Nothing when the form left all names as they were and made nothing nullable. */
+function restorer(written: Written): ((args: JsonValue) => JsonValue) | undefined {
+  if (written.names.isEmpty && written.nullables.size === 0) return undefined;
+  return (args) => restore(args, written.schema, written, 0);
+}
+
+function restore(value: JsonValue, schema: JsonValue | undefined, written: Written, depth: number): JsonValue {
+  if (depth > MAX_DEPTH || typeof value !== "object" || value === null) return value;
+  const form = formFor(value, schema);
+  if (!isJsonObject(value)) {
+    const items = form?.["items"];
+    return value.map((item) => restore(item, items, written, depth + 1));
+  }
+  const properties = isJsonObject(form?.["properties"]) ? form["properties"] : {};
+  const nullables = form === undefined ? undefined : written.nullables.get(form);
+  const entries: [string, JsonValue][] = [];
+  for (const key of Object.keys(value)) {
+    const field = value[key];
+    // A null that stands for "left out" in the strict form would be no valid value in the tool's own.
+    if (field === undefined || (field === null && nullables?.has(key) === true)) continue;
+    const inside = Object.hasOwn(properties, key) ? properties[key] : form?.["additionalProperties"];
+    entries.push([written.names.original(key) ?? key, restore(field, inside, written, depth + 1)]);
+  }
+  // Not by assignment: one of the names may be `__proto__`.
+  return Object.fromEntries(entries);
+}
+
+/** Of several forms the one the value was written to: the first that has all its keys and fits its fixed values. */
+function formFor(value: readonly JsonValue[] | JsonObject, schema: JsonValue | undefined): JsonObject | undefined {
+  if (!isJsonObject(schema)) return undefined;
+  const { anyOf } = schema;
+  if (!Array.isArray(anyOf)) return schema;
+  const forms = anyOf.map((form) => formFor(value, form)).filter((form) => form !== undefined);
+  return forms.find((form) => isFitting(value, form)) ?? forms.find((form) => isKind(value, form));
+}
+
+function isKind(value: readonly JsonValue[] | JsonObject, form: JsonObject): boolean {
+  const kind = Array.isArray(value) ? "array" : "object";
+  const { type } = form;
+  return type === undefined || type === kind || (Array.isArray(type) && type.includes(kind));
+}
+
+function isFitting(value: readonly JsonValue[] | JsonObject, form: JsonObject): boolean {
+  if (!isKind(value, form)) return false;
+  if (!isJsonObject(value)) return true;
+  const { properties } = form;
+  if (!isJsonObject(properties)) return true;
+  return Object.keys(value).every((key) => {
+    const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const field = value[key];
+    if (!isJsonObject(property)) return false;
+    return !Array.isArray(property["enum"]) || typeof field === "object" || property["enum"].includes(field);
+  });
+}
+
+// How large a schema may be for a provider to decode strictly by it. Beyond that, tools are offered without.
+
+export interface Extent {
+  properties: number;
+  depth: number;
+  /** Characters of names and allowed values. */
+  chars: number;
+  options: number;
+  optional: number;
+  unions: number;
+  /** Characters in the longest list of allowed texts with more than 250 of them. */
+  longList: number;
+}
+
+const LONG_LIST = 250;
+
+function extentOf(schema: JsonObject): Extent {
+  const extent = { properties: 0, depth: 0, chars: 0, options: 0, optional: 0, unions: 0, longList: 0 };
+  measure(schema, 1, extent);
+  return extent;
+}
+
+/** For schemas the writer made: their depth is bounded. */
+function measure(schema: JsonValue | undefined, depth: number, extent: Extent): void {
+  if (!isJsonObject(schema)) return;
+  const { properties, required, items, anyOf, enum: options, type } = schema;
+  if (isJsonObject(properties) || items !== undefined) extent.depth = Math.max(extent.depth, depth);
+  if (Array.isArray(options)) countOptions(options, extent);
+  if (Array.isArray(anyOf) || Array.isArray(type)) extent.unions += 1;
+  if (isJsonObject(properties)) {
+    const names = Object.keys(properties);
+    extent.properties += names.length;
+    extent.optional += names.length - (Array.isArray(required) ? required.length : 0);
+    for (const name of names) {
+      extent.chars += name.length;
+      measure(properties[name], depth + 1, extent);
+    }
+  }
+  measure(items, depth + 1, extent);
+  if (Array.isArray(anyOf)) for (const form of anyOf) measure(form, depth, extent);
+}
+
+function countOptions(options: readonly JsonValue[], extent: Extent): void {
+  const chars = options.reduce<number>((sum, option) => sum + (typeof option === "string" ? option.length : 0), 0);
+  extent.options += options.length;
+  extent.chars += chars;
+  if (options.length > LONG_LIST) extent.longList = Math.max(extent.longList, chars);
+}
+
+/** OpenAI's documented limits on one schema. */
+function overOpenAi(extent: Extent): string | undefined {
+  if (extent.properties > 5_000) return `it has ${extent.properties} properties, and 5000 is the limit`;
+  if (extent.depth > 10) return `it is nested ${extent.depth} levels deep, and 10 is the limit`;
+  if (extent.chars > 120_000) return `its names and values have ${extent.chars} characters, and 120000 is the limit`;
+  if (extent.options > 1_000) return `it lists ${extent.options} allowed values, and 1000 is the limit`;
+  if (extent.longList > 15_000) return "one list of allowed values is longer than 15000 characters";
+  return undefined;
+}
+
+/** Anthropic's documented limits, which hold for all strict tools of a request together. */
+const ANTHROPIC_STRICT = { tools: 20, optional: 24, unions: 16 } as const;
+
+function overAnthropic(extent: Pick<Extent, "optional" | "unions">): string | undefined {
+  if (extent.optional > ANTHROPIC_STRICT.optional) {
+    return `strict tools may have ${ANTHROPIC_STRICT.optional} optional properties in all`;
+  }
+  if (extent.unions > ANTHROPIC_STRICT.unions) {
+    return `strict tools may have ${ANTHROPIC_STRICT.unions} properties of several types in all`;
+  }
+  return undefined;
+}
+
+// The tools of one request in the model's dialect: those it takes, those it cannot, and the way back for its calls.
+
+export interface RefusedTool {
+  readonly name: string;
+  /** A clause that completes "The tool cannot be offered: …". */
+  readonly reason: string;
+}
+
+export interface CompiledTools {
+  /** In the order given, so that appending tools leaves the bytes before them as they were. */
+  readonly tools: readonly ModelTool[];
+  readonly refused: readonly RefusedTool[];
+  /** What the forms could not keep, by tool. */
+  readonly notes: ReadonlyMap<string, readonly string[]>;
+  /**
+   * The same call with the arguments its tool wants: names it was shown under other ones, and nulls that meant "left out"
+   * in strict form. For running the call; the transcript keeps what the model wrote. Invalid JSON passes through.
+   */
+  restore(call: ModelToolCall): ModelToolCall;
+}
+
+type Form = Extract<CompiledSchema, { ok: true }>;
+
+/** Under which name a provider's options are given to the adapter. */
+const OPTION_KEYS: Readonly<Record<DialectName, string>> = {
+  anthropic: "anthropic",
+  "openai-chat": "openai",
+  "openai-responses": "openai",
+  gemini: "google",
+  "openai-compatible": "openaiCompatible",
+  plain: "plain",
+};
+
+/**
+ * `providerOptions.<provider>.strict` of a tool, or its own `strict`, asks for the strict form: `true` where there is one,
+ * `"required"` or not at all. Never throws.
+ */
+export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id" | "dialect">): CompiledTools {
+  const dialect = model.dialect ?? dialectOf(model.id) ?? "plain";
+  const budget = new StrictBudget(dialect);
+  const offered: ModelTool[] = [];
+  const refused: RefusedTool[] = [];
+  const notes = new Map<string, readonly string[]>();
+  const restores = new Map<string, NonNullable<Form["restore"]>>();
+  for (const tool of tools) {
+    const form = budget.admit(compileSchema(tool.inputSchema, dialect, { strict: wantsStrict(tool, dialect) }), tool);
+    if (!form.ok) {
+      refused.push({ name: tool.name, reason: form.reason });
+      continue;
+    }
+    offered.push(asOffered(tool, form, dialect));
+    if (form.notes.length > 0) notes.set(tool.name, form.notes);
+    if (form.restore !== undefined) restores.set(tool.name, form.restore);
+  }
+  return {
+    tools: offered,
+    refused,
+    notes,
+    restore: (call) => restored(call, restores.get(call.name)),
+  };
+}
+
+function wantsStrict(tool: ModelTool, dialect: DialectName): boolean | "required" {
+  const asked = tool.providerOptions?.[OPTION_KEYS[dialect]]?.["strict"];
+  if (asked === "required" || typeof asked === "boolean") return asked;
+  return tool.strict ?? false;
+}
+
+function asOffered(tool: ModelTool, form: Form, dialect: DialectName): ModelTool {
+  const { strict: _strict, providerOptions, ...rest } = tool;
+  const { properties, description } = form.schema;
+  // Gemini leaves out the parameters of a tool without properties, and the words on them would go as well.
+  const isBare = dialect === "gemini" && properties === undefined && typeof description === "string";
+  return {
+    ...rest,
+    ...defined({
+      description: isBare ? [tool.description, description].filter((text) => text !== "").join("\n") : undefined,
+    }),
+    inputSchema: form.schema,
+    ...defined({
+      strict: form.strict,
+      providerOptions: providerOptions === undefined ? undefined : withoutStrict(providerOptions),
+    }),
+  };
+}
+
+/** `strict` has been decided by now, and is no option of the adapter's. */
+function withoutStrict(options: Readonly<Record<string, JsonObject>>): Readonly<Record<string, JsonObject>> {
+  const cleaned = Object.entries(options).map(([provider, { strict: _strict, ...rest }]): [string, JsonObject] => [
+    provider,
+    rest,
+  ]);
+  return Object.fromEntries(cleaned);
+}
+
+function restored(call: ModelToolCall, restore: Form["restore"]): ModelToolCall {
+  if (restore === undefined) return call;
+  const args = parseJson(call.argumentsJson);
+  return args.ok ? { ...call, argumentsJson: JSON.stringify(restore(args.value)) } : call;
+}
+
+/** Anthropic counts over all strict tools of a request; those that come after the limit go without. */
+class StrictBudget {
+  readonly #dialect: DialectName;
+  readonly #used = { tools: 0, optional: 0, unions: 0 };
+
+  constructor(dialect: DialectName) {
+    this.#dialect = dialect;
+  }
+
+  admit(form: CompiledSchema, tool: ModelTool): CompiledSchema {
+    if (this.#dialect !== "anthropic" || !form.ok || form.strict !== true) return form;
+    const { optional, unions } = extentOf(form.schema);
+    const sum = { optional: this.#used.optional + optional, unions: this.#used.unions + unions };
+    const isFull = this.#used.tools >= ANTHROPIC_STRICT.tools;
+    const over = isFull ? `a request may have ${ANTHROPIC_STRICT.tools} strict tools` : overAnthropic(sum);
+    if (over === undefined) {
+      Object.assign(this.#used, sum, { tools: this.#used.tools + 1 });
+      return form;
+    }
+    if (wantsStrict(tool, this.#dialect) === "required") return { ok: false, reason: `it has no strict form: ${over}` };
+    const loose = compileSchema(tool.inputSchema, this.#dialect);
+    return loose.ok ? { ...loose, notes: [`It is offered without strict decoding: ${over}.`, ...loose.notes] } : loose;
+  }
 }

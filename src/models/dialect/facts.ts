@@ -1,8 +1,19 @@
 // The keywords of one schema that need no look at other schemas: kinds, values, bounds, words.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { Fuel } from "./fuel.js";
-import { BOUND_NAMES, BOUNDS, type Bound, type Draft, isOfKinds, KINDS, type Kind, kindOf } from "./shape.js";
-import { clip, listWords, valueWords } from "./words.js";
+import {
+  BOUND_NAMES,
+  BOUNDS,
+  type Bound,
+  clip,
+  type Draft,
+  type Fuel,
+  isOfKinds,
+  KINDS,
+  type Kind,
+  kindOf,
+  listWords,
+  valueWords,
+} from "./shape.js";
 
 /** A default or an allowed value above this is no help to a model, and could be deep enough to break who writes it. */
 const MODEST = { nodes: 200, depth: 12, chars: 10_000 } as const;

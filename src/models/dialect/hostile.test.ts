@@ -12,10 +12,9 @@ import { GEMINI_REFUSALS } from "../../../test/dialect-checkers/refusals-gemini.
 import { OPENAI_REFUSALS } from "../../../test/dialect-checkers/refusals-openai.js";
 import { isData } from "../../../test/dialect-checkers/walk.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../../base/json/json.js";
-import { loadModel } from "../providers.js";
-import { compileSchema } from "./compile.js";
-import { compileTools } from "./compile-tools.js";
-import type { DialectName } from "./dialect.js";
+import type { DialectName } from "../model.js";
+import { loadModel } from "../providers/providers.js";
+import { compileSchema, compileTools } from "./compile.js";
 
 const DIALECTS = ["anthropic", "openai-chat", "openai-responses", "gemini", "openai-compatible", "plain"] as const;
 const STRICTNESS = [false, true, "required"] as const;

@@ -1,18 +1,20 @@
 // Two shapes that both hold (`allOf`, a reference and what stands beside it), as one.
 import { canonicalJson } from "../../base/json/json.js";
-import type { Fuel } from "./fuel.js";
 import {
   BOUND_NAMES,
   type Bound,
   type Draft,
   draft,
+  type Fuel,
   isOfKinds,
   isOpen,
   type Kind,
+  optionsWords,
+  patternSentence,
   type Shape,
   saying,
+  shapeWords,
 } from "./shape.js";
-import { optionsWords, patternSentence, shapeWords } from "./words.js";
 
 /** More forms than this from multiplying alternatives are told instead of listed. */
 const MAX_PRODUCT = 16;

@@ -1,6 +1,49 @@
-// What each provider's form of JSON Schema takes. Where these come from is written beside the checkers in test/dialect-checkers.
-import type { DialectName } from "./dialect.js";
+// The forms of JSON Schema that providers take, by name, and what compiling a tool's schema into one of them gives.
+import type { JsonSchema, JsonValue } from "../../base/json/json.js";
+import type { DialectName } from "../model.js";
 import { BOUND_NAMES, type Bound } from "./shape.js";
+
+export interface DialectOptions {
+  /**
+   * `true`: the provider's strict form, where the schema has one, else the ordinary form and a note.
+   * `"required"`: the strict form or nothing. Dialects that know no strict form ignore it.
+   */
+  readonly strict?: boolean | "required";
+}
+
+export type CompiledSchema =
+  | {
+      readonly ok: true;
+      readonly schema: JsonSchema;
+      /** What to send as the tool's `strict`; left out where the provider has no such word. */
+      readonly strict?: boolean;
+      /** What the form could not keep, in words; the same is said in the descriptions the model reads. */
+      readonly notes: readonly string[];
+      /** Arguments written to this form, as the tool itself wants them. Left out when they are the same. */
+      readonly restore?: (args: JsonValue) => JsonValue;
+    }
+  | { readonly ok: false; readonly reason: string };
+
+/** Which dialect the model of an id speaks; nothing for providers this product does not know. */
+export function dialectOf(modelId: string): DialectName | undefined {
+  const provider = modelId.slice(0, Math.max(0, modelId.indexOf("/")));
+  switch (provider) {
+    case "anthropic":
+      return "anthropic";
+    case "openai":
+      return "openai-responses";
+    case "google":
+      return "gemini";
+    case "openai-compatible":
+      return "openai-compatible";
+    case "offline":
+      return "plain";
+    default:
+      return undefined;
+  }
+}
+
+// What each provider's form of JSON Schema takes. Where these come from is written beside the checkers in test/dialect-checkers.
 
 /** Keywords that are written where the form has them, and told in words where it has not. */
 export type Keyword = Bound | "title" | "default" | "pattern" | "uniqueItems";

@@ -1,14 +1,30 @@
 // A shape as the JSON Schema of one dialect; whatever the dialect has no keyword for ends up in the descriptions.
 import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { discriminator, orNull } from "./alternatives.js";
-import type { Fuel } from "./fuel.js";
-import { type Node, writeKeywords } from "./keywords.js";
-import { Names } from "./names.js";
-import { apart, isEcho, underWords, untitled } from "./reshape.js";
 import { NoForm, type Rules } from "./rules.js";
-import { ANY, isOnly, type Kind, mayBe, ofKind, type Shape, saying, wordsAlone } from "./shape.js";
-import { namesWords, shapeWords, valueWords } from "./words.js";
+import {
+  ANY,
+  BOUND_NAMES,
+  BOUNDS,
+  type Bound,
+  boundSentence,
+  type Fuel,
+  isOfKinds,
+  isOnly,
+  type Kind,
+  mayBe,
+  namesWords,
+  ofKind,
+  optionsWords,
+  patternSentence,
+  type Shape,
+  saying,
+  shapeWords,
+  valueWords,
+  wordsAlone,
+} from "./shape.js";
 
 export interface Written {
   readonly schema: JsonObject;
@@ -224,4 +240,161 @@ function withNullForm(node: JsonObject): JsonObject {
   const { anyOf } = node;
   const [first, ...rest] = Array.isArray(anyOf) ? anyOf : [];
   return isJsonObject(first) ? { ...node, anyOf: [withNullForm(first), ...rest] } : { anyOf: [node, { type: "null" }] };
+}
+
+// What one value may be, beside its kind: allowed values, bounds, pattern and format as keywords where a dialect has them.
+
+/** A schema that is being written. */
+export interface Node {
+  [keyword: string]: JsonValue;
+}
+
+interface Writing {
+  readonly node: Node;
+  readonly shape: Shape;
+  readonly kinds: readonly Kind[];
+  readonly rules: Rules;
+  readonly says: string[];
+}
+
+/** Returns what has to be told in words instead, a sentence each. */
+function writeKeywords(
+  node: Node,
+  shape: Shape,
+  { kinds, rules, fuel }: { readonly kinds: readonly Kind[]; readonly rules: Rules; readonly fuel: Fuel },
+): string[] {
+  const says: string[] = [];
+  const writing: Writing = { node, shape, kinds, rules, says };
+  const hasOptions = writeOptions(writing, fuel);
+  for (const bound of BOUND_NAMES) writeBound(writing, bound);
+  if (kinds.includes("string") && shape.pattern !== undefined && !hasOptions) writePattern(writing, shape.pattern);
+  if (shape.format !== undefined && !hasOptions) writeFormat(writing, shape.format);
+  return says;
+}
+
+/** True when they are written: then pattern and format have nothing to add. */
+function writeOptions({ node, shape, kinds, rules, says }: Writing, fuel: Fuel): boolean {
+  const { options } = shape;
+  if (options === undefined) return false;
+  fuel.spend(options.length / 4);
+  const allowed = rules.options;
+  const isTaken = options.every((option) => {
+    if (!isOfKinds(option, kinds)) return false;
+    if (allowed === "texts") return typeof option === "string" && option !== "";
+    return allowed === "all" || typeof option !== "object" || option === null;
+  });
+  if (isTaken) node["enum"] = options;
+  else says.push(options.length === 1 ? `Must be ${optionsWords(options)}.` : `One of ${optionsWords(options)}.`);
+  if (!isTaken && rules.objects === "closed") {
+    throw new NoForm("some of its allowed values are objects or lists, or of another type than it says");
+  }
+  return isTaken;
+}
+
+function writeBound({ node, shape, kinds, rules, says }: Writing, bound: Bound): void {
+  const value = shape.bounds[bound];
+  const of = BOUNDS[bound];
+  if (value === undefined || !(kinds.includes(of) || (of === "number" && kinds.includes("integer")))) return;
+  const { keywords, maxRepeat, objects, optional } = rules;
+  const isLong = maxRepeat !== undefined && of !== "number" && value > maxRepeat;
+  // The strict form of Anthropic's knows this one bound, and only with this value.
+  const isLeastOne = bound === "minItems" && value === 1 && objects === "closed" && optional === "omitted";
+  if ((keywords.has(bound) && !isLong) || isLeastOne) node[bound] = value;
+  else says.push(boundSentence(bound, value));
+}
+
+function writePattern({ node, rules, says }: Writing, pattern: string): void {
+  const isWritten = rules.keywords.has("pattern") && isPattern(pattern, rules.objects === "closed");
+  if (isWritten) node["pattern"] = pattern;
+  else says.push(patternSentence(pattern));
+}
+
+/** One that is no regular expression here is one nowhere. Decoders take no look-around and no references back. */
+function isPattern(pattern: string, isDecoded: boolean): boolean {
+  if (pattern.length > 1_000 || (isDecoded && /\(\?|\\[bBkpP1-9]/.test(pattern))) return false;
+  try {
+    return new RegExp(pattern, "u") instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
+function writeFormat({ node, kinds, rules, says }: Writing, format: string): void {
+  const { formats } = rules;
+  const isNumeric = /^(?:int|uint|float|double)/.test(format);
+  const isPlace = isNumeric
+    ? kinds.includes(format.startsWith("int") ? "integer" : "number")
+    : kinds.includes("string");
+  if (formats === undefined || (formats.has(format) && isPlace)) node["format"] = format;
+  else says.push(`Format: ${format.slice(0, 80)}.`);
+}
+
+// Property names a provider refuses, under names it takes, and the table that leads back.
+
+const MAX_STEM = 50;
+
+export class Names {
+  readonly #allowed: RegExp;
+  readonly #originals = new Map<string, string>();
+
+  constructor(allowed: RegExp) {
+    this.#allowed = allowed;
+  }
+
+  /** The name itself, or one that depends on nothing but it. */
+  of(name: string): string {
+    if (this.#allowed.test(name)) return name;
+    const stem = name.slice(0, MAX_STEM).replace(/[^a-zA-Z0-9_.-]/g, "_");
+    const short = `${stem}_${hashJson(name).slice(0, 8)}`;
+    this.#originals.set(short, name);
+    return short;
+  }
+
+  original(name: string): string | undefined {
+    return this.#originals.get(name);
+  }
+
+  get isEmpty(): boolean {
+    return this.#originals.size === 0;
+  }
+}
+
+// Shapes as they are about to be written: a kind at a time, without words that say nothing, with words of what they stand in.
+
+/** One shape per kind, each with what concerns it. */
+function apart(shape: Shape): readonly Shape[] {
+  const { title: _title, description: _description, default: _default, options, ...rest } = shape;
+  return (shape.kinds ?? []).map((kind): Shape => {
+    const own = options?.filter((option) => mayHold(kind, option));
+    const fitting = own === undefined || own.length === 0 ? {} : { options: own };
+    return { ...rest, ...fitting, kinds: [kind], says: [] };
+  });
+}
+
+function mayHold(kind: Kind, value: JsonValue): boolean {
+  if (value === null) return kind === "null";
+  if (Array.isArray(value)) return kind === "array";
+  if (typeof value === "number") return kind === "number" || (kind === "integer" && Number.isInteger(value));
+  return typeof value === kind;
+}
+
+/** Generators give every property its own name as a title: tokens that say nothing. */
+function isEcho(title: string | undefined, name: string): boolean {
+  const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return title !== undefined && title.length <= 100 && plain(title) === plain(name);
+}
+
+function untitled(shape: Shape): Shape {
+  const { title: _title, ...rest } = shape;
+  return rest;
+}
+
+/** What was said of all forms together, said of this one. */
+function underWords(words: Shape, shape: Shape): Shape {
+  const description = [words.description ?? words.title, shape.description].filter((text) => text !== undefined);
+  const preset = words.default === undefined ? shape.default : words.default;
+  return {
+    ...saying(shape, ...words.says),
+    ...defined({ description: description.length === 0 ? undefined : description.join(" "), default: preset }),
+  };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { anthropic, google, openai, refused } from "../../../test/provider-bodies.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { toModelError } from "../provider-errors.js";
+import { toModelError } from "./provider-errors.js";
 
 const context = { modelId: "p/m" };
 

@@ -5,8 +5,8 @@ import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Fetch } from "../../base/ports/world.js";
 import { MODEL_LIMITS } from "../limits.js";
-import { loadModel } from "../providers.js";
-import { ModelLists } from "./model-lists.js";
+import { ModelLists } from "../providers/lists.js";
+import { loadModel } from "../providers/providers.js";
 
 interface Asked {
   readonly url: string;

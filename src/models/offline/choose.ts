@@ -1,7 +1,6 @@
 // Which tools a request may mean: by name where one is said, otherwise by the words and values that fit best.
 import type { ModelTool } from "../model.js";
-import { bareName, whereSaid } from "./names.js";
-import { type Parameter, readParameters } from "./parameters.js";
+import { bareName, type Parameter, readParameters, whereSaid } from "./parameters.js";
 import { blank, type Span, scan } from "./spans.js";
 import { contentStems, isAction, isInvocation, likeness, operatorStems, stem, stems, words } from "./words.js";
 

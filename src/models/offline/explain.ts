@@ -3,8 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import type { ModelTool } from "../model.js";
 import type { FilledArguments } from "./arguments.js";
 import type { Candidate } from "./choose.js";
-import { bareName } from "./names.js";
-import { listOf, type Parameter, readParameters } from "./parameters.js";
+import { bareName, listOf, type Parameter, readParameters } from "./parameters.js";
 
 export const INTRODUCTION: string =
   "This is Tenon's offline model: it matches your words to tools and does not reason. For a real model set ANTHROPIC_API_KEY, " +

@@ -1,7 +1,7 @@
 // Results in plain sentences.
 import { describe, expect, test } from "vitest";
 import type { ContentBlock } from "../../base/text/content.js";
-import { report } from "./report.js";
+import { report } from "./operator.js";
 
 function reported(content: readonly ContentBlock[], isError = false): string {
   return report({ callId: "1", name: "mcp__demo__show", isError, content });

@@ -1,6 +1,6 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
 import type { JsonValue } from "../../base/json/json.js";
-import { alreadyMarked } from "../../base/text/marked-content.js";
+import { alreadyMarked } from "../../base/text/marking.js";
 import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../event.js";

@@ -2,7 +2,7 @@
 
 import { defined } from "../../base/json/defined.js";
 import { type ContentBlock, plainText, text } from "../../base/text/content.js";
-import { markContent } from "../../base/text/marked-content.js";
+import { markContent } from "../../base/text/marking.js";
 import { resolved, Transcript, transcriptProblems } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelToolResult } from "../../models/index.js";
 import type { ToolOutcome } from "../../tools/index.js";

@@ -5,8 +5,15 @@ import { messageOf } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { base64Bytes, type ContentBlock, plainText, text } from "../../base/text/content.js";
-import { alreadyMarked, type MarkedContent, markBlock, markContent } from "../../base/text/marked-content.js";
-import { hostLine, markHidden, quoted } from "../../base/text/marking.js";
+import {
+  alreadyMarked,
+  hostLine,
+  type MarkedContent,
+  markBlock,
+  markContent,
+  markHidden,
+  quoted,
+} from "../../base/text/marking.js";
 import type { TextFile } from "../../builtin/index.js";
 import { readResource } from "../../mcp/index.js";
 import { SESSION_LIMITS } from "../limits.js";

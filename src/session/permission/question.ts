@@ -1,6 +1,6 @@
 // The question a person is asked about a call or a changed tool, and what their answer means for it.
 
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { text } from "../../base/text/content.js";
-import { markContent } from "../../base/text/marked-content.js";
+import { markContent } from "../../base/text/marking.js";
 import { LateNotes } from "./late-notes.js";
 
 const note = (toolCallId: string, words = toolCallId) => ({ toolCallId, content: markContent([text(words)]) });

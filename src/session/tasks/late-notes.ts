@@ -1,5 +1,5 @@
 // Results that came after the turn of their call: each is put before the model once, with a prompt.
-import type { MarkedContent } from "../../base/text/marked-content.js";
+import type { MarkedContent } from "../../base/text/marking.js";
 
 export interface Note {
   readonly toolCallId: string;

@@ -1,7 +1,6 @@
 // What the model is told of a call that ended after its turn: in the person's place, and plainly not the person's words.
 import { text } from "../../base/text/content.js";
-import { alreadyMarked, type MarkedContent } from "../../base/text/marked-content.js";
-import { dataHeader, hostLine, quoted } from "../../base/text/marking.js";
+import { alreadyMarked, dataHeader, hostLine, type MarkedContent, quoted } from "../../base/text/marking.js";
 import type { LateEnd } from "../conversation.js";
 
 export function noteOf({ label, presented: { model, outcome } }: LateEnd): MarkedContent {

@@ -4,7 +4,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 
 /**
  * `wait`: the person is thinking; the answer comes as `cancelled` when the session is cancelled.

@@ -1,6 +1,6 @@
 // Sends one reply over HTTP in the format of the request, and does to the stream what the script says.
 import type { ServerResponse } from "node:http";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Fault } from "./fault.js";
 import type { ProviderFormat, StreamWriter } from "./format.js";

@@ -1,6 +1,6 @@
 // What can go wrong with an HTTP answer, on demand: statuses, redirects, resets, half frames, drips, bodies without end.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { JsonObject } from "../../base/json/json.js";
 
 export type HttpFault =

@@ -1,5 +1,5 @@
 // How a scripted tool's reply looks on the wire. Pure, but for the facts about the process that are handed in.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { ToolReply, ToolScript } from "./behaviour.js";
 

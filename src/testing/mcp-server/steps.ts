@@ -1,7 +1,7 @@
 // Does one step of a script.
 import { existsSync, writeFileSync } from "node:fs";
 import { orAborted, sleep } from "../../base/async/deadline.js";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { CrashStep, Step, ToolScript } from "./behaviour.js";
 import type { Flow } from "./flow.js";

@@ -1,5 +1,5 @@
 // What the person hears from the catalog, each thing once a session.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import type { ToolOrigin } from "../tool.js";
 import type { CatalogLimits, Plan } from "./plan.js";
 import type { Shadowed, SourceBook } from "./source-book.js";

@@ -1,5 +1,5 @@
 // Why a name is none of a known tool: left out on the way, of a server that is shadowed, absent or not ready, or gone.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { mcpToolId } from "../name.js";
 import type { ToolId } from "../tool.js";
 import type { KnownTools } from "./known-tools.js";

@@ -1,6 +1,6 @@
 // Why a tool is, or is not, in front of the model, by whatever name people use for it.
 
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { KnownTool } from "./known-tools.js";
 import { cut, plain } from "./one-line.js";

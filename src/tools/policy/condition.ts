@@ -1,7 +1,6 @@
 // Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { pointerSteps, valueAtPointer } from "../../base/json/pointer.js";
+import { isJsonObject, type JsonObject, type JsonValue, pointerSteps, valueAtPointer } from "../../base/json/json.js";
 import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";

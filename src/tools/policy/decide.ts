@@ -1,5 +1,5 @@
 // May this call be made? Pure and total: the first rule that is about it decides, then the defaults, under the mode's ceiling.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { MatchMeter, matchRule, type PolicySubject } from "./condition.js";
 import { hintsOf, isOwnEdit } from "./hints.js";
 import type { ProtectedFile } from "./protected-paths.js";

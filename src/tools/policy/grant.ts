@@ -1,7 +1,7 @@
 // What a person's "always" covers, as plain data: which grant a call is offered, what its label says, and whether a grant covers a call.
 
 import { isAbsolute, relative } from "node:path";
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { hashJson } from "../../base/json/hash.js";
 import type { JsonObject } from "../../base/json/json.js";

@@ -2,7 +2,7 @@
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "../../base/json/json.js";
-import { valueAtPointer } from "../../base/json/pointer.js";
+import { valueAtPointer } from "../../base/json/json.js";
 import type { Files } from "../../base/ports/world.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { PolicyRule } from "./rule.js";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../base/json/json.js";
-import { valueAtPointer } from "../../base/json/pointer.js";
+import { valueAtPointer } from "../../base/json/json.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
 
 function scan(json: string, steps: readonly string[], partBytes = 1_000): ScanResult {

@@ -1,12 +1,11 @@
 // What a model, and what people, are given of an outcome: every block kind, within the bounds, marked, nothing left silent.
 
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, describeSpilled, type SpilledBlock, text } from "../../base/text/content.js";
-import { markBlock } from "../../base/text/marked-content.js";
-import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
+import { hostLine, markBlock, markForeign, quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolAnswer, ToolOutcome } from "../tool.js";
 import { assemble, type Words } from "./assemble.js";

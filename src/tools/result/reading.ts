@@ -2,8 +2,7 @@
 
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
-import { parseJson } from "../../base/json/json.js";
-import { pointerSteps } from "../../base/json/pointer.js";
+import { parseJson, pointerSteps } from "../../base/json/json.js";
 import { quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { isHandle, type KeptResult } from "./kept.js";

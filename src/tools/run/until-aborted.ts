@@ -1,5 +1,5 @@
 // Waits for something no longer than a signal allows, whether or not the other side heeds the signal.
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 import type { World } from "../../base/ports/world.js";
 
 export const ABORTED: unique symbol = Symbol("aborted");

@@ -3,7 +3,7 @@
 import { messageOf } from "../../../base/errors.js";
 import { isJsonObject } from "../../../base/json/json.js";
 import { text } from "../../../base/text/content.js";
-import { alreadyMarked, type MarkedContent } from "../../../base/text/marked-content.js";
+import { alreadyMarked, type MarkedContent } from "../../../base/text/marking.js";
 import { complete, getPrompt, type Link, type McpPromptMessage } from "../../../mcp/index.js";
 import { SESSION_LIMITS } from "../../limits.js";
 import { bounded } from "../../mentions/attach.js";

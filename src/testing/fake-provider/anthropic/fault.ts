@@ -1,5 +1,5 @@
 // How Anthropic reports failures (docs: "Errors"; the messages are those of its API as people quote them).
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool } from "../format.js";

@@ -1,5 +1,5 @@
 // The wire format of Anthropic's Messages API (docs: "Streaming messages", "Thinking", "Prompt caching").
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool, ProviderFormat, StreamWriter, WholeAnswer } from "../format.js";

@@ -1,6 +1,6 @@
 // How the Gemini API reports failures: google.rpc.Status, the cause for machines in its details (messages as people quote them).
 
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";

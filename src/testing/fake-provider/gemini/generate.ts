@@ -1,6 +1,6 @@
 // The wire format of the Gemini API's generateContent and streamGenerateContent (reference "Generating content").
 
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";

@@ -1,5 +1,5 @@
 // The wire format of OpenAI's Chat Completions, which most self-hosted servers speak too.
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool, ProviderFormat, StreamWriter, WholeAnswer } from "../format.js";

@@ -1,5 +1,5 @@
 // How OpenAI and the servers that speak its protocols report failures (docs: "Error codes"; messages as people quote them).
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { FaultResponse, OfferedTool } from "../format.js";

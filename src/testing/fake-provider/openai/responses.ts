@@ -1,5 +1,5 @@
 // The wire format of OpenAI's Responses API (docs: "Streaming API responses", reference "Streaming events").
-import { unreachable } from "../../../base/brand.js";
+import { unreachable } from "../../../base/id.js";
 import { type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { Fault } from "../fault.js";
 import type { OfferedTool, ProviderFormat, StreamWriter, WholeAnswer } from "../format.js";

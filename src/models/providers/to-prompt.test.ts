@@ -1,9 +1,9 @@
 // Requests as prompts of the AI SDK.
 import { describe, expect, test } from "vitest";
+import type { ModelMessage, ModelTool } from "../model.js";
 import { isCommonImage } from "./ai-sdk.js";
-import type { ModelMessage, ModelTool } from "./model.js";
 import { type PromptOptions, toPrompt } from "./to-prompt.js";
-import { toTool } from "./tools-to-send.js";
+import { toTool } from "./tools.js";
 
 const options: PromptOptions = {
   modelId: "p/m",

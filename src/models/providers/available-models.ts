@@ -1,13 +1,14 @@
 // The models one may change to: those that can be used here, opened by name.
-import { messageOf, type TenonError, toTenonError } from "../base/errors.js";
-import type { Fetch } from "../base/ports/world.js";
-import type { KnownAbilities } from "./abilities.js";
+
+import { orAborted } from "../../base/async/deadline.js";
+import { messageOf, type TenonError, toTenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import type { Fetch } from "../../base/ports/world.js";
+import { type KnownAbilities, type ModelAbilities, mergeAbilities, tableAbilities } from "../abilities.js";
+import type { Model, ModelEvent, ModelRequest } from "../model.js";
 import { connectionOf, type Environment, readVariable } from "./connection.js";
-import { lazyModel } from "./lazy.js";
-import type { ModelLists } from "./lists/model-lists.js";
-import type { Model } from "./model.js";
-import { OFFLINE_MODEL_ID, unknownModel } from "./providers.js";
-import { PROVIDERS, providerOf } from "./registry.js";
+import type { ModelLists } from "./lists.js";
+import { OFFLINE_MODEL_ID, PROVIDERS, providerOf, unknownModel } from "./providers.js";
 
 export interface AskedModels {
   /** `provider/name`. */
@@ -102,4 +103,49 @@ async function askProviders(options: AvailableModelsOptions): Promise<AskedModel
     }),
   );
   return { ids: answers.flatMap(({ ids }) => ids), problems: answers.flatMap(({ problems }) => problems) };
+}
+
+// A model that a session can hold before its package is loaded.
+
+/**
+ * Loads on the first request; requests that come meanwhile join it, and a failed load is tried again by the next one.
+ * Until then its abilities are those of the bundled table, under what `known` says.
+ */
+export function lazyModel(id: string, load: () => Promise<Model>, known: KnownAbilities = {}): Model {
+  let loading: Promise<Model> | undefined;
+  let last: Model | undefined;
+  const loaded = async () => {
+    loading ??= start(load);
+    const current = loading;
+    try {
+      return await current;
+    } catch (thrown) {
+      if (loading === current) loading = undefined;
+      throw toTenonError(thrown, "model.unavailable");
+    }
+  };
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, void> {
+    const model = await orAborted(loaded(), signal);
+    last = model;
+    yield* model.stream(request, signal);
+  }
+  const dialect = providerOf(id)?.provider.options.dialect;
+  const early = dialect === undefined ? undefined : mergeAbilities([known, tableAbilities(id)]);
+  // Asked about the results of calls that it made itself, so it has been loaded by then.
+  const accepts = (mediaType: string) => last?.accepts?.(mediaType) ?? false;
+  return {
+    id,
+    accepts,
+    stream,
+    // The dialect of the id, since tools are compiled before the first request; nothing for models without one.
+    ...defined({ dialect }),
+    get abilities(): ModelAbilities | undefined {
+      return last?.abilities ?? early;
+    },
+  };
+}
+
+/** So that a load that throws before it returns a promise rejects like any other. */
+async function start(load: () => Promise<Model>): Promise<Model> {
+  return load();
 }

@@ -1,16 +1,14 @@
 // The stream of an AI SDK language model as our events.
-
-import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from "@ai-sdk/provider";
-import { orAborted } from "../base/async/deadline.js";
-import { TenonError } from "../base/errors.js";
-import { defined } from "../base/json/defined.js";
-import { isJsonObject, isTooDeep } from "../base/json/json.js";
-import type { ModelPrice } from "./abilities.js";
-import { unwrapSearch } from "./found-tools.js";
-import type { ModelEvent, ModelFinish, ModelToolCall } from "./model.js";
+import type { LanguageModelV3StreamPart, LanguageModelV3Usage, SharedV3ProviderMetadata } from "@ai-sdk/provider";
+import { orAborted } from "../../base/async/deadline.js";
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, isTooDeep } from "../../base/json/json.js";
+import type { ModelPrice } from "../abilities.js";
+import { type FailureContext, toModelError } from "../failures/provider-errors.js";
+import type { ModelEvent, ModelFinish, ModelToolCall, ModelUsage } from "../model.js";
 import { type RecordedPart, toProviderData } from "./provider-data.js";
-import { type FailureContext, toModelError } from "./provider-errors.js";
-import { toUsage } from "./usage.js";
+import { unwrapSearch } from "./tools.js";
 
 export interface AnswerContext {
   readonly failure: FailureContext;
@@ -216,4 +214,31 @@ function blockReason(metadata: SharedV3ProviderMetadata | undefined): string | u
     if (typeof reason === "string") return reason;
   }
   return undefined;
+}
+
+// What an answer used, as the provider counts it, and what that costs by the list price.
+
+/** Undefined where the provider said nothing. */
+function toUsage(usage: LanguageModelV3Usage, price: ModelPrice | undefined): ModelUsage | undefined {
+  const { inputTokens: input, outputTokens: output } = usage;
+  if (input.total === undefined && output.total === undefined) return undefined;
+  const counted: ModelUsage = {
+    inputTokens: input.total ?? 0,
+    outputTokens: output.total ?? 0,
+    ...defined({ cachedInputTokens: input.cacheRead, cacheWriteTokens: input.cacheWrite }),
+  };
+  return price === undefined ? counted : { ...counted, costUsd: costOf(counted, price) };
+}
+
+export function costOf(usage: ModelUsage, price: ModelPrice): number {
+  const { inputTokens, outputTokens, cachedInputTokens: read = 0, cacheWriteTokens: written = 0 } = usage;
+  const { longContext, inputPerMTok } = price;
+  const isLong = longContext !== undefined && inputTokens > longContext.aboveTokens;
+  const fresh = Math.max(0, inputTokens - read - written);
+  const input =
+    fresh * inputPerMTok +
+    read * (price.cacheReadPerMTok ?? inputPerMTok) +
+    written * (price.cacheWritePerMTok ?? inputPerMTok);
+  const output = outputTokens * price.outputPerMTok;
+  return (input * (isLong ? longContext.inputFactor : 1) + output * (isLong ? longContext.outputFactor : 1)) / 1e6;
 }

@@ -6,8 +6,8 @@ import type {
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../base/json/json.js";
-import type { ModelMessage, ModelToolCall } from "./model.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import type { ModelMessage, ModelToolCall } from "../model.js";
 
 export type AssistantMessage = Extract<ModelMessage, { role: "assistant" }>;
 export type AssistantPart = LanguageModelV3TextPart | LanguageModelV3ReasoningPart | LanguageModelV3ToolCallPart;

@@ -7,12 +7,11 @@ import type {
   LanguageModelV3ToolResultOutput,
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
-import { type ContentBlock, plainText } from "../base/text/content.js";
-import { framed, markLine } from "../base/text/marked-content.js";
-import { dataHeader, markForeign, markHidden } from "../base/text/marking.js";
-import { type FoundTools, foundOutput, hasWordsBeside, wrapSearch } from "./found-tools.js";
-import type { ModelMessage, ModelRequest, ModelToolResult } from "./model.js";
+import { type ContentBlock, plainText } from "../../base/text/content.js";
+import { dataHeader, framed, markForeign, markHidden, markLine } from "../../base/text/marking.js";
+import type { ModelMessage, ModelRequest, ModelToolResult } from "../model.js";
 import { toAssistantParts } from "./provider-data.js";
+import { type FoundTools, foundOutput, hasWordsBeside, wrapSearch } from "./tools.js";
 
 export interface PromptOptions {
   readonly modelId: string;

@@ -1,12 +1,10 @@
 // Whatever an AI SDK provider throws or streams as an error, as a TenonError with a `model.*` code that people can act on.
-
-import { TenonError } from "../base/errors.js";
-import { defined } from "../base/json/defined.js";
-import { classify, type FailurePhase, type ModelErrorCode } from "./failures/classify.js";
-import { type FailureFacts, readFailure } from "./failures/facts.js";
-import { redact } from "./failures/redact.js";
-import { retryAfterMs } from "./failures/retry-after.js";
-import { MODEL_LIMITS } from "./limits.js";
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject } from "../../base/json/json.js";
+import { MODEL_LIMITS } from "../limits.js";
+import { classify, type FailurePhase, type ModelErrorCode } from "./classify.js";
+import { type FailureFacts, readFailure } from "./facts.js";
 
 export interface FailureContext {
   readonly modelId: string;
@@ -93,4 +91,93 @@ function clip(text: string): string {
   if (line === "") return "no message was given";
   const { errorMaxChars } = MODEL_LIMITS.model;
   return line.length > errorMaxChars ? `${line.slice(0, errorMaxChars)}…` : line;
+}
+
+// Takes keys out of what people and logs get to see: those in use, and whatever looks like one.
+
+const MASK = "[key]";
+
+/** Shorter ones would take ordinary words with them, and no provider has such. */
+const MIN_KEY_CHARS = 6;
+
+/** Prefixes of the keys providers give out; the stars are how some of them echo one. */
+const LOOKS_LIKE_KEY: readonly RegExp[] = [
+  /\b(?:sk|pk|rk|xai|gsk|key|sess|hf|ghp|nvapi|pplx|csk)[-_][\w*-]{8,}/g,
+  /\bAIza[\w*-]{16,}/g,
+  /\bya29\.[\w.-]+/g,
+  /\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+/g,
+];
+
+/** `Authorization: Bearer …`, `x-api-key: …`, `?key=…`: the name stays. */
+const NAMED_KEY =
+  /\b(bearer\s+|(?:x-api-key|x-goog-api-key|api[_-]?key|key|token)["']?\s*[:=]\s*["']?)([\w.~+/*-]{8,}=*)/gi;
+
+function redact(text: string, keys: readonly string[]): string {
+  let clean = text;
+  for (const key of keys) if (key.length >= MIN_KEY_CHARS) clean = clean.replaceAll(key, MASK);
+  for (const pattern of LOOKS_LIKE_KEY) clean = clean.replaceAll(pattern, MASK);
+  return clean.replaceAll(NAMED_KEY, (_, name: string) => `${name}${MASK}`);
+}
+
+// When a provider wants to be asked again: from its headers, else from what it says in the body.
+
+/** Milliseconds from now on; undefined when it did not say, or said something that is over. */
+function retryAfterMs(facts: FailureFacts, now: (() => number) | undefined): number | undefined {
+  const { headers } = facts;
+  const wait =
+    positive(numberOf(headers["retry-after-ms"])) ??
+    fromHeader(headers["retry-after"], headers["date"], now) ??
+    fromDetails(facts) ??
+    fromWords(facts.message);
+  return wait === undefined ? undefined : Math.ceil(wait);
+}
+
+/** Seconds, or a date: that is counted from the server's own clock, which it sends along. */
+function fromHeader(
+  value: string | undefined,
+  date: string | undefined,
+  now: (() => number) | undefined,
+): number | undefined {
+  if (value === undefined) return undefined;
+  const seconds = numberOf(value);
+  if (seconds !== undefined) return positive(seconds * 1_000);
+  // `Date.parse` makes a date of almost anything.
+  const at = /^[a-z]{3,9},? /i.test(value) ? Date.parse(value) : Number.NaN;
+  const from = date === undefined ? Number.NaN : Date.parse(date);
+  const reference = Number.isNaN(from) ? now?.() : from;
+  return reference === undefined ? undefined : positive(at - reference);
+}
+
+/** Google's `RetryInfo`. */
+function fromDetails({ details }: FailureFacts): number | undefined {
+  for (const detail of details) {
+    const delay = isJsonObject(detail) ? detail["retryDelay"] : undefined;
+    const wait = typeof delay === "string" ? durationMs(delay) : undefined;
+    if (wait !== undefined) return wait;
+  }
+  return undefined;
+}
+
+/** `Please try again in 2m59.56s.`, `Please retry in 20.04s.` */
+function fromWords(message: string): number | undefined {
+  const said = /(?:try again|retry) (?:in|after) ((?:[\d.]+\s?(?:ms|h|m|s)\w*\s?)+)/i.exec(message)?.[1];
+  return said === undefined ? undefined : durationMs(said);
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+
+function durationMs(text: string): number | undefined {
+  let sum = 0;
+  for (const [, amount = "", unit = ""] of text.matchAll(/([\d.]+)\s?(ms|h|m|s)/gi)) {
+    sum += Number(amount) * (UNIT_MS[unit.toLowerCase()] ?? 0);
+  }
+  return positive(sum);
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\s*\d+(?:\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
+}
+
+function positive(value: number | undefined): number | undefined {
+  return value !== undefined && value > 0 && Number.isFinite(value) ? value : undefined;
 }

@@ -1,6 +1,6 @@
 // What goes back to a provider verbatim, and when it does not.
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../base/json/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { type AssistantMessage, type RecordedPart, toAssistantParts, toProviderData } from "./provider-data.js";
 
 const recorded: RecordedPart[] = [

@@ -1,0 +1,305 @@
+// Asks providers which models they have: once per address and key, within a deadline, kept in memory.
+import { orAborted } from "../../base/async/deadline.js";
+import { TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
+import {
+  type KnownAbilities,
+  type ModelAbilities,
+  type ModelPrice,
+  mergeAbilities,
+  type ThinkingLevel,
+  tableAbilities,
+} from "../abilities.js";
+import { toModelError } from "../failures/provider-errors.js";
+import { MODEL_LIMITS } from "../limits.js";
+import { type Connection, connectionOf, type Environment } from "./connection.js";
+import { PROVIDERS, type Provider } from "./providers.js";
+
+/** A model that can be chosen. */
+export interface AvailableModel {
+  /** `provider/name`, as it is written after `--model`. */
+  readonly id: string;
+  readonly title?: string;
+  readonly abilities: ModelAbilities;
+}
+
+export class ModelLists {
+  readonly #world: Pick<World, "fetch" | "deadline">;
+  readonly #lists = new Map<string, Promise<readonly ListedModel[]>>();
+
+  constructor(world: Pick<World, "fetch" | "deadline">) {
+    this.#world = world;
+  }
+
+  /** All models of one provider, in its order. Fails with a `model.*` code. */
+  async list(providerName: string, env: Environment): Promise<readonly AvailableModel[]> {
+    const models = await this.#listed(providerName, env);
+    return models.map(({ name, title, abilities }) => {
+      const id = `${providerName}/${name}`;
+      const known = mergeAbilities([abilities, tableAbilities(id)]);
+      return { id, ...defined({ title }), abilities: known };
+    });
+  }
+
+  /** What the provider says about one model. Undefined when it says nothing, or cannot be asked. Never rejects. */
+  async find(providerName: string, name: string, env: Environment): Promise<KnownAbilities | undefined> {
+    const models = await this.#listed(providerName, env).catch(() => []);
+    return models.find((model) => model.name === name)?.abilities;
+  }
+
+  #listed(providerName: string, env: Environment): Promise<readonly ListedModel[]> {
+    const provider = Object.hasOwn(PROVIDERS, providerName) ? PROVIDERS[providerName] : undefined;
+    if (provider === undefined) {
+      const names = Object.keys(PROVIDERS).join(", ");
+      return Promise.reject(
+        new TenonError("model.unknown", `There is no provider "${providerName}"; there are: ${names}.`),
+      );
+    }
+    return this.#kept(providerName, provider, env);
+  }
+
+  async #kept(providerName: string, provider: Provider, env: Environment): Promise<readonly ListedModel[]> {
+    const connection = connectionOf(providerName, provider, { env, fetch: this.#world.fetch, name: "" });
+    const key = JSON.stringify([providerName, connection.baseUrl, connection.apiKey]);
+    const asked = this.#lists.get(key) ?? this.#ask(providerName, provider, connection);
+    this.#lists.set(key, asked);
+    try {
+      return await asked;
+    } catch (thrown) {
+      // The next one who wants to know asks again.
+      if (this.#lists.get(key) === asked) this.#lists.delete(key);
+      throw thrown;
+    }
+  }
+
+  async #ask(providerName: string, provider: Provider, connection: Connection): Promise<readonly ListedModel[]> {
+    using deadline = this.#world.deadline(MODEL_LIMITS.model.listTimeoutMs);
+    const { apiKey } = connection;
+    const failure = {
+      modelId: providerName,
+      keyVariable: provider.keyVariable,
+      secrets: apiKey === undefined ? [] : [apiKey],
+    };
+    const models: ListedModel[] = [];
+    try {
+      let next: Readonly<Record<string, string>> | undefined = {};
+      for (let page = 0; next !== undefined && page < MODEL_LIMITS.model.listMaxPages; page++) {
+        const body = await orAborted(fetchPage(provider, connection, next, deadline.signal), deadline.signal);
+        const read = readList(provider.listFormat, body);
+        models.push(...read.models);
+        next = read.next;
+      }
+      return models;
+    } catch (thrown) {
+      throw toModelError(failure, thrown, "asking");
+    }
+  }
+}
+
+async function fetchPage(
+  provider: Provider,
+  connection: Connection,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<JsonValue> {
+  const url = new URL(`${connection.baseUrl ?? provider.url ?? ""}/models`);
+  for (const [name, value] of Object.entries({ ...PAGE_SIZE[provider.listFormat], ...query })) {
+    url.searchParams.set(name, value);
+  }
+  const response = await connection.fetch(url, { headers: headersFor(provider, connection), signal });
+  const text = await readBounded(response);
+  if (!response.ok) {
+    const failed = { statusCode: response.status, responseBody: text, message: response.statusText };
+    throw Object.assign(new Error(response.statusText), failed);
+  }
+  const parsed = parseJson(text);
+  if (!parsed.ok) throw new TenonError("model.broken_stream", `The list of models is no JSON: ${parsed.reason}`);
+  return parsed.value;
+}
+
+const PAGE_SIZE = { anthropic: { limit: "1000" }, gemini: { pageSize: "1000" }, openai: {} } as const;
+
+function headersFor(provider: Provider, { apiKey }: Connection): Record<string, string> {
+  if (apiKey === undefined) return {};
+  switch (provider.listFormat) {
+    case "anthropic":
+      return { "x-api-key": apiKey, "anthropic-version": "2023-06-01" };
+    case "gemini":
+      return { "x-goog-api-key": apiKey };
+    case "openai":
+      return { authorization: `Bearer ${apiKey}` };
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  const reader = response.body?.getReader();
+  if (reader === undefined) return text;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text + decoder.decode();
+      bytes += value.byteLength;
+      if (bytes > MODEL_LIMITS.model.listMaxBytes) {
+        throw new TenonError("model.broken_stream", "The list of models is too long to be one.");
+      }
+      text += decoder.decode(value, { stream: true });
+    }
+  } finally {
+    await reader.cancel().catch(() => {}); // a stream that has failed rejects it with the failure that is being thrown
+  }
+}
+
+// The model lists of providers, read leniently: each server adds to the same few fields in its own way.
+
+/** `openai` is what compatible servers speak too, and add to. */
+export type ListFormat = "anthropic" | "openai" | "gemini";
+
+export interface ListedModel {
+  /** At the provider. */
+  readonly name: string;
+  readonly title?: string;
+  readonly abilities: KnownAbilities;
+}
+
+export interface ListPage {
+  readonly models: readonly ListedModel[];
+  /** What to add to the address for the rest. */
+  readonly next?: Readonly<Record<string, string>>;
+}
+
+function readList(format: ListFormat, body: JsonValue): ListPage {
+  switch (format) {
+    case "anthropic":
+      return anthropicPage(body);
+    case "gemini":
+      return geminiPage(body);
+    case "openai":
+      return { models: entries(body, "data").flatMap((entry) => openaiModel(entry)) };
+    default:
+      return unreachable(format);
+  }
+}
+
+function anthropicPage(body: JsonValue): ListPage {
+  const models = entries(body, "data").flatMap((entry): ListedModel[] => {
+    const name = text(entry["id"]);
+    if (name === undefined) return [];
+    const can = object(entry["capabilities"]);
+    const thinks = flag(object(can["thinking"])["supported"]);
+    return [
+      named(name, text(entry["display_name"]), {
+        contextTokens: count(entry["max_input_tokens"]),
+        maxOutputTokens: count(entry["max_tokens"]),
+        images: flag(object(can["image_input"])["supported"]),
+        pdf: flag(object(can["pdf_input"])["supported"]),
+        thinking: thinks === undefined ? undefined : thinks ? ALL : [],
+      }),
+    ];
+  });
+  const last = isJsonObject(body) && body["has_more"] === true ? text(body["last_id"]) : undefined;
+  return last === undefined ? { models } : { models, next: { after_id: last } };
+}
+
+const ALL: readonly ThinkingLevel[] = ["off", "low", "medium", "high"];
+const ON: readonly ThinkingLevel[] = ["low", "medium", "high"];
+
+function geminiPage(body: JsonValue): ListPage {
+  const models = entries(body, "models").flatMap((entry): ListedModel[] => {
+    const name = text(entry["name"])?.replace(/^models\//, "");
+    const methods = entry["supportedGenerationMethods"];
+    if (name === undefined || (Array.isArray(methods) && !methods.includes("generateContent"))) return [];
+    const thinks = flag(entry["thinking"]);
+    return [
+      named(name, text(entry["displayName"]), {
+        contextTokens: count(entry["inputTokenLimit"]),
+        maxOutputTokens: count(entry["outputTokenLimit"]),
+        thinking: thinks === undefined ? undefined : thinks ? ["low", "high"] : [],
+      }),
+    ];
+  });
+  const token = isJsonObject(body) ? text(body["nextPageToken"]) : undefined;
+  return token === undefined ? { models } : { models, next: { pageToken: token } };
+}
+
+/** OpenRouter, vLLM, Groq, Mistral, LM Studio, llama.cpp, Together: what they add, by the names they add it under. */
+function openaiModel(entry: JsonObject): ListedModel[] {
+  const name = text(entry["id"]) ?? text(entry["name"]);
+  if (name === undefined) return [];
+  const top = object(entry["top_provider"]);
+  const can = object(entry["capabilities"]);
+  const inputs = object(entry["architecture"])["input_modalities"];
+  const takes = (kind: string): boolean | undefined => (Array.isArray(inputs) ? inputs.includes(kind) : undefined);
+  const parameters = entry["supported_parameters"];
+  const context = [
+    entry["loaded_context_length"],
+    top["context_length"],
+    entry["context_length"],
+    entry["context_window"],
+    entry["max_model_len"],
+    entry["max_context_length"],
+    object(entry["meta"])["n_ctx"],
+  ];
+  return [
+    named(name, name === text(entry["name"]) ? undefined : text(entry["name"]), {
+      contextTokens: context.flatMap((value) => count(value) ?? [])[0],
+      maxOutputTokens: count(top["max_completion_tokens"]) ?? count(entry["max_completion_tokens"]),
+      images: takes("image") ?? flag(can["vision"]),
+      audio: takes("audio"),
+      pdf: takes("file"),
+      thinking: Array.isArray(parameters) && parameters.includes("reasoning") ? ON : undefined,
+      price: priceOf(object(entry["pricing"])),
+    }),
+  ];
+}
+
+/** OpenRouter's: dollars per token, as texts. */
+function priceOf(pricing: JsonObject): ModelPrice | undefined {
+  const perMTok = (value: JsonValue | undefined): number | undefined => {
+    const amount = typeof value === "string" && value.trim() !== "" ? Number(value) : Number.NaN;
+    return amount >= 0 && Number.isFinite(amount) ? Math.round(amount * 1e12) / 1e6 : undefined;
+  };
+  const input = perMTok(pricing["prompt"]);
+  const output = perMTok(pricing["completion"]);
+  if (input === undefined || output === undefined) return undefined;
+  const cacheRead = perMTok(pricing["input_cache_read"]);
+  const cacheWrite = perMTok(pricing["input_cache_write"]);
+  return {
+    inputPerMTok: input,
+    outputPerMTok: output,
+    ...defined({ cacheReadPerMTok: cacheRead, cacheWritePerMTok: cacheWrite }),
+  };
+}
+
+function named(name: string, title: string | undefined, abilities: KnownAbilities): ListedModel {
+  return { name, ...defined({ title }), abilities };
+}
+
+/** Some servers answer with the bare list. */
+function entries(body: JsonValue, key: string): readonly JsonObject[] {
+  const list: JsonValue | undefined = isJsonObject(body) ? body[key] : body;
+  if (!Array.isArray(list)) return [];
+  const values: readonly JsonValue[] = list;
+  return values.filter((entry) => isJsonObject(entry));
+}
+
+function object(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function text(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function flag(value: JsonValue | undefined): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
+}
+
+function count(value: JsonValue | undefined): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}

@@ -1,0 +1,263 @@
+// Which model is meant, and the model itself: its package loaded, what it can do found out.
+
+import type { SharedV3ProviderOptions } from "@ai-sdk/provider";
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import type { Fetch, World } from "../../base/ports/world.js";
+import { type KnownAbilities, knownModel, type ModelPrice, type ThinkingLevel, tableAbilities } from "../abilities.js";
+import { MODEL_LIMITS } from "../limits.js";
+import type { Model } from "../model.js";
+import { type AiSdkOptions, aiSdkModel, type StreamingLanguageModel } from "./ai-sdk.js";
+import {
+  baseUrlOf,
+  type Connection,
+  type ConnectionRules,
+  connectionOf,
+  type Environment,
+  readVariable,
+  shownUrl,
+} from "./connection.js";
+import type { ListFormat, ModelLists } from "./lists.js";
+
+export interface Provider extends ConnectionRules {
+  /** Its own address, as its package has it. */
+  readonly url?: string;
+  /** Used when only the key is set: the maker's all-round model. */
+  readonly defaultModel?: string;
+  /** What people choose among, the default first; the maker has more, and any name will do. */
+  readonly usualModels?: readonly string[];
+  readonly options: AiSdkOptions;
+  readonly listFormat: ListFormat;
+  load(connection: Connection): Promise<StreamingLanguageModel>;
+}
+
+/** Nothing is stored with OpenAI; thoughts come back to it encrypted instead. */
+const openaiOptions: SharedV3ProviderOptions = { openai: { store: false } };
+
+const ANTHROPIC_URL = "https://api.anthropic.com/v1";
+const OPENAI_URL = "https://api.openai.com/v1";
+const GOOGLE_URL = "https://generativelanguage.googleapis.com/v1beta";
+
+const OPENAI_RULES = {
+  keyVariable: "OPENAI_API_KEY",
+  needsKey: true,
+  urlVariables: ["OPENAI_BASE_URL"],
+  urlSuffix: "",
+  needsUrl: false,
+  url: OPENAI_URL,
+  listFormat: "openai",
+} as const;
+
+/** In the order in which a key in the environment is looked for. */
+export const PROVIDERS: Readonly<Record<string, Provider>> = {
+  anthropic: {
+    keyVariable: "ANTHROPIC_API_KEY",
+    needsKey: true,
+    urlVariables: ["ANTHROPIC_BASE_URL"],
+    urlSuffix: "/v1",
+    needsUrl: false,
+    url: ANTHROPIC_URL,
+    defaultModel: "claude-sonnet-5-5",
+    usualModels: ["claude-sonnet-5-5", "claude-opus-5-5", "claude-fable-5-1", "claude-haiku-4-5"],
+    options: { dialect: "anthropic" },
+    listFormat: "anthropic",
+    async load(connection) {
+      const { createAnthropic } = await import("@ai-sdk/anthropic");
+      return createAnthropic(settings(connection, ANTHROPIC_URL))(connection.name);
+    },
+  },
+  openai: {
+    ...OPENAI_RULES,
+    defaultModel: "gpt-6.1-sol",
+    usualModels: ["gpt-6.1-sol", "gpt-6-astra", "gpt-5.4-mini"],
+    options: { dialect: "openai-responses", providerOptions: openaiOptions },
+    async load(connection) {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI(settings(connection, OPENAI_URL)).responses(connection.name);
+    },
+  },
+  "openai-chat": {
+    ...OPENAI_RULES,
+    // The chat protocol has text-only tool results; a picture would go out as base64 text.
+    options: { dialect: "openai-chat", providerOptions: openaiOptions, toolMedia: "beside" },
+    async load(connection) {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI(settings(connection, OPENAI_URL)).chat(connection.name);
+    },
+  },
+  google: {
+    keyVariable: "GEMINI_API_KEY",
+    needsKey: true,
+    urlVariables: ["GOOGLE_GEMINI_BASE_URL"],
+    urlSuffix: "/v1beta",
+    needsUrl: false,
+    url: GOOGLE_URL,
+    defaultModel: "gemini-pro-latest",
+    usualModels: ["gemini-pro-latest", "gemini-3.7-flash"],
+    options: { dialect: "gemini" },
+    listFormat: "gemini",
+    async load(connection) {
+      const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
+      return createGoogleGenerativeAI(settings(connection, GOOGLE_URL))(connection.name);
+    },
+  },
+  "openai-compatible": {
+    keyVariable: "TENON_API_KEY",
+    needsKey: false,
+    urlVariables: ["TENON_BASE_URL", "OPENAI_BASE_URL"],
+    urlSuffix: "",
+    needsUrl: true,
+    options: { dialect: "openai-compatible", toolMedia: "beside" },
+    listFormat: "openai",
+    async load({ name, apiKey, baseUrl = "", fetch }) {
+      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+      const key = apiKey === undefined ? {} : { apiKey };
+      const base = { name: "openaiCompatible", baseURL: baseUrl, fetch, includeUsage: true };
+      return createOpenAICompatible({ ...base, ...key })(name);
+    },
+  },
+};
+
+/** Other names people use. */
+const ALIASES: Readonly<Record<string, string>> = { gemini: "google" };
+
+export interface NamedProvider {
+  /** Its own name, whatever it was called. */
+  readonly providerName: string;
+  readonly provider: Provider;
+  /** The model's name at the provider. */
+  readonly name: string;
+}
+
+/** Undefined when there is no such provider, or no name after it. */
+export function providerOf(id: string): NamedProvider | undefined {
+  const slash = id.indexOf("/");
+  const said = slash < 0 ? "" : id.slice(0, slash);
+  const providerName = Object.hasOwn(ALIASES, said) ? (ALIASES[said] ?? said) : said;
+  const name = id.slice(slash + 1).trim();
+  const provider = Object.hasOwn(PROVIDERS, providerName) ? PROVIDERS[providerName] : undefined;
+  return provider === undefined || name === "" ? undefined : { providerName, provider, name };
+}
+
+/** Everything is given, so that no package looks into the process's environment by itself. */
+function settings(connection: Connection, defaultUrl: string): { apiKey: string; baseURL: string; fetch: Fetch } {
+  return { apiKey: connection.apiKey ?? "", baseURL: connection.baseUrl ?? defaultUrl, fetch: connection.fetch };
+}
+
+export interface ModelChoice {
+  /** `--model`, above everything else. */
+  readonly flag?: string | undefined;
+  readonly env: Environment;
+}
+
+/** What the person says about one model; stronger than the table and the provider. */
+export interface ModelSettings {
+  readonly contextTokens?: number | undefined;
+  /** Also sent with every request that does not say otherwise. */
+  readonly maxOutputTokens?: number | undefined;
+  readonly images?: boolean | undefined;
+  readonly audio?: boolean | undefined;
+  readonly pdf?: boolean | undefined;
+  /** The levels it has. */
+  readonly thinking?: readonly ThinkingLevel[] | undefined;
+  /** Whether found tools are sent in the provider's own way; unless given, at the provider's own address only. */
+  readonly toolSearch?: boolean | undefined;
+  readonly price?: ModelPrice | undefined;
+  /** How long it may send nothing. */
+  readonly silenceMs?: number | undefined;
+}
+
+export interface LoadOptions {
+  readonly env: Environment;
+  readonly fetch: Fetch;
+  readonly settings?: ModelSettings | undefined;
+  /** How much it thinks where a request does not say. */
+  readonly thinking?: ThinkingLevel | undefined;
+  /** Asked about models the table does not know. Without it nobody is asked. */
+  readonly lists?: ModelLists | undefined;
+  readonly now?: () => number;
+  /** Times how long a provider is silent; without it there is no limit. */
+  readonly clock?: Pick<World, "after" | "monotonicMs">;
+}
+
+export const OFFLINE_MODEL_ID = "offline/operator";
+
+const FORM = `Models are written provider/name; providers: ${Object.keys(PROVIDERS).join(", ")}; or ${OFFLINE_MODEL_ID}.`;
+
+/** Flag, then `TENON_MODEL`, then the first provider with a key, then the offline model. Says nothing of whether it works. */
+export function resolveModelId(choice: ModelChoice): string {
+  const said = choice.flag?.trim() || choice.env["TENON_MODEL"]?.trim();
+  if (said) return said;
+  for (const [provider, { keyVariable, defaultModel }] of Object.entries(PROVIDERS)) {
+    const hasKey = readVariable(choice.env, keyVariable) !== undefined;
+    if (defaultModel !== undefined && hasKey) return `${provider}/${defaultModel}`;
+  }
+  return OFFLINE_MODEL_ID;
+}
+
+export function unknownModel(id: string): TenonError {
+  return new TenonError("model.unknown", `There is no model "${id}". ${FORM}`, { hint: FORM });
+}
+
+/** Loads the package of the model's provider. Fails with `model.unknown` or `model.unauthorized`, before any request. */
+export async function loadModel(id: string, options: LoadOptions): Promise<Model> {
+  if (id === OFFLINE_MODEL_ID) {
+    const { offlineModel } = await import("../offline/operator.js");
+    return offlineModel;
+  }
+  const named = providerOf(id);
+  if (named === undefined) throw unknownModel(id);
+  const { provider, name } = named;
+  const silenceMs = options.settings?.silenceMs ?? MODEL_LIMITS.model.silenceMs;
+  const silence = options.clock && { clock: options.clock, silenceMs };
+  const connection = connectionOf(id, provider, { ...options, name, silence });
+  const [languageModel, listed] = await Promise.all([provider.load(connection), listedAbilities(id, named, options)]);
+  const { settings, thinking } = options;
+  const secrets = connection.apiKey === undefined ? [] : [connection.apiKey];
+  return aiSdkModel(id, languageModel, {
+    ...provider.options,
+    abilities: { ...listed, ...knownAbilities(id, options) },
+    thinking,
+    maxOutputTokens: settings?.maxOutputTokens,
+    failure: {
+      secrets,
+      keyVariable: provider.keyVariable,
+      baseUrl: shownUrl(connection.baseUrl ?? provider.url ?? ""),
+      ...defined({ now: options.now }),
+    },
+  });
+}
+
+/** What is known of a model without asking anybody: what the person says, then the table. */
+export function knownAbilities(
+  id: string,
+  given: { readonly env: Environment; readonly settings?: ModelSettings | undefined },
+): KnownAbilities {
+  const { toolSearch, silenceMs: _, ...said } = given.settings ?? {};
+  const spoken = Object.entries(said).filter(([, value]) => value !== undefined);
+  const native = nativeSearch(id, given.env, toolSearch);
+  return {
+    ...tableAbilities(id),
+    ...Object.fromEntries(spoken),
+    ...defined({ toolSearch: native }),
+  };
+}
+
+/** Gateways take the maker's messages and often not this part of them, so it is used at the maker's own address only. */
+function nativeSearch(id: string, env: Environment, isWanted: boolean | undefined): KnownAbilities["toolSearch"] {
+  const named = providerOf(id);
+  const form = named === undefined ? undefined : knownModel(named.name)?.toolSearch;
+  const dialect = named?.provider.options.dialect;
+  const speaks = form === "anthropic" ? dialect === "anthropic" : dialect === "openai-responses";
+  if (named === undefined || form === undefined || !speaks) return undefined;
+  const { provider } = named;
+  const isOwnAddress = (baseUrlOf(provider, env) ?? provider.url) === provider.url;
+  return (isWanted ?? isOwnAddress) ? form : undefined;
+}
+
+/** The first prompt waits for this, so only what nobody else knows is asked for, and a failure is no failure. */
+async function listedAbilities(id: string, named: NamedProvider, options: LoadOptions): Promise<KnownAbilities> {
+  const isKnown = (options.settings?.contextTokens ?? tableAbilities(id).contextTokens) !== undefined;
+  if (isKnown || options.lists === undefined) return {};
+  return (await options.lists.find(named.providerName, named.name, options.env)) ?? {};
+}
