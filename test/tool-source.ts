@@ -1,8 +1,7 @@
 // A source for tests: its list can be set, its calls are recorded.
 import { Cell } from "../src/base/async/cell.js";
 import { text } from "../src/base/text/content.js";
-import type { SourceCall, SourceState, ToolSource } from "../src/tools/source.js";
-import type { ToolDefinition, ToolOrigin } from "../src/tools/tool.js";
+import type { SourceCall, SourceState, ToolDefinition, ToolOrigin, ToolSource } from "../src/tools/tool.js";
 
 export interface TestSource extends ToolSource {
   readonly tools: Cell<readonly ToolDefinition[]>;

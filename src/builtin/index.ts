@@ -1,6 +1,6 @@
 // The door of the builtin room: the agent's own tools as one source, what they need, and how their calls look.
-export { commandEnvironment } from "./command/environment.js";
-export { BUILTIN_NAMES, type BuiltinName } from "./names.js";
+
+export { commandEnvironment } from "./commands.js";
 export type {
   AskAnswer,
   AskOption,
@@ -12,5 +12,6 @@ export type {
 export {
   type BuiltinPresentation,
   presentationOf,
-} from "./presentation.js";
+} from "./ports.js";
 export { type BuiltinOptions, type BuiltinSource, builtinSource, type TextFile } from "./source.js";
+export { BUILTIN_NAMES, type BuiltinName } from "./tool.js";

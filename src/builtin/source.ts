@@ -1,20 +1,32 @@
 // The agent's own tools of one session, behind the port every tool comes through.
-
 import { Cell } from "../base/async/cell.js";
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
-import { Commands } from "./command/commands.js";
-import { commandEnvironment } from "./command/environment.js";
-import { BUILTIN_NAMES, type BuiltinName, isBuiltinName } from "./names.js";
-import { Folders } from "./place/folders.js";
-import type { BuiltinPorts } from "./ports.js";
-import { type BuiltinPresentation, type BuiltinProgress, shortTitle } from "./presentation.js";
-import { BUILTIN_TOOLS } from "./table.js";
-import { Texts } from "./text/texts.js";
-import { type BuiltinContext, type BuiltinRun, failed } from "./tool.js";
+import { Commands, commandEnvironment } from "./commands.js";
+import { editFile } from "./edit-file.js";
+import { fetchUrl } from "./fetch-url.js";
+import { findFiles } from "./find-files.js";
+import { Folders } from "./folders.js";
+import { grep } from "./grep.js";
+import { listFolder } from "./list-folder.js";
+import { askPerson, updatePlan } from "./person.js";
+import { type BuiltinPorts, type BuiltinPresentation, type BuiltinProgress, shortTitle } from "./ports.js";
+import { readFile } from "./read-file.js";
+import { commandOutput, runCommand, stopCommand } from "./run-command.js";
+import { Texts } from "./texts.js";
+import {
+  BUILTIN_NAMES,
+  type BuiltinContext,
+  type BuiltinName,
+  type BuiltinRun,
+  type BuiltinTool,
+  failed,
+  isBuiltinName,
+} from "./tool.js";
+import { writeFile } from "./write-file.js";
 
 export interface BuiltinOptions {
   readonly world: World;
@@ -138,3 +150,21 @@ function runOf({ signal, toolCallId, expected, onProgress }: SourceCall): Builti
 function titled(presentation: BuiltinPresentation): BuiltinPresentation {
   return { ...presentation, title: shortTitle(presentation.title) };
 }
+
+// --- table.ts: Every built-in tool by its name: one that is missing here does not compile.
+export type BuiltinTable = { readonly [Name in BuiltinName]: BuiltinTool<Name> };
+
+export const BUILTIN_TOOLS: BuiltinTable = {
+  read_file: readFile,
+  write_file: writeFile,
+  edit_file: editFile,
+  list_folder: listFolder,
+  find_files: findFiles,
+  grep,
+  run_command: runCommand,
+  command_output: commandOutput,
+  stop_command: stopCommand,
+  fetch_url: fetchUrl,
+  update_plan: updatePlan,
+  ask_person: askPerson,
+};

@@ -1,18 +1,14 @@
 // One built-in tool: its definition for the model, its typed arguments, its looks, and what it does.
-
 import { messageOf } from "../base/errors.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import { type ContentBlock, text } from "../base/text/content.js";
 import type { ToolAnnotations, ToolDefinition, ToolOutcome } from "../tools/index.js";
-import type { Commands } from "./command/commands.js";
-import type { CommandEnvironment } from "./command/environment.js";
+import type { CommandEnvironment, Commands } from "./commands.js";
 import { type Field, type Given, objectSchema, refuseStrangers } from "./fields.js";
-import type { BuiltinName } from "./names.js";
-import type { Folders } from "./place/folders.js";
-import type { BuiltinPorts } from "./ports.js";
-import type { BuiltinPresentation } from "./presentation.js";
-import type { Texts } from "./text/texts.js";
+import type { Folders } from "./folders.js";
+import type { BuiltinPorts, BuiltinPresentation } from "./ports.js";
+import type { Texts } from "./texts.js";
 
 /** What every tool of one session works with. */
 export interface BuiltinContext {
@@ -109,4 +105,26 @@ export function failed(...content: readonly (ContentBlock | string)[]): ToolOutc
 
 function block(part: ContentBlock | string): ContentBlock {
   return typeof part === "string" ? text(part) : part;
+}
+
+// --- names.ts: The names of the agent's own tools, as models call them: one closed union.
+export const BUILTIN_NAMES = [
+  "read_file",
+  "write_file",
+  "edit_file",
+  "list_folder",
+  "find_files",
+  "grep",
+  "run_command",
+  "command_output",
+  "stop_command",
+  "fetch_url",
+  "update_plan",
+  "ask_person",
+] as const;
+
+export type BuiltinName = (typeof BUILTIN_NAMES)[number];
+
+export function isBuiltinName(name: string): name is BuiltinName {
+  return BUILTIN_NAMES.some((known) => known === name);
 }

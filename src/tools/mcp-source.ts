@@ -1,13 +1,11 @@
 // An MCP connection as a source of tools.
-
 import { mappedCell } from "../base/async/cell.js";
 import type { TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { text } from "../base/text/content.js";
 import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
-import type { SourceAbout, SourceState, ToolSource } from "./source.js";
-import type { ToolOrigin, ToolOutcome } from "./tool.js";
+import type { SourceAbout, SourceState, ToolOrigin, ToolOutcome, ToolSource } from "./tool.js";
 
 /** `onFailed` hears why calls fail: their outcomes have only words for it. */
 export function mcpSource(

@@ -1,7 +1,7 @@
 // Names must suit every provider and never collide, whatever servers call themselves.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mcpToolId } from "./name.js";
+import { mcpToolId } from "./tool.js";
 
 test("plain names stay readable", () => {
   expect(mcpToolId("everything", "echo")).toBe("mcp__everything__echo");

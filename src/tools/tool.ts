@@ -1,5 +1,8 @@
 // A tool as the rest of Tenon sees it: opaque id, definition, where it came from, and the one outcome of a call.
-import type { Brand } from "../base/id.js";
+
+import { createHash } from "node:crypto";
+import type { ReadonlyCell } from "../base/async/cell.js";
+import type { Brand } from "../base/brand.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 
@@ -90,3 +93,106 @@ export interface ToolCall {
 }
 
 export type ToolArguments = JsonObject;
+
+// --- source.ts: The port every tool comes through, whether a server, Tenon itself or an embedder provides it.
+/** What is enough to ask a source again for a call it goes on with by itself, also from another process. */
+export interface LastingCall {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly startedMs: number;
+  /** How long the source keeps it, from its start; for ever unless given. */
+  readonly ttlMs?: number;
+}
+
+export interface SourceCall {
+  /** By which clients know the call. */
+  readonly toolCallId?: string;
+  /** The source's own name of the tool. */
+  readonly tool: string;
+  readonly arguments: ToolArguments;
+  readonly signal: AbortSignal;
+  /** What the person was shown the change of: it must not be made from anything else. For Tenon's own tools. */
+  readonly expected?: string;
+  readonly onProgress: (progress: ToolProgress) => void;
+  /** The source goes on with it whatever becomes of the connection, or of us: kept before anything else happens. */
+  readonly onLasting?: (lasting: LastingCall) => void;
+}
+
+/** Where a source stands, for those that can fail. Its tools stay listed whatever it is. */
+export type SourceState =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "ready" }
+  /** Broken, and being brought back. */
+  | { readonly kind: "broken"; readonly reason: string }
+  | { readonly kind: "failed"; readonly reason: string }
+  | { readonly kind: "closed" };
+
+/** What a source says about itself: words of a server, so data, never instructions. */
+export interface SourceAbout {
+  readonly title?: string;
+  readonly instructions?: string;
+}
+
+export interface ToolSource {
+  readonly name: string;
+  readonly origin: ToolOrigin;
+  /** Ready at all times unless given. */
+  readonly state?: ReadonlyCell<SourceState>;
+  /** Whether it is a process of its own on this machine. */
+  readonly isProcess?: boolean;
+  about?(): SourceAbout;
+  /** What was left out of its list or changed in it, each in one sentence. */
+  problems?(): readonly string[];
+  /** The live list; the catalog takes a snapshot of it between model calls. */
+  readonly tools: ReadonlyCell<readonly ToolDefinition[]>;
+  /** How many calls it takes at the same time; `LIMITS.callsInParallel` unless given. */
+  readonly callsAtOnce?: number;
+  /** Rejects only for a bug: every expected failure is an outcome. */
+  call(call: SourceCall): Promise<ToolOutcome>;
+  /** What a call that lasts comes to. Nothing is called again. Only for sources whose calls may last. */
+  resume?(call: Omit<SourceCall, "arguments" | "onLasting">, lasting: LastingCall): Promise<ToolOutcome>;
+}
+
+// --- name.ts: Names models call tools by: safe for every provider, unique, and dependent on nothing but server and tool.
+const MAX_LENGTH = 64;
+const HASH_LENGTH = 8;
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/**
+ * `mcp__server__tool`. A hash of both names is appended whenever the plain form would lose something (characters
+ * replaced, separators that could be misread, a cut), never because of what else is connected.
+ */
+export function mcpToolId(server: string, tool: string): ToolId {
+  const short = `mcp__${server}__${tool}`;
+  if (short.length <= MAX_LENGTH && isClean(server) && isClean(tool)) return toolId(short);
+  const parts = [server, tool].map((part) => part.replaceAll(/[^A-Za-z0-9_-]/gu, "_"));
+  const plain = `mcp__${parts.join("__")}`;
+  return toolId(`${plain.slice(0, MAX_LENGTH - HASH_LENGTH - 1)}_${hashOf(server, tool)}`);
+}
+
+/** For tools of Tenon itself, which have their own names: no other source can reach them, all of theirs start `mcp__`. */
+export function plainToolId(name: string): ToolId {
+  if (!/^(?!mcp__)[A-Za-z0-9_-]{1,64}$/u.test(name)) throw new Error(`"${name}" is no name for a built-in tool`);
+  return toolId(name);
+}
+
+/** Nothing has to be replaced, and nothing could be misread. */
+function isClean(part: string): boolean {
+  return /^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/.test(part);
+}
+
+function hashOf(server: string, tool: string): string {
+  const digest = createHash("sha256").update(`${server}\0${tool}`).digest();
+  let bits = 0n;
+  for (const byte of digest.subarray(0, 5)) bits = (bits << 8n) | BigInt(byte);
+  let text = "";
+  for (let index = 0; index < HASH_LENGTH; index++) {
+    text = BASE32.charAt(Number(bits & 31n)) + text;
+    bits >>= 5n;
+  }
+  return text;
+}
+
+function toolId(text: string): ToolId {
+  return text as ToolId;
+}

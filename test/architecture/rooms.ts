@@ -92,8 +92,8 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/base/text/pattern.ts", // of one character each
   "src/base/text/secrets.ts", // alternatives of plain text
   "src/base/text/marking.ts", // of constants
-  "src/builtin/tools/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
-  "src/builtin/search/match-worker.ts", // that thread
+  "src/builtin/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
+  "src/builtin/match-worker.ts", // that thread
   "src/mcp/large/message-splitter.ts", // of a number of our own
   "src/mcp/lists/next-cursor.ts", // of constants
   "src/mcp/remote/status.ts", // of constants, its repetitions bounded
@@ -114,8 +114,8 @@ export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
   "src/mcp/stdio/launchers/words.ts", // nothing follows
   "src/models/failures/provider-errors.ts", // nothing follows
   "src/models/offline/explain.ts", // words divided by spaces
-  "src/models/offline/values.ts", // nothing follows
-  "src/models/offline/values.ts", // words divided by what is in no word
-  "src/tools/name.ts", // words divided by what is in no word
+  "src/models/offline/rest.ts", // nothing follows
+  "src/models/offline/texts.ts", // words divided by what is in no word
+  "src/tools/tool.ts", // words divided by what is in no word
   "src/tools/policy/command.ts", // words divided by spaces
 ]);

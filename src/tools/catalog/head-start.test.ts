@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { testSource, testTool } from "../../../test/tool-source.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { chooseHeadStart, type Ranked, tokensOf } from "./head-start.js";
-import { KnownTools } from "./known-tools.js";
+import { serverIndexText } from "./notices.js";
 import { mentionedTools } from "./resolve.js";
-import { serverIndexText } from "./server-index.js";
+import { KnownTools } from "./sources.js";
+import { chooseHeadStart, type Ranked, tokensOf } from "./tool-search.js";
 
 function ranked(server: string, count: number, from: number, description = "x"): readonly Ranked[] {
   const known = new KnownTools(

@@ -1,8 +1,7 @@
 // The default mode: for servers nobody said anything about.
 import { expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
-import type { ToolSource } from "../source.js";
-import type { ToolDefinition, ToolOrigin } from "../tool.js";
+import type { ToolDefinition, ToolOrigin, ToolSource } from "../tool.js";
 import { SessionCatalog } from "./session-catalog.js";
 
 function source(name: string, origin: ToolOrigin): ToolSource {

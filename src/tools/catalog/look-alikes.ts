@@ -1,7 +1,7 @@
 // Tools whose name, title or server could be taken for another's: told to the person, and decides nothing.
 import { plainForm, skeleton } from "../../base/text/skeleton.js";
-import type { KnownTool, KnownTools } from "./known-tools.js";
-import { cut, plain } from "./one-line.js";
+import { cut, plain } from "../one-line.js";
+import type { KnownTool, KnownTools } from "./sources.js";
 
 export interface NamedTool {
   readonly server: string;

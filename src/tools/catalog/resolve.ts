@@ -1,5 +1,5 @@
 // From whatever a person calls a tool to the tool: its own name, the model's, `server/tool`, or its title.
-import type { KnownTool, KnownTools } from "./known-tools.js";
+import type { KnownTool, KnownTools } from "./sources.js";
 
 export type Resolved =
   | { readonly kind: "one"; readonly known: KnownTool }

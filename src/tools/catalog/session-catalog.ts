@@ -1,25 +1,30 @@
 // The catalog of one session: every tool it knows, which of them the model is offered, and why the others are not.
 import { TOOL_LIMITS } from "../limits.js";
-import { searchMetaSource } from "../meta/search-tools.js";
-import type { SourceSettings, ToolTransformer } from "../shape/settings.js";
-import type { ToolSource } from "../source.js";
-import type { IncludeMode, SourcedTool, ToolId, ToolOrigin } from "../tool.js";
-import { type DenseScores, ToolFinder, type UsagePort } from "./finder.js";
-import { IncludeModes } from "./include-modes.js";
-import { type CatalogView, inspectCatalog } from "./inspect.js";
-import { type KnownTool, KnownTools } from "./known-tools.js";
+import type { IncludeMode, SourcedTool, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import { CatalogLookAlikes } from "./look-alikes.js";
-import { type NoticeSink, Notices } from "./notices.js";
+import { type NoticeSink, Notices, serverIndexText } from "./notices.js";
 import type { Offer } from "./offer.js";
-import { Offering } from "./offering.js";
-import type { CatalogLimits } from "./plan.js";
+import { type CatalogLimits, Offering } from "./offering.js";
 import { mentionedTools, pathOf, type Resolved, resolveTool } from "./resolve.js";
-import { serverIndexText } from "./server-index.js";
-import { SourceBook } from "./source-book.js";
-import type { AbsentServer, CatalogState } from "./state.js";
-import { type SearchAnswer, type SearchRequest, ToolSearch } from "./tool-search.js";
-import { whyTool } from "./why.js";
-import type { WhyAnswer } from "./why-answer.js";
+import { searchMetaSource } from "./search-tools.js";
+import type { SourceSettings, ToolTransformer } from "./shape.js";
+import { IncludeModes, type KnownTool, KnownTools, SourceBook } from "./sources.js";
+import {
+  type DenseScores,
+  type SearchAnswer,
+  type SearchRequest,
+  ToolFinder,
+  ToolSearch,
+  type UsagePort,
+} from "./tool-search.js";
+import {
+  type AbsentServer,
+  type CatalogState,
+  type CatalogView,
+  inspectCatalog,
+  type WhyAnswer,
+  whyTool,
+} from "./why.js";
 
 export interface CatalogOptions {
   readonly limits?: Partial<CatalogLimits>;

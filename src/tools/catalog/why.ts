@@ -1,14 +1,14 @@
 // Why a tool is, or is not, in front of the model, by whatever name people use for it.
-
-import { unreachable } from "../../base/id.js";
+import { unreachable } from "../../base/brand.js";
 import { defined } from "../../base/json/defined.js";
-import type { KnownTool } from "./known-tools.js";
-import { cut, plain } from "./one-line.js";
-import type { BehindCause } from "./plan.js";
+import { cut, plain } from "../one-line.js";
+import { type CatalogTool, mcpToolId, type ToolId, type ToolOrigin } from "../tool.js";
+import { shadowText } from "./notices.js";
+import type { OfferedList } from "./offer.js";
+import type { BehindCause, CatalogLimits, Plan } from "./offering.js";
 import { pathOf, resolveTool } from "./resolve.js";
-import type { CatalogState, Pick } from "./state.js";
-import { whyAbsent } from "./why-absent.js";
-import type { WhyAnswer, WhyKind } from "./why-answer.js";
+import type { IncludeModes, KnownTool, KnownTools, SourceBook } from "./sources.js";
+import type { ToolFinder } from "./tool-search.js";
 
 export function whyTool(name: string, state: CatalogState): WhyAnswer {
   const resolved = resolveTool(name, state.sources);
@@ -169,4 +169,245 @@ function standingWords({ source }: KnownTool): string {
     default:
       return unreachable(state);
   }
+}
+
+// --- why-answer.ts: The answer to why a tool is, or is not, in front of the model: a kind for programs and sentences for people.
+export type WhyKind =
+  | "offered"
+  /** Behind search, and found or called in this conversation. */
+  | "loaded"
+  /** Behind search, no prompt has been yet. */
+  | "behind_search"
+  | "below_cut"
+  | "over_budget"
+  | "manual"
+  | "filtered"
+  | "shadowed"
+  | "quarantined"
+  /** Held back, or every call of it refused, until the person says otherwise. */
+  | "not_approved"
+  /** Its server comes from the project, and nobody has approved it. */
+  | "not_trusted"
+  | "server_failed"
+  | "server_connecting"
+  | "disabled"
+  /** The model has seen it, and it is not there any more. */
+  | "gone"
+  | "ambiguous"
+  | "unknown";
+
+export interface WhyAnswer {
+  readonly kind: WhyKind;
+  /** For people, in whole sentences. */
+  readonly text: string;
+  readonly tool?: CatalogTool;
+  /** Whose tool it is, where that is known though the tool is not. */
+  readonly server?: string;
+  /** Where it stood when the first prompt chose. `rank` counts from 1 and is missing when nothing of it matched. */
+  readonly search?: {
+    readonly query: string;
+    readonly rank?: number;
+    readonly score: number;
+    /** The score a tool needed to be chosen. */
+    readonly cut: number;
+    readonly matches: readonly { readonly term: string; readonly field: string; readonly score: number }[];
+  };
+  /** What of it looks like another tool, a sentence each; also in `text`. */
+  readonly lookAlikes?: readonly string[];
+  /** What could be meant, as `server/tool`. */
+  readonly candidates?: readonly string[];
+}
+
+// --- why-absent.ts: Why a name is none of a known tool: left out on the way, of a server that is shadowed, absent or not ready, or gone.
+/** Undefined when it was never there. */
+export function whyAbsent(name: string, state: CatalogState): WhyAnswer | undefined {
+  const gone = state.list.seen.get(name);
+  if (gone) {
+    return { kind: "gone", tool: gone.tool, text: `${gone.tool.label} is gone: its server does not have it any more.` };
+  }
+  return (
+    first(state.book.active, (source) => whyLeftOut(name, source)) ??
+    whyShadowed(name, state) ??
+    first(state.absent, (server) => whyAbsentServer(name, server)) ??
+    first(state.book.active, (source) => whyServer(name, source))
+  );
+}
+
+function whyLeftOut(name: string, known: KnownTools): WhyAnswer | undefined {
+  const { source } = known;
+  const left = known.leftOut.find(({ ownName }) => namesOf(source.name, ownName).includes(name));
+  if (left) {
+    const kind = left.kind === "broken" ? "quarantined" : left.kind;
+    const text = `The tool "${left.ownName}" of "${source.name}" is left out: ${left.reason}.`;
+    return { kind, text, server: source.name };
+  }
+  const sentence = source.problems?.().find((problem) => mentions(problem, name, source.name));
+  return sentence === undefined
+    ? undefined
+    : { kind: "quarantined", text: `Of the list of "${source.name}": ${sentence}.`, server: source.name };
+}
+
+/** A list's problems name their tools in quotes. */
+function mentions(problem: string, name: string, server: string): boolean {
+  const own = name.startsWith(`${server}/`) ? name.slice(server.length + 1) : name;
+  const quoted = /^tool "(.*)" is left out/u.exec(problem)?.[1];
+  return quoted !== undefined && (quoted === own || mcpToolId(server, quoted) === name);
+}
+
+function whyShadowed(name: string, { book }: CatalogState): WhyAnswer | undefined {
+  const one = book.shadowed.find(
+    ({ known }) =>
+      known.source.name === name || known.tools.some(({ raw }) => namesOf(known.source.name, raw.name).includes(name)),
+  );
+  return one && { kind: "shadowed", text: `${capital(shadowText(one))}.` };
+}
+
+function whyAbsentServer(name: string, server: AbsentServer): WhyAnswer | undefined {
+  if (!isOf(name, server.name)) return undefined;
+  const kind = server.kind === "failed" ? "server_failed" : server.kind;
+  return { kind, text: `The server "${server.name}" is not used: ${server.reason}.` };
+}
+
+function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | undefined {
+  if (!isOf(name, source.name)) return undefined;
+  const state = source.state?.value;
+  const what = `The server "${source.name}"`;
+  switch (state?.kind) {
+    case undefined:
+    case "ready":
+      return name === source.name
+        ? { kind: "ambiguous", text: `${what} is ready.`, candidates: tools.map(pathOf) }
+        : {
+            kind: "unknown",
+            text: `${what} is ready and has no such tool.`,
+            candidates: tools.slice(0, 20).map(pathOf),
+          };
+    case "connecting":
+      return { kind: "server_connecting", text: `${what} is still connecting: its tools join once it is ready.` };
+    case "broken":
+      return { kind: "server_failed", text: `${what} broke and is being restarted: ${state.reason}.` };
+    case "failed":
+      return { kind: "server_failed", text: `${what} failed: ${state.reason}.` };
+    case "closed":
+      return { kind: "server_failed", text: `${what} is closed.` };
+    default:
+      return unreachable(state);
+  }
+}
+
+function namesOf(server: string, ownName: string): readonly (string | ToolId)[] {
+  return [ownName, `${server}/${ownName}`, mcpToolId(server, ownName)];
+}
+
+/** Whether a name belongs to a server whose tools nobody knows: only for words to people, nothing is looked up by it. */
+function isOf(name: string, server: string): boolean {
+  return name === server || name.startsWith(`${server}/`) || name.startsWith(mcpToolId(server, "x").slice(0, -1));
+}
+
+function first<T, U>(items: readonly T[], find: (item: T) => U | undefined): U | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+// --- inspect.ts: A view of what is in front of the model: for the whole session, and what this conversation added to it.
+export interface ViewedTool {
+  readonly tool: CatalogTool;
+  readonly how: "always" | "manual" | Pick["how"];
+  /** For tools a search picked. */
+  readonly score?: number;
+  readonly query?: string;
+}
+
+export interface CatalogView {
+  /** Always and manual, in the order they are offered. */
+  readonly session: readonly ViewedTool[];
+  /** The same, then what searches picked, with scores. */
+  readonly request: readonly ViewedTool[];
+  /** How many tools of each server wait behind search, and why. */
+  readonly behindSearch: readonly { readonly server: string; readonly cause: BehindCause; readonly count: number }[];
+  readonly shadowed: readonly { readonly server: string; readonly origin: string; readonly by: string }[];
+}
+
+export function inspectCatalog(state: CatalogState): CatalogView {
+  const { list, picks, book } = state;
+  const session = list.entries.flatMap(({ known: { tool }, how }): ViewedTool[] =>
+    how === "head_start" ? [] : [{ tool, how }],
+  );
+  const picked = [...picks].flatMap(([id, pick]): ViewedTool[] => {
+    const tool = list.seen.get(id)?.tool;
+    return tool ? [{ tool, ...pick }] : [];
+  });
+  return {
+    session,
+    request: [...session, ...picked],
+    behindSearch: behindOf(state),
+    shadowed: book.shadowed.map(({ known: { source }, by }) => ({
+      server: source.name,
+      origin: source.origin,
+      by: by.origin,
+    })),
+  };
+}
+
+function behindOf({ book, plan, list, picks }: CatalogState): CatalogView["behindSearch"] {
+  return book.active.flatMap(({ source, tools }) => {
+    const counts = new Map<BehindCause, number>();
+    for (const { tool } of tools) {
+      const cause = plan.behind.get(tool.id);
+      if (cause === undefined || list.how.has(tool.id) || picks.has(tool.id)) continue;
+      counts.set(cause, (counts.get(cause) ?? 0) + 1);
+    }
+    return [...counts].map(([cause, count]) => ({ server: source.name, cause, count }));
+  });
+}
+
+// --- state.ts: What explanations and views of a catalog are made from: how it stands at one moment.
+/** How a tool behind search came to be used. */
+export interface Pick {
+  readonly how: "head_start" | "found" | "called";
+  /** What was searched for, and how well it fitted. */
+  readonly query?: string;
+  readonly score?: number;
+}
+
+/** A server that brought no source: the session knows why. */
+export interface AbsentServer {
+  readonly name: string;
+  readonly origin: ToolOrigin;
+  readonly kind: "failed" | "not_trusted" | "disabled" | "shadowed";
+  readonly reason: string;
+}
+
+/** A tool as a search found it. */
+export interface FoundTool {
+  readonly tool: CatalogTool;
+  readonly score: number;
+  /** It is in the offered list already, so it can be called by its own name in any case. */
+  readonly isOffered: boolean;
+}
+
+export interface CatalogState {
+  readonly book: SourceBook;
+  /** The sources that count, Tenon's tools about tools among them once they are offered. */
+  readonly sources: readonly KnownTools[];
+  readonly modes: IncludeModes;
+  readonly limits: CatalogLimits;
+  readonly list: OfferedList;
+  readonly plan: Plan;
+  readonly picks: ReadonlyMap<ToolId, Pick>;
+  readonly finder: ToolFinder;
+  /** The prompt the head start was chosen by. */
+  readonly firstPrompt: string | undefined;
+  readonly absent: readonly AbsentServer[];
+  whySetAside(known: KnownTool): string | undefined;
+  whyHeld(known: KnownTool): string | undefined;
+  /** What of it looks like another tool, a sentence each. */
+  lookAlikes(known: KnownTool): readonly string[];
 }

@@ -1,27 +1,24 @@
 // What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
-
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { Log } from "../../base/ports/log.js";
+import { definitionData, definitionDifference } from "./difference.js";
 import {
+  type ApprovalSubject,
+  coversCall,
   type Decision,
   type DecisionProblem,
   type DecisionStore,
   decisionId,
   type FormerApproval,
-  type KeptDecision,
-  type MigrationReport,
-  refusalOf,
-} from "./decision.js";
-import { definitionData, definitionDifference } from "./difference.js";
-import {
-  type ApprovalSubject,
-  coversCall,
   type GrantedCall,
   grantId,
   isLasting,
+  type KeptDecision,
+  type MigrationReport,
   type OfferedGrant,
+  refusalOf,
   type ToolGrant,
 } from "./grant.js";
 

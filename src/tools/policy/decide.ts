@@ -1,9 +1,24 @@
 // May this call be made? Pure and total: the first rule that is about it decides, then the defaults, under the mode's ceiling.
-import { unreachable } from "../../base/id.js";
-import { MatchMeter, matchRule, type PolicySubject } from "./condition.js";
-import { hintsOf, isOwnEdit } from "./hints.js";
+import { unreachable } from "../../base/brand.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { pointerSteps, valueAtPointer } from "../../base/json/pointer.js";
+import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
+import { TOOL_LIMITS } from "../limits.js";
+import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
+import { isUnder, type PathTable } from "./paths.js";
 import type { ProtectedFile } from "./protected-paths.js";
-import type { PermissionMode, PolicyEffect, PolicyRule } from "./rule.js";
+import {
+  type ArgumentCondition,
+  FETCH_URL,
+  type HintCondition,
+  type HintedTool,
+  hintsOf,
+  isOwnEdit,
+  type PermissionMode,
+  type PolicyEffect,
+  type PolicyRule,
+  RUN_COMMAND,
+} from "./rule.js";
 
 export interface PolicyQuestion extends PolicySubject {
   readonly mode: PermissionMode;
@@ -81,4 +96,229 @@ function underMode(decision: PolicyDecision, question: PolicyQuestion): PolicyDe
     default:
       return unreachable(question.mode);
   }
+}
+
+// --- condition.ts: Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
+export type Verdict = "yes" | "no" | "unclear";
+
+export interface PolicySubject extends HintedTool {
+  readonly server: string;
+  /** The server's own name of the tool. */
+  readonly tool: string;
+  /** As they would be sent, pinned values and values of results put in. */
+  readonly arguments: JsonObject;
+  /** From `resolvePaths`; `under` is unclear where it is not in here. */
+  readonly paths: PathTable;
+  /** Whose shell reads commands; POSIX unless given. */
+  readonly platform?: NodeJS.Platform;
+}
+
+class OutOfSteps extends Error {}
+
+/**
+ * What the rules may cost for one call, counted in steps and not in time: the same call is decided the same way on a
+ * slow machine. Conditions that would cost more are unclear. Rules of projects that nobody approved are held against texts of any length.
+ */
+export class MatchMeter {
+  #left: number = TOOL_LIMITS.policyMatchSteps;
+  /** Texts that were looked through for `..`: once for all rules. */
+  readonly #climbing = new Map<string, boolean>();
+
+  readonly #commands = new Map<string, CommandStarts>();
+
+  readonly spend = (steps: number): void => {
+    this.#left -= steps;
+    if (this.#left < 0) throw new OutOfSteps();
+  };
+
+  /** A command is taken apart once for all rules. */
+  commandStarts(text: string, platform: NodeJS.Platform | undefined): CommandStarts {
+    const known = this.#commands.get(text);
+    if (!known) this.spend(STARTS_STEPS * text.length);
+    const starts = known ?? commandStarts(text, platform);
+    this.#commands.set(text, starts);
+    this.spend(starts.sure.length + starts.maybe.length);
+    return starts;
+  }
+
+  /** "/work/../etc" begins with "/work/" and does not lie there. */
+  isClimbing(text: string): boolean {
+    const known = this.#climbing.get(text);
+    if (known !== undefined) return known;
+    this.spend(text.length);
+    const isClimbing = text.includes("..") && /(?:^|[/\\])\.\.(?:$|[/\\])/u.test(text);
+    this.#climbing.set(text, isClimbing);
+    return isClimbing;
+  }
+}
+
+/** One meter for all rules of a call. */
+export function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter = new MatchMeter()): Verdict {
+  const { effect, origin } = rule;
+  const isMeant = origin ? origin.includes(subject.origin) : effect !== "allow" || subject.origin !== "project";
+  if (!isMeant) return "no";
+  if (rule.annotations && !hasHints(rule.annotations, subject)) return "no";
+  try {
+    if (!isNamed(rule.server, subject.server, meter) || !isNamed(rule.tool, subject.tool, meter)) return "no";
+    return allConditions(rule, subject, meter);
+  } catch (thrown) {
+    if (thrown instanceof OutOfSteps) return "unclear";
+    throw thrown;
+  }
+}
+
+function isNamed(glob: string | undefined, name: string, { spend }: MatchMeter): boolean {
+  return glob === undefined || globOf(glob)(name, spend);
+}
+
+/** Globs of rules come again with every call. */
+const compiled = new Map<string, GlobMatcher>();
+const KEPT_GLOBS = 1_000;
+
+function globOf(glob: string): GlobMatcher {
+  const known = compiled.get(glob);
+  if (known) return known;
+  if (compiled.size >= KEPT_GLOBS) compiled.clear();
+  const matcher = compileGlob(glob);
+  compiled.set(glob, matcher);
+  return matcher;
+}
+
+function allConditions(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter): Verdict {
+  const verdicts = (rule.arguments ?? []).map((condition) => testCondition(condition, subject, rule.effect, meter));
+  if (verdicts.includes("no")) return "no";
+  return verdicts.includes("unclear") ? "unclear" : "yes";
+}
+
+function hasHints(wanted: HintCondition, subject: PolicySubject): boolean {
+  const { readOnly, destructive, idempotent, openWorld } = hintsOf(subject);
+  return (
+    (wanted.readOnly ?? readOnly) === readOnly &&
+    (wanted.destructive ?? destructive) === destructive &&
+    (wanted.idempotent ?? idempotent) === idempotent &&
+    (wanted.openWorld ?? openWorld) === openWorld
+  );
+}
+
+function testCondition(
+  condition: ArgumentCondition,
+  subject: PolicySubject,
+  effect: PolicyEffect,
+  meter: MatchMeter,
+): Verdict {
+  if (pointerSteps(condition.pointer) === undefined) return "unclear";
+  const value = valueAtPointer(subject.arguments, condition.pointer);
+  if (value === undefined) return "no";
+  if ("equals" in condition) return isSame(value, condition.equals, meter) ? "yes" : "no";
+  if ("oneOf" in condition) return condition.oneOf.some((one) => isSame(value, one, meter)) ? "yes" : "no";
+  const test = ownTest(condition, subject, { effect, meter }) ?? textTest(condition, subject.paths, meter);
+  const verdicts = (Array.isArray(value) ? value : [value]).map((one): Verdict => {
+    meter.spend(1);
+    return typeof one === "string" ? test(one) : "unclear";
+  });
+  return effect === "allow" ? all(verdicts) : some(verdicts);
+}
+
+type TextCondition = Exclude<ArgumentCondition, { readonly equals: JsonValue } | { readonly oneOf: unknown }>;
+
+function textTest(condition: TextCondition, paths: PathTable, meter: MatchMeter): (text: string) => Verdict {
+  if ("under" in condition) {
+    const folder = paths.folders.get(condition.under);
+    return (text) => {
+      const path = paths.values.get(text);
+      if (path === undefined || folder === undefined) return "unclear";
+      return isUnder(path, folder) ? "yes" : "no";
+    };
+  }
+  const glob = "glob" in condition ? globOf(condition.glob) : undefined;
+  const prefix = "prefix" in condition ? condition.prefix : "";
+  return (text) => {
+    if (meter.isClimbing(text)) return "unclear";
+    return (glob ? glob(text, meter.spend) : text.startsWith(prefix)) ? "yes" : "no";
+  };
+}
+
+/** Tests for the arguments of Tenon's own tools that are more than texts: a command for a shell, and an address. */
+function ownTest(
+  condition: TextCondition,
+  { origin, tool, platform }: PolicySubject,
+  { effect, meter }: { readonly effect: PolicyEffect; readonly meter: MatchMeter },
+): ((text: string) => Verdict) | undefined {
+  if (origin !== "builtin") return undefined;
+  const isMatch = (glob: string, text: string) => globOf(glob)(text, meter.spend);
+  if (tool === RUN_COMMAND && condition.pointer === "/command") {
+    return (text) => {
+      if (effect !== "allow") return deniesCommand(condition, meter.commandStarts(text, platform), isMatch);
+      meter.spend(COMMAND_STEPS * text.length);
+      return allowsCommand(condition, text, { platform, isMatch }) ? "yes" : "no";
+    };
+  }
+  if (tool !== FETCH_URL || condition.pointer !== "/url" || effect !== "allow") return undefined;
+  return (text) => (allowsAddress(condition, text, isMatch) ? "yes" : "no");
+}
+
+/** How often a command is gone through to take it apart. */
+const COMMAND_STEPS = 4;
+/** The same for a rule that denies, which looks for all its programs. */
+const STARTS_STEPS = 64;
+type IsMatch = (glob: string, text: string) => boolean;
+
+interface CommandFacts {
+  readonly platform: NodeJS.Platform | undefined;
+  readonly isMatch: IsMatch;
+}
+
+/** An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning. */
+function allowsCommand(condition: TextCondition, text: string, { platform, isMatch }: CommandFacts): boolean {
+  const parsed = parseCommand(text, platform);
+  if ("prefix" in condition) return hasCommandPrefix(condition.prefix, parsed, platform);
+  return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text);
+}
+
+function deniesCommand(condition: TextCondition, starts: CommandStarts, isMatch: IsMatch): Verdict {
+  if ("prefix" in condition) return mayHavePrefix(condition.prefix, starts);
+  if (!("glob" in condition)) return "unclear";
+  const { glob } = condition;
+  return mayRun((start) => isMatch(glob, start.trimEnd()), starts);
+}
+
+/** The host is compared as a whole: `https://example.org` begins `https://example.org.evil.net` too. */
+function allowsAddress(condition: TextCondition, text: string, isMatch: IsMatch): boolean {
+  if (!URL.canParse(text) || "under" in condition) return false;
+  const { protocol, host, username, password, pathname, search } = new URL(text);
+  if (username !== "" || password !== "") return false;
+  const wanted = "prefix" in condition ? condition.prefix : condition.glob;
+  const [, scheme, hosts = "", paths = ""] = /^([a-z]+:)\/\/([^/?#]+)(.*)$/iu.exec(wanted) ?? [];
+  if (scheme === undefined) return "glob" in condition && isMatch(wanted, text);
+  if (scheme.toLowerCase() !== protocol) return false;
+  const rest = `${pathname}${search}`;
+  if ("prefix" in condition) return hosts.toLowerCase() === host && rest.startsWith(paths);
+  return isMatch(hosts.toLowerCase(), host) && isMatch(paths === "" ? "/" : paths, rest);
+}
+
+/** An empty list is no consent. */
+function all(verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.length === 0 || verdicts.includes("no")) return "no";
+  return verdicts.includes("unclear") ? "unclear" : "yes";
+}
+
+function some(verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes("yes")) return "yes";
+  return verdicts.includes("unclear") ? "unclear" : "no";
+}
+
+/** The same JSON, whatever the order of keys. Costs no more than the smaller of the two. */
+function isSame(one: JsonValue, other: JsonValue, meter: MatchMeter): boolean {
+  meter.spend(1);
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((part, index) => isSame(part, other[index] ?? null, meter));
+  }
+  if (!isJsonObject(one) || !isJsonObject(other)) return false;
+  const keys = Object.keys(one).filter((key) => one[key] !== undefined);
+  if (keys.length !== Object.keys(other).filter((key) => other[key] !== undefined).length) return false;
+  return keys.every((key) => {
+    const [left, right] = [one[key], Object.hasOwn(other, key) ? other[key] : undefined];
+    return left !== undefined && right !== undefined && isSame(left, right, meter);
+  });
 }

@@ -3,9 +3,8 @@ import { LIMITS } from "../../base/limits.js";
 import { hostLine, markForeign } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { bytesFrom, endOf, fits, headWithin, lineCount, startOf, type TextBound, tailWithin } from "./clip.js";
-import type { KeptResult } from "./kept.js";
 import { Utf8 } from "./reading.js";
-import type { KeepFacts, ResultStore } from "./store.js";
+import type { KeepFacts, KeptResult, ResultStore } from "./store.js";
 
 /** What there is to say about one block. */
 export interface Words {

@@ -2,9 +2,8 @@
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/text/marking.js";
-import type { KeptResult } from "./kept.js";
 import { pieces, type Read, unreadable } from "./reading.js";
-import type { ResultStore } from "./store.js";
+import type { KeptResult, ResultStore } from "./store.js";
 
 export type PageStart = { readonly line: number } | { readonly byte: number };
 

@@ -11,7 +11,7 @@ import { fakeWorld, watchEventLoop } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolOutcome } from "../tool.js";
-import { hostText } from "./host-text.js";
+import { hostText } from "./blocks.js";
 import { presentOutcome, type ResultContext, toModelResult } from "./present.js";
 import { readWhole } from "./reading.js";
 import { ResultStore } from "./store.js";

@@ -1,13 +1,11 @@
 // Reads kept results: piece by piece, as a whole, or the one value a JSON pointer leads to.
-
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
 import { parseJson, pointerSteps } from "../../base/json/json.js";
 import { quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { isHandle, type KeptResult } from "./kept.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
-import type { ResultStore } from "./store.js";
+import { isHandle, type KeptResult, type ResultStore } from "./store.js";
 
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 

@@ -1,15 +1,13 @@
 // The results a session keeps: whole texts, values and files behind handles, found again after a restart.
 
-import { messageOf } from "../../base/errors.js";
+import { Pace } from "../../base/async/pace.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { JsonValue } from "../../base/json/json.js";
-import type { AppendFile, World } from "../../base/ports/world.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import type { AppendFile, Files, World } from "../../base/ports/world.js";
 import type { SpilledBlock } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { ByteCount, encoded, LineCount, parted, tooLarge } from "./encode.js";
-import { jsonPieces } from "./json-pieces.js";
-import { fileName, handleNumber, type IndexLine, type KeptForm, type KeptResult, readLine, writeLine } from "./kept.js";
-import { type ByteRange, folderStorage, MemoryStorage, type ResultStorage } from "./storage.js";
+import { jsonPieces, textParts } from "./json-pieces.js";
 
 export interface ResultStoreOptions {
   readonly world: World;
@@ -252,4 +250,217 @@ export class ResultStore implements AsyncDisposable {
       this.#gone.add(handle);
     }
   }
+}
+
+// --- storage.ts: Where kept results lie: in a private folder of the session, or in memory when there is none.
+export interface ByteRange {
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Rejects when something cannot be written or is not there. */
+export interface ResultStorage {
+  write(name: string, parts: Iterable<Uint8Array>): Promise<void>;
+  /** Takes over a file that may vanish afterwards. */
+  adopt(name: string, path: string): Promise<void>;
+  /** Fewer bytes than asked for only at the end. */
+  read(name: string, range: ByteRange): Promise<Uint8Array>;
+  remove(name: string): Promise<void>;
+}
+
+export function folderStorage(files: Files, folder: string): ResultStorage {
+  const pathOf = (name: string) => `${folder}/${name}`;
+  return {
+    write: (name, parts) => files.writeParts(pathOf(name), parts),
+    adopt: (name, path) => files.adopt(path, pathOf(name)),
+    read: (name, range) => files.readBytes(pathOf(name), range),
+    remove: (name) => files.remove(pathOf(name)),
+  };
+}
+
+/** For embedders without a state folder, and for disks that are full: it holds no more than `maxBytes`. */
+export class MemoryStorage implements ResultStorage {
+  readonly #files: Files;
+  readonly #pace: Pace;
+  readonly #maxBytes: number;
+  readonly #held = new Map<string, Uint8Array>();
+  #bytes = 0;
+
+  constructor(world: World, maxBytes: number) {
+    this.#files = world.files;
+    this.#pace = Pace.of(world);
+    this.#maxBytes = maxBytes;
+  }
+
+  async write(name: string, parts: Iterable<Uint8Array>): Promise<void> {
+    const kept: Uint8Array[] = [];
+    let bytes = 0;
+    const iterator = parts[Symbol.iterator]();
+    for (let step = iterator.next(); !step.done; step = await this.#pace.run(() => iterator.next())) {
+      bytes += step.value.length;
+      if (bytes > this.#maxBytes) throw this.#tooMuch();
+      kept.push(step.value);
+    }
+    await this.remove(name);
+    this.#makeRoom(bytes);
+    this.#held.set(name, kept.length === 1 && kept[0] ? kept[0] : Buffer.concat(kept));
+    this.#bytes += bytes;
+  }
+
+  async adopt(name: string, path: string): Promise<void> {
+    const found = await this.#files.find(path);
+    if (!found || found.bytes > this.#maxBytes) throw this.#tooMuch();
+    await this.write(name, [await this.#files.readBytes(path, { start: 0, length: found.bytes })]);
+  }
+
+  async read(name: string, { start, length }: ByteRange): Promise<Uint8Array> {
+    const bytes = this.#held.get(name);
+    if (!bytes) throw new TenonError("internal", `${name} is not kept any more`);
+    return bytes.subarray(start, start + length);
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#bytes -= this.#held.get(name)?.length ?? 0;
+    this.#held.delete(name);
+  }
+
+  /** The oldest go first: reading one of them says that it is gone. */
+  #makeRoom(bytes: number): void {
+    for (const [name, held] of this.#held) {
+      if (this.#bytes + bytes <= this.#maxBytes) return;
+      this.#held.delete(name);
+      this.#bytes -= held.length;
+    }
+  }
+
+  #tooMuch(): TenonError {
+    return new TenonError("internal", `it is over the ${this.#maxBytes} bytes that are kept in memory`);
+  }
+}
+
+// --- encode.ts: Texts on their way into a store: encoded piece by piece, with bytes and lines counted in passing.
+export function tooLarge(maxBytes: number): string {
+  return `it is over the ${maxBytes} bytes that a session keeps`;
+}
+
+export class ByteCount {
+  readonly #maxBytes: number;
+  bytes: number = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  *watch(parts: Iterable<Uint8Array>): Generator<Uint8Array, void, void> {
+    for (const part of parts) {
+      this.bytes += part.length;
+      if (this.bytes > this.#maxBytes) throw new Error(tooLarge(this.#maxBytes));
+      yield part;
+    }
+  }
+}
+
+const NEWLINE = 0x0a;
+
+export class LineCount {
+  lines: number = 1;
+
+  *watch(parts: Iterable<Uint8Array>): Generator<Uint8Array, void, void> {
+    this.lines = 1;
+    for (const part of parts) {
+      for (const byte of part) if (byte === NEWLINE) this.lines += 1;
+      yield part;
+    }
+  }
+}
+
+/** Texts one below the other. */
+export function* parted(texts: readonly string[]): Generator<string, void, void> {
+  for (const [index, text] of texts.entries()) {
+    if (index > 0) yield "\n";
+    yield* textParts(text, TOOL_LIMITS.resultPieceBytes);
+  }
+}
+
+/** Short pieces go together: a thousand small blocks are no thousand writes. */
+export function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, void> {
+  let held = "";
+  for (const piece of pieces) {
+    held += piece;
+    if (held.length < TOOL_LIMITS.resultPieceBytes) continue;
+    yield Buffer.from(held);
+    held = "";
+  }
+  if (held !== "") yield Buffer.from(held);
+}
+
+// --- kept.ts: What is known of a kept result besides its bytes, and how that is written down to be found again.
+/** `json`: the text is JSON. `base64`: the text stands for bytes. `bytes`: the bytes themselves. */
+export type KeptForm = "text" | "json" | "base64" | "bytes";
+
+export interface KeptResult {
+  /** `r<n>`, counted in its session. */
+  readonly handle: string;
+  readonly form: KeptForm;
+  /** Size of what is kept: of `base64` the text, not what it stands for. */
+  readonly bytes: number;
+  /** Not counted for files that were taken over. */
+  readonly lines?: number;
+  /** `server / tool`. */
+  readonly origin: string;
+  readonly mimeType?: string;
+  /** Of a resource. */
+  readonly uri?: string;
+}
+
+const HANDLE = /^r[1-9]\d{0,8}$/;
+
+export function isHandle(text: string): boolean {
+  return HANDLE.test(text);
+}
+
+export function handleNumber(handle: string): number {
+  return Number(handle.slice(1));
+}
+
+const ENDINGS = { text: "txt", json: "json", base64: "b64", bytes: "bin" } as const satisfies Record<KeptForm, string>;
+
+/** Made from the handle, never read from the index: nothing that is written there leads out of the folder. */
+export function fileName({ handle, form }: Pick<KeptResult, "handle" | "form">): string {
+  return `${handle}.${ENDINGS[form]}`;
+}
+
+/** One line of the index. A result that had to make room gets a second line that says so. */
+export type IndexLine =
+  | { readonly kind: "kept"; readonly result: KeptResult }
+  | { readonly kind: "gone"; readonly handle: string };
+
+export function writeLine(line: IndexLine): string {
+  return `${JSON.stringify(line.kind === "kept" ? line.result : { handle: line.handle, gone: true })}\n`;
+}
+
+/** Undefined for a line that a crash tore, and for anything else that was not written here. */
+export function readLine(text: string): IndexLine | undefined {
+  const parsed = parseJson(text);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { handle, form, bytes, lines, origin, mimeType, uri, gone } = parsed.value;
+  if (typeof handle !== "string" || !isHandle(handle)) return undefined;
+  if (gone === true) return { kind: "gone", handle };
+  if (!isForm(form) || typeof bytes !== "number" || typeof origin !== "string") return undefined;
+  const result: KeptResult = {
+    handle,
+    form,
+    bytes,
+    origin,
+    ...defined({
+      lines: typeof lines === "number" ? lines : undefined,
+      mimeType: typeof mimeType === "string" ? mimeType : undefined,
+      uri: typeof uri === "string" ? uri : undefined,
+    }),
+  };
+  return { kind: "kept", result };
+}
+
+function isForm(value: unknown): value is KeptForm {
+  return typeof value === "string" && Object.hasOwn(ENDINGS, value);
 }

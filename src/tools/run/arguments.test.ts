@@ -1,7 +1,7 @@
 // What a model wrote as arguments: read generously, and what cannot be read is named with its place.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readArguments } from "./arguments.js";
+import { readArguments } from "./prepare.js";
 
 test.each([
   ["nothing", "  ", {}],

@@ -1,8 +1,8 @@
 // The calls of one answer: those that only read run together, any other alone and in the model's order.
 import { TOOL_LIMITS } from "../limits.js";
-import { hintsOf } from "../policy/hints.js";
+import { hintsOf } from "../policy/rule.js";
 import type { Presented } from "../result/present.js";
-import type { ToolSource } from "../source.js";
+import type { ToolSource } from "../tool.js";
 import { type RunOptions, runCall } from "./call.js";
 import type { RunPorts } from "./ports.js";
 import { PreparedCall } from "./prepare.js";

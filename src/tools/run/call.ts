@@ -1,18 +1,21 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
 
+import { abortListeners } from "../../base/async/abort-listeners.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { LIMITS } from "../../base/limits.js";
+import { inSpan } from "../../base/ports/trace.js";
+import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
-import type { CatalogEntry } from "../catalog/offer.js";
+import { checkAgainstSchema } from "../../mcp/index.js";
+import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type Presented, presentOutcome } from "../result/present.js";
-import type { CatalogTool, ToolOutcome, ToolProgress } from "../tool.js";
-import { finishArguments } from "./finish-arguments.js";
-import { forPeople } from "./for-people.js";
+import { type Inserted, substituteResults } from "../result/substitute.js";
+import type { CatalogTool, LastingCall, SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../tool.js";
 import type { CallEvent, CallRequest, RunPorts } from "./ports.js";
 import { notMade, type Preparation, PreparedCall } from "./prepare.js";
-import { inToolSpan } from "./tool-span.js";
-import { ABORTED, untilAborted } from "./until-aborted.js";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -169,4 +172,189 @@ function isOutcome(value: unknown): value is ToolOutcome {
 function failed(words: string): ToolOutcome {
   const content: readonly ContentBlock[] = [text(words)];
   return { kind: "failed", content };
+}
+
+// --- finish-arguments.ts: The arguments that are really sent: what the model gave, with kept results, pinned values and defaults put in, and checked.
+export type FinishedArguments =
+  | { readonly ok: true; readonly arguments: JsonObject; readonly inserted: readonly Inserted[] }
+  /** In words for the model, without a full stop. */
+  | { readonly ok: false; readonly reason: string };
+
+/** Checked is what is sent, by the source's own schema: a model's view of it may be shaped or compiled for its provider. */
+export async function finishArguments(
+  entry: CatalogEntry,
+  given: JsonObject,
+  { world, results }: Pick<RunPorts, "world" | "results">,
+): Promise<FinishedArguments> {
+  const filled = await substituteResults(entry.tool.toOwn?.(given) ?? given, results);
+  if (!filled.ok) return filled;
+  const complete = callArguments(entry, filled.arguments);
+  const fit = await checkAgainstSchema(entry.raw.inputSchema, complete, world);
+  if (fit.kind !== "misfit") return { ok: true, arguments: complete, inserted: filled.inserted };
+  const problems = `the arguments do not fit its schema: ${fit.problems.join("; ")}`;
+  return { ok: false, reason: entry.isChanged ? `${problems}. ${changed(entry)}` : problems };
+}
+
+/** The list a model is shown stays as it was, so this is where it hears of the new schema. */
+function changed({ tool }: CatalogEntry): string {
+  const schema: JsonValue = tool.definition.inputSchema;
+  const json = JSON.stringify(schema);
+  const told = json.length <= TOOL_LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
+  return `The tool has changed since you were given it, and its schema ${told}`;
+}
+
+// --- for-people.ts: Arguments as a person is shown them who is asked: complete in what matters, and never megabytes of it.
+/** Long texts are cut and say how long they are; what lies too deep or comes after too many values is named, not shown. */
+export function forPeople(given: JsonObject): JsonObject {
+  const shown = new Shortener().shorten(given, 0);
+  return isJsonObject(shown) ? shown : {};
+}
+
+class Shortener {
+  #charsLeft: number = LIMITS.shownArguments.maxChars;
+
+  shorten(value: JsonValue, depth: number): JsonValue {
+    if (typeof value === "string") return this.#text(value);
+    this.#charsLeft -= 8;
+    if (typeof value !== "object" || value === null) return value;
+    if (depth >= LIMITS.shownArguments.maxDepth) return "… (nested deeper than is shown)";
+    return isJsonObject(value) ? this.#object(value, depth) : this.#list(value, depth);
+  }
+
+  #text(value: string): string {
+    const room = Math.max(0, Math.min(LIMITS.shownArguments.textChars, this.#charsLeft));
+    this.#charsLeft -= Math.min(value.length, room) + 2;
+    return value.length <= room ? value : `${value.slice(0, room)}… (${value.length} characters in all)`;
+  }
+
+  #list(items: readonly JsonValue[], depth: number): JsonValue {
+    const shown: JsonValue[] = [];
+    for (const item of items) {
+      if (this.#charsLeft <= 0) {
+        shown.push(`… (${items.length - shown.length} more)`);
+        break;
+      }
+      shown.push(this.shorten(item, depth + 1));
+    }
+    return shown;
+  }
+
+  #object(fields: JsonObject, depth: number): JsonObject {
+    const shown: [string, JsonValue][] = [];
+    const names = Object.keys(fields);
+    for (const [index, name] of names.entries()) {
+      if (this.#charsLeft <= 0) {
+        shown.push(["…", `${names.length - index} more`]);
+        break;
+      }
+      this.#charsLeft -= name.length;
+      shown.push([name, this.shorten(fields[name] ?? null, depth + 1)]);
+    }
+    return Object.fromEntries(shown);
+  }
+}
+
+// --- tool-span.ts: The span of one tool call, from being sent to its outcome, by the semantic conventions for GenAI.
+/** What the tool's source adds to the span (that it is an MCP call, its error code) it adds by itself. */
+export async function inToolSpan(
+  { toolCallId, tool }: CallRequest,
+  { world }: Pick<RunPorts, "world">,
+  run: () => Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
+  const { telemetry } = world;
+  if (!telemetry?.isActive) return await run();
+  const attributes = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": tool.id,
+    "gen_ai.tool.call.id": toolCallId,
+    "gen_ai.tool.type": "function",
+    "tenon.tool.source": tool.source,
+  };
+  return await inSpan(telemetry, { name: `execute_tool ${tool.id}`, kind: "internal", attributes }, async (span) => {
+    const outcome = await run();
+    span.set({ "tenon.tool.outcome": outcome.kind });
+    if (outcome.kind === "failed") span.fail("tool_error");
+    if (outcome.kind === "unknown") span.fail("outcome_unknown", outcome.reason);
+    return outcome;
+  });
+}
+
+// --- until-aborted.ts: Waits for something no longer than a signal allows, whether or not the other side heeds the signal.
+export const ABORTED: unique symbol = Symbol("aborted");
+
+/** How long the other side gets, once the signal has fired, to say itself how it ended. */
+export interface AbortGrace {
+  readonly world: Pick<World, "after">;
+  readonly ms: number;
+}
+
+/**
+ * What `promise` comes to, or `ABORTED` when the signal fires first and the grace, if any, passes too. What it comes to
+ * later is nobody's concern any more, a rejection included.
+ */
+export function untilAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  grace?: AbortGrace,
+): Promise<T | typeof ABORTED> {
+  return new Promise((resolve, reject) => {
+    let clearGrace = () => {};
+    const giveUp = () => {
+      if (!grace) return resolve(ABORTED);
+      const timer = grace.world.after(grace.ms, () => resolve(ABORTED));
+      clearGrace = () => timer.clear();
+    };
+    const listeners = abortListeners(signal);
+    const leave = () => {
+      listeners.delete(giveUp);
+      clearGrace();
+    };
+    promise
+      .then((value) => {
+        leave();
+        resolve(value);
+      })
+      .catch((error: unknown) => {
+        leave();
+        reject(error);
+      });
+    if (signal.aborted) giveUp();
+    else listeners.add(giveUp);
+  });
+}
+
+// --- resume.ts: A call that went on at its source while nobody waited for it, to its one outcome and its one result.
+export interface ResumedCall extends Pick<SourceCall, "toolCallId" | "tool" | "signal" | "onProgress"> {
+  /** `server / tool`. */
+  readonly label: string;
+  readonly lasting: LastingCall;
+}
+
+/** Never rejects, and calls nothing again. */
+export async function resumeCall(
+  source: ToolSource,
+  { label, lasting, ...call }: ResumedCall,
+  { results, media }: Pick<RunPorts, "results" | "media">,
+): Promise<Presented> {
+  const context = { store: results, media, origin: label };
+  const outcome = await resumedOutcome(source, call, lasting);
+  try {
+    return await presentOutcome(outcome, context);
+  } catch (error) {
+    const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
+    return await presentOutcome({ kind: "unknown", reason }, context);
+  }
+}
+
+async function resumedOutcome(
+  source: ToolSource,
+  call: Parameters<NonNullable<ToolSource["resume"]>>[0],
+  lasting: LastingCall,
+): Promise<ToolOutcome> {
+  if (!source.resume) return { kind: "unknown", reason: `"${source.name}" cannot be asked about calls of before` };
+  try {
+    return await source.resume(call, lasting);
+  } catch (error) {
+    return call.signal.aborted ? { kind: "cancelled" } : { kind: "failed", content: [text(messageOf(error))] };
+  }
 }

@@ -1,12 +1,10 @@
 // What running calls needs from above: time, approval, the journal, kept results; and what it tells while it runs.
-
 import type { JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
-import type { ModelMedia } from "../result/media.js";
+import type { ModelMedia } from "../result/blocks.js";
 import type { ResultStore } from "../result/store.js";
 import type { Inserted } from "../result/substitute.js";
-import type { LastingCall } from "../source.js";
-import type { CatalogTool, ToolDefinition, ToolOutcome, ToolProgress } from "../tool.js";
+import type { CatalogTool, LastingCall, ToolDefinition, ToolOutcome, ToolProgress } from "../tool.js";
 import type { PreparedCall } from "./prepare.js";
 
 export type Approval =

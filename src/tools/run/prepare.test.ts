@@ -1,10 +1,8 @@
 // What a model asked for becomes the tool it meant, or words that help it to ask again.
 import { expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
-import type { Offer } from "../catalog/offer.js";
-import { snapshot } from "../catalog/snapshot.js";
-import type { ToolSource } from "../source.js";
-import type { ToolDefinition } from "../tool.js";
+import { type Offer, snapshot } from "../catalog/offer.js";
+import type { ToolDefinition, ToolSource } from "../tool.js";
 import { PreparedCall, prepareCall } from "./prepare.js";
 
 const tool = (name: string): ToolDefinition => ({ name, description: "", inputSchema: { type: "object" } });

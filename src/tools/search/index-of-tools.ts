@@ -1,17 +1,19 @@
 // Finds tools for a prompt. No rebuild when a server comes or goes, the same answer to the same question, and a reason for it.
 import { TOOL_LIMITS } from "../limits.js";
-import { IndexedTools, strongestField } from "./indexed-tools.js";
-import { namedTools } from "./named-tools.js";
+import {
+  DENSE_SHARE,
+  EXACT_NAME_BONUS,
+  HINT_WEIGHT,
+  IndexedTools,
+  type SearchDocument,
+  type SearchField,
+  strongestField,
+} from "./indexed-tools.js";
 import { type ParsedQuery, parseQuery, type Vocabulary } from "./query.js";
-import { DENSE_SHARE, EXACT_NAME_BONUS, HINT_WEIGHT, type SearchField } from "./ranking.js";
-import { type Scope, Scorer, type TermVisitor } from "./scorer.js";
-import { isBetter, type Selection, select } from "./select.js";
-import { SparseScores } from "./sparse-scores.js";
-import type { SearchDocument } from "./tool-fields.js";
-import { type UsageScores, UsageView } from "./usage-view.js";
+import { type Scope, Scorer, SparseScores, type TermVisitor, type UsageScores, UsageView } from "./scorer.js";
 
-export type { SearchDocument } from "./tool-fields.js";
-export type { UsageScores } from "./usage-view.js";
+export type { SearchDocument } from "./indexed-tools.js";
+export type { UsageScores } from "./scorer.js";
 
 export interface SearchMatch {
   /** The stem that was found in the tool. */
@@ -191,4 +193,126 @@ function maxPerServerOf(options: SearchOptions): number {
   if (options.server !== undefined) return Number.MAX_SAFE_INTEGER;
   const { share, least } = TOOL_LIMITS.toolSearchServer;
   return Math.max(least, options.maxPerServer ?? Math.floor(limitOf(options) * share));
+}
+
+// --- named-tools.ts: Tools that a prompt names: those come first whatever their words are worth.
+const RUN = /[\p{L}\p{N}_][\p{L}\p{N}_.:/-]*/gu;
+/** `get_forecast`, `math.sum`, `getForecast`, `list-files`: nobody writes that by chance, as they do `search`. */
+const IDENTIFIER = /[_.:/-]|\p{Ll}\p{Lu}/u;
+const END_OF_SENTENCE = /[.:/-]+$/u;
+const QUOTED = /`([^`\n]{1,256})`/gu;
+const MAX_NAME_CHARS = 1_024;
+
+/** The whole prompt as a name, what stands in backticks, and whatever looks like an identifier and is one. */
+export function namedTools(query: string, indexed: IndexedTools): ReadonlySet<number> {
+  const { headChars, tailChars, names } = TOOL_LIMITS.toolSearchQuery;
+  const found = new Set<number>();
+  const trimmed = query.trim();
+  if (trimmed.length <= MAX_NAME_CHARS) addNamed(trimmed, indexed, found);
+  const bounded =
+    query.length <= headChars + tailChars ? query : `${query.slice(0, headChars)}\n${query.slice(-tailChars)}`;
+  for (const [, name = ""] of bounded.matchAll(QUOTED)) addNamed(name.trim(), indexed, found);
+  for (const [run] of bounded.matchAll(RUN)) {
+    if (found.size >= names) break;
+    const name = run.replace(END_OF_SENTENCE, "");
+    if (IDENTIFIER.test(name)) addNamed(name, indexed, found);
+  }
+  return found;
+}
+
+function addNamed(name: string, indexed: IndexedTools, found: Set<number>): void {
+  const slot = indexed.slotOf(name);
+  if (slot !== undefined) found.add(slot);
+  for (const named of indexed.slotsNamed(name)) found.add(named);
+}
+
+// --- select.ts: The best of many scores, best first, with no server having all the places while others fit too.
+export interface Selection {
+  readonly slots: readonly number[];
+  /** Slots that would be among them if their server did not have its places already. */
+  readonly heldBack: readonly number[];
+}
+
+export interface SelectionBounds {
+  readonly limit: number;
+  /** Places of one server. They are filled up with more of it only when nothing else fits. */
+  readonly maxPerServer: number;
+  /** Slots that the bound does not hold back: the prompt named them. */
+  readonly isNamed: (slot: number) => boolean;
+}
+
+export function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBounds): Selection {
+  const { limit, maxPerServer, isNamed } = bounds;
+  const ranking = new Ranking(scores, indexed);
+  const chosen: number[] = [];
+  const heldBack: number[] = [];
+  const perServer = new Map<string, number>();
+  while (chosen.length < limit) {
+    const slot = ranking.next();
+    if (slot === undefined) break;
+    const server = indexed.serverOf(slot);
+    const taken = perServer.get(server) ?? 0;
+    if (server !== "" && taken >= maxPerServer && !isNamed(slot)) {
+      heldBack.push(slot);
+      continue;
+    }
+    perServer.set(server, taken + 1);
+    chosen.push(slot);
+  }
+  const filled = heldBack.splice(0, limit - chosen.length);
+  return { slots: filled.length === 0 ? chosen : inOrder([...chosen, ...filled], scores, indexed), heldBack };
+}
+
+function inOrder(slots: readonly number[], scores: SparseScores, indexed: IndexedTools): readonly number[] {
+  return [...slots].sort((a, b) => (isBetter(a, b, scores, indexed) ? -1 : 1));
+}
+
+/** Equal scores by id, so that the same question always has the same answer. */
+export function isBetter(a: number, b: number, scores: SparseScores, indexed: IndexedTools): boolean {
+  const [ofA, ofB] = [scores.of(a), scores.of(b)];
+  return ofA === ofB ? indexed.idOf(a) < indexed.idOf(b) : ofA > ofB;
+}
+
+/** A heap: a few of thousands are wanted, and how many is not known before. */
+class Ranking {
+  readonly #heap: Int32Array;
+  readonly #scores: SparseScores;
+  readonly #indexed: IndexedTools;
+  #size: number;
+
+  constructor(scores: SparseScores, indexed: IndexedTools) {
+    this.#scores = scores;
+    this.#indexed = indexed;
+    this.#size = scores.count;
+    this.#heap = new Int32Array(this.#size);
+    for (let at = 0; at < this.#size; at++) this.#heap[at] = scores.slotAt(at);
+    for (let at = (this.#size >> 1) - 1; at >= 0; at--) this.#sink(at);
+  }
+
+  next(): number | undefined {
+    if (this.#size === 0) return undefined;
+    const best = this.#heap[0];
+    this.#heap[0] = this.#heap[--this.#size] ?? 0;
+    this.#sink(0);
+    return best;
+  }
+
+  #sink(from: number): void {
+    const heap = this.#heap;
+    const slot = heap[from] ?? 0;
+    let at = from;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= this.#size) break;
+      if (child + 1 < this.#size && this.#isBetter(heap[child + 1] ?? 0, heap[child] ?? 0)) child++;
+      if (!this.#isBetter(heap[child] ?? 0, slot)) break;
+      heap[at] = heap[child] ?? 0;
+      at = child;
+    }
+    heap[at] = slot;
+  }
+
+  #isBetter(a: number, b: number): boolean {
+    return isBetter(a, b, this.#scores, this.#indexed);
+  }
 }

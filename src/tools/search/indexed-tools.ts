@@ -1,8 +1,7 @@
 // The tools of an index by slot: which server each is of, how long its texts are, what it is called.
-
-import { type PostingList, Postings } from "./postings.js";
-import { COUNT_BITS, FIELD_TENTHS, FIELDS, MAX_COUNT, type SearchField } from "./ranking.js";
-import { countTerms, type SearchDocument } from "./tool-fields.js";
+import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
+import { type TextBounds, termsOf } from "../../base/text/terms.js";
+import { TOOL_LIMITS } from "../limits.js";
 
 interface Shelved {
   readonly id: string;
@@ -138,3 +137,173 @@ export function strongestField(packed: number): SearchField {
   }
   return best;
 }
+
+// --- postings.ts: Which tool has which term, and how often in which field. One list of numbers a term: thousands of tools stay small.
+/** Slots and packed counts in turn. */
+export type PostingList = readonly number[];
+
+export class Postings {
+  readonly #lists = new Map<string, number[]>();
+
+  add(term: string, slot: number, packed: number): void {
+    const list = this.#lists.get(term);
+    if (list) list.push(slot, packed);
+    else this.#lists.set(term, [slot, packed]);
+  }
+
+  of(term: string): PostingList | undefined {
+    return this.#lists.get(term);
+  }
+
+  /** One walk over everything (5 ms for 10,000 tools): keeping each tool's terms instead would double the memory. */
+  remove(slots: ReadonlySet<number>): void {
+    let highest = 0;
+    for (const slot of slots) highest = Math.max(highest, slot);
+    const isGone = new Uint8Array(highest + 1);
+    for (const slot of slots) isGone[slot] = 1;
+    for (const [term, list] of this.#lists) {
+      let kept = 0;
+      for (let at = 0; at < list.length; at += 2) {
+        const slot = list[at] ?? 0;
+        if (isGone[slot] === 1) continue;
+        if (kept !== at) {
+          list[kept] = slot;
+          list[kept + 1] = list[at + 1] ?? 0;
+        }
+        kept += 2;
+      }
+      if (kept === 0) this.#lists.delete(term);
+      else if (kept < list.length) list.length = kept;
+    }
+  }
+}
+
+// --- tool-fields.ts: A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
+export interface SearchDocument {
+  /** What a hit is called; one tool of one server. */
+  readonly id: string;
+  /** Empty where there is none: then the tool stands for itself. */
+  readonly server: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly schema?: JsonSchema;
+}
+
+/** How often each term occurs, by field (packed, see `COUNT_BITS`), and the weighted length of all fields in tenths. */
+export interface CountedTerms {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly lengthTenths: number;
+}
+
+const { nameChars, nameWords, textChars, textWords } = TOOL_LIMITS.toolSearchField;
+const NAME_BOUNDS: TextBounds = { maxChars: nameChars, maxWords: nameWords };
+const TEXT_BOUNDS: TextBounds = { maxChars: textChars, maxWords: textWords };
+
+export function countTerms(document: SearchDocument): CountedTerms {
+  const counts = new Map<string, number>();
+  let lengthTenths = 0;
+  for (const [field, terms] of fieldTerms(document).entries()) {
+    lengthTenths += terms.length * (FIELD_TENTHS[field] ?? 0);
+    const shift = field * COUNT_BITS;
+    for (const term of terms) {
+      const packed = counts.get(term) ?? 0;
+      if (((packed >>> shift) & MAX_COUNT) < MAX_COUNT) counts.set(term, packed + (1 << shift));
+    }
+  }
+  return { counts, lengthTenths };
+}
+
+/** In the order of `FIELDS`. */
+function fieldTerms({ server, name, title, description, schema }: SearchDocument): readonly string[][] {
+  const names = termsOf(name, NAME_BOUNDS);
+  // Most titles say the name again, which would only make it longer.
+  if (title !== undefined) names.push(...termsOf(title, NAME_BOUNDS).filter((term) => !names.includes(term)));
+  const words = schema === undefined ? NO_WORDS : wordsOfSchema(schema);
+  return [
+    names,
+    termsOf(description, TEXT_BOUNDS),
+    termsOf(server, NAME_BOUNDS),
+    termsOf(words.properties.join(" "), TEXT_BOUNDS),
+    termsOf(words.descriptions.join(" "), TEXT_BOUNDS),
+    termsOf(words.values.join(" "), TEXT_BOUNDS),
+  ];
+}
+
+interface SchemaWords {
+  readonly properties: string[];
+  readonly descriptions: string[];
+  readonly values: string[];
+}
+
+const NO_WORDS: SchemaWords = { properties: [], descriptions: [], values: [] };
+const NESTED = ["items", "anyOf", "oneOf", "allOf", "additionalProperties", "$defs", "definitions"] as const;
+
+/** Breadth first, so that a deep corner cannot use up what the outer properties need. */
+function wordsOfSchema(schema: JsonSchema): SchemaWords {
+  const words: SchemaWords = { properties: [], descriptions: [], values: [] };
+  const waiting: JsonValue[] = [schema];
+  for (let taken = 0; taken < waiting.length && taken < TOOL_LIMITS.toolSearchField.schemaNodes; taken++) {
+    const node = waiting[taken];
+    if (Array.isArray(node)) for (const part of node) waiting.push(part);
+    else if (isJsonObject(node)) addNode(node, words, waiting);
+  }
+  return words;
+}
+
+function addNode(node: JsonSchema, words: SchemaWords, waiting: JsonValue[]): void {
+  const { properties, enum: values } = node;
+  if (isJsonObject(properties)) {
+    for (const [name, property] of Object.entries(properties)) {
+      if (words.properties.length >= TOOL_LIMITS.toolSearchField.schemaNodes) break;
+      words.properties.push(name);
+      if (property === undefined || !isJsonObject(property)) continue;
+      if (typeof property["description"] === "string") words.descriptions.push(property["description"]);
+      waiting.push(property);
+    }
+  }
+  if (Array.isArray(values)) {
+    const room = TOOL_LIMITS.toolSearchField.schemaNodes - words.values.length;
+    for (const value of values.slice(0, room)) if (typeof value === "string") words.values.push(value);
+  }
+  for (const key of NESTED) {
+    const part = node[key];
+    if (part === undefined || typeof part !== "object" || part === null) continue;
+    // Named definitions are schemas under names that only the schema itself uses.
+    if (key === "$defs" || key === "definitions") waiting.push(Object.values(part).filter((one) => one !== undefined));
+    else waiting.push(part);
+  }
+}
+
+// --- ranking.ts: The numbers of the ranking: BM25F over six fields, and what may be added to it. Measured on public sets, tuned to none.
+/** In the order in which a posting packs their counts. */
+export const FIELDS = ["name", "description", "server", "property", "property description", "enum"] as const;
+export type SearchField = (typeof FIELDS)[number];
+
+/** In tenths, so that lengths add up exactly: an index that had servers added and dropped equals one built at once. */
+export const FIELD_TENTHS: readonly number[] = [20, 10, 10, 5, 3, 2];
+/** Terms of earlier prompts that led to the tool count as a seventh field. */
+export const USAGE_TENTHS = 5;
+
+/** BM25: how soon more of the same term adds nothing, and how much long texts are held against a tool. */
+export const K1 = 1.2;
+export const B = 0.6;
+/** A word said twice in a prompt counts for more than one said once, but never for twice as much. */
+export const QUERY_SATURATION = 1;
+
+/** Share of the best clause; the whole prompt has the rest. A tool often answers to one sentence of several. */
+export const CLAUSE_SHARE = 0.3;
+export const DENSE_SHARE = 0.3;
+export const HINT_WEIGHT = 0.3;
+/** A related word instead of the one that was said; more when no tool has the one that was said. */
+export const RELATED_WEIGHT = 0.3;
+export const RELATED_WEIGHT_UNSEEN = 0.6;
+/** A related word that more of the tools have (and more than a few) tells none apart, and costs the most time. */
+export const RELATED_MAX_SHARE = 0.05;
+export const RELATED_MAX_TOOLS = 50;
+/** More than everything else together can add up to. */
+export const EXACT_NAME_BONUS = 2;
+
+/** Bits of a posting's count per field: six fields in a small integer. More of the same term adds next to nothing. */
+export const COUNT_BITS = 5;
+export const MAX_COUNT: number = 2 ** COUNT_BITS - 1;

@@ -1,5 +1,4 @@
 // A prompt as concepts to look for, whole and clause by clause. Prompts may be megabytes of pasted logs: all is bounded.
-
 import { relatedTerms, termOf, wordsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
 import {
@@ -8,7 +7,7 @@ import {
   RELATED_MAX_TOOLS,
   RELATED_WEIGHT,
   RELATED_WEIGHT_UNSEEN,
-} from "./ranking.js";
+} from "./indexed-tools.js";
 
 /** One thing that was said, and the terms it may be found by. Of these the best match counts, not their sum. */
 export interface Concept {

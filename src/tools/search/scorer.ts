@@ -1,11 +1,14 @@
 // BM25F of a parsed query over the indexed tools: the whole prompt, mixed with the clause that fits each tool best.
-
-import { frequencyOf, type IndexedTools } from "./indexed-tools.js";
-import type { PostingList } from "./postings.js";
+import {
+  B,
+  CLAUSE_SHARE,
+  frequencyOf,
+  type IndexedTools,
+  K1,
+  type PostingList,
+  USAGE_TENTHS,
+} from "./indexed-tools.js";
 import type { Concept, ParsedQuery, WeightedConcepts } from "./query.js";
-import { B, CLAUSE_SHARE, K1, USAGE_TENTHS } from "./ranking.js";
-import { SparseScores } from "./sparse-scores.js";
-import type { UsageView } from "./usage-view.js";
 
 export interface Scope {
   /** Only tools of this server. What is rare is still judged by all. */
@@ -147,4 +150,113 @@ function documentFrequency(list: readonly number[], uses: ReadonlyMap<number, nu
 
 function rarityOf(documents: number, having: number): number {
   return Math.log(1 + (documents - having + 0.5) / (having + 0.5));
+}
+
+// --- sparse-scores.ts: Scores of few slots among many, in memory that is used again for the next query.
+export class SparseScores {
+  #values = new Float64Array(0);
+  #touched = new Int32Array(0);
+  #count = 0;
+
+  /** Forgets all scores; slots below `capacity` may follow. */
+  reset(capacity: number): void {
+    if (capacity > this.#values.length) {
+      const room = Math.ceil(capacity * 1.25);
+      this.#values = new Float64Array(room);
+      this.#touched = new Int32Array(room);
+    } else {
+      for (let at = 0; at < this.#count; at++) this.#values[this.#touched[at] ?? 0] = 0;
+    }
+    this.#count = 0;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The slot that was the `at`th to get a score. */
+  slotAt(at: number): number {
+    return this.#touched[at] ?? 0;
+  }
+
+  of(slot: number): number {
+    return this.#values[slot] ?? 0;
+  }
+
+  /** Only values above zero count: a slot with a score of nothing has none. */
+  add(slot: number, value: number): void {
+    if (!(value > 0)) return;
+    const before = this.#values[slot] ?? 0;
+    if (before === 0) this.#touched[this.#count++] = slot;
+    this.#values[slot] = before + value;
+  }
+
+  raise(slot: number, value: number): void {
+    if (!(value > 0)) return;
+    const before = this.#values[slot] ?? 0;
+    if (before === 0) this.#touched[this.#count++] = slot;
+    if (value > before) this.#values[slot] = value;
+  }
+
+  scale(factor: number): void {
+    for (let at = 0; at < this.#count; at++) {
+      const slot = this.#touched[at] ?? 0;
+      this.#values[slot] = (this.#values[slot] ?? 0) * factor;
+    }
+  }
+
+  highest(): number {
+    let highest = 0;
+    for (let at = 0; at < this.#count; at++) highest = Math.max(highest, this.#values[this.#touched[at] ?? 0] ?? 0);
+    return highest;
+  }
+}
+
+// --- usage-view.ts: What is remembered of earlier prompts, by slot instead of by id: one more field of the tools it is about.
+/** Terms of prompts that led to a tool. */
+export interface UsageScores {
+  /** Term, then id of a tool, then how often. */
+  readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Terms in all the prompts of a tool. */
+  readonly lengths: ReadonlyMap<string, number>;
+}
+
+export class UsageView {
+  readonly #usage: UsageScores;
+  readonly #indexed: IndexedTools;
+  readonly #tenths = new Map<number, number>();
+  /** Weighted length of the field over all tools. */
+  readonly totalTenths: number;
+
+  constructor(usage: UsageScores, indexed: IndexedTools) {
+    this.#usage = usage;
+    this.#indexed = indexed;
+    let total = 0;
+    for (const [id, length] of usage.lengths) {
+      const slot = indexed.slotOf(id);
+      if (slot === undefined) continue;
+      this.#tenths.set(slot, length * USAGE_TENTHS);
+      total += length * USAGE_TENTHS;
+    }
+    this.totalTenths = total;
+  }
+
+  lengthTenthsOf(slot: number): number {
+    return this.#tenths.get(slot) ?? 0;
+  }
+
+  /** By slot, how often the term was in prompts; a map of the caller's own. */
+  countsOf(term: string): Map<number, number> {
+    const counts = new Map<number, number>();
+    for (const [id, count] of this.#usage.counts.get(term) ?? []) {
+      const slot = this.#indexed.slotOf(id);
+      if (slot !== undefined) counts.set(slot, count);
+    }
+    return counts;
+  }
+
+  /** How many tools had it in their prompts, known ones or not. */
+  countOf(term: string): number {
+    return this.#usage.counts.get(term)?.size ?? 0;
+  }
 }

@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { termsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
-import type { UsageScores } from "./usage-view.js";
+import type { UsageScores } from "./scorer.js";
 
 interface Memory {
   readonly tool: string;

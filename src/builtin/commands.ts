@@ -1,0 +1,167 @@
+// The commands of one session: those in the background by their ids, and all of them ended with the session.
+
+import { stripVTControlCharacters } from "node:util";
+import { abortListeners } from "../base/async/abort-listeners.js";
+import { Scope } from "../base/async/scope.js";
+import { unreachable } from "../base/brand.js";
+import type { World } from "../base/ports/world.js";
+import { isSecretVariable } from "../base/text/secret-patterns.js";
+import { BUILTIN_LIMITS } from "./limits.js";
+import type { CommandExit, RunningCommand } from "./ports.js";
+
+/** A command in the background. */
+export interface BackgroundCommand {
+  readonly id: string;
+  readonly line: string;
+  readonly running: RunningCommand;
+  /** Undefined while it runs. */
+  exit: CommandExit | undefined;
+  /** How far its output has been read. */
+  seenChars: number;
+}
+
+export class Commands implements AsyncDisposable {
+  readonly #scope: Scope;
+  readonly #background = new Map<string, BackgroundCommand>();
+  #count = 0;
+
+  constructor(world: World) {
+    this.#scope = new Scope(world.log);
+  }
+
+  /** Whether one more may go into the background. */
+  get hasRoom(): boolean {
+    return this.#alive().length < BUILTIN_LIMITS.commandsAtOnce;
+  }
+
+  get ids(): readonly string[] {
+    return [...this.#background.keys()];
+  }
+
+  find(id: string): BackgroundCommand | undefined {
+    return this.#background.get(id);
+  }
+
+  /** From now on it lives until it ends, is stopped, or the session closes. */
+  keep(line: string, running: RunningCommand): BackgroundCommand {
+    this.#count += 1;
+    const command: BackgroundCommand = { id: `c${this.#count}`, line, running, exit: undefined, seenChars: 0 };
+    this.#background.set(command.id, command);
+    this.track(running, async (exit) => {
+      command.exit = exit;
+      await this.#forgetOldest();
+    });
+    return command;
+  }
+
+  /** It ends with the session at the latest. */
+  track(running: RunningCommand, onExit: (exit: CommandExit) => Promise<void> = async () => {}): void {
+    this.#scope.run("command", async (signal) => {
+      const end = () => this.endSoon(running);
+      if (signal.aborted) end();
+      abortListeners(signal).add(end);
+      const exit = await running.exited;
+      abortListeners(signal).delete(end);
+      await onExit(exit);
+    });
+  }
+
+  /** Ends it without making anybody wait; closing the session does. */
+  endSoon(running: RunningCommand): void {
+    this.#scope.run("ending a command", async () => {
+      await running.end();
+      await running.exited;
+      await running.release();
+    });
+  }
+
+  #alive(): BackgroundCommand[] {
+    return [...this.#background.values()].filter(({ exit }) => exit === undefined);
+  }
+
+  async #forgetOldest(): Promise<void> {
+    const finished = [...this.#background.values()].filter(({ exit }) => exit !== undefined);
+    for (const { id, running } of finished.slice(0, Math.max(0, finished.length - BUILTIN_LIMITS.commandsKept))) {
+      this.#background.delete(id);
+      await running.release();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scope.close();
+    for (const { running } of this.#background.values()) await running.release();
+    this.#background.clear();
+  }
+}
+
+// --- environment.ts: The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
+export interface CommandEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  /** Names of the variables that commands do not get, sorted. */
+  readonly withheld: readonly string[];
+}
+
+/** `allow` names variables that commands get all the same (`commands.env.allow` of the user's configuration). */
+export function commandEnvironment(
+  { env: all }: Pick<World, "env">,
+  allow: readonly string[] = [],
+): CommandEnvironment {
+  const env: Record<string, string> = {};
+  const withheld: string[] = [];
+  for (const [name, value] of Object.entries(all)) {
+    // Exported shell functions start with "()": they are code, not values.
+    if (value === undefined || value.startsWith("()")) continue;
+    if (isSecretVariable(name, value) && !allow.includes(name)) withheld.push(name);
+    else env[name] = value;
+  }
+  return { env, withheld: withheld.sort() };
+}
+
+const NAMED_VARIABLES = 8;
+
+/** For the result of a command that failed: what it may have missed, and where that is allowed. Empty when nothing is withheld. */
+export function withheldNote(withheld: readonly string[]): string {
+  if (withheld.length === 0) return "";
+  const names = withheld.slice(0, NAMED_VARIABLES).join(", ");
+  const rest = withheld.length > NAMED_VARIABLES ? ` and ${withheld.length - NAMED_VARIABLES} more` : "";
+  return `\n[not passed to commands because they look like secrets: ${names}${rest}. The person can allow one by name with commands.env.allow in their configuration.]`;
+}
+
+/** Nobody sits in front of it: no pagers, no colours, no questions on a terminal. */
+export const UNATTENDED: Readonly<Record<string, string>> = {
+  TERM: "dumb",
+  NO_COLOR: "1",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  GIT_TERMINAL_PROMPT: "0",
+};
+
+// --- exit-text.ts: How a command ended and what it printed, in words for the model.
+export function exitText(exit: CommandExit): string {
+  switch (exit.kind) {
+    case "exited":
+      return exit.signal === null ? `exit code ${exit.code ?? "unknown"}` : `ended by ${exit.signal}`;
+    case "not_started":
+      return `it could not be started: ${exit.reason}`;
+    case "cut_off":
+      return exit.reason;
+    default:
+      return unreachable(exit);
+  }
+}
+
+export function isSuccess(exit: CommandExit): boolean {
+  return exit.kind === "exited" && exit.code === 0;
+}
+
+/** What a terminal would show in the end: no colours, and of a line that was written over only its last state. */
+export function terminalText(output: string): string {
+  return stripVTControlCharacters(output)
+    .split("\n")
+    .map((line) => {
+      let end = line.length;
+      while (end > 0 && line[end - 1] === "\r") end -= 1;
+      return end === 0 ? "" : line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
+    })
+    .join("\n");
+}

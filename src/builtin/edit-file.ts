@@ -1,0 +1,180 @@
+// edit_file: exact replacements in a file, all of them or none.
+import { flagField, listField, textField } from "./fields.js";
+import { BUILTIN_LIMITS } from "./limits.js";
+import type { BuiltinPresentation } from "./ports.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool } from "./tool.js";
+import { changing, type PlannedChange } from "./write-file.js";
+
+const path = textField("path", "The file: absolute, or relative to the session's directory.");
+const oldText = textField("old_text", "The text to replace, exactly as it is in the file, without line numbers.");
+const newText = textField("new_text", "What to put in its place; empty to delete it.", { mayBeEmpty: true });
+const replaceAll = flagField("replace_all", "Replace every occurrence instead of demanding that there is only one.");
+const edits = listField<TextEdit>("edits", "The replacements, in order: each works on what the ones before it made.", {
+  min: 1,
+  max: BUILTIN_LIMITS.editMaxEdits,
+  fields: [oldText, newText, replaceAll],
+  read: (given) => ({
+    oldText: oldText.from(given),
+    newText: newText.from(given),
+    replaceAll: replaceAll.from(given),
+  }),
+});
+
+interface Arguments {
+  readonly path: string;
+  readonly edits: readonly TextEdit[];
+}
+
+export const editFile: BuiltinTool<"edit_file"> = builtinTool<"edit_file", Arguments>({
+  name: "edit_file",
+  title: "Edit a file",
+  description:
+    "Replaces exact pieces of text in a file. Each old_text must occur exactly once (take in lines around it to make it " +
+    "unique), unless replace_all is set. Either all edits are made or none. Line endings of the file are kept. " +
+    "Answers with a diff.",
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  fields: [path, edits],
+  parse: (given) => ({ path: path.from(given), edits: edits.from(given) }),
+  ...changing({ describe, plan }),
+});
+
+function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresentation {
+  return { kind: "edit", title: `Edit ${folders.show(args.path)}`, locations: [{ path: folders.absolute(args.path) }] };
+}
+
+async function plan(args: Arguments, { folders, texts }: BuiltinContext, signal: AbortSignal): Promise<PlannedChange> {
+  const placed = await folders.locate(args.path);
+  if (!placed.ok) return placed;
+  const { place } = placed;
+  const shown = folders.show(args.path);
+  const before = await texts.load(place, signal);
+  if (before.kind === "absent") return { ok: false, reason: `There is no file ${shown}; write_file makes one.` };
+  if (before.kind === "unusable") return { ok: false, reason: before.reason };
+  const edited = applyEdits(before.text, args.edits);
+  if (!edited.ok) return { ok: false, reason: `${shown} was not changed. ${edited.reason}` };
+  const basis = await texts.basisOf(place, before);
+  return { ok: true, change: { place, oldText: before.text, newText: edited.text, basis } };
+}
+
+// --- apply-edits.ts: Exact replacements in a text, all or none. Line endings stay as they are, whatever the model wrote.
+export interface TextEdit {
+  readonly oldText: string;
+  readonly newText: string;
+  readonly replaceAll: boolean;
+}
+
+export type Edited =
+  | {
+      readonly ok: true;
+      readonly text: string;
+      /** How many places were changed in all. */
+      readonly places: number;
+    }
+  | { readonly ok: false; readonly reason: string };
+
+/** Each edit works on what the ones before it made. */
+export function applyEdits(text: string, edits: readonly TextEdit[]): Edited {
+  let current = text;
+  let places = 0;
+  for (const [index, edit] of edits.entries()) {
+    const result = applyEdit(current, edit);
+    if (!result.ok) {
+      const which = edits.length === 1 ? "" : `Edit ${index + 1} of ${edits.length}: `;
+      const rest = edits.length === 1 ? "" : " None of the edits was made.";
+      return { ok: false, reason: `${which}${result.reason}${rest}` };
+    }
+    current = result.text;
+    places += result.places;
+  }
+  if (current === text) return { ok: false, reason: "The edits leave the text as it is." };
+  return { ok: true, text: current, places };
+}
+
+function applyEdit(text: string, { oldText, newText, replaceAll }: TextEdit): Edited {
+  if (oldText === newText) return { ok: false, reason: "old_text and new_text are the same." };
+  const view = new PlainView(text);
+  const wanted = plain(oldText);
+  const starts = occurrences(view.text, wanted);
+  const [first] = starts;
+  if (first === undefined) return { ok: false, reason: `old_text was not found.${nearby(view.text, wanted)}` };
+  if (starts.length > 1 && !replaceAll) {
+    const lines = starts.slice(0, 10).map((start) => lineAt(view.text, start));
+    const reason = `old_text was found ${starts.length} times, at lines ${lines.join(", ")}${starts.length > 10 ? ", …" : ""}. Take in more of the text around it so that it is unique, or set replace_all.`;
+    return { ok: false, reason };
+  }
+  const ending = usesCrlf(text) ? "\r\n" : "\n";
+  const parts: string[] = [];
+  let done = 0;
+  for (const start of starts) {
+    const from = view.original(start);
+    parts.push(text.slice(done, from), plain(newText).replaceAll("\n", ending));
+    done = view.original(start + wanted.length);
+  }
+  parts.push(text.slice(done));
+  return { ok: true, text: parts.join(""), places: starts.length };
+}
+
+/** Most line ends of the text are CRLF. */
+export function usesCrlf(text: string): boolean {
+  const crlf = count(text, "\r\n");
+  return crlf > 0 && crlf * 2 >= count(text, "\n");
+}
+
+function plain(text: string): string {
+  return text.replaceAll("\r\n", "\n");
+}
+
+/** A text with its CRLFs read as LF, and the way back to places in the original. */
+class PlainView {
+  readonly text: string;
+  /** Where in `text` the line ends are that were CRLF, in order. */
+  readonly #crlfs: number[] = [];
+
+  constructor(original: string) {
+    this.text = plain(original);
+    for (let at = original.indexOf("\r\n"); at !== -1; at = original.indexOf("\r\n", at + 2)) {
+      this.#crlfs.push(at - this.#crlfs.length);
+    }
+  }
+
+  /** A place before a line end is the place before its CR. */
+  original(at: number): number {
+    let low = 0;
+    let high = this.#crlfs.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#crlfs[middle] ?? at) < at) low = middle + 1;
+      else high = middle;
+    }
+    return at + low;
+  }
+}
+
+/** Without overlaps, from the left. */
+function occurrences(text: string, wanted: string): number[] {
+  const starts: number[] = [];
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) starts.push(at);
+  return starts;
+}
+
+/** What most often went wrong: indentation. Only the first line is looked for, its spaces aside. */
+function nearby(text: string, wanted: string): string {
+  const line = wanted
+    .split("\n")
+    .map((part) => part.trim())
+    .find((part) => part !== "");
+  if (line === undefined) return "";
+  const at = text.split("\n").findIndex((candidate) => candidate.trim() === line);
+  if (at === -1) return " Read the file again: it may have changed.";
+  return ` Its first line is like line ${at + 1}, but what follows or its spaces differ: copy it exactly, without line numbers.`;
+}
+
+function lineAt(text: string, offset: number): number {
+  return count(text.slice(0, offset), "\n") + 1;
+}
+
+function count(text: string, part: string): number {
+  let found = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) found += 1;
+  return found;
+}

@@ -1,0 +1,163 @@
+// Whole text files, read and written where the person has them: in the client's editor if it offers that, else on the disk.
+import { createHash } from "node:crypto";
+import { unreachable } from "../base/brand.js";
+import { messageOf } from "../base/errors.js";
+import type { Files } from "../base/ports/world.js";
+import type { Folders, Place } from "./folders.js";
+import { BUILTIN_LIMITS } from "./limits.js";
+import type { ClientFiles } from "./ports.js";
+
+export type Loaded =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "absent" }
+  /** There is something, and it is no text that could be changed. A whole sentence. */
+  | { readonly kind: "unusable"; readonly reason: string };
+
+export type Saved =
+  | { readonly kind: "saved" }
+  | { readonly kind: "failed"; readonly reason: string }
+  /** Given up while the client was at it. */
+  | { readonly kind: "unknown"; readonly reason: string };
+
+export class Texts {
+  readonly #files: Files;
+  readonly #folders: Folders;
+  readonly #ports: { readonly fs?: ClientFiles };
+
+  /** The ports are asked anew for every file: a session may change hands. */
+  constructor(files: Files, folders: Folders, ports: { readonly fs?: ClientFiles } = {}) {
+    this.#files = files;
+    this.#folders = folders;
+    this.#ports = ports;
+  }
+
+  get #client(): ClientFiles {
+    return this.#ports.fs ?? {};
+  }
+
+  /** Exactly what is there: nothing is replaced or normalised, so that it can be written back. */
+  async load(place: Place, signal: AbortSignal): Promise<Loaded> {
+    const { found } = place;
+    const shown = this.#folders.show(place.path);
+    if (found && found.kind !== "file") return { kind: "unusable", reason: `${shown} is not a file.` };
+    if (found && found.bytes > BUILTIN_LIMITS.editMaxBytes) {
+      const reason = `${shown} has ${found.bytes} bytes; at most ${BUILTIN_LIMITS.editMaxBytes} are edited.`;
+      return { kind: "unusable", reason };
+    }
+    // The disk is asked first even where there is an editor: an editor may show bytes as text that are none.
+    const onDisk = found ? await this.#fromDisk(place, found.bytes) : { kind: "absent" as const };
+    if (onDisk.kind === "unusable") return onDisk;
+    return (await this.fromEditor(place, signal)) ?? onDisk;
+  }
+
+  /** Undefined when there is no editor to ask. */
+  async fromEditor(place: Place, signal: AbortSignal): Promise<Loaded | undefined> {
+    if (!this.#client.readText) return undefined;
+    try {
+      return { kind: "text", text: await this.#client.readText(place.path, {}, signal) };
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!place.found) return { kind: "absent" };
+      // Not read past the editor: it may keep files from agents on purpose.
+      const reason = `The editor did not give ${this.#folders.show(place.path)}: ${messageOf(thrown)}`;
+      return { kind: "unusable", reason };
+    }
+  }
+
+  async #fromDisk(place: Place, bytes: number): Promise<Loaded> {
+    const raw = await this.#files.readBytes(place.realPath, { start: 0, length: bytes });
+    const shown = this.#folders.show(place.path);
+    const sniffed = sniff(raw.subarray(0, BUILTIN_LIMITS.sniffBytes));
+    if (sniffed.kind !== "text") {
+      const what = sniffed.kind === "image" ? "an image" : sniffed.what;
+      return { kind: "unusable", reason: `${shown} is ${what}, not UTF-8 text.` };
+    }
+    try {
+      return { kind: "text", text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw) };
+    } catch {
+      return { kind: "unusable", reason: `${shown} is not valid UTF-8: editing it as text would damage it.` };
+    }
+  }
+
+  /** What a change is made from, to be compared: where the file really is, and what is in it. */
+  async basisOf({ realPath, found }: Place, loaded: Loaded): Promise<string> {
+    switch (loaded.kind) {
+      case "text":
+        return `text ${hashOf(loaded.text)} ${realPath}`;
+      case "absent":
+        return `absent ${realPath}`;
+      case "unusable": {
+        const bytes = found?.bytes ?? 0;
+        const length = Math.min(bytes, BUILTIN_LIMITS.editMaxBytes);
+        const raw = found?.kind === "file" ? await this.#files.readBytes(realPath, { start: 0, length }) : "";
+        return `bytes ${bytes} ${hashOf(raw)} ${realPath}`;
+      }
+      default:
+        return unreachable(loaded);
+    }
+  }
+
+  /**
+   * Whether the file on the disk is still what a change was made from, right before it is written. An editor's buffer was
+   * read just now, and is not asked for twice.
+   */
+  async isStill(place: Place, basis: string, signal: AbortSignal): Promise<boolean> {
+    if (this.#client.readText) return true;
+    const found = await this.#files.find(place.path);
+    const now: Place = { ...place, realPath: found?.realPath ?? place.realPath, found };
+    return (await this.basisOf(now, await this.load(now, signal))) === basis;
+  }
+
+  async save(place: Place, text: string, signal: AbortSignal): Promise<Saved> {
+    signal.throwIfAborted();
+    const shown = this.#folders.show(place.path);
+    try {
+      if (this.#client.writeText) await this.#client.writeText(place.path, text, signal);
+      else await this.#files.saveText(place.realPath, text);
+      return { kind: "saved" };
+    } catch (thrown) {
+      const reason = `${shown} could not be written: ${messageOf(thrown)}`;
+      if (signal.aborted) return { kind: "unknown", reason: `cancelled while the editor was writing ${shown}` };
+      return { kind: "failed", reason };
+    }
+  }
+}
+
+function hashOf(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+// --- sniff.ts: What the first bytes of a file say it is: an image models can see, text, or something neither.
+export type Sniffed =
+  | { readonly kind: "text" }
+  | { readonly kind: "image"; readonly mimeType: string }
+  | { readonly kind: "binary"; readonly what: string };
+
+interface Signature {
+  readonly bytes: readonly (number | undefined)[];
+  readonly sniffed: Sniffed;
+}
+
+const ascii = (text: string): number[] => [...Buffer.from(text, "latin1")];
+const anything = (count: number): undefined[] => Array.from({ length: count }, () => undefined);
+const image = (mimeType: string): Sniffed => ({ kind: "image", mimeType });
+const binary = (what: string): Sniffed => ({ kind: "binary", what });
+
+/** Images are those every provider takes. */
+const SIGNATURES: readonly Signature[] = [
+  { bytes: [0x89, ...ascii("PNG\r\n"), 0x1a, 0x0a], sniffed: image("image/png") },
+  { bytes: [0xff, 0xd8, 0xff], sniffed: image("image/jpeg") },
+  { bytes: ascii("GIF87a"), sniffed: image("image/gif") },
+  { bytes: ascii("GIF89a"), sniffed: image("image/gif") },
+  { bytes: [...ascii("RIFF"), ...anything(4), ...ascii("WEBP")], sniffed: image("image/webp") },
+  { bytes: ascii("%PDF-"), sniffed: binary("a PDF") },
+  { bytes: [0x1f, 0x8b], sniffed: binary("gzip data") },
+  { bytes: [0xff, 0xfe], sniffed: binary("UTF-16 text") },
+  { bytes: [0xfe, 0xff], sniffed: binary("UTF-16 text") },
+];
+
+export function sniff(start: Uint8Array): Sniffed {
+  const known = SIGNATURES.find(({ bytes }) => bytes.every((byte, at) => byte === undefined || byte === start[at]));
+  if (known && start.length >= known.bytes.length) return known.sniffed;
+  return start.includes(0) ? binary("binary data") : { kind: "text" };
+}

@@ -1,0 +1,182 @@
+// The pipeline every tool passes before the catalog: allow and deny, configuration, prefix, then code.
+import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
+import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
+import type { IncludeMode, ToolDefinition, ToolOrigin, ToolSource } from "../tool.js";
+
+export type Shaped =
+  | {
+      readonly kind: "kept";
+      readonly definition: ToolDefinition;
+      readonly pinned: JsonObject;
+      readonly defaults: JsonObject;
+    }
+  /** Somebody wanted it so. */
+  | { readonly kind: "filtered"; readonly reason: string }
+  /** Something is wrong. */
+  | { readonly kind: "broken"; readonly reason: string };
+
+export type Shaper = (raw: ToolDefinition) => Shaped;
+
+const NOTHING: JsonObject = {};
+
+export function shaper(
+  source: Pick<ToolSource, "name" | "origin">,
+  settings: ShapeSettings,
+  transformers: readonly ToolTransformer[],
+): Shaper {
+  const filter = nameFilter(settings);
+  const { prefix = "", tools = {} } = settings;
+  const shapes = new Map(Object.entries(tools));
+  return (raw) => {
+    const reason = filter(raw.name);
+    if (reason !== undefined) return { kind: "filtered", reason };
+    const shape = shapes.get(raw.name);
+    const { arguments: pinned = NOTHING, defaults = NOTHING } = shape ?? {};
+    const definition = shape || prefix !== "" ? configured(raw, shape ?? {}, prefix) : raw;
+    const place = { source: source.name, origin: source.origin, ownName: raw.name };
+    try {
+      const last = transformers.reduce<ToolDefinition | null>(
+        (tool, transformer) => tool && transformer.transform(tool, place),
+        definition,
+      );
+      if (!last) return { kind: "filtered", reason: "a transformer in the program's own code leaves it out" };
+      return { kind: "kept", definition: last, pinned, defaults };
+    } catch (error) {
+      return { kind: "broken", reason: `a transformer in the program's own code failed on it: ${messageOf(error)}` };
+    }
+  };
+}
+
+/** Why a tool of that name is left out by the entry of its server; undefined when it is not. */
+export function whyFiltered(settings: ShapeSettings, ownName: string): string | undefined {
+  return nameFilter(settings)(ownName);
+}
+
+/** Gives the reason for leaving a name out, or nothing. */
+function nameFilter({ allow, deny = [] }: ShapeSettings): (name: string) => string | undefined {
+  const compiled = (globs: readonly string[]): readonly [string, GlobMatcher][] =>
+    globs.map((glob) => [glob, compileGlob(glob)]);
+  const denied = compiled(deny);
+  const allowed = allow && compiled(allow);
+  return (name) => {
+    const hit = denied.find(([, matches]) => matches(name));
+    if (hit) return `"deny" of its server has ${JSON.stringify(hit[0])}, or "enabled" of it is false`;
+    if (allowed && !allowed.some(([, matches]) => matches(name))) {
+      return `"allow" of its server has nothing that matches its name: ${JSON.stringify(allow)}`;
+    }
+    return undefined;
+  };
+}
+
+function configured(raw: ToolDefinition, shape: ToolShape, prefix: string): ToolDefinition {
+  const { arguments: pinned = NOTHING, defaults = NOTHING, providerOptions } = shape;
+  return {
+    ...raw,
+    name: shape.name ?? `${prefix}${raw.name}`,
+    description: shape.description ?? raw.description,
+    inputSchema: withDefaults(withoutArguments(raw.inputSchema, pinned), defaults),
+    ...defined({ providerOptions: providerOptions ? { ...raw.providerOptions, ...providerOptions } : undefined }),
+  };
+}
+
+// --- settings.ts: What configuration and code may change about a source's tools, before the catalog sees them.
+/** One tool, by its source's own name. */
+export interface ToolShape {
+  /** Shown to the model in place of its own; taken as it is, without the prefix. The source is called by its own name. */
+  readonly name?: string;
+  readonly description?: string;
+  /** Put into every call and not shown to the model. */
+  readonly arguments?: JsonObject;
+  /** Put into a call where the model gives nothing; shown as defaults. */
+  readonly defaults?: JsonObject;
+  /** By provider: see `ToolDefinition.providerOptions`. */
+  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
+}
+
+export interface ShapeSettings {
+  /** Globs on the source's own names: only what matches one is used. */
+  readonly allow?: readonly string[];
+  /** Stronger than `allow`. */
+  readonly deny?: readonly string[];
+  /** Put before the name of every tool that has no name of its own in `tools`. */
+  readonly prefix?: string;
+  readonly tools?: Readonly<Record<string, ToolShape>>;
+}
+
+/** How a source is to be treated by the catalog. */
+export interface SourceSettings extends ShapeSettings {
+  /** Undefined: the default, which is `always` as far as the session's limits allow. */
+  readonly include?: IncludeMode;
+  /** By the source's own names; stronger than `include`. A tool that is `always` here keeps its place over any limit. */
+  readonly includeByTool?: Readonly<Record<string, IncludeMode>>;
+}
+
+/** Include modes as a client may send them with a server: see `_meta.tenon.include`. */
+export interface ServerInclude {
+  readonly include?: IncludeMode;
+  readonly includeByTool?: Readonly<Record<string, IncludeMode>>;
+}
+
+/** Where the tool being transformed comes from. */
+export interface ToolPlace {
+  readonly source: string;
+  readonly origin: ToolOrigin;
+  /** The source's own name of it, whatever was done to the rest. */
+  readonly ownName: string;
+}
+
+/**
+ * Code that changes tools: another name, description or schema, or null to leave the tool out. It sees what configuration
+ * made of the tool, and the source is still called by its own name, with the arguments as the model wrote them. Must be
+ * quick and give the same for the same tool; one that throws costs that tool, with its reason, and no other.
+ */
+export interface ToolTransformer {
+  transform(tool: ToolDefinition, place: ToolPlace): ToolDefinition | null;
+}
+
+// --- argument-shape.ts: What pinned arguments and defaults do to the schema a model is shown. The source's own schema stays what is checked.
+/** Pinned arguments vanish from the schema: a model cannot get wrong what it does not see. */
+export function withoutArguments(schema: JsonSchema, pinned: JsonObject): JsonSchema {
+  const names = new Set(Object.keys(pinned));
+  if (names.size === 0) return schema;
+  return edited(schema, (name, property) => (names.has(name) ? undefined : property), names);
+}
+
+/** Arguments with a default are optional, and say what it is. One the schema does not name is sent all the same. */
+export function withDefaults(schema: JsonSchema, defaults: JsonObject): JsonSchema {
+  const names = new Set(Object.keys(defaults));
+  if (names.size === 0) return schema;
+  const describe = (name: string, property: JsonValue): JsonValue =>
+    names.has(name) && isJsonObject(property) ? { ...property, default: defaults[name] } : property;
+  return edited(schema, describe, names);
+}
+
+function edited(
+  schema: JsonSchema,
+  edit: (name: string, property: JsonValue) => JsonValue | undefined,
+  optional: ReadonlySet<string>,
+): JsonSchema {
+  const { properties, required, ...rest } = schema;
+  const kept = isJsonObject(properties) ? editedProperties(properties, edit) : properties;
+  const needed = Array.isArray(required)
+    ? required.filter((name) => typeof name !== "string" || !optional.has(name))
+    : undefined;
+  return {
+    ...rest,
+    ...defined({ properties: kept, required: needed === undefined || needed.length === 0 ? undefined : needed }),
+  };
+}
+
+function editedProperties(
+  properties: JsonObject,
+  edit: (name: string, property: JsonValue) => JsonValue | undefined,
+): JsonObject {
+  const pairs: [string, JsonValue][] = [];
+  for (const [name, property] of Object.entries(properties)) {
+    const next = property === undefined ? undefined : edit(name, property);
+    if (next !== undefined) pairs.push([name, next]);
+  }
+  return Object.fromEntries(pairs);
+}

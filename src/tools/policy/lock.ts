@@ -1,0 +1,154 @@
+// The lock of tool definitions: what each tool of each server was when somebody looked, as a text that teams can commit and compare.
+import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { FOREIGN_LIMITS } from "../../base/limits.js";
+import type { ToolDefinition } from "../tool.js";
+import { definitionData, definitionDifference, definitionHash } from "./difference.js";
+
+export interface LockedTool {
+  readonly hash: string;
+  /** Left out where it is too large: then a difference shows the new definition only. */
+  readonly definition?: JsonObject;
+}
+
+/** By the server's own names for its tools. Plain data, as all of a configuration: recordings hold it. */
+export type LockedTools = Readonly<Record<string, LockedTool>>;
+
+export interface ToolsLock {
+  /** The path people know it by. */
+  readonly file: string;
+  /** Why nothing of it can be told. Then every server counts as locked, and nothing as it was locked. */
+  readonly problem?: string;
+  /** Reading it failed: it may be as it was. */
+  readonly isUnread?: true;
+  /** By name; null for a server whose entry cannot be read: nothing of it counts as it was locked. */
+  readonly servers: Readonly<Record<string, LockedTools | null>>;
+}
+
+const VERSION = 1;
+const HASH = /^[0-9a-f]{64}$/u;
+
+/** Never throws. */
+export function parseLock(text: string, file: string): ToolsLock {
+  const broken = (problem: string): ToolsLock => ({ file, problem, servers: {} });
+  const parsed = parseJson(text);
+  if (!parsed.ok) return broken(`it is no JSON: ${parsed.reason}`);
+  const root = parsed.value;
+  if (!isJsonObject(root) || !isJsonObject(root["servers"])) return broken("it is no lock of tool definitions");
+  if (root["version"] !== VERSION) return broken(`it is of a version that this Tenon does not know`);
+  const servers = Object.entries(root["servers"]).map(([name, value]) => [name, toolsOf(value)] as const);
+  return { file, servers: Object.fromEntries(servers) };
+}
+
+/** One tool that cannot be read spoils its server: what is not read must not count as not locked. */
+function toolsOf(value: JsonValue | undefined): LockedTools | null {
+  const tools = isJsonObject(value) ? value["tools"] : undefined;
+  if (!isJsonObject(tools)) return null;
+  const locked: [string, LockedTool][] = [];
+  for (const [name, tool] of Object.entries(tools)) {
+    const { hash, definition } = isJsonObject(tool) ? tool : {};
+    if (typeof hash !== "string" || !HASH.test(hash)) return null;
+    // A definition that is not the one of the hash would show people another difference than the one there is.
+    const isOfHash = isJsonObject(definition) && hashJson(definition) === hash;
+    if (definition !== undefined && !isOfHash) return null;
+    locked.push([name, { hash, ...defined({ definition: isOfHash ? definition : undefined }) }]);
+  }
+  return Object.fromEntries(locked);
+}
+
+export function lockTools(definitions: readonly ToolDefinition[]): LockedTools {
+  return Object.fromEntries(
+    definitions.map((definition): [string, LockedTool] => {
+      const data = definitionData(definition);
+      const isKept = canonicalJson(data).length <= FOREIGN_LIMITS.lockedDefinitionMaxBytes;
+      return [
+        definition.name,
+        { hash: definitionHash(definition), ...defined({ definition: isKept ? data : undefined }) },
+      ];
+    }),
+  );
+}
+
+/** Sorted by name and key, a value a line: whoever compares two versions sees what changed and nothing else. */
+export function lockText(servers: Readonly<Record<string, LockedTools>>): string {
+  const entries = Object.entries(servers).map(([name, tools]): [string, JsonObject] => [
+    name,
+    { tools: asData(tools) },
+  ]);
+  const content: JsonObject = { version: VERSION, servers: Object.fromEntries(entries) };
+  return `${JSON.stringify(JSON.parse(canonicalJson(content)), undefined, 2)}\n`;
+}
+
+function asData(tools: LockedTools): JsonObject {
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]): [string, JsonObject] => [name, { ...tool }]));
+}
+
+/** What the lock says of a server: undefined where it says nothing, null where that cannot be read. */
+export function lockedServer({ servers }: ToolsLock, name: string): LockedTools | null | undefined {
+  return Object.hasOwn(servers, name) ? servers[name] : undefined;
+}
+
+export function lockedTool(tools: LockedTools, name: string): LockedTool | undefined {
+  return Object.hasOwn(tools, name) ? tools[name] : undefined;
+}
+
+// --- lock-check.ts: How tools of now stand against the lock: one of them, before it is offered, or all of a server's, for people.
+/** Why a tool is held back by the lock. */
+export interface LockHold {
+  /** After "it": one clause. */
+  readonly reason: string;
+  /** What changed, a line each, for whoever looks. */
+  readonly difference: () => readonly string[];
+  /** Somebody's look at this very definition frees it; if not, only a lock that can be read does. */
+  readonly isReviewable: boolean;
+}
+
+interface LockSubject {
+  /** The server's name. */
+  readonly source: string;
+  readonly definition: ToolDefinition;
+  readonly definitionHash: string;
+}
+
+/** Undefined when the lock has nothing against it: a server that is not in it is not locked. */
+export function lockHold(lock: ToolsLock, subject: LockSubject): LockHold | undefined {
+  const { file, problem } = lock;
+  const { source, definition } = subject;
+  const unreadable = (reason: string): LockHold => ({ reason, difference: () => [], isReviewable: false });
+  if (problem !== undefined) return unreadable(`cannot be compared with ${file}: ${problem}`);
+  const tools = lockedServer(lock, source);
+  if (tools === undefined) return undefined;
+  if (tools === null) return unreadable(`cannot be compared with ${file}: what it says of its server cannot be read`);
+  const locked = lockedTool(tools, definition.name);
+  if (locked?.hash === subject.definitionHash) return undefined;
+  return {
+    reason: `differs from ${file}${locked ? "" : ": it is not in it"}`,
+    difference: () => definitionDifference(locked ? locked.definition : {}, definition),
+    isReviewable: true,
+  };
+}
+
+export interface ToolChange {
+  readonly tool: string;
+  readonly change: "added" | "removed" | "changed";
+  /** For people, a line each. */
+  readonly difference: readonly string[];
+}
+
+/** Sorted by name; empty when all is as it was locked. */
+export function compareTools(locked: LockedTools, now: readonly ToolDefinition[]): readonly ToolChange[] {
+  const current = new Map(now.map((definition) => [definition.name, definition]));
+  const changes: ToolChange[] = [];
+  for (const [tool, definition] of current) {
+    const before = lockedTool(locked, tool);
+    if (!before) changes.push({ tool, change: "added", difference: definitionDifference({}, definition) });
+    else if (before.hash !== definitionHash(definition)) {
+      const difference = definitionDifference(before.definition, definition);
+      changes.push({ tool, change: "changed", difference });
+    }
+  }
+  for (const tool of Object.keys(locked))
+    if (!current.has(tool)) changes.push({ tool, change: "removed", difference: [] });
+  return changes.sort((one, other) => (one.tool < other.tool ? -1 : 1));
+}
