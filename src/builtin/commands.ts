@@ -94,7 +94,7 @@ export class Commands implements AsyncDisposable {
   }
 }
 
-// --- environment.ts: The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
+// The environment of commands: the person's own, without secrets. A model reads whatever a command prints.
 export interface CommandEnvironment {
   readonly env: Readonly<Record<string, string>>;
   /** Names of the variables that commands do not get, sorted. */
@@ -136,7 +136,7 @@ export const UNATTENDED: Readonly<Record<string, string>> = {
   GIT_TERMINAL_PROMPT: "0",
 };
 
-// --- exit-text.ts: How a command ended and what it printed, in words for the model.
+// How a command ended and what it printed, in words for the model.
 export function exitText(exit: CommandExit): string {
   switch (exit.kind) {
     case "exited":

@@ -56,7 +56,7 @@ async function plan(args: Arguments, { folders, texts }: BuiltinContext, signal:
   return { ok: true, change: { place, oldText: before.text, newText: edited.text, basis } };
 }
 
-// --- apply-edits.ts: Exact replacements in a text, all or none. Line endings stay as they are, whatever the model wrote.
+// Exact replacements in a text, all or none. Line endings stay as they are, whatever the model wrote.
 export interface TextEdit {
   readonly oldText: string;
   readonly newText: string;

@@ -77,7 +77,7 @@ async function outcomeOf(got: Got, from: URL, world: World): Promise<ToolOutcome
   return status === undefined ? done(...parts) : failed(...parts);
 }
 
-// --- address.ts: Which URLs a model may reach: public ones over https, and what the user allows. Names are judged by what they resolve to.
+// Which URLs a model may reach: public ones over https, and what the user allows. Names are judged by what they resolve to.
 export type Address =
   | { readonly ok: true; readonly url: URL; readonly addresses: readonly ResolvedAddress[] }
   | { readonly ok: false; readonly reason: string };
@@ -92,7 +92,7 @@ export interface AddressOptions {
  * The addresses are those to dial, and no others: a name that is looked up again may lead elsewhere. A redirect is judged
  * like any other URL, even back to where it came from: only the user's word opens a private address.
  */
-export async function addressOf(text: string, { allowHosts, signal, world }: AddressOptions): Promise<Address> {
+async function addressOf(text: string, { allowHosts, signal, world }: AddressOptions): Promise<Address> {
   const verdict = checkUrl(text, { source: "redirect", allowHosts });
   if (!verdict.ok) return { ok: false, reason: reasonFor(text, verdict.reason) };
   const { url, mayBePrivate } = verdict;
@@ -118,7 +118,7 @@ function isAddress(hostname: string): boolean {
   return hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/u.test(hostname);
 }
 
-// --- get.ts: One GET to one checked address, its body unpacked and capped.
+// One GET to one checked address, its body unpacked and capped.
 export interface GetRequest {
   readonly url: URL;
   readonly addresses: readonly ResolvedAddress[];
@@ -135,7 +135,7 @@ export interface Got {
   readonly isCut: boolean;
 }
 
-export async function get(world: World, { url, addresses, signal }: GetRequest): Promise<Got> {
+async function get(world: World, { url, addresses, signal }: GetRequest): Promise<Got> {
   const isTls = url.protocol === "https:";
   const pool = world.httpPool({ isTls, addresses, maxIdleMs: LIMITS.httpIdleSocketMs });
   try {
@@ -227,9 +227,9 @@ const UNPACKERS: ReadonlyMap<string, () => ReturnType<typeof createGunzip>> = ne
   ["br", () => createBrotliDecompress()],
 ]);
 
-// --- page.ts: What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
+// What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
 /** Undefined: nothing a model can read. */
-export async function pageContent(
+async function pageContent(
   { contentType, body }: Got,
   url: URL,
   world: World,

@@ -55,7 +55,7 @@ export function showHit({ line, text, isContext }: Hit): string {
   return `${line}${isContext ? "-" : ":"} ${shown}`;
 }
 
-// --- ripgrep.ts: Searching with ripgrep, where the machine has it.
+// Searching with ripgrep, where the machine has it.
 /** The full path of ripgrep. Relative entries of PATH do not count: the project must not bring its own. */
 export function findRipgrep(world: World): string | undefined {
   const isWindows = world.platform === "win32";
@@ -172,7 +172,7 @@ function textOf(value: JsonValue | undefined): string {
   return typeof bytes === "string" ? Buffer.from(bytes, "base64").toString("utf8") : "";
 }
 
-// --- grep-here.ts: Searching file by file ourselves, where there is no ripgrep.
+// Searching file by file ourselves, where there is no ripgrep.
 const LINES_AT_ONCE = 20_000;
 
 export class GrepHere implements Grep {

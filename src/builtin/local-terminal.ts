@@ -90,7 +90,7 @@ class LocalCommand implements RunningCommand {
   }
 }
 
-// --- output-buffer.ts: The output of a command, however long: its start and its end are kept, and what lies between is counted.
+// The output of a command, however long: its start and its end are kept, and what lies between is counted.
 export interface OutputBounds {
   readonly headChars: number;
   readonly tailChars: number;

@@ -57,7 +57,7 @@ function outcomeOf(answer: AskAnswer): ToolOutcome {
   }
 }
 
-// --- update-plan.ts: update_plan: the agent's plan, where the person can see it.
+// update_plan: the agent's plan, where the person can see it.
 const content = textField("content", "What is to be done, in a few words.", { maxChars: BUILTIN_LIMITS.plan.maxChars });
 const priority = choiceField("priority", "How much it matters.", {
   values: ["high", "medium", "low"],

@@ -90,7 +90,7 @@ export interface BuiltinPorts {
   ask?(question: string, options: readonly AskOption[], signal: AbortSignal, toolCallId?: string): Promise<AskAnswer>;
 }
 
-// --- presentation.ts: How a call of a built-in tool looks to people: the side channel beside its outcome, which is for the model.
+// How a call of a built-in tool looks to people: the side channel beside its outcome, which is for the model.
 /** ACP's tool kinds, as far as the agent's own tools have them. */
 export type BuiltinKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "other";
 

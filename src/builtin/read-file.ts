@@ -140,7 +140,7 @@ async function notThere(place: Place, { folders, world }: BuiltinContext): Promi
   return `There is no file ${folders.show(place.path)}.${hint}`;
 }
 
-// --- line-window.ts: Some lines out of the middle of a long text that comes in pieces: only those lines are ever held.
+// Some lines out of the middle of a long text that comes in pieces: only those lines are ever held.
 const NEWLINE = 0x0a;
 /** A character of UTF-8 takes up to four bytes. */
 const MAX_LINE_BYTES = BUILTIN_LIMITS.lineMaxChars * 4;
@@ -152,7 +152,7 @@ export interface WindowOptions {
   readonly maxBytes: number;
 }
 
-export class LineWindow {
+class LineWindow {
   readonly #options: WindowOptions;
   readonly #lines: string[] = [];
   #bytes = 0;

@@ -128,7 +128,7 @@ async function waitFor(
   return isSuccess(last) ? done(ended) : failed(`${ended}${withheldNote(environment().withheld)}`);
 }
 
-// --- command-output.ts: command_output: what a command in the background printed since the last look.
+// command_output: what a command in the background printed since the last look.
 const id = textField("id", "The id run_command gave.");
 const wait = integerField("wait_seconds", "Wait up to this long for it to end.", {
   min: 0,
@@ -169,16 +169,16 @@ export const commandOutput: BuiltinTool<"command_output"> = builtinTool({
   },
 });
 
-export function lineOf(command: BackgroundCommand | undefined): string {
+function lineOf(command: BackgroundCommand | undefined): string {
   return command ? `: ${command.line}` : "";
 }
 
-export function unknownCommand(wanted: string, { commands }: BuiltinContext): string {
+function unknownCommand(wanted: string, { commands }: BuiltinContext): string {
   const known = commands.ids.length === 0 ? "there are none" : `there are ${commands.ids.join(", ")}`;
   return `There is no command ${wanted} in the background; ${known}.`;
 }
 
-// --- stop-command.ts: stop_command: ends a command in the background, with everything it started.
+// stop_command: ends a command in the background, with everything it started.
 export const stopCommand: BuiltinTool<"stop_command"> = builtinTool({
   name: "stop_command",
   title: "Stop a command",
@@ -200,8 +200,8 @@ export const stopCommand: BuiltinTool<"stop_command"> = builtinTool({
   },
 });
 
-// --- output-pace.ts: How often somebody watching hears of new output: soon, at most every so often, and never after the end.
-export class OutputPace implements Disposable {
+// How often somebody watching hears of new output: soon, at most every so often, and never after the end.
+class OutputPace implements Disposable {
   readonly #world: World;
   readonly #tell: () => Promise<void>;
   #timer: Timer | undefined;
@@ -233,9 +233,9 @@ export class OutputPace implements Disposable {
   }
 }
 
-// --- shell.ts: A line for the shell, as the machine's own shell takes it.
+// A line for the shell, as the machine's own shell takes it.
 /** Bash where it is, since models write for it; the shell every system has otherwise. No profile is read. */
-export function shellRequest(world: World, line: string): Pick<CommandRequest, "command" | "args" | "isVerbatim"> {
+function shellRequest(world: World, line: string): Pick<CommandRequest, "command" | "args" | "isVerbatim"> {
   if (world.platform === "win32") {
     return { command: world.env["COMSPEC"] ?? "cmd.exe", args: ["/d", "/s", "/c", `"${line}"`], isVerbatim: true };
   }

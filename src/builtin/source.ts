@@ -151,10 +151,10 @@ function titled(presentation: BuiltinPresentation): BuiltinPresentation {
   return { ...presentation, title: shortTitle(presentation.title) };
 }
 
-// --- table.ts: Every built-in tool by its name: one that is missing here does not compile.
+// Every built-in tool by its name: one that is missing here does not compile.
 export type BuiltinTable = { readonly [Name in BuiltinName]: BuiltinTool<Name> };
 
-export const BUILTIN_TOOLS: BuiltinTable = {
+const BUILTIN_TOOLS: BuiltinTable = {
   read_file: readFile,
   write_file: writeFile,
   edit_file: editFile,

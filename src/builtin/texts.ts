@@ -127,7 +127,7 @@ function hashOf(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-// --- sniff.ts: What the first bytes of a file say it is: an image models can see, text, or something neither.
+// What the first bytes of a file say it is: an image models can see, text, or something neither.
 export type Sniffed =
   | { readonly kind: "text" }
   | { readonly kind: "image"; readonly mimeType: string }

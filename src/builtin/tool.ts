@@ -107,7 +107,7 @@ function block(part: ContentBlock | string): ContentBlock {
   return typeof part === "string" ? text(part) : part;
 }
 
-// --- names.ts: The names of the agent's own tools, as models call them: one closed union.
+// The names of the agent's own tools, as models call them: one closed union.
 export const BUILTIN_NAMES = [
   "read_file",
   "write_file",

@@ -145,7 +145,7 @@ async function isRepository(files: Files, git: string): Promise<boolean> {
   return entries === undefined || entries.length > 0;
 }
 
-// --- ignore-rules.ts: The rules of `.gitignore` files: the last one that fits decides, deeper files before those above them.
+// The rules of `.gitignore` files: the last one that fits decides, deeper files before those above them.
 interface Rule {
   readonly matches: GlobMatcher;
   readonly isNegated: boolean;

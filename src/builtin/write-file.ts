@@ -60,7 +60,7 @@ async function plan(args: Arguments, { folders, texts }: BuiltinContext, signal:
   return { ok: true, change: { place, oldText, newText: args.content, basis, isReplaced } };
 }
 
-// --- changed-file.ts: What writing and editing have in common: saving the new text, and telling model and person what changed.
+// What writing and editing have in common: saving the new text, and telling model and person what changed.
 export interface FileChange {
   readonly place: Place;
   /** Undefined: there was no file, or none whose text could be told. */

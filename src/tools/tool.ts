@@ -94,7 +94,7 @@ export interface ToolCall {
 
 export type ToolArguments = JsonObject;
 
-// --- source.ts: The port every tool comes through, whether a server, Tenon itself or an embedder provides it.
+// The port every tool comes through, whether a server, Tenon itself or an embedder provides it.
 /** What is enough to ask a source again for a call it goes on with by itself, also from another process. */
 export interface LastingCall {
   readonly id: string;
@@ -153,7 +153,7 @@ export interface ToolSource {
   resume?(call: Omit<SourceCall, "arguments" | "onLasting">, lasting: LastingCall): Promise<ToolOutcome>;
 }
 
-// --- name.ts: Names models call tools by: safe for every provider, unique, and dependent on nothing but server and tool.
+// Names models call tools by: safe for every provider, unique, and dependent on nothing but server and tool.
 const MAX_LENGTH = 64;
 const HASH_LENGTH = 8;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";

@@ -72,7 +72,7 @@ function layerText(origin: ToolOrigin): string {
   }
 }
 
-// --- server-index.ts: One line per server for the system prompt, so that a model knows what there is to search for. The same for the same servers.
+// One line per server for the system prompt, so that a model knows what there is to search for. The same for the same servers.
 const MAX_NAMES = 8;
 
 /** Sorted by name and bounded; with very many servers the lines get shorter, then the last ones are only counted. */

@@ -37,7 +37,7 @@ export function callArguments(entry: Pick<CatalogEntry, "pinned" | "defaults">, 
   return { ...entry.defaults, ...given, ...entry.pinned };
 }
 
-// --- offered-list.ts: The tools a model has been offered: appended to and never rewritten, so that providers' caches of the prompt hold.
+// The tools a model has been offered: appended to and never rewritten, so that providers' caches of the prompt hold.
 export interface OfferedTool {
   readonly known: KnownTool;
   readonly how: OfferedHow;
@@ -123,7 +123,7 @@ function asData({ name, title, description, inputSchema }: ToolDefinition): Json
   return { name, title, description, inputSchema };
 }
 
-// --- snapshot.ts: Everything some sources have, offered at once and unshaped.
+// Everything some sources have, offered at once and unshaped.
 export function snapshot(sources: readonly ToolSource[]): Offer {
   const table = new Map<string, CatalogEntry>();
   for (const source of sources) {

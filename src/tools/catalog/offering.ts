@@ -204,7 +204,7 @@ export class Offering {
   }
 }
 
-// --- plan.ts: Which tools join the offered list now, and which stay behind search and why. Pure.
+// Which tools join the offered list now, and which stay behind search and why. Pure.
 export interface CatalogLimits {
   /** Servers whose tools are offered as `always`. */
   readonly maxAlwaysServers: number;
@@ -274,7 +274,7 @@ interface Share {
  * A server's tools are offered together or go behind search together: half a server is of no use to anybody. Tools that
  * somebody named one by one, and those a person added, join over any limit.
  */
-export function planOffer(input: PlanInput): Plan {
+function planOffer(input: PlanInput): Plan {
   const behind = new Map<ToolId, BehindCause>();
   const overBudget = new Map<string, { readonly count: number; readonly cause: BudgetCause }>();
   const shares = input.active.map((source) => shareOf(source, input, behind));

@@ -81,7 +81,7 @@ function configured(raw: ToolDefinition, shape: ToolShape, prefix: string): Tool
   };
 }
 
-// --- settings.ts: What configuration and code may change about a source's tools, before the catalog sees them.
+// What configuration and code may change about a source's tools, before the catalog sees them.
 /** One tool, by its source's own name. */
 export interface ToolShape {
   /** Shown to the model in place of its own; taken as it is, without the prefix. The source is called by its own name. */
@@ -136,7 +136,7 @@ export interface ToolTransformer {
   transform(tool: ToolDefinition, place: ToolPlace): ToolDefinition | null;
 }
 
-// --- argument-shape.ts: What pinned arguments and defaults do to the schema a model is shown. The source's own schema stays what is checked.
+// What pinned arguments and defaults do to the schema a model is shown. The source's own schema stays what is checked.
 /** Pinned arguments vanish from the schema: a model cannot get wrong what it does not see. */
 export function withoutArguments(schema: JsonSchema, pinned: JsonObject): JsonSchema {
   const names = new Set(Object.keys(pinned));

@@ -94,7 +94,7 @@ export class SourceBook {
   }
 }
 
-// --- known-tools.ts: The tools of one source as the catalog knows them: shaped, named, and made anew only where the source's list changed.
+// The tools of one source as the catalog knows them: shaped, named, and made anew only where the source's list changed.
 /** A tool that passed the shaping. */
 export interface KnownTool {
   readonly tool: CatalogTool;
@@ -237,7 +237,7 @@ function nameTaken(loser: KnownTool, winner: KnownTool): LeftOut {
   return { ownName: loser.raw.name, kind: "shadowed", reason };
 }
 
-// --- include-modes.ts: How each tool comes before the model, by everybody's word: the more specific one counts, then the later one.
+// How each tool comes before the model, by everybody's word: the more specific one counts, then the later one.
 export interface Inclusion {
   readonly mode: IncludeMode;
   /** Whose word it is: `tool` and `server` from configuration, client or person, or nobody's. */

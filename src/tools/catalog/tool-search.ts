@@ -84,7 +84,7 @@ function nameLike(name: string, names: readonly string[]): string | undefined {
   return names.find((one) => one === name) ?? names.find((one) => one.toLowerCase() === name.toLowerCase());
 }
 
-// --- finder.ts: Search over a session's tools: keeps the index in step with the sources, and remembers why a tool was found.
+// Search over a session's tools: keeps the index in step with the sources, and remembers why a tool was found.
 /** Which prompts led to which tool. */
 export interface UsagePort {
   scores(query: string): UsageScores;
@@ -179,7 +179,7 @@ function documentOf({ tool, source }: KnownTool): SearchDocument {
   };
 }
 
-// --- head-start.ts: The tools the first prompt chooses from those behind search: the best that fit into a small budget, not all of one server.
+// The tools the first prompt chooses from those behind search: the best that fit into a small budget, not all of one server.
 const FIRST_FACTOR = 4;
 
 export interface Ranked {

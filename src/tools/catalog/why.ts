@@ -171,7 +171,7 @@ function standingWords({ source }: KnownTool): string {
   }
 }
 
-// --- why-answer.ts: The answer to why a tool is, or is not, in front of the model: a kind for programs and sentences for people.
+// The answer to why a tool is, or is not, in front of the model: a kind for programs and sentences for people.
 export type WhyKind =
   | "offered"
   /** Behind search, and found or called in this conversation. */
@@ -218,9 +218,9 @@ export interface WhyAnswer {
   readonly candidates?: readonly string[];
 }
 
-// --- why-absent.ts: Why a name is none of a known tool: left out on the way, of a server that is shadowed, absent or not ready, or gone.
+// Why a name is none of a known tool: left out on the way, of a server that is shadowed, absent or not ready, or gone.
 /** Undefined when it was never there. */
-export function whyAbsent(name: string, state: CatalogState): WhyAnswer | undefined {
+function whyAbsent(name: string, state: CatalogState): WhyAnswer | undefined {
   const gone = state.list.seen.get(name);
   if (gone) {
     return { kind: "gone", tool: gone.tool, text: `${gone.tool.label} is gone: its server does not have it any more.` };
@@ -316,7 +316,7 @@ function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-// --- inspect.ts: A view of what is in front of the model: for the whole session, and what this conversation added to it.
+// A view of what is in front of the model: for the whole session, and what this conversation added to it.
 export interface ViewedTool {
   readonly tool: CatalogTool;
   readonly how: "always" | "manual" | Pick["how"];
@@ -368,7 +368,7 @@ function behindOf({ book, plan, list, picks }: CatalogState): CatalogView["behin
   });
 }
 
-// --- state.ts: What explanations and views of a catalog are made from: how it stands at one moment.
+// What explanations and views of a catalog are made from: how it stands at one moment.
 /** How a tool behind search came to be used. */
 export interface Pick {
   readonly how: "head_start" | "found" | "called";

@@ -98,7 +98,7 @@ function underMode(decision: PolicyDecision, question: PolicyQuestion): PolicyDe
   }
 }
 
-// --- condition.ts: Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
+// Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
 export type Verdict = "yes" | "no" | "unclear";
 
 export interface PolicySubject extends HintedTool {
@@ -119,7 +119,7 @@ class OutOfSteps extends Error {}
  * What the rules may cost for one call, counted in steps and not in time: the same call is decided the same way on a
  * slow machine. Conditions that would cost more are unclear. Rules of projects that nobody approved are held against texts of any length.
  */
-export class MatchMeter {
+class MatchMeter {
   #left: number = TOOL_LIMITS.policyMatchSteps;
   /** Texts that were looked through for `..`: once for all rules. */
   readonly #climbing = new Map<string, boolean>();
@@ -153,7 +153,7 @@ export class MatchMeter {
 }
 
 /** One meter for all rules of a call. */
-export function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter = new MatchMeter()): Verdict {
+function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter = new MatchMeter()): Verdict {
   const { effect, origin } = rule;
   const isMeant = origin ? origin.includes(subject.origin) : effect !== "allow" || subject.origin !== "project";
   if (!isMeant) return "no";

@@ -225,7 +225,7 @@ function isTexts(value: JsonValue | undefined): value is readonly string[] & Jso
   return Array.isArray(value) && value.every((one) => typeof one === "string");
 }
 
-// --- former-approvals.ts: Approvals as they were kept before grants: what of them stays, what has to be confirmed once, and what lapses.
+// Approvals as they were kept before grants: what of them stays, what has to be confirmed once, and what lapses.
 export interface FormerRecords {
   readonly never: readonly Refusal[];
   readonly former: readonly FormerApproval[];
@@ -236,9 +236,7 @@ export interface FormerRecords {
 const FORMER_NAME = /^[0-9a-f]{32}-(?:server|[0-9a-f]{32})\.json$/u;
 
 /** By file name. `damaged` may have been a `never`. */
-export function readFormer(
-  texts: ReadonlyMap<string, string>,
-): FormerRecords & { readonly damaged: readonly string[] } {
+function readFormer(texts: ReadonlyMap<string, string>): FormerRecords & { readonly damaged: readonly string[] } {
   const never: Refusal[] = [];
   const former: FormerApproval[] = [];
   const damaged: string[] = [];

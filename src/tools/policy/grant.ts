@@ -197,7 +197,7 @@ function named(text: string, maxChars = 80): string {
   return line.length > maxChars ? `${line.slice(0, maxChars)}… (${line.length - maxChars} more characters)` : line;
 }
 
-// --- decision.ts: What a person decided for longer than one call, and the port it is kept behind.
+// What a person decided for longer than one call, and the port it is kept behind.
 /** For a tool whatever its definition, its server's program or the project: else a server could ask again by changing. */
 export interface Refusal {
   readonly kind: "never";

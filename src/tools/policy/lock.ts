@@ -89,11 +89,11 @@ export function lockedServer({ servers }: ToolsLock, name: string): LockedTools 
   return Object.hasOwn(servers, name) ? servers[name] : undefined;
 }
 
-export function lockedTool(tools: LockedTools, name: string): LockedTool | undefined {
+function lockedTool(tools: LockedTools, name: string): LockedTool | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
 }
 
-// --- lock-check.ts: How tools of now stand against the lock: one of them, before it is offered, or all of a server's, for people.
+// How tools of now stand against the lock: one of them, before it is offered, or all of a server's, for people.
 /** Why a tool is held back by the lock. */
 export interface LockHold {
   /** After "it": one clause. */

@@ -50,7 +50,7 @@ export interface PolicyRule {
   readonly isBroken?: boolean;
 }
 
-// --- hints.ts: What a tool's hints are worth: those of Tenon, the embedder and trusted servers count, all others are as if not given.
+// What a tool's hints are worth: those of Tenon, the embedder and trusted servers count, all others are as if not given.
 /** Tenon's own tools whose arguments the policy understands. */
 export const RUN_COMMAND = "run_command";
 export const FETCH_URL = "fetch_url";

@@ -77,7 +77,7 @@ function mediaKind(mimeType: string): Media["kind"] {
 }
 
 /** `image "image/png", 5242880 bytes`. */
-export function describeMedia({ kind, mimeType, bytes, uri }: Omit<Media, "block" | "data">): string {
+function describeMedia({ kind, mimeType, bytes, uri }: Omit<Media, "block" | "data">): string {
   const where = uri === undefined ? "" : ` of the resource ${quoted(uri, 2_000)}`;
   return `${kind} ${quoted(mimeType, 100)}${where}, ${bytes} bytes`;
 }
@@ -88,13 +88,13 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
  * The data as providers take it, or nothing when it is none: one of them refuses the whole conversation over a bad image.
  * Line breaks and the alphabet for URLs are put right.
  */
-export function cleanBase64(data: string): string | undefined {
+function cleanBase64(data: string): string | undefined {
   if (BASE64.test(data)) return data;
   const plain = data.replaceAll(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
   return BASE64.test(plain) ? plain : undefined;
 }
 
-// --- media.ts: Which images, sounds and documents of a result the model is given as they are, and what it is told of the others.
+// Which images, sounds and documents of a result the model is given as they are, and what it is told of the others.
 /** What the model at hand takes as it is. */
 export interface ModelMedia {
   readonly images: boolean;
@@ -180,7 +180,7 @@ function withData(block: ContentBlock, data: string): ContentBlock {
   }
 }
 
-// --- host-text.ts: Text that Tenon itself wrote into a result, told apart from what tools write by identity: no tool can make one.
+// Text that Tenon itself wrote into a result, told apart from what tools write by identity: no tool can make one.
 const own = new WeakSet<ContentBlock>();
 
 /**
@@ -193,6 +193,6 @@ export function hostText(words: string): TextBlock {
   return block;
 }
 
-export function isHostText(block: ContentBlock): boolean {
+function isHostText(block: ContentBlock): boolean {
   return own.has(block);
 }

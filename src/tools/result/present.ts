@@ -197,13 +197,13 @@ class Presentation {
 /** Of a value beside a long text no more than this is written down to see which of them says more. */
 const MAX_COMPARED = 262_144;
 
-// --- structured.ts: Whether the text of a result already says what its structured content says, so that no model is sent it twice.
+// Whether the text of a result already says what its structured content says, so that no model is sent it twice.
 /**
  * True when the texts are the JSON of the value, the value itself, or one JSON for each item of it; also of what stands
  * under its one key: servers wrap what they say in `result`, `content` or whatever they call it. Long texts are taken at their first character's word:
  * parsing them would hold everybody up.
  */
-export function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
+function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
   const [inner, ...others] = isJsonObject(structured) ? Object.values(structured) : [];
   return isOneOf(texts, structured) || (others.length === 0 && inner !== undefined && isOneOf(texts, inner));
 }

@@ -158,7 +158,7 @@ class Search {
   }
 }
 
-// --- rows.ts: Kept text as rows to search: its lines, and of a very long line pieces that overlap.
+// Kept text as rows to search: its lines, and of a very long line pieces that overlap.
 export interface Row {
   /** Counts from 1. */
   readonly line: number;
@@ -170,10 +170,10 @@ export interface Row {
 }
 
 /** A line up to this is one row. Longer ones are cut into rows of this size that overlap by half. */
-export const ROW_CHARS = 4_096;
+const ROW_CHARS = 4_096;
 
 /** Takes text in pieces cut anywhere between characters, and gives the rows that are complete. */
-export class Rows {
+class Rows {
   #held = "";
   #line = 1;
   #byte = 0;

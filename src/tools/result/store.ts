@@ -252,7 +252,7 @@ export class ResultStore implements AsyncDisposable {
   }
 }
 
-// --- storage.ts: Where kept results lie: in a private folder of the session, or in memory when there is none.
+// Where kept results lie: in a private folder of the session, or in memory when there is none.
 export interface ByteRange {
   readonly start: number;
   readonly length: number;
@@ -268,7 +268,7 @@ export interface ResultStorage {
   remove(name: string): Promise<void>;
 }
 
-export function folderStorage(files: Files, folder: string): ResultStorage {
+function folderStorage(files: Files, folder: string): ResultStorage {
   const pathOf = (name: string) => `${folder}/${name}`;
   return {
     write: (name, parts) => files.writeParts(pathOf(name), parts),
@@ -279,7 +279,7 @@ export function folderStorage(files: Files, folder: string): ResultStorage {
 }
 
 /** For embedders without a state folder, and for disks that are full: it holds no more than `maxBytes`. */
-export class MemoryStorage implements ResultStorage {
+class MemoryStorage implements ResultStorage {
   readonly #files: Files;
   readonly #pace: Pace;
   readonly #maxBytes: number;
@@ -338,12 +338,12 @@ export class MemoryStorage implements ResultStorage {
   }
 }
 
-// --- encode.ts: Texts on their way into a store: encoded piece by piece, with bytes and lines counted in passing.
-export function tooLarge(maxBytes: number): string {
+// Texts on their way into a store: encoded piece by piece, with bytes and lines counted in passing.
+function tooLarge(maxBytes: number): string {
   return `it is over the ${maxBytes} bytes that a session keeps`;
 }
 
-export class ByteCount {
+class ByteCount {
   readonly #maxBytes: number;
   bytes: number = 0;
 
@@ -375,7 +375,7 @@ export class LineCount {
 }
 
 /** Texts one below the other. */
-export function* parted(texts: readonly string[]): Generator<string, void, void> {
+function* parted(texts: readonly string[]): Generator<string, void, void> {
   for (const [index, text] of texts.entries()) {
     if (index > 0) yield "\n";
     yield* textParts(text, TOOL_LIMITS.resultPieceBytes);
@@ -383,7 +383,7 @@ export function* parted(texts: readonly string[]): Generator<string, void, void>
 }
 
 /** Short pieces go together: a thousand small blocks are no thousand writes. */
-export function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, void> {
+function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, void> {
   let held = "";
   for (const piece of pieces) {
     held += piece;
@@ -394,7 +394,7 @@ export function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, 
   if (held !== "") yield Buffer.from(held);
 }
 
-// --- kept.ts: What is known of a kept result besides its bytes, and how that is written down to be found again.
+// What is known of a kept result besides its bytes, and how that is written down to be found again.
 /** `json`: the text is JSON. `base64`: the text stands for bytes. `bytes`: the bytes themselves. */
 export type KeptForm = "text" | "json" | "base64" | "bytes";
 
@@ -419,14 +419,14 @@ export function isHandle(text: string): boolean {
   return HANDLE.test(text);
 }
 
-export function handleNumber(handle: string): number {
+function handleNumber(handle: string): number {
   return Number(handle.slice(1));
 }
 
 const ENDINGS = { text: "txt", json: "json", base64: "b64", bytes: "bin" } as const satisfies Record<KeptForm, string>;
 
 /** Made from the handle, never read from the index: nothing that is written there leads out of the folder. */
-export function fileName({ handle, form }: Pick<KeptResult, "handle" | "form">): string {
+function fileName({ handle, form }: Pick<KeptResult, "handle" | "form">): string {
   return `${handle}.${ENDINGS[form]}`;
 }
 
@@ -435,12 +435,12 @@ export type IndexLine =
   | { readonly kind: "kept"; readonly result: KeptResult }
   | { readonly kind: "gone"; readonly handle: string };
 
-export function writeLine(line: IndexLine): string {
+function writeLine(line: IndexLine): string {
   return `${JSON.stringify(line.kind === "kept" ? line.result : { handle: line.handle, gone: true })}\n`;
 }
 
 /** Undefined for a line that a crash tore, and for anything else that was not written here. */
-export function readLine(text: string): IndexLine | undefined {
+function readLine(text: string): IndexLine | undefined {
   const parsed = parseJson(text);
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
   const { handle, form, bytes, lines, origin, mimeType, uri, gone } = parsed.value;

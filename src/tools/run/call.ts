@@ -174,14 +174,14 @@ function failed(words: string): ToolOutcome {
   return { kind: "failed", content };
 }
 
-// --- finish-arguments.ts: The arguments that are really sent: what the model gave, with kept results, pinned values and defaults put in, and checked.
+// The arguments that are really sent: what the model gave, with kept results, pinned values and defaults put in, and checked.
 export type FinishedArguments =
   | { readonly ok: true; readonly arguments: JsonObject; readonly inserted: readonly Inserted[] }
   /** In words for the model, without a full stop. */
   | { readonly ok: false; readonly reason: string };
 
 /** Checked is what is sent, by the source's own schema: a model's view of it may be shaped or compiled for its provider. */
-export async function finishArguments(
+async function finishArguments(
   entry: CatalogEntry,
   given: JsonObject,
   { world, results }: Pick<RunPorts, "world" | "results">,
@@ -203,7 +203,7 @@ function changed({ tool }: CatalogEntry): string {
   return `The tool has changed since you were given it, and its schema ${told}`;
 }
 
-// --- for-people.ts: Arguments as a person is shown them who is asked: complete in what matters, and never megabytes of it.
+// Arguments as a person is shown them who is asked: complete in what matters, and never megabytes of it.
 /** Long texts are cut and say how long they are; what lies too deep or comes after too many values is named, not shown. */
 export function forPeople(given: JsonObject): JsonObject {
   const shown = new Shortener().shorten(given, 0);
@@ -254,9 +254,9 @@ class Shortener {
   }
 }
 
-// --- tool-span.ts: The span of one tool call, from being sent to its outcome, by the semantic conventions for GenAI.
+// The span of one tool call, from being sent to its outcome, by the semantic conventions for GenAI.
 /** What the tool's source adds to the span (that it is an MCP call, its error code) it adds by itself. */
-export async function inToolSpan(
+async function inToolSpan(
   { toolCallId, tool }: CallRequest,
   { world }: Pick<RunPorts, "world">,
   run: () => Promise<ToolOutcome>,
@@ -279,8 +279,8 @@ export async function inToolSpan(
   });
 }
 
-// --- until-aborted.ts: Waits for something no longer than a signal allows, whether or not the other side heeds the signal.
-export const ABORTED: unique symbol = Symbol("aborted");
+// Waits for something no longer than a signal allows, whether or not the other side heeds the signal.
+const ABORTED: unique symbol = Symbol("aborted");
 
 /** How long the other side gets, once the signal has fired, to say itself how it ended. */
 export interface AbortGrace {
@@ -292,11 +292,7 @@ export interface AbortGrace {
  * What `promise` comes to, or `ABORTED` when the signal fires first and the grace, if any, passes too. What it comes to
  * later is nobody's concern any more, a rejection included.
  */
-export function untilAborted<T>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-  grace?: AbortGrace,
-): Promise<T | typeof ABORTED> {
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, grace?: AbortGrace): Promise<T | typeof ABORTED> {
   return new Promise((resolve, reject) => {
     let clearGrace = () => {};
     const giveUp = () => {
@@ -323,7 +319,7 @@ export function untilAborted<T>(
   });
 }
 
-// --- resume.ts: A call that went on at its source while nobody waited for it, to its one outcome and its one result.
+// A call that went on at its source while nobody waited for it, to its one outcome and its one result.
 export interface ResumedCall extends Pick<SourceCall, "toolCallId" | "tool" | "signal" | "onProgress"> {
   /** `server / tool`. */
   readonly label: string;

@@ -130,7 +130,7 @@ function advice(close: readonly CatalogTool[], offer: Offer): string {
     : "Use one of the tools you were given, by its exact name.";
 }
 
-// --- arguments.ts: Reads the arguments a model wrote. Whatever is wrong with them becomes words for the model, never a lost turn.
+// Reads the arguments a model wrote. Whatever is wrong with them becomes words for the model, never a lost turn.
 export type ReadArguments =
   | { readonly ok: true; readonly arguments: JsonObject }
   | { readonly ok: false; readonly reason: string };
@@ -146,7 +146,7 @@ export function readArguments(json: string): ReadArguments {
 }
 
 /** An object, or one written as a text, as some models and gateways do. */
-export function asArguments(value: JsonValue | undefined): ReadArguments {
+function asArguments(value: JsonValue | undefined): ReadArguments {
   if (value === undefined || value === null) return { ok: true, arguments: {} };
   if (isJsonObject(value)) return { ok: true, arguments: value };
   const inner = typeof value === "string" ? parseJson(value) : undefined;

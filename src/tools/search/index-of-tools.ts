@@ -195,7 +195,7 @@ function maxPerServerOf(options: SearchOptions): number {
   return Math.max(least, options.maxPerServer ?? Math.floor(limitOf(options) * share));
 }
 
-// --- named-tools.ts: Tools that a prompt names: those come first whatever their words are worth.
+// Tools that a prompt names: those come first whatever their words are worth.
 const RUN = /[\p{L}\p{N}_][\p{L}\p{N}_.:/-]*/gu;
 /** `get_forecast`, `math.sum`, `getForecast`, `list-files`: nobody writes that by chance, as they do `search`. */
 const IDENTIFIER = /[_.:/-]|\p{Ll}\p{Lu}/u;
@@ -204,7 +204,7 @@ const QUOTED = /`([^`\n]{1,256})`/gu;
 const MAX_NAME_CHARS = 1_024;
 
 /** The whole prompt as a name, what stands in backticks, and whatever looks like an identifier and is one. */
-export function namedTools(query: string, indexed: IndexedTools): ReadonlySet<number> {
+function namedTools(query: string, indexed: IndexedTools): ReadonlySet<number> {
   const { headChars, tailChars, names } = TOOL_LIMITS.toolSearchQuery;
   const found = new Set<number>();
   const trimmed = query.trim();
@@ -226,7 +226,7 @@ function addNamed(name: string, indexed: IndexedTools, found: Set<number>): void
   for (const named of indexed.slotsNamed(name)) found.add(named);
 }
 
-// --- select.ts: The best of many scores, best first, with no server having all the places while others fit too.
+// The best of many scores, best first, with no server having all the places while others fit too.
 export interface Selection {
   readonly slots: readonly number[];
   /** Slots that would be among them if their server did not have its places already. */
@@ -241,7 +241,7 @@ export interface SelectionBounds {
   readonly isNamed: (slot: number) => boolean;
 }
 
-export function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBounds): Selection {
+function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBounds): Selection {
   const { limit, maxPerServer, isNamed } = bounds;
   const ranking = new Ranking(scores, indexed);
   const chosen: number[] = [];
@@ -268,7 +268,7 @@ function inOrder(slots: readonly number[], scores: SparseScores, indexed: Indexe
 }
 
 /** Equal scores by id, so that the same question always has the same answer. */
-export function isBetter(a: number, b: number, scores: SparseScores, indexed: IndexedTools): boolean {
+function isBetter(a: number, b: number, scores: SparseScores, indexed: IndexedTools): boolean {
   const [ofA, ofB] = [scores.of(a), scores.of(b)];
   return ofA === ofB ? indexed.idOf(a) < indexed.idOf(b) : ofA > ofB;
 }

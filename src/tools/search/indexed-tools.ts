@@ -138,11 +138,11 @@ export function strongestField(packed: number): SearchField {
   return best;
 }
 
-// --- postings.ts: Which tool has which term, and how often in which field. One list of numbers a term: thousands of tools stay small.
+// Which tool has which term, and how often in which field. One list of numbers a term: thousands of tools stay small.
 /** Slots and packed counts in turn. */
 export type PostingList = readonly number[];
 
-export class Postings {
+class Postings {
   readonly #lists = new Map<string, number[]>();
 
   add(term: string, slot: number, packed: number): void {
@@ -178,7 +178,7 @@ export class Postings {
   }
 }
 
-// --- tool-fields.ts: A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
+// A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
 export interface SearchDocument {
   /** What a hit is called; one tool of one server. */
   readonly id: string;
@@ -200,7 +200,7 @@ const { nameChars, nameWords, textChars, textWords } = TOOL_LIMITS.toolSearchFie
 const NAME_BOUNDS: TextBounds = { maxChars: nameChars, maxWords: nameWords };
 const TEXT_BOUNDS: TextBounds = { maxChars: textChars, maxWords: textWords };
 
-export function countTerms(document: SearchDocument): CountedTerms {
+function countTerms(document: SearchDocument): CountedTerms {
   const counts = new Map<string, number>();
   let lengthTenths = 0;
   for (const [field, terms] of fieldTerms(document).entries()) {
@@ -275,13 +275,13 @@ function addNode(node: JsonSchema, words: SchemaWords, waiting: JsonValue[]): vo
   }
 }
 
-// --- ranking.ts: The numbers of the ranking: BM25F over six fields, and what may be added to it. Measured on public sets, tuned to none.
+// The numbers of the ranking: BM25F over six fields, and what may be added to it. Measured on public sets, tuned to none.
 /** In the order in which a posting packs their counts. */
 export const FIELDS = ["name", "description", "server", "property", "property description", "enum"] as const;
 export type SearchField = (typeof FIELDS)[number];
 
 /** In tenths, so that lengths add up exactly: an index that had servers added and dropped equals one built at once. */
-export const FIELD_TENTHS: readonly number[] = [20, 10, 10, 5, 3, 2];
+const FIELD_TENTHS: readonly number[] = [20, 10, 10, 5, 3, 2];
 /** Terms of earlier prompts that led to the tool count as a seventh field. */
 export const USAGE_TENTHS = 5;
 
@@ -305,5 +305,5 @@ export const RELATED_MAX_TOOLS = 50;
 export const EXACT_NAME_BONUS = 2;
 
 /** Bits of a posting's count per field: six fields in a small integer. More of the same term adds next to nothing. */
-export const COUNT_BITS = 5;
-export const MAX_COUNT: number = 2 ** COUNT_BITS - 1;
+const COUNT_BITS = 5;
+const MAX_COUNT: number = 2 ** COUNT_BITS - 1;

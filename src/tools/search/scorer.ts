@@ -152,7 +152,7 @@ function rarityOf(documents: number, having: number): number {
   return Math.log(1 + (documents - having + 0.5) / (having + 0.5));
 }
 
-// --- sparse-scores.ts: Scores of few slots among many, in memory that is used again for the next query.
+// Scores of few slots among many, in memory that is used again for the next query.
 export class SparseScores {
   #values = new Float64Array(0);
   #touched = new Int32Array(0);
@@ -212,7 +212,7 @@ export class SparseScores {
   }
 }
 
-// --- usage-view.ts: What is remembered of earlier prompts, by slot instead of by id: one more field of the tools it is about.
+// What is remembered of earlier prompts, by slot instead of by id: one more field of the tools it is about.
 /** Terms of prompts that led to a tool. */
 export interface UsageScores {
   /** Term, then id of a tool, then how often. */
