@@ -1,11 +1,10 @@
 // The commands of one session: those in the background by their ids, and all of them ended with the session.
 
 import { stripVTControlCharacters } from "node:util";
-import { abortListeners } from "../base/async/abort-listeners.js";
-import { Scope } from "../base/async/scope.js";
-import { unreachable } from "../base/brand.js";
+import { abortListeners, Scope } from "../base/async/scope.js";
+import { unreachable } from "../base/id.js";
 import type { World } from "../base/ports/world.js";
-import { isSecretVariable } from "../base/text/secret-patterns.js";
+import { isSecretVariable } from "../base/text/secrets.js";
 import { BUILTIN_LIMITS } from "./limits.js";
 import type { CommandExit, RunningCommand } from "./ports.js";
 

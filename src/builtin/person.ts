@@ -1,5 +1,5 @@
 // ask_person: a question to the person, with answers to choose from.
-import { unreachable } from "../base/brand.js";
+import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import type { ToolOutcome } from "../tools/index.js";
 import { choiceField, listField, optionalTextField, textField } from "./fields.js";

@@ -1,7 +1,7 @@
 // Whole text files, read and written where the person has them: in the client's editor if it offers that, else on the disk.
 import { createHash } from "node:crypto";
-import { unreachable } from "../base/brand.js";
 import { messageOf } from "../base/errors.js";
+import { unreachable } from "../base/id.js";
 import type { Files } from "../base/ports/world.js";
 import type { Folders, Place } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";

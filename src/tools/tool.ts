@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { ReadonlyCell } from "../base/async/cell.js";
-import type { Brand } from "../base/brand.js";
+import type { Brand } from "../base/id.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 

@@ -114,8 +114,8 @@ export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
   "src/mcp/stdio/launchers/words.ts", // nothing follows
   "src/models/failures/provider-errors.ts", // nothing follows
   "src/models/offline/explain.ts", // words divided by spaces
-  "src/models/offline/rest.ts", // nothing follows
-  "src/models/offline/texts.ts", // words divided by what is in no word
+  "src/models/offline/values.ts", // nothing follows
+  "src/models/offline/values.ts", // words divided by what is in no word
   "src/tools/tool.ts", // words divided by what is in no word
   "src/tools/policy/command.ts", // words divided by spaces
 ]);

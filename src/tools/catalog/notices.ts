@@ -1,5 +1,5 @@
 // What the person hears from the catalog, each thing once a session.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence, plain } from "../one-line.js";
 import type { ToolOrigin } from "../tool.js";

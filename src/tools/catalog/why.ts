@@ -1,5 +1,5 @@
 // Why a tool is, or is not, in front of the model, by whatever name people use for it.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { cut, plain } from "../one-line.js";
 import { type CatalogTool, mcpToolId, type ToolId, type ToolOrigin } from "../tool.js";

@@ -1,7 +1,6 @@
 // May this call be made? Pure and total: the first rule that is about it decides, then the defaults, under the mode's ceiling.
-import { unreachable } from "../../base/brand.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { pointerSteps, valueAtPointer } from "../../base/json/pointer.js";
+import { unreachable } from "../../base/id.js";
+import { isJsonObject, type JsonObject, type JsonValue, pointerSteps, valueAtPointer } from "../../base/json/json.js";
 import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";

@@ -1,5 +1,5 @@
 // Each block of a result as what can be shown of it: words of ours, words of the tool, media, or what lies in a file.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { base64Bytes, type ContentBlock, type SpilledBlock, type TextBlock, text } from "../../base/text/content.js";

@@ -1,5 +1,5 @@
 // What a model, and what people, are given of an outcome: every block kind, within the bounds, marked, nothing left silent.
-import { unreachable } from "../../base/brand.js";
+import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,6 +1,6 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
 
-import { abortListeners } from "../../base/async/abort-listeners.js";
+import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
