@@ -6,9 +6,9 @@ import { MODERN_VERSION } from "../src/mcp/era/envelope.js";
 import { establishOver } from "../src/mcp/era/establish.js";
 import type { Link } from "../src/mcp/era/link.js";
 import type { ConnectionOptions, ServerCache } from "../src/mcp/options.js";
-import type { OutgoingMessage, RpcId } from "../src/mcp/rpc/json-rpc.js";
-import type { Agreement, RequestLoss, Wire, WireListener } from "../src/mcp/rpc/wire.js";
 import type { RemoteSpec, ServerSpec, StdioSpec } from "../src/mcp/spec.js";
+import type { OutgoingMessage, RpcId } from "../src/mcp/transport/json-rpc.js";
+import type { Agreement, RequestLoss, Transport, TransportListener } from "../src/mcp/transport/transport.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";
 
 /** What a scripted server does with a request: an answer, a loss of it, the end of the wire, or nothing. */
@@ -21,12 +21,12 @@ export type Reaction =
 
 export type Script = (method: string, params: JsonObject) => Reaction;
 
-export class ScriptedWire implements Wire {
+export class ScriptedWire implements Transport {
   readonly sent: OutgoingMessage[] = [];
   readonly agreements: Agreement[] = [];
   readonly stderrTail = "its last words";
   isClosed = false;
-  listener: WireListener | undefined;
+  listener: TransportListener | undefined;
   readonly #script: Script;
 
   constructor(script: Script) {
@@ -37,7 +37,7 @@ export class ScriptedWire implements Wire {
     return this.sent.map((message) => ("method" in message ? message.method : "an answer"));
   }
 
-  start(listener: WireListener): void {
+  start(listener: TransportListener): void {
     this.listener = listener;
   }
 

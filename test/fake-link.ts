@@ -3,9 +3,16 @@ import { TenonError } from "../src/base/errors.js";
 import type { JsonObject } from "../src/base/json/json.js";
 import type { World } from "../src/base/ports/world.js";
 import type { Link } from "../src/mcp/era/link.js";
-import type { OutgoingMessage, RpcId } from "../src/mcp/rpc/json-rpc.js";
 import { Rpc, RpcRefusal } from "../src/mcp/rpc/rpc.js";
-import type { Agreement, MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "../src/mcp/rpc/wire.js";
+import type { OutgoingMessage, RpcId } from "../src/mcp/transport/json-rpc.js";
+import type {
+  Agreement,
+  MessageEnds,
+  RequestLoss,
+  SendHint,
+  Transport,
+  TransportListener,
+} from "../src/mcp/transport/transport.js";
 
 type Sent = Extract<OutgoingMessage, { readonly method: string }>;
 
@@ -37,14 +44,14 @@ export class FakeLink implements Link {
   readonly agreement: Agreement;
   readonly server = { name: "fake", version: "1.0.0" };
   readonly capabilities: JsonObject;
-  readonly wire: Wire;
+  readonly wire: Transport;
   readonly broken: Promise<TenonError>;
   readonly asked: Ask[] = [];
   readonly cancelled: RpcId[] = [];
   readonly #rpc: Rpc;
   readonly #heard: ((method: string, params: JsonObject) => void)[] = [];
   readonly #breakOff: (error: TenonError) => void;
-  #listener: WireListener | undefined;
+  #listener: TransportListener | undefined;
 
   constructor(world: World, options: FakeLinkOptions) {
     this.agreement = options.agreement ?? { era: "legacy", protocolVersion: "2025-11-25" };

@@ -7,14 +7,14 @@ import { build } from "esbuild";
 import { expect, test } from "vitest";
 import { ROOT } from "../scripts/lib/run.js";
 import { bundleWorkers } from "../scripts/lib/workers.js";
-import type { LargeMessage } from "../src/mcp/large/large.js";
+import type { LargeMessage } from "../src/mcp/transport/large/large-message.js";
 import { nodeWorld } from "../src/world/index.js";
 
 test("a long message is split by the worker file beside a bundle", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tenon-large-"));
   try {
     const outfile = join(folder, "bundle.mjs");
-    const entry = join(import.meta.dirname, "../src/mcp/large/large.ts");
+    const entry = join(import.meta.dirname, "../src/mcp/transport/large/large-message.ts");
     const options = { bundle: true, minify: true, platform: "node", format: "esm", logLevel: "error" } as const;
     await build({ entryPoints: [entry], outfile, ...options });
     const [worker] = [...(await bundleWorkers(ROOT))].filter(([path]) => path.endsWith("/splitter-worker.mjs"));

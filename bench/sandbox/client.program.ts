@@ -1,8 +1,8 @@
 // The measured process of `bench/sandbox`: starts one server again and again in one kind of sandbox, and prints the figures.
 import { endTree } from "../../src/base/io/process.js";
 import { McpConnection, type SandboxSpec, type StdioSpec } from "../../src/mcp/index.js";
-import { launchOf } from "../../src/mcp/stdio/launch.js";
-import { sandboxedLaunch } from "../../src/mcp/stdio/sandbox/sandboxed-launch.js";
+import { sandboxedLaunch } from "../../src/mcp/transport/sandbox/sandboxed-launch.js";
+import { launchOf } from "../../src/mcp/transport/stdio/launch.js";
 import { nodeWorld } from "../../src/world/index.js";
 import type { Figures } from "../lib/sample.js";
 import { median } from "../lib/statistics.js";

@@ -3,11 +3,11 @@ import { messageOf, TenonError, toTenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
 import { establish } from "./era/establish.js";
 import type { Link } from "./era/link.js";
-import type { SpillDirectory } from "./large/spill-directory.js";
 import type { ToolList } from "./lists/discovery.js";
 import type { ConnectionOptions, ProcessSlot } from "./options.js";
 import type { ServerSpec } from "./spec.js";
-import { withLastWords } from "./stdio/with-last-words.js";
+import type { SpillDirectory } from "./transport/large/spill-directory.js";
+import { withLastWords } from "./transport/stdio/with-last-words.js";
 
 export interface AttemptOptions {
   readonly connection: ConnectionOptions;

@@ -12,7 +12,6 @@ import { type CallOptions, type CallOutcome, callTool } from "./call/call.js";
 import { CallGate } from "./call/call-gate.js";
 import { ProgressPace } from "./call/progress-pace.js";
 import type { Link } from "./era/link.js";
-import { SpillDirectory } from "./large/spill-directory.js";
 import { CurrentTools } from "./lists/current-tools.js";
 import type { McpTool } from "./lists/tolerate.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
@@ -21,6 +20,7 @@ import type { ConnectionState } from "./state.js";
 import { Supervision } from "./supervision.js";
 import { ServerTasks } from "./tasks/server-tasks.js";
 import type { TaskHandle } from "./tasks/task.js";
+import { SpillDirectory } from "./transport/large/spill-directory.js";
 
 export class McpConnection implements AsyncDisposable {
   readonly spec: ServerSpec;

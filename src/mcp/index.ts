@@ -1,7 +1,6 @@
 // The door of the MCP room: one server, from its spec to its answers.
 
 export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-fit.js";
-export type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp/channel.js";
 export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./auth/login.js";
 export type {
   DevicePrompt,
@@ -56,7 +55,6 @@ export { type PoolRequest, type PoolSettings, ServerPool, type ServerPoolOptions
 export { sharingKey } from "./pool/sharing-key.js";
 export { startInTurn } from "./pool/start-queue.js";
 export { RpcRefusal } from "./rpc/rpc.js";
-export type { Agreement } from "./rpc/wire.js";
 export type {
   AcpSpec,
   BearerAuth,
@@ -67,8 +65,10 @@ export type {
   StdioSpec,
 } from "./spec.js";
 export type { ConnectionState, ServerIdentity } from "./state.js";
-export { type LaunchConcern, launchConcern, pinnedProgram } from "./stdio/launchers/guarded-launch.js";
-export { bubblewrap } from "./stdio/sandbox/bubblewrap.js";
-export { BARE_PARTS, findGitPlaces } from "./stdio/sandbox/git-places.js";
-export type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
 export type { TaskHandle } from "./tasks/task.js";
+export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp-channel.js";
+export { type LaunchConcern, launchConcern, pinnedProgram } from "./transport/launchers/guarded-launch.js";
+export { bubblewrap } from "./transport/sandbox/bubblewrap.js";
+export { BARE_PARTS, findGitPlaces } from "./transport/sandbox/git-places.js";
+export type { SandboxSpec } from "./transport/sandbox/sandbox-spec.js";
+export type { Agreement } from "./transport/transport.js";

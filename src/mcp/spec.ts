@@ -1,5 +1,5 @@
 // What decides how one MCP server is reached: a union of its transports, already parsed and complete.
-import type { SandboxSpec } from "./stdio/sandbox/sandbox-spec.js";
+import type { SandboxSpec } from "./transport/sandbox/sandbox-spec.js";
 
 /** A file as it was approved: its real path, its size and the hash of its content. */
 export interface PinnedFile {

@@ -3,7 +3,7 @@
 import type { TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { MCP_LIMITS } from "./limits.js";
-import type { Agreement } from "./rpc/wire.js";
+import type { Agreement } from "./transport/transport.js";
 
 export interface ServerIdentity {
   readonly name: string;

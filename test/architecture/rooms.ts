@@ -94,9 +94,9 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/base/text/marking.ts", // of constants
   "src/builtin/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
   "src/builtin/match-worker.ts", // that thread
-  "src/mcp/large/message-splitter.ts", // of a number of our own
+  "src/mcp/transport/large/message-splitter.ts", // of a number of our own
   "src/mcp/lists/next-cursor.ts", // of constants
-  "src/mcp/remote/status.ts", // of constants, its repetitions bounded
+  "src/mcp/transport/http/status.ts", // of constants, its repetitions bounded
   "src/models/dialect/write.ts", // only to see whether it is valid
   // The offline model reads the prompt of the person who runs it, by words of plain text.
   "src/models/offline/arguments.ts",
@@ -110,8 +110,8 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
 export const NESTED_REPETITIONS: ReadonlySet<string> = new Set([
   "src/base/text/secrets.ts", // words divided by what is in no word
   "src/config/edit.ts", // nothing follows
-  "src/mcp/stdio/launchers/guarded-launch.ts", // parts of a path divided by slashes
-  "src/mcp/stdio/launchers/words.ts", // nothing follows
+  "src/mcp/transport/launchers/guarded-launch.ts", // parts of a path divided by slashes
+  "src/mcp/transport/launchers/words.ts", // nothing follows
   "src/models/failures/provider-errors.ts", // nothing follows
   "src/models/offline/explain.ts", // words divided by spaces
   "src/models/offline/values.ts", // nothing follows

@@ -1,4 +1,4 @@
-// For the tests of the remote wire: servers and wires that are closed after each test, with nothing left behind.
+// For the tests of the remote transport: servers and transports that are closed after each test, with nothing left behind.
 import { afterEach, beforeEach, expect } from "vitest";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { type LeakCheck, leakCheck } from "../../src/testing/leaks/leaks.js";
@@ -8,7 +8,7 @@ import {
   type ScriptedHttpServer,
   scriptedHttpServer,
 } from "../../src/testing/mcp-server/http.js";
-import { TestWire, type TestWireOptions } from "./test-wire.js";
+import { TestTransport, type TestTransportOptions } from "./test-transport.js";
 
 export { closeListener, listenOnLoopback } from "../../src/testing/loopback.js";
 
@@ -18,9 +18,17 @@ export const jsonType: Readonly<Record<string, string>> = { "content-type": "app
 export interface Bench {
   own(owned: AsyncDisposable): void;
   serve(behaviour?: Behaviour, options?: HttpServerOptions): Promise<ScriptedHttpServer>;
-  wireTo(server: { readonly url: string }, spec?: Partial<RemoteSpec>, options?: TestWireOptions): TestWire;
+  transportTo(
+    server: { readonly url: string },
+    spec?: Partial<RemoteSpec>,
+    options?: TestTransportOptions,
+  ): TestTransport;
   /** Initialised in the legacy era. */
-  legacy(server: { readonly url: string }, spec?: Partial<RemoteSpec>, options?: TestWireOptions): Promise<TestWire>;
+  legacy(
+    server: { readonly url: string },
+    spec?: Partial<RemoteSpec>,
+    options?: TestTransportOptions,
+  ): Promise<TestTransport>;
 }
 
 /** Registers the hooks of the test file that calls it. */
@@ -37,23 +45,23 @@ export function bench(): Bench {
   const own = (owned: AsyncDisposable) => {
     open.push(owned);
   };
-  const wireTo: Bench["wireTo"] = (server, spec = {}, options) => {
-    const wire = new TestWire({ url: server.url, ...spec }, options);
-    own(wire);
-    return wire;
+  const transportTo: Bench["transportTo"] = (server, spec = {}, options) => {
+    const transport = new TestTransport({ url: server.url, ...spec }, options);
+    own(transport);
+    return transport;
   };
   return {
     own,
-    wireTo,
+    transportTo,
     serve: async (behaviour = ECHO, options) => {
       const server = await scriptedHttpServer(behaviour, options);
       own(server);
       return server;
     },
     legacy: async (server, spec, options) => {
-      const wire = wireTo(server, spec, options);
-      expect((await wire.initialize()).kind).toBe("result");
-      return wire;
+      const transport = transportTo(server, spec, options);
+      expect((await transport.initialize()).kind).toBe("result");
+      return transport;
     },
   };
 }

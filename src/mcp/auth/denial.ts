@@ -1,6 +1,6 @@
 // What people and models read when a server lets nobody in: what is missing, and which command brings it.
 import { TenonError, toTenonError } from "../../base/errors.js";
-import type { Challenge } from "../remote/request-access.js";
+import type { Challenge } from "../transport/http/request-access.js";
 import { loginCommand, visible } from "./words.js";
 
 /** Whom one is to log in to, and the command for it where that is not by its name. */

@@ -2,7 +2,7 @@
 
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { Challenge } from "../remote/request-access.js";
+import type { Challenge } from "../transport/http/request-access.js";
 import type { HttpReply, OAuthHttp } from "./http.js";
 import {
   defaultServerMetadata,

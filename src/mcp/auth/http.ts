@@ -7,9 +7,9 @@ import { type JsonValue, parseJson } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { VERSION } from "../../base/version.js";
-import { type Body, readBody } from "../remote/body.js";
-import { Dialler, type Place } from "../remote/dial.js";
-import { Exchange, type HttpRequest } from "../remote/exchange.js";
+import { type Body, readBody } from "../transport/http/body.js";
+import { Dialler, type Place } from "../transport/http/dial.js";
+import { Exchange, type HttpRequest } from "../transport/http/exchange.js";
 
 export interface OAuthPlaces {
   readonly world: World;

@@ -5,11 +5,11 @@ import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import { META, MODERN_VERSION } from "../era/envelope.js";
-import { Dialler } from "../remote/dial.js";
-import { Exchange } from "../remote/exchange.js";
-import { HeaderWriter, userHeaders } from "../remote/headers.js";
-import { type Challenge, readChallenge } from "../remote/request-access.js";
 import type { RemoteSpec } from "../spec.js";
+import { Dialler } from "../transport/http/dial.js";
+import { Exchange } from "../transport/http/exchange.js";
+import { HeaderWriter, userHeaders } from "../transport/http/headers.js";
+import { type Challenge, readChallenge } from "../transport/http/request-access.js";
 import type { OAuthPlaces } from "./http.js";
 
 export interface Probed {

@@ -3,7 +3,7 @@ import { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Link } from "../era/link.js";
 import { MCP_LIMITS } from "../limits.js";
-import type { RpcErrorBody } from "../rpc/json-rpc.js";
+import type { RpcErrorBody } from "../transport/json-rpc.js";
 import { outcomeError } from "./outcome-error.js";
 
 export const PAGES_REQUIRED = -32_042;

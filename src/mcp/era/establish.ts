@@ -7,24 +7,24 @@ import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import type { SpawnRequest } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/secrets.js";
-import { AcpWire } from "../acp/acp-wire.js";
 import { Access } from "../auth/access.js";
 import { entrySecrets } from "../entry-secrets.js";
 import { launchFingerprint } from "../fingerprint.js";
-import type { SpillDirectory } from "../large/spill-directory.js";
 import { MCP_LIMITS } from "../limits.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "../options.js";
-import { remoteWire } from "../remote/index.js";
-import { RedactingWire } from "../rpc/redacting-wire.js";
-import { ReplayedWire } from "../rpc/replayed-wire.js";
-import { tracedWire } from "../rpc/traced-wire.js";
-import type { Agreement, Wire } from "../rpc/wire.js";
 import type { ServerSpec } from "../spec.js";
-import { launchOf } from "../stdio/launch.js";
-import { guardedLaunch } from "../stdio/launchers/guarded-launch.js";
-import { sandboxedLaunch } from "../stdio/sandbox/sandboxed-launch.js";
-import { StdioWire } from "../stdio/stdio.js";
-import { withLastWords } from "../stdio/with-last-words.js";
+import { AcpTransport } from "../transport/acp.js";
+import { httpTransport } from "../transport/http/http-transport.js";
+import type { SpillDirectory } from "../transport/large/spill-directory.js";
+import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
+import { RedactingTransport } from "../transport/redact.js";
+import { ReplayedTransport } from "../transport/replay.js";
+import { sandboxedLaunch } from "../transport/sandbox/sandboxed-launch.js";
+import { launchOf } from "../transport/stdio/launch.js";
+import { StdioTransport } from "../transport/stdio/stdio-transport.js";
+import { withLastWords } from "../transport/stdio/with-last-words.js";
+import { tracedTransport } from "../transport/trace.js";
+import type { Agreement, Transport } from "../transport/transport.js";
 import { Line } from "./line.js";
 import type { Link } from "./link.js";
 import { negotiate, type Terms } from "./negotiate.js";
@@ -47,7 +47,7 @@ export async function establish(spec: ServerSpec, options: ConnectionOptions, li
   const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
     throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
   });
-  const open = () => openWire(spec, options, { ...life, secrets, ...defined({ launch }) });
+  const open = () => openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
   return await establishOver(open, { spec, options, life });
 }
 
@@ -70,7 +70,7 @@ export interface Establishing {
 }
 
 /** The same over any wire. `open` is called a second time when a server does not survive the probe. */
-export async function establishOver(open: () => Wire, establishing: Establishing): Promise<Link> {
+export async function establishOver(open: () => Transport, establishing: Establishing): Promise<Link> {
   const { spec, options } = establishing;
   const remembered = recallEra(spec, options); // the process starts up while the disk is asked what it is
   try {
@@ -84,7 +84,7 @@ export async function establishOver(open: () => Wire, establishing: Establishing
 }
 
 async function inTwoAttempts(
-  open: () => Wire,
+  open: () => Transport,
   { spec, options, life }: Establishing,
   remembered: Promise<Agreement["era"] | undefined>,
 ): Promise<Link> {
@@ -117,7 +117,7 @@ interface Course {
 
 /** One wire. Returns why when it is worth another one, as legacy; rejects when it is not. It is closed in both cases. */
 async function attempt(
-  open: () => Wire,
+  open: () => Transport,
   { spec, options, life }: Establishing,
   course: Course,
 ): Promise<Link | TenonError> {
@@ -176,21 +176,25 @@ interface Opening extends Life {
   readonly launch?: SpawnRequest;
 }
 
-function openWire(spec: ServerSpec, options: ConnectionOptions, life: Opening): Wire {
+function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Opening): Transport {
   const { session } = options;
   const { trace, replay } = options.world;
-  if (replay) return new ReplayedWire(replay, spec.name);
-  const wire = plainWire(spec, options, life);
-  const traced = trace ? tracedWire(wire, { trace, spec, ...defined({ session }) }) : wire;
-  return new RedactingWire(traced, life.secrets);
+  if (replay) return new ReplayedTransport(replay, spec.name);
+  const wire = plainTransport(spec, options, life);
+  const traced = trace ? tracedTransport(wire, { trace, spec, ...defined({ session }) }) : wire;
+  return new RedactingTransport(traced, life.secrets);
 }
 
-function plainWire(spec: ServerSpec, options: ConnectionOptions, { spill, onSpawned, launch, secrets }: Opening): Wire {
+function plainTransport(
+  spec: ServerSpec,
+  options: ConnectionOptions,
+  { spill, onSpawned, launch, secrets }: Opening,
+): Transport {
   const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
   const shared = spill ? { spill } : {};
   switch (spec.kind) {
     case "stdio":
-      return new StdioWire(launch ?? launchOf(spec, cwd, world), world, {
+      return new StdioTransport(launch ?? launchOf(spec, cwd, world), world, {
         ...shared,
         ...defined({ onSpawned, onStderr: options.onStderr }),
       });
@@ -198,10 +202,10 @@ function plainWire(spec: ServerSpec, options: ConnectionOptions, { spill, onSpaw
     case "sse": {
       const remote = { world, allowHosts, urlSource, secrets };
       const access = oauth && new Access(spec, { ...remote, oauth });
-      return remoteWire(spec, { ...remote, ...defined({ access }), ...shared });
+      return httpTransport(spec, { ...remote, ...defined({ access }), ...shared });
     }
     case "acp":
-      return new AcpWire(spec, channel);
+      return new AcpTransport(spec, channel);
     default:
       return unreachable(spec);
   }

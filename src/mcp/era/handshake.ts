@@ -3,10 +3,10 @@
 import { type ErrorCode, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { RpcErrorBody } from "../rpc/json-rpc.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
-import type { RequestLoss } from "../rpc/wire.js";
 import type { ServerIdentity } from "../state.js";
+import type { RpcErrorBody } from "../transport/json-rpc.js";
+import type { RequestLoss } from "../transport/transport.js";
 import { LEGACY_VERSIONS, META, MODERN_VERSION } from "./envelope.js";
 import type { Handshake } from "./link.js";
 

@@ -7,25 +7,25 @@ import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { ConnectionOptions } from "../options.js";
 import type { ServerLog } from "../peer.js";
-import type { IncomingMessage, OutgoingMessage, RpcId } from "../rpc/json-rpc.js";
-import type { SendHint, Wire, WireListener } from "../rpc/wire.js";
+import type { IncomingMessage, OutgoingMessage, RpcId } from "../transport/json-rpc.js";
+import type { SendHint, Transport, TransportListener } from "../transport/transport.js";
 import { Line } from "./line.js";
 import type { Link } from "./link.js";
 
 const never = new AbortController().signal;
 
-class TestWire implements Wire {
+class TestTransport implements Transport {
   readonly sent: { readonly message: OutgoingMessage; readonly hint: SendHint | undefined }[] = [];
   readonly cancelled: RpcId[] = [];
   readonly stderrTail = "";
   isClosed = false;
-  #listener: WireListener | undefined;
+  #listener: TransportListener | undefined;
 
-  start(listener: WireListener): void {
+  start(listener: TransportListener): void {
     this.#listener = listener;
   }
 
-  get listener(): WireListener {
+  get listener(): TransportListener {
     if (!this.#listener) throw new Error("not started");
     return this.#listener;
   }
@@ -51,7 +51,7 @@ class TestWire implements Wire {
 
 interface Bench {
   readonly world: FakeWorld;
-  readonly wire: TestWire;
+  readonly wire: TestTransport;
   readonly link: Link;
   /** Messages of ours since the last look. */
   fresh(): OutgoingMessage[];
@@ -59,7 +59,7 @@ interface Bench {
 
 function linked(era: "legacy" | "modern", more: Partial<ConnectionOptions> = {}, capabilities: JsonObject = {}): Bench {
   const world = fakeWorld();
-  const wire = new TestWire();
+  const wire = new TestTransport();
   const line = new Line(wire, { world, cwd: "/", client: { name: "tenon", version: "1" }, ...more });
   const protocolVersion = era === "modern" ? "2026-07-28" : "2025-11-25";
   const link = line.link({ agreement: { era, protocolVersion }, server: { name: "s", version: "1" }, capabilities });

@@ -6,8 +6,8 @@ import type { EndGrace } from "../../base/io/process.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { ConnectionOptions } from "../options.js";
 import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
-import type { Agreement, SendHint, Wire } from "../rpc/wire.js";
-import { WrappedWire } from "../rpc/wrapped-wire.js";
+import type { Agreement, SendHint, Transport } from "../transport/transport.js";
+import { WrappedTransport } from "../transport/wrapped.js";
 import { PeerAnswers } from "./answer-peer.js";
 import { envelopeOf, META, withEnvelope } from "./envelope.js";
 import { type Rounds, requestInRounds } from "./input-required.js";
@@ -29,11 +29,11 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 
 export class Line implements RpcHandler {
   readonly rpc: Rpc;
-  readonly wire: Wire;
+  readonly wire: Transport;
   readonly envelope: JsonObject;
   /** Resolves when the wire ends by itself. */
   readonly broken: Promise<TenonError>;
-  readonly #inner: Wire;
+  readonly #inner: Transport;
   readonly #options: ConnectionOptions;
   readonly #answers: PeerAnswers;
   readonly #rounds: Rounds;
@@ -46,7 +46,7 @@ export class Line implements RpcHandler {
   #era: Agreement["era"] | undefined;
 
   /** Starts the wire at once. */
-  constructor(wire: Wire, options: ConnectionOptions) {
+  constructor(wire: Transport, options: ConnectionOptions) {
     this.#inner = wire;
     this.#options = options;
     this.#answers = new PeerAnswers(options.peer, options.world.log);
@@ -55,7 +55,7 @@ export class Line implements RpcHandler {
     this.broken = new Promise((resolve) => {
       this.#break = resolve;
     });
-    this.wire = new OwnedWire(wire, (grace) => this.close(grace));
+    this.wire = new OwnedTransport(wire, (grace) => this.close(grace));
     this.rpc = new Rpc(wire, options.world, this);
     this.#rounds = {
       world: options.world,
@@ -177,10 +177,10 @@ export class Line implements RpcHandler {
 }
 
 /** The wire as the owner of the link sees it: closing it ends what is under way on it too. */
-class OwnedWire extends WrappedWire {
+class OwnedTransport extends WrappedTransport {
   readonly #close: (grace: EndGrace) => Promise<void>;
 
-  constructor(wire: Wire, close: (grace: EndGrace) => Promise<void>) {
+  constructor(wire: Transport, close: (grace: EndGrace) => Promise<void>) {
     super(wire);
     this.#close = close;
   }

@@ -1,10 +1,10 @@
 // A link: one live, agreed conversation with a server, whatever the transport and the era.
 import type { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
-import type { RpcId } from "../rpc/json-rpc.js";
 import type { ProgressNote, RequestOptions, RpcCounters, RpcOutcome } from "../rpc/rpc.js";
-import type { Agreement, Wire } from "../rpc/wire.js";
 import type { ServerIdentity } from "../state.js";
+import type { RpcId } from "../transport/json-rpc.js";
+import type { Agreement, Transport } from "../transport/transport.js";
 
 /** Where one life of a server stands after the handshake. */
 export interface Handshake {
@@ -16,7 +16,7 @@ export interface Handshake {
 }
 
 export interface Link extends Handshake {
-  readonly wire: Wire;
+  readonly wire: Transport;
   readonly counters: RpcCounters;
   /** One request in the way of the era: envelope, headers and `input_required` rounds included. Never rejects. */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome>;

@@ -7,8 +7,8 @@ import { measure } from "../../base/json/measure.js";
 import type { World } from "../../base/ports/world.js";
 import { outcomeError } from "../call/outcome-error.js";
 import type { Link } from "../era/link.js";
-import { isPartlySpilled, spilledOf } from "../large/spilled.js";
 import { MCP_LIMITS } from "../limits.js";
+import { isPartlySpilled, spilledOf } from "../transport/large/spilled.js";
 import { Pages } from "./pages.js";
 import { shortName, textField } from "./tolerate.js";
 

@@ -1,5 +1,5 @@
 // Finds the cursor of the next page in a page that has not been read yet: where it stands is known, whose it is is a guess.
-import type { MessageEnds } from "../rpc/wire.js";
+import type { MessageEnds } from "../transport/transport.js";
 
 /** `"nextCursor":"250"`, with nothing in it that would have to be unescaped. */
 const MEMBER = String.raw`"nextCursor"\s*:\s*"([^"\\]{1,400})"`;

@@ -3,7 +3,7 @@
 import type { Link } from "../era/link.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
-import type { MessageEnds } from "../rpc/wire.js";
+import type { MessageEnds } from "../transport/transport.js";
 import { nextCursorIn } from "./next-cursor.js";
 
 export interface PagesOptions {

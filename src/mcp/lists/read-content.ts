@@ -5,8 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import { measure } from "../../base/json/measure.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ContentBlock } from "../../base/text/content.js";
-import { spilledOf } from "../large/spilled.js";
 import { MCP_LIMITS } from "../limits.js";
+import { spilledOf } from "../transport/large/spilled.js";
 import { shortName, textField } from "./tolerate.js";
 
 /** All blocks of a result; what we do not know becomes an `unknown` block instead of losing the rest. */

@@ -1,18 +1,18 @@
-// Requests over a wire: whatever arrives, in whatever order, each request ends exactly once.
+// Requests over a transport: whatever arrives, in whatever order, each request ends exactly once.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TenonError } from "../../base/errors.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import type { OutgoingMessage, RpcId } from "./json-rpc.js";
+import type { OutgoingMessage, RpcId } from "../transport/json-rpc.js";
+import type { Transport, TransportListener } from "../transport/transport.js";
 import { type ProgressNote, Rpc, type RpcHandler, type RpcOutcome, RpcRefusal } from "./rpc.js";
-import type { Wire, WireListener } from "./wire.js";
 
-class TestWire implements Wire {
+class TestTransport implements Transport {
   readonly sent: OutgoingMessage[] = [];
   readonly cancelled: RpcId[] = [];
   readonly stderrTail = "";
-  listener: WireListener | undefined;
-  start(listener: WireListener): void {
+  listener: TransportListener | undefined;
+  start(listener: TransportListener): void {
     this.listener = listener;
   }
   send(message: OutgoingMessage): void {
@@ -27,57 +27,57 @@ class TestWire implements Wire {
 
 function setUp(handler: Partial<RpcHandler> = {}): {
   world: FakeWorld;
-  wire: TestWire;
+  transport: TestTransport;
   rpc: Rpc;
   closed: TenonError[];
 } {
   const world = fakeWorld();
-  const wire = new TestWire();
+  const transport = new TestTransport();
   const closed: TenonError[] = [];
-  const rpc = new Rpc(wire, world, {
+  const rpc = new Rpc(transport, world, {
     onRequest: () => Promise.reject(new RpcRefusal(-32601, "no such method")),
     onNotification: () => {},
     onClosed: (error) => closed.push(error),
     ...handler,
   });
   rpc.start();
-  return { world, wire, rpc, closed };
+  return { world, transport, rpc, closed };
 }
 
 const never = new AbortController().signal;
 const lost = new TenonError("mcp.connection_lost", "gone");
 
 test("an answer settles its request, and a second, late or unknown one is only counted", async () => {
-  const { wire, rpc, world } = setUp();
+  const { transport, rpc, world } = setUp();
   const answer = rpc.request("tools/list", {}, { signal: never, timeoutMs: 100 });
-  expect(wire.sent).toEqual([{ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }]);
-  wire.listener?.onMessage({ kind: "result", id: 1, result: { ok: true } });
-  wire.listener?.onMessage({ kind: "result", id: 1, result: { ok: false } });
-  wire.listener?.onMessage({ kind: "error", id: 99, error: { code: 1, message: "?" } });
+  expect(transport.sent).toEqual([{ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }]);
+  transport.listener?.onMessage({ kind: "result", id: 1, result: { ok: true } });
+  transport.listener?.onMessage({ kind: "result", id: 1, result: { ok: false } });
+  transport.listener?.onMessage({ kind: "error", id: 99, error: { code: 1, message: "?" } });
   expect(await answer).toEqual({ kind: "result", result: { ok: true } });
   expect(rpc.counters.strayAnswers).toBe(2);
   expect(world.clock.pendingTimers).toBe(0);
 });
 
 test("silence ends at the deadline and the server is told", async () => {
-  const { world, wire, rpc } = setUp();
+  const { world, transport, rpc } = setUp();
   const answer = rpc.request("tools/call", {}, { signal: never, timeoutMs: 1_000 });
   await world.advance(999);
   expect(rpc.pendingCount).toBe(1);
   await world.advance(1);
   expect(await answer).toEqual({ kind: "timed_out", afterMs: 1_000 });
-  expect(wire.cancelled).toEqual([1]);
+  expect(transport.cancelled).toEqual([1]);
 });
 
 test("progress extends the deadline, but never past the cap", async () => {
-  const { world, wire, rpc } = setUp();
+  const { world, transport, rpc } = setUp();
   const notes: ProgressNote[] = [];
   const onProgress = (note: ProgressNote) => notes.push(note);
   const answer = rpc.request("tools/call", {}, { signal: never, timeoutMs: 1_000, maxTotalMs: 2_500, onProgress });
-  expect(wire.sent[0]).toMatchObject({ params: { _meta: { progressToken: 1 } } });
+  expect(transport.sent[0]).toMatchObject({ params: { _meta: { progressToken: 1 } } });
   for (let step = 1; step <= 3; step++) {
     await world.advance(800);
-    wire.listener?.onMessage({
+    transport.listener?.onMessage({
       kind: "notification",
       method: "notifications/progress",
       params: { progressToken: 1, progress: step },
@@ -90,31 +90,31 @@ test("progress extends the deadline, but never past the cap", async () => {
 });
 
 test("a cancel ends the request at once and tells the server", async () => {
-  const { wire, rpc } = setUp();
+  const { transport, rpc } = setUp();
   const controller = new AbortController();
   const answer = rpc.request("tools/call", {}, { signal: controller.signal, timeoutMs: 1_000 });
   controller.abort();
   expect(await answer).toEqual({ kind: "cancelled" });
-  expect(wire.cancelled).toEqual([1]);
+  expect(transport.cancelled).toEqual([1]);
   expect(await rpc.request("x", {}, { signal: controller.signal, timeoutMs: 1 })).toEqual({ kind: "cancelled" });
 });
 
-test("a wire that closes loses what is under way, and later requests never leave", async () => {
-  const { wire, rpc, closed } = setUp();
+test("a transport that closes loses what is under way, and later requests never leave", async () => {
+  const { transport, rpc, closed } = setUp();
   const answer = rpc.request("tools/call", {}, { signal: never, timeoutMs: 1_000 });
-  wire.listener?.onClosed(lost);
-  wire.listener?.onClosed(lost);
+  transport.listener?.onClosed(lost);
+  transport.listener?.onClosed(lost);
   expect(await answer).toEqual({ kind: "lost", loss: { error: lost, wasSent: true } });
   expect(await rpc.request("x", {}, { signal: never, timeoutMs: 1 })).toMatchObject({
     kind: "lost",
     loss: { wasSent: false },
   });
   expect(closed).toEqual([lost]);
-  expect(wire.sent).toHaveLength(1);
+  expect(transport.sent).toHaveLength(1);
 });
 
 test("what the server asks is answered, refused with a code, or dropped when it takes it back", async () => {
-  const { world, wire } = setUp({
+  const { world, transport } = setUp({
     onRequest: async (method, _params, signal) => {
       if (method === "ping") return {};
       if (method === "slow")
@@ -122,12 +122,16 @@ test("what the server asks is answered, refused with a code, or dropped when it 
       throw new RpcRefusal(-32601, `no ${method}`);
     },
   });
-  wire.listener?.onMessage({ kind: "request", id: "a", method: "ping", params: {} });
-  wire.listener?.onMessage({ kind: "request", id: "b", method: "other", params: {} });
-  wire.listener?.onMessage({ kind: "request", id: "c", method: "slow", params: {} });
-  wire.listener?.onMessage({ kind: "notification", method: "notifications/cancelled", params: { requestId: "c" } });
+  transport.listener?.onMessage({ kind: "request", id: "a", method: "ping", params: {} });
+  transport.listener?.onMessage({ kind: "request", id: "b", method: "other", params: {} });
+  transport.listener?.onMessage({ kind: "request", id: "c", method: "slow", params: {} });
+  transport.listener?.onMessage({
+    kind: "notification",
+    method: "notifications/cancelled",
+    params: { requestId: "c" },
+  });
   await world.settle();
-  expect(wire.sent).toEqual([
+  expect(transport.sent).toEqual([
     { jsonrpc: "2.0", id: "a", result: {} },
     { jsonrpc: "2.0", id: "b", error: { code: -32601, message: "no other" } },
   ]);
@@ -145,7 +149,7 @@ test("any order of answers, losses, cancels, time and a close ends every request
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const { world, wire, rpc } = setUp();
+      const { world, transport, rpc } = setUp();
       const outcomes: RpcOutcome[][] = [];
       const controllers: AbortController[] = [];
       for (const one of steps) {
@@ -160,14 +164,14 @@ test("any order of answers, losses, cancels, time and a close ends every request
             () => seen.push({ kind: "cancelled" }, { kind: "cancelled" }),
           );
         } else if (one.do === "wait") await world.advance(one.ms);
-        else if (one.do === "close") wire.listener?.onClosed(lost);
+        else if (one.do === "close") transport.listener?.onClosed(lost);
         else if (one.do === "cancel") controllers[one.of - 1]?.abort();
-        else if (one.do === "lost") wire.listener?.onRequestLost(one.of, { error: lost, wasSent: false });
-        else if (one.do === "result") wire.listener?.onMessage({ kind: "result", id: one.of, result: {} });
+        else if (one.do === "lost") transport.listener?.onRequestLost(one.of, { error: lost, wasSent: false });
+        else if (one.do === "result") transport.listener?.onMessage({ kind: "result", id: one.of, result: {} });
         else if (one.do === "error")
-          wire.listener?.onMessage({ kind: "error", id: one.of, error: { code: 1, message: "" } });
+          transport.listener?.onMessage({ kind: "error", id: one.of, error: { code: 1, message: "" } });
         else
-          wire.listener?.onMessage({
+          transport.listener?.onMessage({
             kind: "notification",
             method: "notifications/progress",
             params: { progressToken: one.of, progress: 1 },

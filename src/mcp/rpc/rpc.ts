@@ -1,12 +1,12 @@
-// Requests over a wire: every one ends exactly once, with its answer, its error, its deadline, its cancel or the wire's end.
+// Requests over a transport: every one ends exactly once, with its answer, its error, its deadline, its cancel or the transport's end.
 
 import { abortListeners, contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import type { IncomingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
-import type { MessageEnds, RequestLoss, SendHint, Wire, WireListener } from "./wire.js";
+import type { IncomingMessage, RpcErrorBody, RpcId } from "../transport/json-rpc.js";
+import type { MessageEnds, RequestLoss, SendHint, Transport, TransportListener } from "../transport/transport.js";
 
 export interface ProgressNote {
   readonly progress: number;
@@ -64,9 +64,9 @@ interface Pending {
   timer: Timer;
 }
 
-export class Rpc implements WireListener {
+export class Rpc implements TransportListener {
   readonly counters: RpcCounters = { strayAnswers: 0, strayProgress: 0, noise: 0 };
-  readonly #wire: Wire;
+  readonly #transport: Transport;
   readonly #world: World;
   readonly #handler: RpcHandler;
   readonly #pending = new Map<RpcId, Pending>();
@@ -76,14 +76,14 @@ export class Rpc implements WireListener {
   #nextId = 1;
   #closedBy: TenonError | undefined;
 
-  constructor(wire: Wire, world: World, handler: RpcHandler) {
-    this.#wire = wire;
+  constructor(transport: Transport, world: World, handler: RpcHandler) {
+    this.#transport = transport;
     this.#world = world;
     this.#handler = handler;
   }
 
   start(): void {
-    this.#wire.start(this);
+    this.#transport.start(this);
   }
 
   get pendingCount(): number {
@@ -102,7 +102,7 @@ export class Rpc implements WireListener {
       this.#pending.set(id, { resolve, options, startedMs: this.#world.monotonicMs(), listeners, onAbort, timer });
       const sent = options.onProgress ? withProgressToken(params, id) : params;
       options.onSent?.(id);
-      this.#wire.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
+      this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
     });
   }
 
@@ -113,7 +113,7 @@ export class Rpc implements WireListener {
   }
 
   notify(method: string, params: JsonObject): void {
-    if (!this.#closedBy) this.#wire.send({ jsonrpc: "2.0", method, params });
+    if (!this.#closedBy) this.#transport.send({ jsonrpc: "2.0", method, params });
   }
 
   /** Ends everything under way; used when the connection is closed from our side. */
@@ -173,7 +173,7 @@ export class Rpc implements WireListener {
   }
 
   #giveUp(id: RpcId, outcome: RpcOutcome, reason: string): void {
-    if (this.#settle(id, outcome)) this.#wire.cancel(id, reason);
+    if (this.#settle(id, outcome)) this.#transport.cancel(id, reason);
   }
 
   #startTimer(id: RpcId, delayMs: number): Timer {
@@ -232,14 +232,14 @@ export class Rpc implements WireListener {
         (result) => (result ? this.#reply(id, controller, { result }) : this.#serving.delete(id)),
         (thrown: unknown) => this.#reply(id, controller, { error: toErrorBody(thrown) }),
       )
-      .catch((thrown: unknown) => this.#wire.send({ jsonrpc: "2.0", id, error: toErrorBody(thrown) })); // it could not be written
+      .catch((thrown: unknown) => this.#transport.send({ jsonrpc: "2.0", id, error: toErrorBody(thrown) })); // it could not be written
     handled(served, this.#world.log, "answer a server's request");
   }
 
   #reply(id: RpcId, controller: AbortController, body: { result: JsonObject } | { error: RpcErrorBody }): void {
     if (this.#serving.get(id) !== controller) return; // cancelled by the server, or the connection is over
     this.#serving.delete(id);
-    this.#wire.send({ jsonrpc: "2.0", id, ...body });
+    this.#transport.send({ jsonrpc: "2.0", id, ...body });
   }
 
   #abandon(id: JsonValue | undefined): boolean {

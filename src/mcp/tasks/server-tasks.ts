@@ -9,7 +9,7 @@ import { answerOf, type CallOutcome, type CallRequest } from "../call/call.js";
 import type { Link } from "../era/link.js";
 import { TASK_LIMITS } from "../limits.js";
 import type { McpTool } from "../lists/tolerate.js";
-import type { RpcId } from "../rpc/json-rpc.js";
+import type { RpcId } from "../transport/json-rpc.js";
 import { TaskFollower } from "./follow-task.js";
 import { isSentAsTask, readTask, type TaskHandle, type TaskState, takesCancel } from "./task.js";
 import { endingOutcome } from "./task-ending.js";

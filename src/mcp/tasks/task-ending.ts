@@ -5,7 +5,7 @@ import { unreachable } from "../../base/id.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { CallOutcome } from "../call/call.js";
 import { inSeconds, outcomeError } from "../call/outcome-error.js";
-import type { RpcErrorBody } from "../rpc/json-rpc.js";
+import type { RpcErrorBody } from "../transport/json-rpc.js";
 import type { TaskStatus } from "./task.js";
 
 export type TaskEnding =

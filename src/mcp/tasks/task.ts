@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import type { Link } from "../era/link.js";
 import { TASK_LIMITS } from "../limits.js";
 import type { McpTool } from "../lists/tolerate.js";
-import { type RpcErrorBody, readError } from "../rpc/json-rpc.js";
+import { type RpcErrorBody, readError } from "../transport/json-rpc.js";
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 

@@ -1,0 +1,188 @@
+// One HTTP request and its answer: redirects followed within the rules, failures told as what they mean for the request.
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { handled } from "../../../base/async/scope.js";
+import { messageOf, TenonError, toTenonError } from "../../../base/errors.js";
+import { LIMITS } from "../../../base/limits.js";
+import { sharedLog } from "../../../base/ports/log.js";
+import type { HttpPool } from "../../../base/ports/world.js";
+import type { RequestLoss } from "../transport.js";
+import { drain } from "./body.js";
+import type { Dialler, Place } from "./dial.js";
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly place: Place;
+  /** Names and values in turn, `host` not among them. */
+  readonly headers: readonly string[];
+  readonly body: string | undefined;
+  /** Something in the headers is meant for this server alone: then no other origin may see the request. */
+  readonly isConfidential: boolean;
+}
+
+export interface HttpHandler {
+  /** The head of the answer, and whose it is after redirects; its body is the handler's to read. */
+  onHead(response: IncomingMessage, place: Place): void;
+  onFailed(loss: RequestLoss): void;
+}
+
+/** A request on its way, seen by whoever sent it. */
+export interface OpenRequest {
+  /** Ends it and whatever of the answer is still to come; nothing is told any more. */
+  abort(): void;
+  /** What becomes of the request when it is given up at this moment. */
+  lossNow(why: string): RequestLoss;
+}
+
+/** Exactly one of the handler's methods is called, once, unless it is aborted first. */
+export class Exchange implements OpenRequest {
+  readonly #dialler: Dialler;
+  readonly #request: HttpRequest;
+  readonly #handler: HttpHandler;
+  #current: ClientRequest | undefined;
+  #pool: HttpPool | undefined;
+  #dialled: Place | undefined;
+  #isAnswered = false;
+  #hops = 0;
+  #isOver = false;
+
+  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler) {
+    this.#dialler = dialler;
+    this.#request = request;
+    this.#handler = handler;
+    this.#go(request.place);
+  }
+
+  abort(): void {
+    if (!this.#wasSent()) this.#suspect(); // given up while it still tried to connect
+    this.#isOver = true;
+    this.#current?.destroy();
+  }
+
+  lossNow(why: string): RequestLoss {
+    return { error: new TenonError("mcp.unavailable", why), wasSent: this.#wasSent() };
+  }
+
+  #go(place: Place): void {
+    const pool = this.#dialler.known(place);
+    if (pool) {
+      this.#dispatch(place, pool);
+      return;
+    }
+    const dispatched = this.#dialler
+      .resolve(place)
+      .then((resolved) => this.#dispatch(place, resolved))
+      .catch((thrown: unknown) => this.#fail(toTenonError(thrown, "mcp.unavailable"), false));
+    handled(dispatched, sharedLog(), "send a request");
+  }
+
+  #dispatch(place: Place, pool: HttpPool): void {
+    if (this.#isOver) return;
+    const { hostname, port, path, host, servername } = place.target;
+    const { method, headers, body } = this.#request;
+    let outgoing: ClientRequest;
+    try {
+      outgoing = pool.request({ method, hostname, port, path, servername, headers: ["Host", host, ...headers] });
+    } catch (thrown) {
+      // A header that cannot be sent. Node's message names it and not its value.
+      const error = new TenonError("mcp.protocol", `the request cannot be sent: ${messageOf(thrown)}`);
+      queueMicrotask(() => this.#fail(error, false)); // the caller does not have this exchange in hand yet
+      return;
+    }
+    this.#current = outgoing;
+    this.#isAnswered = false;
+    this.#pool = pool;
+    this.#dialled = place;
+    outgoing.on("error", (error) => this.#broken(error));
+    outgoing.on("response", (response) => this.#answered(response, place));
+    outgoing.on("upgrade", (response, socket) => {
+      socket.destroy();
+      const text = `the server wants to go on in another protocol (status ${response.statusCode ?? 101}), which nobody asked for`;
+      this.#fail(new TenonError("mcp.protocol", text), true);
+    });
+    // Whatever else ends a request without an answer: nobody may wait for one any longer.
+    outgoing.on("close", () => {
+      if (this.#current === outgoing && !this.#isAnswered) this.#broken(new Error("the connection was closed"));
+    });
+    outgoing.end(body);
+  }
+
+  /** Once the connection stood, what was written may have arrived. */
+  #wasSent(): boolean {
+    return this.#current !== undefined && this.#pool?.wasConnected(this.#current) === true;
+  }
+
+  #broken(error: Error): void {
+    if (this.#wasSent()) {
+      const text = `the connection broke before the answer: ${messageOf(error)}`;
+      this.#fail(new TenonError("mcp.connection_lost", text, { cause: error }), true);
+    } else {
+      this.#suspect();
+      const text = `the server cannot be reached: ${messageOf(error)}`;
+      this.#fail(new TenonError("mcp.unavailable", text, { cause: error }), false);
+    }
+  }
+
+  #suspect(): void {
+    if (!this.#isOver && this.#dialled) this.#dialler.suspect(this.#dialled);
+  }
+
+  #answered(response: IncomingMessage, place: Place): void {
+    this.#isAnswered = true;
+    response.on("error", ignore); // told again to whoever reads the body; unheard it would end the process
+    if (this.#isOver) {
+      response.destroy();
+      return;
+    }
+    const status = response.statusCode ?? 0;
+    if (status < 300 || status > 308 || status === 304) {
+      this.#isOver = true;
+      this.#handler.onHead(response, place);
+      return;
+    }
+    drain(response);
+    try {
+      this.#go(this.#nextPlace(response, place));
+    } catch (thrown) {
+      this.#fail(toTenonError(thrown, "mcp.protocol"), false);
+    }
+  }
+
+  #nextPlace(response: IncomingMessage, place: Place): Place {
+    const { method, isConfidential } = this.#request;
+    const status = response.statusCode ?? 0;
+    const { location } = response.headers;
+    this.#hops += 1;
+    if (this.#hops > LIMITS.httpMaxRedirects) {
+      throw new TenonError("mcp.protocol", `the server redirects more than ${LIMITS.httpMaxRedirects} times`);
+    }
+    const keepsMethod = status === 307 || status === 308;
+    if (location === undefined || (method !== "GET" && !keepsMethod)) {
+      const why = location === undefined ? "without saying where to" : `a ${method}, which would lose its body`;
+      throw new TenonError("mcp.protocol", `the server redirects (${status}) ${why}`);
+    }
+    const next = this.#dialler.check(location, "redirect", place);
+    if (place.url.protocol === "https:" && next.url.protocol === "http:") {
+      throw new TenonError("mcp.url_refused", `the server redirects to http on "${next.url.host}"`);
+    }
+    if (isConfidential && !isSameServer(this.#request.place.url, next.url)) {
+      const text = `the server redirects to "${next.url.host}", which must not see what is sent to this one`;
+      throw new TenonError("mcp.url_refused", text, { hint: "If that is right, use its URL instead." });
+    }
+    return next;
+  }
+
+  #fail(error: TenonError, wasSent: boolean): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#current?.destroy();
+    this.#handler.onFailed({ error, wasSent });
+  }
+}
+
+/** The same origin, or the same host with TLS where there was none. */
+function isSameServer(from: URL, to: URL): boolean {
+  if (from.origin === to.origin) return true;
+  return from.hostname === to.hostname && from.port === "" && to.port === "" && to.protocol === "https:";
+}
+
+function ignore(): void {}

@@ -1,0 +1,137 @@
+// The headers of our requests: the protocol's own by era, and the user's beside them, never instead of them.
+import { TenonError } from "../../../base/errors.js";
+import { isJsonObject } from "../../../base/json/json.js";
+import { VERSION } from "../../../base/version.js";
+import { META } from "../../era/envelope.js";
+import { encodeHeaderValue } from "../../era/param-headers.js";
+import type { RemoteSpec } from "../../spec.js";
+import type { OutgoingMessage } from "../json-rpc.js";
+import type { Agreement, SendHint } from "../transport.js";
+
+/** Ours alone, or the connection's: a user's header of that name is left out. */
+const RESERVED: ReadonlySet<string> = new Set([
+  ...["accept", "accept-encoding", "content-type", "content-length", "content-encoding", "transfer-encoding", "te"],
+  ...["host", "connection", "keep-alive", "upgrade", "trailer", "expect", "proxy-connection", "last-event-id"],
+  ...["mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name"],
+]);
+
+/** RFC 9110, section 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/u;
+/** What no HTTP implementation takes in a value: control characters and whatever is not Latin-1. */
+const NOT_SENDABLE = /[^\t\x20-\x7e\x80-\xff]/u;
+
+export interface UserHeaders {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Names that were left out because they are not the user's to set. */
+  readonly ignored: readonly string[];
+  readonly hasAuthorization: boolean;
+  /** They say something that is meant for this server alone. */
+  readonly isConfidential: boolean;
+}
+
+/** Throws `mcp.invalid_spec` for what cannot be sent; a message names the header, never its value. */
+export function userHeaders(spec: RemoteSpec): UserHeaders {
+  const headers: Record<string, string> = { "user-agent": `tenon/${VERSION}` };
+  const ignored: string[] = [];
+  const given = Object.entries(spec.headers);
+  if (spec.auth) given.push(["authorization", `Bearer ${spec.auth.token}`]);
+  for (const [name, value] of given) {
+    const key = name.toLowerCase();
+    if (RESERVED.has(key) || key.startsWith("mcp-param-")) {
+      ignored.push(name);
+      continue;
+    }
+    if (!TOKEN.test(key) || NOT_SENDABLE.test(value)) {
+      throw new TenonError("mcp.invalid_spec", `the header "${name}" cannot be sent: check its characters`);
+    }
+    headers[key] = value;
+  }
+  const isConfidential = Object.keys(headers).some((name) => name !== "user-agent");
+  return { headers, ignored, hasAuthorization: Object.hasOwn(headers, "authorization"), isConfidential };
+}
+
+interface Conversation {
+  readonly agreement: Agreement | undefined;
+  readonly sessionId: string | undefined;
+}
+
+/** The headers of one conversation, as names and values in turn: what does not change is put together once. */
+export class HeaderWriter {
+  readonly #always: readonly string[];
+  readonly #posting: readonly string[];
+  #session: readonly string[] = [];
+  #agreement: Agreement | undefined;
+
+  constructor(user: UserHeaders) {
+    this.#always = Object.entries(user.headers).flat();
+    this.#posting = [
+      ...this.#always,
+      ...["content-type", "application/json", "accept", "application/json, text/event-stream"],
+    ];
+  }
+
+  converse({ agreement, sessionId }: Conversation): void {
+    this.#agreement = agreement;
+    this.#session = [
+      ...(agreement ? ["mcp-protocol-version", agreement.protocolVersion] : []),
+      ...(sessionId === undefined ? [] : ["mcp-session-id", sessionId]),
+    ];
+  }
+
+  /** What comes with a message of ours of that many bytes. */
+  post(message: OutgoingMessage, bytes: number, hint?: SendHint): string[] {
+    const isModern = this.#agreement?.era === "modern";
+    const length = ["content-length", String(bytes)];
+    if (!("method" in message)) return [...this.#posting, ...(isModern ? [] : this.#session), ...length];
+    const version = envelopeVersion(message) ?? (isModern ? this.#agreement?.protocolVersion : undefined);
+    if (version !== undefined) {
+      const named = ["mcp-protocol-version", version, "mcp-method", message.method];
+      return [...this.#posting, ...named, ...nameHeaders(message, hint), ...length];
+    }
+    const session = message.method === "initialize" ? [] : this.#session;
+    return [...this.#posting, ...session, ...length];
+  }
+
+  /** What comes with GET and DELETE, which only the legacy era has. */
+  plain(accept?: string): string[] {
+    return [...this.#always, ...(accept === undefined ? [] : ["accept", accept]), ...this.#session];
+  }
+}
+
+function nameHeaders(message: OutgoingMessage, hint: SendHint | undefined): string[] {
+  const headers: string[] = [];
+  const name = hint?.name ?? nameIn(message);
+  if (name !== undefined) headers.push("mcp-name", encodeHeaderValue(name));
+  for (const [header, value] of Object.entries(hint?.headers ?? {})) {
+    const key = header.toLowerCase();
+    if (key.startsWith("mcp-param-")) headers.push(key, value);
+  }
+  return headers;
+}
+
+/** A request of the modern era says its version itself, also before anything has been agreed. */
+function envelopeVersion(message: OutgoingMessage): string | undefined {
+  const meta = "params" in message ? message.params?.["_meta"] : undefined;
+  const version = isJsonObject(meta) ? meta[META.protocolVersion] : undefined;
+  return typeof version === "string" ? version : undefined;
+}
+
+function nameIn(message: OutgoingMessage): string | undefined {
+  if (!("method" in message)) return undefined;
+  const { method, params } = message;
+  const key =
+    method === "tools/call" || method === "prompts/get"
+      ? "name"
+      : method === "resources/read"
+        ? "uri"
+        : method.startsWith("tasks/")
+          ? "taskId"
+          : undefined;
+  const name = key === undefined ? undefined : params?.[key];
+  return typeof name === "string" ? name : undefined;
+}
+
+/** Visible ASCII, as the protocol wants it: anything else is not sent back. */
+export function isSessionId(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]{1,1024}$/u.test(value);
+}

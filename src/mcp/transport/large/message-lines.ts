@@ -1,0 +1,287 @@
+// Messages out of a byte stream, one per line: short ones at once, long ones by way of a thread, endless ones not at all.
+import { Buffer, isAscii } from "node:buffer";
+import { handled } from "../../../base/async/scope.js";
+import { messageOf, TenonError } from "../../../base/errors.js";
+import {
+  isJsonObject,
+  isTooDeep,
+  type JsonValue,
+  mayBeDeep,
+  parseJson,
+  tooDeepReason,
+} from "../../../base/json/json.js";
+import type { World } from "../../../base/ports/world.js";
+import { MCP_LIMITS } from "../../limits.js";
+import type { RpcId } from "../json-rpc.js";
+import type { MessageEnds } from "../transport.js";
+import { LargeMessage } from "./large-message.js";
+import { answeredId, END_BYTES, endsOf } from "./message-id.js";
+import { isQuicklyParsed } from "./parse-cost.js";
+
+const NEWLINE = 0x0a;
+/** Smaller pieces of a line are gathered: a list of tiny buffers would cost far more than their bytes. */
+const GATHER_BYTES = 16_384;
+const MAX_FINISHING = 2;
+/** Up to this a look at the bytes costs more than it saves. */
+const SHORT_BYTES = 4_096;
+
+export interface LineListener {
+  onValue(value: JsonValue): void;
+  /** A long message is whole and is read next. */
+  onWhole?(ends: MessageEnds): void;
+  /** An answer that came and could not be read. */
+  onLost(id: RpcId, error: TenonError): void;
+  onNoise(what: string): void;
+  /** More than can be handled at the moment: the source should wait until the opposite is said. */
+  onFull(isFull: boolean): void;
+}
+
+export interface MessageLinesOptions {
+  readonly world: World;
+  /** A folder for what is too long for memory. */
+  readonly folder: () => string;
+}
+
+/** The line under way, once it is too long to be parsed in passing. */
+interface LongLine {
+  readonly head: string;
+  tail: Buffer;
+  /** Undefined: it is over every limit, and only looked through for its end. */
+  message: LargeMessage | undefined;
+  /** Why it cannot be kept at all. */
+  readonly fault?: string;
+}
+
+export class MessageLines {
+  readonly #options: MessageLinesOptions;
+  readonly #listener: LineListener;
+  /** The start of a line whose end has not come, and its size so far. */
+  #held: Buffer[] = [];
+  #bytes = 0;
+  /** The last of `held` while it has room for more small pieces, and how much of it is used. */
+  #gathering: Buffer | undefined;
+  #gathered = 0;
+  #long: LongLine | undefined;
+  readonly #finishing = new Set<LargeMessage>();
+  #isBehind = false;
+  #isClosed = false;
+
+  constructor(options: MessageLinesOptions, listener: LineListener) {
+    this.#options = options;
+    this.#listener = listener;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      if (this.#bytes === 0) this.#read(chunk, start, end);
+      else {
+        this.#hold(chunk.subarray(start, end));
+        this.#endLine();
+      }
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#hold(start === 0 ? chunk : chunk.subarray(start));
+  }
+
+  /** The stream is over: what came without a newline may still be a message. Resolves when nothing is being read any more. */
+  async end(): Promise<void> {
+    if (this.#bytes > 0) this.#endLine();
+    await Promise.all([...this.#finishing].map((message) => message.settled));
+  }
+
+  /** Whether a long message is on its way through a thread. */
+  get isBusy(): boolean {
+    return this.#long !== undefined || this.#finishing.size > 0;
+  }
+
+  /** Nobody listens any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#long?.message?.abandon();
+    for (const message of this.#finishing) message.abandon();
+  }
+
+  #read(bytes: Buffer, start: number, end: number): void {
+    const size = end - start;
+    if (size > SHORT_BYTES) this.#readLong(bytes.subarray(start, end));
+    else if (size > 0) this.#parse(bytes.toString("utf8", start, end));
+  }
+
+  #readLong(line: Buffer): void {
+    this.#listener.onWhole?.(endsOf(line));
+    const isQuick = line.length <= MCP_LIMITS.messagePlainBytes || isQuicklyParsed(line, MCP_LIMITS.messageParseMs);
+    if (isQuick) this.#parse(textOf(line));
+    else this.#readInThread(line);
+  }
+
+  #parse(text: string): void {
+    let value: JsonValue;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      this.#parseStrange(text);
+      return;
+    }
+    if (mayBeDeep(text.length) && isTooDeep(value)) this.#refuseDeep(value);
+    else this.#listener.onValue(value);
+  }
+
+  #refuseDeep(value: JsonValue): void {
+    const id = isJsonObject(value) && value["method"] === undefined ? value["id"] : undefined;
+    if (typeof id === "string" || typeof id === "number")
+      this.#listener.onLost(id, new TenonError("mcp.protocol", tooDeepReason()));
+    else this.#listener.onNoise(tooDeepReason());
+  }
+
+  /** Servers print banners and debug lines; a byte order mark and empty lines are no noise. */
+  #parseStrange(text: string): void {
+    const trimmed = text.trim();
+    if (trimmed === "") return;
+    const parsed = parseJson(trimmed);
+    if (parsed.ok) this.#listener.onValue(parsed.value);
+    else this.#listener.onNoise(`no JSON: ${trimmed.slice(0, 200)}`); // also where it is too deep
+  }
+
+  #hold(part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#long) this.#feed(this.#long, part);
+    else {
+      this.#keep(part);
+      if (this.#bytes > MCP_LIMITS.messageInlineBytes) this.#becomeLong();
+    }
+  }
+
+  #keep(part: Buffer): void {
+    if (part.length >= GATHER_BYTES) {
+      this.#closeGathering();
+      this.#held.push(part);
+      return;
+    }
+    if (!this.#gathering || this.#gathered + part.length > this.#gathering.length) {
+      this.#closeGathering();
+      this.#gathering = Buffer.allocUnsafe(GATHER_BYTES * 2);
+      this.#gathered = 0;
+    }
+    part.copy(this.#gathering, this.#gathered);
+    this.#gathered += part.length;
+  }
+
+  #closeGathering(): void {
+    if (this.#gathering) this.#held.push(this.#gathering.subarray(0, this.#gathered));
+    this.#gathering = undefined;
+  }
+
+  #takeHeld(): Buffer[] {
+    this.#closeGathering();
+    const held = this.#held;
+    this.#held = [];
+    return held;
+  }
+
+  #endLine(): void {
+    const bytes = this.#bytes;
+    this.#bytes = 0;
+    if (this.#long) {
+      this.#endLong(this.#long, bytes);
+      return;
+    }
+    const held = this.#takeHeld();
+    const whole = held.length === 1 && held[0] ? held[0] : Buffer.concat(held, bytes);
+    this.#read(whole, 0, bytes);
+  }
+
+  #becomeLong(): void {
+    const held = this.#takeHeld();
+    const head = Buffer.concat(held, END_BYTES).toString("utf8");
+    const message = this.#startMessage();
+    this.#long =
+      message instanceof LargeMessage
+        ? { head, tail: Buffer.alloc(0), message }
+        : { head, tail: Buffer.alloc(0), message: undefined, fault: message };
+    for (const part of held) this.#feed(this.#long, part);
+  }
+
+  /** Or why there can be none: the temporary folder cannot be written, or the system gives no thread. */
+  #startMessage(): LargeMessage | string {
+    const { world, folder } = this.#options;
+    try {
+      return new LargeMessage({ world, folder: folder(), onRoom: () => this.#tellRoom(false) });
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  #feed(long: LongLine, part: Buffer): void {
+    long.tail = Buffer.from(Buffer.concat([long.tail, part.subarray(-END_BYTES)]).subarray(-END_BYTES));
+    if (this.#bytes > MCP_LIMITS.mcpMaxLineBytes) {
+      long.message?.abandon();
+      long.message = undefined;
+    }
+    if (long.message?.push(part) === false) this.#tellRoom(true);
+  }
+
+  #readInThread(line: Buffer): void {
+    const message = this.#startMessage();
+    if (!(message instanceof LargeMessage)) {
+      this.#loseUnread(endsOf(line), line.length, message);
+      return;
+    }
+    if (!message.push(line)) this.#tellRoom(true);
+    this.#finish(message, endsOf(line), line.length);
+  }
+
+  #endLong(long: LongLine, bytes: number): void {
+    this.#long = undefined;
+    const ends = { head: long.head, tail: long.tail.toString("utf8") };
+    if (long.message) this.#finish(long.message, ends, bytes);
+    else if (long.fault !== undefined) this.#loseUnread(ends, bytes, long.fault);
+    else
+      this.#lose(
+        ends,
+        `a message of ${bytes} bytes is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} and was dropped`,
+      );
+  }
+
+  #finish(message: LargeMessage, ends: MessageEnds, bytes: number): void {
+    this.#finishing.add(message);
+    this.#tellRoom(this.#isBehind);
+    const delivered = message.end().then(
+      (value) => {
+        this.#finished(message);
+        if (!this.#isClosed) this.#listener.onValue(value);
+      },
+      (error: unknown) => {
+        this.#finished(message);
+        if (!this.#isClosed) this.#loseUnread(ends, bytes, messageOf(error));
+      },
+    );
+    handled(delivered, this.#options.world.log, "deliver a long message");
+  }
+
+  #loseUnread(ends: MessageEnds, bytes: number, reason: string): void {
+    this.#lose(ends, `a message of ${bytes} bytes could not be read: ${reason}`);
+  }
+
+  #finished(message: LargeMessage): void {
+    this.#finishing.delete(message);
+    this.#tellRoom(this.#isBehind);
+  }
+
+  /** Also while two are being finished: each has a thread, and no server gets more than that. */
+  #tellRoom(isBehind: boolean): void {
+    this.#isBehind = isBehind;
+    if (!this.#isClosed) this.#listener.onFull(isBehind || this.#finishing.size >= MAX_FINISHING);
+  }
+
+  #lose(ends: MessageEnds, what: string): void {
+    const id = answeredId(ends);
+    if (id === undefined) this.#listener.onNoise(what);
+    else this.#listener.onLost(id, new TenonError("mcp.too_large", what));
+  }
+}
+
+/** Latin-1 is three times as fast where it gives the same. */
+function textOf(line: Buffer): string {
+  return line.toString(isAscii(line) ? "latin1" : "utf8");
+}

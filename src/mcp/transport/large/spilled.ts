@@ -1,0 +1,99 @@
+// What a server sent that was too long for memory, inside the message it came in: places only we can have marked.
+
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
+import type { SpilledBlock } from "../../../base/text/content.js";
+import type { PartFacts, PartForm } from "./slim-parts.js";
+
+/** Kept beside the values and not in them: a server can write any JSON, and must not make us read any file. */
+const blocks = new WeakMap<object, SpilledBlock>();
+
+/** The block that a place in a message stands for; undefined for whatever a server really sent. */
+export function spilledOf(value: JsonValue | undefined): SpilledBlock | undefined {
+  return isJsonObject(value) ? blocks.get(value) : undefined;
+}
+
+/** Whether it is such a place itself, or has one for a field. Costs nothing while there is none at all. */
+export function isPartlySpilled(value: JsonValue): boolean {
+  if (!hasMarked || !isJsonObject(value)) return false;
+  return blocks.has(value) || Object.values(value).some((field) => spilledOf(field) !== undefined);
+}
+
+let hasMarked = false;
+
+function mark(block: SpilledBlock): JsonObject {
+  const place: JsonObject = {};
+  hasMarked = true;
+  blocks.set(place, block);
+  return place;
+}
+
+/** Placeholders deeper than this in a content block stay what they are: no kind of block nests like that. */
+const MAX_DEPTH = 8;
+
+export type PartLookup = (text: string) => PartFacts | undefined;
+
+/** The value with each placeholder replaced: by its text, or by a mark for the file it is in. */
+export function withParts(value: JsonValue, lookup: PartLookup, depth = 0): JsonValue {
+  if (typeof value === "string") return partValue(value, lookup);
+  if (depth > MAX_DEPTH || typeof value !== "object" || value === null) return value;
+  if (!isJsonObject(value)) return value.map((item) => withParts(item, lookup, depth + 1));
+  const block = asBlock(value, lookup);
+  if (block) return mark(block);
+  const entries = Object.entries(value).map(([key, field]): [string, JsonValue | undefined] => {
+    return [key, field === undefined ? undefined : withParts(field, lookup, depth + 1)];
+  });
+  const filled: JsonObject = Object.fromEntries(entries);
+  return filled;
+}
+
+function partValue(text: string, lookup: PartLookup): JsonValue {
+  const part = lookup(text);
+  if (!part) return text;
+  if ("text" in part) return part.text;
+  return mark(spilled(part, { kind: part.form === "json" ? "structured" : "text" }));
+}
+
+/** A content block whose one long text is in a file is that file, with the block's own label on it. */
+function asBlock(raw: JsonObject, lookup: PartLookup): SpilledBlock | undefined {
+  const kind = kindOf(raw);
+  if (kind === undefined) return undefined;
+  const inner = raw["type"] === "resource" && isJsonObject(raw["resource"]) ? raw["resource"] : raw;
+  for (const key of ["text", "data", "blob"]) {
+    const text = inner[key];
+    const part = typeof text === "string" ? lookup(text) : undefined;
+    if (!part || "text" in part) continue;
+    return spilled(part, { kind, mimeType: inner["mimeType"], uri: inner["uri"] });
+  }
+  return undefined;
+}
+
+function kindOf(raw: JsonObject): SpilledBlock["kind"] | undefined {
+  const { type } = raw;
+  if (type === "text" || type === "image" || type === "audio" || type === "resource") return type;
+  return typeof raw["uri"] === "string" ? "resource" : undefined; // what resources/read sends has no type
+}
+
+interface Label {
+  readonly kind: SpilledBlock["kind"];
+  readonly mimeType?: JsonValue | undefined;
+  readonly uri?: JsonValue | undefined;
+}
+
+function spilled(
+  part: { readonly path: string; readonly bytes: number; readonly form: PartForm; readonly preview: string },
+  { kind, mimeType, uri }: Label,
+): SpilledBlock {
+  const { path, bytes, preview } = part;
+  return {
+    type: "spilled",
+    kind,
+    bytes,
+    path,
+    preview,
+    ...defined({
+      mimeType: typeof mimeType === "string" ? mimeType : undefined,
+      uri: typeof uri === "string" ? uri : undefined,
+    }),
+  };
+}

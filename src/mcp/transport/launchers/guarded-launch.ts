@@ -1,0 +1,322 @@
+// What is started for a server: nothing in the session's folder can replace it, or the person approved exactly that.
+
+import { posix, win32 } from "node:path";
+import { TenonError } from "../../../base/errors.js";
+import { defined } from "../../../base/json/defined.js";
+import { hashBytes, hashJson } from "../../../base/json/hash.js";
+import { LAUNCH_LIMITS } from "../../../base/limits.js";
+import type { SpawnRequest, World } from "../../../base/ports/world.js";
+import type { PinnedFile, StdioSpec } from "../../spec.js";
+import { shebang } from "../sandbox/program.js";
+import { launchOf } from "../stdio/launch.js";
+import { viaShim } from "../stdio/windows-shim.js";
+import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
+import { environmentConcerns, guardWords, relativeProgram } from "./launchers.js";
+import { binaryName, packageRunner } from "./package-runner.js";
+import { type PrivateFolder, privateFolder } from "./private-folder.js";
+import { pythonVersion } from "./python-version.js";
+import { isInside, programIn, type SearchPath, searchPath, sessionFolder } from "./session-folder.js";
+import { namedFiles, programName } from "./words.js";
+
+/** Why a launch cannot be kept apart from the session's folder: what a person is asked about. */
+export interface LaunchConcern {
+  readonly reasons: readonly string[];
+  /** Files of the folder that would run, with what is in them. */
+  readonly files: readonly PinnedFile[];
+  /** The program that would be started, links followed. */
+  readonly program?: string;
+  /** Any change of the words, the program or the files gives another. */
+  readonly key: string;
+}
+
+interface Assessment {
+  /** What runs where nothing is to be asked, or where exactly the concern was approved: all other guards stay. */
+  readonly guarded: SpawnRequest;
+  readonly concern?: LaunchConcern;
+}
+
+/** Rejects with `mcp.launch_refused` when something must be approved first, or is not what was approved. */
+export async function guardedLaunch(spec: StdioSpec, sessionCwd: string, world: World): Promise<SpawnRequest> {
+  const { approved } = spec;
+  if (approved?.by === "project") {
+    await verifyPinned(approved.files, world);
+    return launchOf(spec, sessionCwd, world);
+  }
+  const { guarded, concern } = await assess(spec, sessionCwd, world);
+  if (!concern || (approved?.by === "folder" && approved.key === concern.key)) return guarded;
+  throw new TenonError("mcp.launch_refused", refusalText(concern, approved !== undefined), {
+    hint: "Approve it for this folder when Tenon asks, or with `tenon trust approve`; or give full paths in its entry, or its own cwd.",
+  });
+}
+
+/** What would have to be asked about a server that does not come from the project; undefined when nothing. */
+export async function launchConcern(
+  spec: StdioSpec,
+  sessionCwd: string,
+  world: World,
+): Promise<LaunchConcern | undefined> {
+  return (await assess(spec, sessionCwd, world)).concern;
+}
+
+function refusalText({ reasons }: LaunchConcern, wasApproved: boolean): string {
+  const why = reasons.join("; ");
+  return wasApproved
+    ? `not started: what would run is not what was approved for this folder: ${why}`
+    : `not started: in this folder ${why}`;
+}
+
+async function assess(spec: StdioSpec, sessionCwd: string, world: World): Promise<Assessment> {
+  const plain = launchOf(spec, sessionCwd, world);
+  const session = await sessionFolder({ cwd: plain.cwd, given: spec.cwd }, sessionCwd, world);
+  const search = await searchPath(plain.env, session, world);
+  const { program, concerns: found } = await programFile(spec, plain, search, world);
+  const folder = privateFolder(world);
+  const context = contextOf(sessionCwd, plain, world, { folder, serverFolders: session.serverFolders });
+  const given = { command: spec.command, args: spec.args };
+  if (session.isElsewhere) {
+    // Its words mean files of its own folder, but a relative program is still one of the session's.
+    const concerns = [...relativeProgram(given, context), ...found];
+    const guarded = withGuards({ spec, plain, words: unchanged(given), program, search, world });
+    return { guarded, ...(await concernOf(concerns, { spec, plain, program, world })) };
+  }
+  const words = guardWords(given, context);
+  // A program of the folder is not asked for its version: that would run it.
+  const mayRun = found.length === 0 && relativeProgram(given, context).length === 0;
+  const env = { ...plain.env, [search.name]: search.kept };
+  const version = await versionConcerns({ words, program, env, mayRun, folder, world });
+  const shim = shimGuard(program, context);
+  const concerns = [
+    ...words.concerns,
+    ...found,
+    ...version,
+    ...shim.concerns,
+    ...environmentConcerns(spec.env, context),
+  ];
+  // An old Python does not know `-P`, its only guard among the words.
+  const args = version.length > 0 && words.python === "program" ? spec.args : words.args;
+  const safe = { ...words, args, env: { ...shim.env, ...words.env } };
+  const guarded = withGuards({ spec, plain, words: safe, program, search, world });
+  const concern = await concernOf(concerns, { spec, plain, program, world });
+  await folder.ready();
+  return { guarded, ...concern };
+}
+
+function contextOf(
+  sessionCwd: string,
+  { cwd, env }: SpawnRequest,
+  world: World,
+  { folder, serverFolders }: { folder: Pick<PrivateFolder, "paths">; serverFolders: readonly string[] },
+): GuardContext {
+  const isWindows = world.platform === "win32";
+  const paths = isWindows ? win32 : posix;
+  const home = world.env["HOME"] ?? world.env["USERPROFILE"];
+  const configHome = env["XDG_CONFIG_HOME"] ?? (home === undefined ? undefined : paths.join(home, ".config"));
+  const uvConfig = configHome === undefined ? undefined : paths.join(configHome, "uv", "uv.toml");
+  const isThere = (path: string) => (path.endsWith(".bin") ? world.files.isFolder(path) : world.files.isFile(path));
+  return {
+    isWindows,
+    cwd,
+    get paths() {
+      return folder.paths;
+    },
+    exists: (path) =>
+      world.files.isFile(paths.resolve(cwd, path)) || world.files.isFile(paths.resolve(sessionCwd, path)),
+    trap: (names) => {
+      for (const start of serverFolders) {
+        for (let at = start; at !== home && at !== paths.dirname(at); at = paths.dirname(at)) {
+          const found = names.map((name) => paths.join(at, name)).find(isThere);
+          if (found !== undefined) return found;
+        }
+      }
+      return undefined;
+    },
+    uvConfig: uvConfig !== undefined && world.files.isFile(uvConfig) ? uvConfig : undefined,
+  };
+}
+
+interface Guards {
+  readonly spec: StdioSpec;
+  readonly plain: SpawnRequest;
+  readonly words: GuardedWords;
+  readonly program: string | undefined;
+  readonly search: SearchPath;
+  readonly world: World;
+}
+
+/** The guarded words as a request. What the entry itself says about a variable stays, PATH apart. */
+function withGuards({ spec, plain, words, program, search, world }: Guards): SpawnRequest {
+  const isWindows = world.platform === "win32";
+  const env: Record<string, string> = { ...words.env, ...plain.env };
+  if (isWindows) env["NoDefaultCurrentDirectoryInExePath"] = "1";
+  const path = [words.pathFirst ?? "", search.kept].filter((part) => part !== "").join(isWindows ? ";" : ":");
+  if (path === "") delete env[search.name];
+  else env[search.name] = path;
+  if (isWindows && program === undefined && !/[\\/]/u.test(spec.command)) {
+    // Windows would look for it in the working directory next.
+    throw new TenonError("mcp.spawn_failed", `cannot start "${spec.command}": not found in PATH`);
+  }
+  const command = program ?? plainCommand(spec, plain);
+  const request = { command, args: words.args, env, cwd: plain.cwd };
+  return isWindows ? viaShim(request, (file) => world.files.isFile(file)) : request;
+}
+
+/** On Windows `plain` may be an interpreter already. */
+function plainCommand(spec: StdioSpec, plain: SpawnRequest): string {
+  return plain.isVerbatim === true ? spec.command : plain.command;
+}
+
+/** The file that a command means in the PATH the server gets; one that only the folder has is asked about. */
+async function programFile(
+  spec: StdioSpec,
+  plain: SpawnRequest,
+  search: SearchPath,
+  world: World,
+): Promise<{ readonly program: string | undefined; readonly concerns: readonly Concern[] }> {
+  const isWindows = world.platform === "win32";
+  if (!isWindows && plain.command.includes("/")) return { program: plain.command, concerns: [] };
+  const program = await programIn(search.kept, spec.command, { plain, search, world });
+  if (program !== undefined || (isWindows && /[\\/]/u.test(spec.command))) return { program, concerns: [] };
+  const own = await programIn(search.dropped, spec.command, { plain, search, world });
+  if (own === undefined) return { program, concerns: [] };
+  const reason = `the server's command is found nowhere but in the folder, as ${JSON.stringify(own)}`;
+  return { program: own, concerns: [{ reason, file: own }] };
+}
+
+interface VersionQuestion {
+  readonly words: GuardedWords;
+  readonly program: string | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly mayRun: boolean;
+  readonly folder: PrivateFolder;
+  readonly world: World;
+}
+
+/** A Python before 3.11 cannot be told to leave the working directory alone. */
+async function versionConcerns(question: VersionQuestion): Promise<readonly Concern[]> {
+  const { words, program, env, mayRun, folder, world } = question;
+  if (words.python === undefined || program === undefined) return [];
+  const named = words.python === "shebang" ? await interpreterOf(program, world) : program;
+  const isInterpreter = /^(?:python|pypy|graalpy|py)/u.test(programName(named ?? "", world.platform === "win32"));
+  // Through a wrapper or a shell the program is not known; `-P` makes an old one refuse to run.
+  if (named === undefined || !isInterpreter) return [];
+  const { empty } = folder.paths;
+  await folder.ready();
+  const asked = mayRun ? { cwd: empty, env: { ...VERSION_MANAGERS(empty), ...env } } : undefined;
+  const found = await pythonVersion(named, asked, world);
+  if (found && (found.major > 3 || (found.major === 3 && found.minor >= 11))) return [];
+  const which = found ? `Python ${found.major}.${found.minor}` : `${named}, whose version is not known,`;
+  return [{ reason: `${which} imports modules from the folder first (only 3.11 and later can be told not to)` }];
+}
+
+async function interpreterOf(program: string, world: World): Promise<string | undefined> {
+  const bytes = await world.files.readBytes(program, { start: 0, length: 256 }).catch(() => new Uint8Array());
+  return shebang(Buffer.from(bytes).toString("latin1")).find((word) => /python/u.test(word) && word.startsWith("/"));
+}
+
+/** They choose a version by files of the folder they are told of. */
+const VERSION_MANAGERS = (folder: string): Record<string, string> => ({
+  PYENV_DIR: folder,
+  NODENV_DIR: folder,
+  RBENV_DIR: folder,
+});
+
+/** Version managers put small programs before the real ones, which read files of the working directory. */
+function shimGuard(
+  program: string | undefined,
+  context: GuardContext,
+): { readonly env: Readonly<Record<string, string>>; readonly concerns: readonly Concern[] } {
+  const manager = /[\\/]\.?(pyenv|nodenv|rbenv|asdf|mise)(?:[\\/][^\\/]+)*[\\/]shims[\\/]/u.exec(program ?? "")?.[1];
+  if (manager === undefined) return { env: {}, concerns: [] };
+  if (manager !== "asdf" && manager !== "mise") return { env: VERSION_MANAGERS(context.paths.empty), concerns: [] };
+  const found = context.trap([".tool-versions", "mise.toml", ".mise.toml", "mise.local.toml", ".config/mise.toml"]);
+  const reason = `${manager} would choose the program by ${found}`;
+  return { env: {}, concerns: found === undefined ? [] : [{ reason }] };
+}
+
+async function concernOf(
+  concerns: readonly Concern[],
+  { spec, plain, program, world }: { spec: StdioSpec; plain: SpawnRequest; program: string | undefined; world: World },
+): Promise<{ readonly concern?: LaunchConcern }> {
+  if (concerns.length === 0) return {};
+  const paths = world.platform === "win32" ? win32 : posix;
+  const reasons = [...new Set(concerns.map(({ reason }) => reason))];
+  const named = [
+    ...new Set(concerns.flatMap(({ file }) => (file === undefined ? [] : [paths.resolve(plain.cwd, file)]))),
+  ];
+  const files = (await Promise.all(named.map((path) => pinned(path, world)))).filter((file) => file !== undefined);
+  const real = program === undefined ? undefined : (await world.files.find(program).catch(() => undefined))?.realPath;
+  const names = Object.keys(spec.env).sort();
+  const { command, args } = spec;
+  const key = hashJson({
+    v: 1,
+    command,
+    args,
+    names,
+    cwd: plain.cwd,
+    program: real ?? null,
+    reasons,
+    files: plainFiles(files),
+  });
+  return { concern: { reasons, files, key, ...defined({ program: real }) } };
+}
+
+function plainFiles(files: readonly PinnedFile[]): readonly { path: string; hash: string }[] {
+  return files.map(({ path, hash }) => ({ path, hash }));
+}
+
+/** A file by its real path and content; undefined when there is none. Of a long one, the size and the first part count. */
+async function pinned(path: string, world: World): Promise<PinnedFile | undefined> {
+  const found = await world.files.find(path).catch(() => undefined);
+  if (found?.kind !== "file") return undefined;
+  const length = Math.min(found.bytes, LAUNCH_LIMITS.pinnedBytes);
+  const bytes = await world.files.readBytes(found.realPath, { start: 0, length });
+  return { path: found.realPath, hash: `${found.bytes}:${hashBytes(bytes)}` };
+}
+
+export interface ProjectProgram {
+  /** The file that would be started, as it was found. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** The project's real path. */
+  readonly project: string;
+}
+
+/** The program, the scripts and the modules that a project's server names, as far as they lie in the project. What these import is not covered. */
+export async function pinnedProgram(
+  { command, args, cwd, project }: ProjectProgram,
+  world: World,
+): Promise<readonly PinnedFile[]> {
+  const isWindows = world.platform === "win32";
+  const paths = isWindows ? win32 : posix;
+  const isWithin = (path: string) => path !== project && isInside(project, path, world);
+  // A full path into the project is one of its files as much as a relative one.
+  const relative = args.map((arg) => (paths.isAbsolute(arg) && isWithin(arg) ? `./${paths.relative(cwd, arg)}` : arg));
+  const request = { command, args: relative, env: {}, cwd };
+  const context = contextOf(cwd, request, world, { folder: UNUSED_FOLDER, serverFolders: [cwd] });
+  const { concerns } = guardWords({ command, args: relative }, context);
+  const runner = packageRunner(command, args)?.target;
+  const bins = runner === undefined ? [] : [paths.join(cwd, "node_modules", ".bin", binaryName(runner))];
+  const named = [
+    command,
+    ...concerns.flatMap(({ file }) => (file === undefined ? [] : [paths.resolve(cwd, file)])),
+    ...bins,
+    ...namedFiles(relative).map((file) => paths.resolve(cwd, file)),
+  ];
+  const files = await Promise.all([...new Set(named)].map((path) => pinned(path, world)));
+  return files.filter((file) => file !== undefined && isWithin(file.path)).filter((file) => file !== undefined);
+}
+
+/** Only the files matter here; nothing is started. */
+const UNUSED_PATHS = { empty: "", shell: "", nodeFolder: "", bunfig: "", emptyEnv: "", tsconfig: "", unusedName: "" };
+const UNUSED_FOLDER = { paths: UNUSED_PATHS };
+
+async function verifyPinned(files: readonly PinnedFile[], world: World): Promise<void> {
+  for (const file of files) {
+    const now = await pinned(file.path, world).catch(() => undefined);
+    if (now?.hash === file.hash && now.path === file.path) continue;
+    throw new TenonError("mcp.launch_refused", `not started: ${file.path} is not the file that was approved any more`, {
+      hint: "Look at the change, then approve it again: see `tenon trust`.",
+    });
+  }
+}

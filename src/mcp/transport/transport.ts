@@ -1,0 +1,61 @@
+// The port every transport implements: messages out, messages in, and an honest word when one is lost.
+import type { TenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/io/process.js";
+import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
+
+/** Why a request will get no answer. `wasSent`: the server may have acted on it, so its outcome is unknown. */
+export interface RequestLoss {
+  readonly error: TenonError;
+  readonly wasSent: boolean;
+  /** HTTP: the status of an answer that was no JSON-RPC message. Absent when no answer came at all. */
+  readonly httpStatus?: number;
+}
+
+/** The first and the last of a message's text: enough to see whose answer it is, and often more. */
+export interface MessageEnds {
+  readonly head: string;
+  readonly tail: string;
+}
+
+/** What a transport tells whoever started it. Never called before `start`, never after `close` has resolved. */
+export interface TransportListener {
+  onMessage(message: IncomingMessage): void;
+  /** A long answer has come and is about to be read. A peek and no promise: it may turn out to be no message at all. */
+  onPeek?(id: RpcId, ends: MessageEnds): void;
+  /** This one request is lost; the transport itself goes on. */
+  onRequestLost(id: RpcId, loss: RequestLoss): void;
+  /** The transport is gone, with its cause. At most once, and not because of `close`. */
+  onClosed(error: TenonError): void;
+  /** Something that was no message (garbage, an oversize line without an id): counted and told, nothing more. */
+  onNoise(what: string): void;
+}
+
+/** What a transport must know to address a message: the HTTP headers of the modern era come from it. */
+export interface SendHint {
+  /** The tool, prompt or resource the request names (`Mcp-Name`). */
+  readonly name?: string;
+  /** More headers for this one request (`Mcp-Param-*`). */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** How the two sides agreed to talk; set once by the handshake. */
+export interface Agreement {
+  readonly era: "legacy" | "modern";
+  readonly protocolVersion: string;
+}
+
+export interface Transport {
+  /** Opens it: spawns the process, or does nothing much for HTTP. Failing is told through `onClosed`. */
+  start(listener: TransportListener): void;
+  /** Never throws and never waits: a failure is told through `onRequestLost` or `onClosed`. */
+  send(message: OutgoingMessage, hint?: SendHint): void;
+  /** Stops waiting for this request and tells the server in the way of the era and the transport. */
+  cancel(id: RpcId, reason: string): void;
+  agreed(agreement: Agreement): void;
+  /** The end of what the server wrote to stderr; empty for remote servers. */
+  readonly stderrTail: string;
+  /** What the server calls the session; only legacy Streamable HTTP knows such a name. */
+  readonly sessionId?: string | undefined;
+  /** Ends it and everything it started. Idempotent. */
+  close(grace: EndGrace): Promise<void>;
+}
