@@ -66,7 +66,7 @@ export class LargeMessage {
       previewBytes: MCP_LIMITS.spillPreviewBytes,
       spillBytes: MCP_LIMITS.messageSpillBytes,
     };
-    this.#thread = world.thread(new URL("../../large/splitter-worker.mjs", import.meta.url), data);
+    this.#thread = world.thread(new URL("./splitter-worker.mjs", import.meta.url), data);
     this.#thread.listen({
       onMessage: (message) => {
         if (isReply(message)) this.#hear(message);
