@@ -1,5 +1,9 @@
 // The one error class. Codes are a closed table: callers branch on `code`, people read `message` and `hint`.
 
+import { messageOf } from "./message.js";
+
+export { messageOf };
+
 /** Every code with what causes it and what cures it; the reference docs are made from this table. */
 export const ERROR_CODES = {
   internal: { cause: "A bug in Tenon.", cure: "Report it with the log of the run." },
@@ -140,19 +144,4 @@ export class TenonError extends Error {
 export function toTenonError(thrown: unknown, code: ErrorCode = "internal"): TenonError {
   if (thrown instanceof TenonError) return thrown;
   return new TenonError(code, messageOf(thrown), { cause: thrown });
-}
-
-/** Words for whatever was thrown: never empty, never throws. */
-export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) {
-    if (thrown.message !== "") return thrown.message;
-    // Node reports "refused on every address" this way: no message of its own, the causes inside.
-    if (thrown instanceof AggregateError && thrown.errors.length > 0) return thrown.errors.map(messageOf).join("; ");
-    return thrown.name;
-  }
-  if (typeof thrown === "object" && thrown !== null) {
-    if ("message" in thrown && typeof thrown.message === "string" && thrown.message !== "") return thrown.message;
-    return `thrown without a message: ${Object.prototype.toString.call(thrown)}`;
-  }
-  return String(thrown) || "thrown without a message: empty text";
 }

@@ -1,6 +1,7 @@
 // Owned disposal and owned background work. Closing a scope aborts its work, disposes in reverse order, then awaits the work.
-import { messageOf } from "../errors.js";
+
 import { defined } from "../json/defined.js";
+import { messageOf } from "../message.js";
 import { type Log, sharedLog } from "../ports/log.js";
 
 /**
