@@ -14,7 +14,7 @@ import {
   type ProtectedServer,
   protectedServer,
   visit,
-} from "../src/testing/index.js";
+} from "../src/testing/lab/index.js";
 import { nodeWorld } from "../src/world/index.js";
 
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

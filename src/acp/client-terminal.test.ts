@@ -1,7 +1,8 @@
 // A terminal of the client: opened, read, ended and released each once, whatever the client does.
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
-import { acpSchemaValidator, fakeWorld, gate } from "../testing/index.js";
+import { acpSchemaValidator, fakeWorld } from "../testing/index.js";
+import { gate } from "../testing/lab/index.js";
 import { clientTerminal } from "./client-terminal.js";
 import { ACP_LIMITS } from "./limits.js";
 

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { Pace } from "../base/async/pace.js";
-import { watchEventLoop } from "../testing/index.js";
+import { watchEventLoop } from "../testing/lab/index.js";
 import { nodeWorld } from "../world/index.js";
 import { pageText } from "./html-text.js";
 import { BUILTIN_LIMITS } from "./limits.js";

@@ -1,7 +1,7 @@
 // A diff, applied to the old text, gives the new one.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { watchEventLoop } from "../testing/index.js";
+import { watchEventLoop } from "../testing/lab/index.js";
 import { BUILTIN_LIMITS } from "./limits.js";
 import { diffLines, splitLines, unifiedDiff } from "./unified-diff.js";
 

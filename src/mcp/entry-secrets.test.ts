@@ -1,6 +1,6 @@
 // What a server says is quoted without the secrets of its own entry, and otherwise as it was.
 import { expect, test } from "vitest";
-import { MemoryGrants } from "../testing/index.js";
+import { MemoryGrants } from "../testing/lab/index.js";
 import { entrySecrets } from "./entry-secrets.js";
 import type { RemoteSpec, StdioSpec } from "./spec.js";
 

@@ -1,7 +1,7 @@
 // The adapter and the OpenAI-compatible package against real HTTP: streams, refusals, broken answers, cancellation.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { answerText, type FakeProvider, fakeProvider, gate, type ProviderReply } from "../testing/index.js";
+import { answerText, type FakeProvider, fakeProvider, gate, type ProviderReply } from "../testing/lab/index.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
 import { loadModel } from "./providers/providers.js";
 

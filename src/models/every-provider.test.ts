@@ -1,7 +1,7 @@
 // One table over every provider, through its real adapter and a server that speaks and refuses as the real one does.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { answerText, type FakeProvider, type Fault, fakeProvider } from "../testing/index.js";
+import { answerText, type FakeProvider, type Fault, fakeProvider } from "../testing/lab/index.js";
 import type { Model, ModelEvent, ModelMessage, ModelRequest, ModelTool } from "./model.js";
 import { loadModel } from "./providers/providers.js";
 

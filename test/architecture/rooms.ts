@@ -29,7 +29,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   world: { rooms: ["base"], packages: ["@opentelemetry/api"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, MCP_SDK, "zod"], isWorldly: true },
-  cli: { rooms: ["base", ...EVERY_ROOM], isWorldly: true },
+  cli: { rooms: ["base", ...EVERY_ROOM, "testing"], isWorldly: true },
 };
 
 /** Built-in modules that reach outside the process. Pure ones (crypto, path, stream, url, util…) are free to all. */

@@ -77,8 +77,11 @@ function roomBreach(module: SourceModule, room: Room, edge: ImportEdge): string 
   if (other === "") {
     return isTest(module.path) ? undefined : `imports ${edge.specifier}, which lies outside src/`;
   }
+  const isLab = (path: string) => path.startsWith("src/testing/lab/");
+  if (isLab(target) && !isLab(module.path) && !isTest(module.path)) return "imports the test lab, which only tests may";
   if (other === own) return undefined;
-  if (other === "testing" && !isTest(module.path)) return "imports the room testing, which only tests may";
+  if (other === "testing" && own !== "cli" && !isTest(module.path))
+    return "imports the room testing, which only tests may";
   const mayTypes = room.types?.includes(other) === true;
   const may =
     room.rooms.includes(other) || (isTest(module.path) && (other === "testing" || other === "world" || mayTypes));
@@ -88,7 +91,7 @@ function roomBreach(module: SourceModule, room: Room, edge: ImportEdge): string 
     other === "base" ||
     other === "index" ||
     target === `src/${other}/index.ts` ||
-    (isTest(module.path) && target === `src/${other}/limits.ts`);
+    (isTest(module.path) && (target === `src/${other}/limits.ts` || target === "src/testing/lab/index.ts"));
   return isDoor
     ? undefined
     : `enters the room ${other} past its door: import ../${other}/index.js, not ${edge.specifier}`;

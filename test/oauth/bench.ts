@@ -10,9 +10,9 @@ import { McpConnection } from "../../src/mcp/connection.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { ProtectedServer } from "../../src/testing/auth-server/protected-server.js";
 import { AuthServer } from "../../src/testing/auth-server/server.js";
-import { type AuthServerOptions, type ProtectedServerOptions, visit } from "../../src/testing/index.js";
-import { type LeakCheck, leakCheck } from "../../src/testing/leaks/leaks.js";
-import { MemoryGrants } from "../../src/testing/memory-grants.js";
+import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
+import { type AuthServerOptions, type ProtectedServerOptions, visit } from "../../src/testing/lab/index.js";
+import { MemoryGrants } from "../../src/testing/lab/memory-grants.js";
 import { nodeWorld } from "../../src/world/index.js";
 
 export const never: AbortSignal = new AbortController().signal;

@@ -1,16 +1,16 @@
 // For the tests of the remote transport: servers and transports that are closed after each test, with nothing left behind.
 import { afterEach, beforeEach, expect } from "vitest";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
-import { type LeakCheck, leakCheck } from "../../src/testing/leaks/leaks.js";
-import { type Behaviour, echoTool } from "../../src/testing/mcp-server/behaviour.js";
+import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
+import { type Behaviour, echoTool } from "../../src/testing/kit/mcp-server/behaviour.js";
 import {
   type HttpServerOptions,
   type ScriptedHttpServer,
   scriptedHttpServer,
-} from "../../src/testing/mcp-server/http.js";
+} from "../../src/testing/kit/mcp-server/http.js";
 import { TestTransport, type TestTransportOptions } from "./test-transport.js";
 
-export { closeListener, listenOnLoopback } from "../../src/testing/loopback.js";
+export { closeListener, listenOnLoopback } from "../../src/testing/kit/loopback.js";
 
 export const ECHO: Behaviour = { tools: [echoTool()] };
 export const jsonType: Readonly<Record<string, string>> = { "content-type": "application/json" };

@@ -7,7 +7,7 @@ import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { httpTransport } from "../../src/mcp/transport/http/http-transport.js";
 import type { IncomingMessage, RpcId } from "../../src/mcp/transport/json-rpc.js";
 import type { RequestLoss, SendHint, Transport, TransportListener } from "../../src/mcp/transport/transport.js";
-import { Feed } from "../../src/testing/feed.js";
+import { Feed } from "../../src/testing/kit/feed.js";
 import { nodeWorld } from "../../src/world/index.js";
 
 export type Told =

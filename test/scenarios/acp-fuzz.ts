@@ -8,9 +8,9 @@ import { Front, loadAgent } from "../../src/acp/index.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
 import { createRuntime, nodeWorld, type SessionHost, type World } from "../../src/index.js";
-import { agentMessage, envelopeProblem } from "../../src/testing/acp-client/agent-message.js";
 import { acpSchemaValidator, echoTool, type MessageValidator } from "../../src/testing/index.js";
-import { scriptedChild } from "../../src/testing/world/scripted-child.js";
+import { agentMessage, envelopeProblem } from "../../src/testing/kit/acp-client/agent-message.js";
+import { scriptedChild } from "../../src/testing/kit/world/child.js";
 import { PLACES } from "./acp-fuzz-messages.js";
 import { cleanEnv } from "./agent.js";
 

@@ -1,13 +1,7 @@
 // Slash commands over ACP: announced, followed as servers come and go, and prompts and resources of real servers.
 import { expect } from "vitest";
-import {
-  type AcpClient,
-  type AcpServerEntry,
-  answerText,
-  echoTool,
-  fakeProvider,
-  scriptedAcpServer,
-} from "../../src/testing/index.js";
+import { type AcpClient, type AcpServerEntry, echoTool, scriptedAcpServer } from "../../src/testing/index.js";
+import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { conversationIn, KEY } from "./providers/target.js";
 import { EVERYTHING, program } from "./real-server.js";

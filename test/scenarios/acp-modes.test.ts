@@ -2,15 +2,8 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import {
-  type AcpClient,
-  answerText,
-  answerToolCall,
-  echoTool,
-  fakeProvider,
-  gate,
-  scriptedAcpServer,
-} from "../../src/testing/index.js";
+import { type AcpClient, echoTool, scriptedAcpServer } from "../../src/testing/index.js";
+import { answerText, answerToolCall, fakeProvider, gate } from "../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { conversationIn, KEY } from "./providers/target.js";
 import { scenario } from "./scenario.js";

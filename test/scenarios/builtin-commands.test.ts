@@ -1,8 +1,8 @@
 // Commands behind the built `tenon acp`: in a terminal of the client where it has them, else here; and pages of the web.
 import { createServer } from "node:http";
 import { expect } from "vitest";
-import { hasProc, listProcesses } from "../../src/testing/leaks/processes.js";
-import { closeListener, listenOnLoopback } from "../../src/testing/loopback.js";
+import { hasProc, listProcesses } from "../../src/testing/kit/leaks.js";
+import { closeListener, listenOnLoopback } from "../../src/testing/kit/loopback.js";
 import { HAS_TERMINALS, inEditor, type Project } from "./builtin/editor.js";
 import { scenario } from "./scenario.js";
 

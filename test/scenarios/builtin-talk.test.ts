@@ -1,6 +1,6 @@
 // What passes between the model and the person beside words: plans, questions, the project's instructions, /compact and /cost.
 import { expect } from "vitest";
-import { answerText, type ProviderRequest } from "../../src/testing/index.js";
+import { answerText, type ProviderRequest } from "../../src/testing/lab/index.js";
 import { type Editor, HAS_FORMS, inEditor } from "./builtin/editor.js";
 import { conversationIn, toolsIn } from "./providers/target.js";
 import { scenario } from "./scenario.js";

@@ -2,7 +2,8 @@
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { gate, scriptedAcpServer } from "../../src/testing/index.js";
+import { scriptedAcpServer } from "../../src/testing/index.js";
+import { gate } from "../../src/testing/lab/index.js";
 import { TemporaryFolder } from "./agent.js";
 import { HAS_FILES, inEditor } from "./builtin/editor.js";
 import { toolNamesIn } from "./providers/target.js";

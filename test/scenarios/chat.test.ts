@@ -2,7 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { answerText, type Behaviour, fakeProvider, scriptedServer } from "../../src/testing/index.js";
+import { type Behaviour, scriptedServer } from "../../src/testing/index.js";
+import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { agentNode, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";

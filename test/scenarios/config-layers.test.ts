@@ -1,6 +1,7 @@
 // Layers of configuration as a person meets them: who wins, what is told, what is filled in, what follows an edit.
 import { expect } from "vitest";
-import { type AcpClient, answerText, fakeProvider, scriptedAcpServer } from "../../src/testing/index.js";
+import { type AcpClient, scriptedAcpServer } from "../../src/testing/index.js";
+import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
 import { ConfigBench } from "./config-bench.js";
 import { scenario } from "./scenario.js";
 

@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { answerText, fakeProvider } from "../../src/testing/index.js";
+import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
 import { ConfigBench } from "./config-bench.js";
 import { scenario } from "./scenario.js";
 

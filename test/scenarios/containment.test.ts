@@ -6,15 +6,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { Cell } from "../../src/base/async/cell.js";
 import { startInTurn } from "../../src/mcp/index.js";
-import {
-  type AcpClient,
-  answerText,
-  echoTool,
-  fakeProvider,
-  fakeWorld,
-  leakCheck,
-  scriptedAcpServer,
-} from "../../src/testing/index.js";
+import { type AcpClient, echoTool, fakeWorld, leakCheck, scriptedAcpServer } from "../../src/testing/index.js";
+import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { agentNode, TENON } from "./peers.js";
 import { TARGETS } from "./providers/target.js";

@@ -1,13 +1,8 @@
 // Where the examples of the documents run: a home and a project of their own, with servers of the names they use.
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import {
-  type AuthServer,
-  authServer,
-  type ProtectedServer,
-  protectedServer,
-  scriptedServer,
-} from "../../src/testing/index.js";
+import { scriptedServer } from "../../src/testing/index.js";
+import { type AuthServer, authServer, type ProtectedServer, protectedServer } from "../../src/testing/lab/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { agentNode, peerFile, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { join } from "node:path";
 import { expect } from "vitest";
 import { BUILTIN_LIMITS } from "../../src/builtin/limits.js";
-import { watchEventLoop } from "../../src/testing/event-loop.js";
+import { watchEventLoop } from "../../src/testing/lab/machine.js";
 import { decide, type PolicyRule } from "../../src/tools/index.js";
 import { TestSession } from "../builtin-session.js";
 import { startTenon, TemporaryFolder } from "./agent.js";

@@ -4,15 +4,17 @@ import { join } from "node:path";
 import {
   type AcpClient,
   type AcpServerEntry,
-  type AnswerPart,
   echoTool,
-  type FakeProvider,
-  fakeProvider,
   listLiving,
-  type ProviderReply,
-  type ProviderRequest,
   scriptedAcpServer,
 } from "../../src/testing/index.js";
+import {
+  type AnswerPart,
+  type FakeProvider,
+  fakeProvider,
+  type ProviderReply,
+  type ProviderRequest,
+} from "../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { itemsOf, missingIn, replayedTurns } from "./conversation.js";
 import { conversationIn, TARGETS, type Target } from "./providers/target.js";

@@ -2,14 +2,8 @@
 import { expect } from "vitest";
 import { createRuntime, nodeWorld, type SessionEvent, type StdioSpec } from "../../src/index.js";
 import { McpConnection } from "../../src/mcp/index.js";
-import {
-  answerText,
-  answerToolCall,
-  type Behaviour,
-  echoTool,
-  fakeProvider,
-  scriptedServer,
-} from "../../src/testing/index.js";
+import { type Behaviour, echoTool, scriptedServer } from "../../src/testing/index.js";
+import { answerText, answerToolCall, fakeProvider } from "../../src/testing/lab/index.js";
 import { mcpSource, prepareCall, ResultStore, runCall, snapshot } from "../../src/tools/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";

@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { visit } from "../../src/testing/index.js";
-import { closeListener, listenOnLoopback } from "../../src/testing/loopback.js";
+import { closeListener, listenOnLoopback } from "../../src/testing/kit/loopback.js";
+import { visit } from "../../src/testing/lab/index.js";
 import { filesUnder, OAuthStage } from "./oauth/stage.js";
 import { scenario } from "./scenario.js";
 

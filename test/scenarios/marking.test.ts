@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
-import { answerText, type ContentPart, fakeProvider } from "../../src/testing/index.js";
+import { answerText, type ContentPart, fakeProvider } from "../../src/testing/lab/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { canary, fault, faultsIn, HIDDEN, hostileFiles, hostileServer } from "./marking/hostile-server.js";
 import { agentNode, TENON } from "./peers.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type ClientApp, methods } from "@agentclientprotocol/sdk";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
-import { logIn } from "../../src/testing/index.js";
+import { logIn } from "../../src/testing/lab/index.js";
 import { OAuthStage } from "./oauth/stage.js";
 import { scenario } from "./scenario.js";
 

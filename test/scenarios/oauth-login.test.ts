@@ -3,7 +3,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { authServer, echoTool, logIn, visit } from "../../src/testing/index.js";
+import { echoTool } from "../../src/testing/index.js";
+import { authServer, logIn, visit } from "../../src/testing/lab/index.js";
 import { OAuthStage, type StageOptions } from "./oauth/stage.js";
 import { scenario } from "./scenario.js";
 

@@ -1,14 +1,13 @@
 // Tokens that expire under load: one refresh, nobody loses, whoever asks and from whichever process.
 import { expect } from "vitest";
+import { type AcpClient, type ToolScript } from "../../src/testing/index.js";
 import {
-  type AcpClient,
   type Answer,
   answerText,
   type FakeProvider,
   fakeProvider,
   type HeldEndpoint,
-  type ToolScript,
-} from "../../src/testing/index.js";
+} from "../../src/testing/lab/index.js";
 import { OAuthStage } from "./oauth/stage.js";
 import { scenario } from "./scenario.js";
 

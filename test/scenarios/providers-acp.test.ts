@@ -1,7 +1,7 @@
 // The same providers behind the built `tenon acp`: what an editor sees of answers, waiting, failures and cancels.
 import { expect } from "vitest";
+import { type AcpClient, scriptedAcpServer } from "../../src/testing/index.js";
 import {
-  type AcpClient,
   answerText,
   answerToolCall,
   type FakeProvider,
@@ -9,8 +9,7 @@ import {
   failWith,
   fakeProvider,
   gate,
-  scriptedAcpServer,
-} from "../../src/testing/index.js";
+} from "../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { TABLE_SERVER } from "./providers/stage.js";
 import { conversationIn, resultsIn, TARGETS, type Target } from "./providers/target.js";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { answerText, answerToolCall, type ContentPart } from "../../src/testing/index.js";
+import { answerText, answerToolCall, type ContentPart } from "../../src/testing/lab/index.js";
 import { expectGoesOn, onStage, type Stage, type StageOptions } from "./providers/stage.js";
 import { conversationIn, KEY, resultsIn, TARGETS } from "./providers/target.js";
 import { scenario } from "./scenario.js";

@@ -8,7 +8,7 @@ import {
   failWith,
   gate,
   type ProviderReply,
-} from "../../src/testing/index.js";
+} from "../../src/testing/lab/index.js";
 import { expectGoesOn, onStage, type Stage, type StageOptions, type Told, verifyRequests } from "./providers/stage.js";
 import { conversationIn, TARGETS, type Target } from "./providers/target.js";
 import { scenario } from "./scenario.js";

@@ -2,8 +2,8 @@
 import { createServer } from "node:http";
 import { expect } from "vitest";
 import type { ErrorCode } from "../../src/index.js";
-import { answerText, answerToolCall, type Fault, failWith, type ProviderReply } from "../../src/testing/index.js";
-import { closeListener, listenOnLoopback } from "../../src/testing/loopback.js";
+import { closeListener, listenOnLoopback } from "../../src/testing/kit/loopback.js";
+import { answerText, answerToolCall, type Fault, failWith, type ProviderReply } from "../../src/testing/lab/index.js";
 import { expectFailure, expectGoesOn, onStage, Stage } from "./providers/stage.js";
 import { conversationIn, TARGETS } from "./providers/target.js";
 import { scenario } from "./scenario.js";

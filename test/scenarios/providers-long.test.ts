@@ -1,14 +1,8 @@
 // Long conversations and large results: the requests stay small, the window is kept, and nothing is lost.
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
-import {
-  answerText,
-  answerToolCall,
-  type ProviderReply,
-  type ProviderRequest,
-  scriptedHttpServer,
-  type ToolScript,
-} from "../../src/testing/index.js";
+import { scriptedHttpServer, type ToolScript } from "../../src/testing/index.js";
+import { answerText, answerToolCall, type ProviderReply, type ProviderRequest } from "../../src/testing/lab/index.js";
 import { onStage } from "./providers/stage.js";
 import { conversationIn, resultsIn, TARGETS, toolsIn } from "./providers/target.js";
 import { scenario } from "./scenario.js";

@@ -1,14 +1,8 @@
 // Tools whose schema a provider refuses: found, set aside, told, and offered again when they change.
 import { expect } from "vitest";
 import { isJsonObject } from "../../src/base/json/json.js";
-import {
-  answerText,
-  answerToolCall,
-  type Behaviour,
-  echoTool,
-  type OfferedTool,
-  type ToolScript,
-} from "../../src/testing/index.js";
+import { type Behaviour, echoTool, type ToolScript } from "../../src/testing/index.js";
+import { answerText, answerToolCall, type OfferedTool } from "../../src/testing/lab/index.js";
 import { onStage, type Told } from "./providers/stage.js";
 import { TARGETS, type Target, toolNamesIn } from "./providers/target.js";
 import { scenario } from "./scenario.js";

@@ -7,7 +7,7 @@ import {
   type FormatName,
   type ProviderReply,
   type ProviderRequest,
-} from "../../src/testing/index.js";
+} from "../../src/testing/lab/index.js";
 import { onStage, type Stage } from "./providers/stage.js";
 import { conversationIn, resultsIn, TARGETS, toolNamesIn, toolsIn } from "./providers/target.js";
 import { scenario } from "./scenario.js";

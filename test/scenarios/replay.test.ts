@@ -3,15 +3,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
-import {
-  acpSchemaValidator,
-  answerText,
-  answerToolCall,
-  type FakeProvider,
-  fakeProvider,
-  scriptedAcpServer,
-  startAgent,
-} from "../../src/testing/index.js";
+import { acpSchemaValidator, scriptedAcpServer, startAgent } from "../../src/testing/index.js";
+import { answerText, answerToolCall, type FakeProvider, fakeProvider } from "../../src/testing/lab/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { agentNode, peerFile, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";

@@ -6,13 +6,11 @@ import {
   type AcpClient,
   type AcpClientOptions,
   type Behaviour,
-  type FakeProvider,
-  fakeProvider,
   type HttpServerOptions,
-  type ProviderRequest,
   type ScriptedHttpServer,
   scriptedHttpServer,
 } from "../../src/testing/index.js";
+import { type FakeProvider, fakeProvider, type ProviderRequest } from "../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { conversationIn, TARGETS, type Target } from "./providers/target.js";
 

@@ -4,14 +4,8 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject } from "../../src/base/json/json.js";
-import {
-  answerText,
-  answerToolCall,
-  echoTool,
-  fakeProvider,
-  scriptedAcpServer,
-  type ToolScript,
-} from "../../src/testing/index.js";
+import { echoTool, scriptedAcpServer, type ToolScript } from "../../src/testing/index.js";
+import { answerText, answerToolCall, fakeProvider } from "../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { EVERYTHING, program, stdioSpec } from "./real-server.js";
 import { scenario } from "./scenario.js";

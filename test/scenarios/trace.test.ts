@@ -8,13 +8,10 @@ import {
   type AcpClient,
   type AcpClientOptions,
   acpSchemaValidator,
-  answerText,
-  answerToolCall,
-  type FakeProvider,
-  fakeProvider,
   scriptedAcpServer,
   startAgent,
 } from "../../src/testing/index.js";
+import { answerText, answerToolCall, type FakeProvider, fakeProvider } from "../../src/testing/lab/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { agentNode, peerFile, TENON } from "./peers.js";
 import { scenario } from "./scenario.js";

@@ -1,15 +1,8 @@
 // `tenon mcp login` and `logout` in a world of files in memory, against a real authorization server.
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import {
-  type AuthServer,
-  authServer,
-  type FakeWorld,
-  fakeWorld,
-  type ProtectedServer,
-  protectedServer,
-  visit,
-} from "../../testing/index.js";
+import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { type AuthServer, authServer, type ProtectedServer, protectedServer, visit } from "../../testing/lab/index.js";
 import type { CommandContext } from "../configuration/context.js";
 import { createPalette } from "../terminal/palette.js";
 import { grantsStanding, standingText } from "./grants.js";

@@ -1,7 +1,7 @@
 // An identity provider vouches for the person: what it is asked, what nobody else is told, and what is said when one of the two refuses.
 import { afterEach, describe, expect, test } from "vitest";
 import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
-import { type AuthServer, type AuthServerOptions, canary, type ProtectedServer } from "../../testing/index.js";
+import { type AuthServer, type AuthServerOptions, canary, type ProtectedServer } from "../../testing/lab/index.js";
 import type { IdentityProvider, OAuthOptions } from "./port.js";
 import { logOut } from "./revoke.js";
 

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { lab, never, specOf } from "../../../test/oauth/bench.js";
 import type { World } from "../../base/ports/world.js";
-import { canary } from "../../testing/index.js";
+import { canary } from "../../testing/lab/index.js";
 import { login, logout } from "./login.js";
 import type { DevicePrompt } from "./port.js";
 

@@ -1,7 +1,7 @@
 // A token that is about to end is renewed while it is still used: nobody waits for it before they must.
 import { expect, test } from "vitest";
 import { anyhow, lab, never, openLoggedIn, settled, specOf, textOf } from "../../../test/oauth/bench.js";
-import type { ProtectedServerOptions } from "../../testing/index.js";
+import type { ProtectedServerOptions } from "../../testing/lab/index.js";
 import type { Grant, GrantKey } from "./port.js";
 
 const bench = lab();

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { ASKING, type GuestOptions, PoolBench, SPEC, textOf } from "../../../test/pool-bench.js";
 import { LIMITS } from "../../base/limits.js";
-import { echoTool, fakeWorld, MemoryGrants, spawnsServer, type ToolScript } from "../../testing/index.js";
+import { echoTool, fakeWorld, spawnsServer, type ToolScript } from "../../testing/index.js";
+import { MemoryGrants } from "../../testing/lab/index.js";
 import { POOL_LIMITS } from "../limits.js";
 import { diskCache } from "../lists/cache.js";
 

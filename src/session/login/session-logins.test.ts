@@ -2,15 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { DiskGrantStore } from "../../config/index.js";
 import { type ConnectionState, type ElicitAnswer, McpConnection, type ServerSpec } from "../../mcp/index.js";
-import {
-  type AuthServer,
-  authServer,
-  type FakeWorld,
-  fakeWorld,
-  type ProtectedServer,
-  protectedServer,
-  visit,
-} from "../../testing/index.js";
+import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { type AuthServer, authServer, type ProtectedServer, protectedServer, visit } from "../../testing/lab/index.js";
 import type { ElicitQuestion, SessionPorts } from "../ports.js";
 import { serverLogin } from "./server-login.js";
 import { type LoginTarget, SessionLogins } from "./session-logins.js";

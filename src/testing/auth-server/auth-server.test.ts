@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
-import { type LeakCheck, leakCheck } from "../leaks/leaks.js";
+import { type LeakCheck, leakCheck } from "../kit/leaks.js";
 import { logIn, visit } from "./browser.js";
 import { canary } from "./canary.js";
 import type { AuthServerOptions } from "./options.js";

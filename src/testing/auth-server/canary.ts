@@ -1,6 +1,6 @@
 // A listener nobody has any business with: what a client is lured to, and must not touch.
 import { createServer, type Server } from "node:http";
-import { closeListener, listenOnLoopback } from "../loopback.js";
+import { closeListener, listenOnLoopback } from "../kit/loopback.js";
 
 export class Canary implements AsyncDisposable {
   /** `http://127.0.0.1:<port>`, or at the address it was given. */

@@ -1,5 +1,4 @@
 // Turns JSON from a command line into checked options of the lab, or says exactly what is wrong with them.
-import { parseBehaviour } from "../mcp-server/check-behaviour.js";
 import {
   type Check,
   count,
@@ -11,11 +10,12 @@ import {
   nonEmptyText,
   oneOf,
   optional,
+  parseBehaviour,
   plainObject,
   positive,
   record,
   text,
-} from "../mcp-server/shape.js";
+} from "../kit/mcp-server/check-behaviour.js";
 import type { AuthServerOptions, LabClient, LabPlace, LabProvider } from "./options.js";
 import type { ProtectedServerOptions } from "./protected-server.js";
 

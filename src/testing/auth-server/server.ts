@@ -1,9 +1,9 @@
 // An authorization server over real HTTP on a loopback port: strict where a real one is, wrong where the test wants it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
-import { Feed, type WaitOptions } from "../feed.js";
-import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
-import { type HttpFault, HttpFaults } from "../mcp-server/http-faults.js";
+import { Feed, type WaitOptions } from "../kit/feed.js";
+import { closeListener, listenOnLoopback, readBody } from "../kit/loopback.js";
+import { type HttpFault, HttpFaults } from "../kit/mcp-server/http-faults.js";
 import { AuthDesk } from "./desk.js";
 import { type AuthPlaces, endpointOf, placesOf } from "./metadata.js";
 import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { answerText, type ContentPart, fakeProvider, startAgent } from "../../../src/testing/index.js";
+import { startAgent } from "../../../src/testing/index.js";
+import { answerText, type ContentPart, fakeProvider } from "../../../src/testing/lab/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 import { agentNode, TENON } from "../peers.js";
 import { runCommand } from "../run-command.js";

@@ -1,7 +1,7 @@
 // Every operation of a program with every fault that fits it, one run each.
 import { createHash } from "node:crypto";
 import { messageOf } from "../../../src/base/errors.js";
-import { FITTING, type Operation, type PlannedFault } from "../../../src/testing/world/faulty.js";
+import { FITTING, type Operation, type PlannedFault } from "../../../src/testing/lab/faulty-world.js";
 import type { Program } from "./programs.js";
 import { FaultStage } from "./stage.js";
 

@@ -12,7 +12,7 @@ import {
   type ProtectedServer,
   protectedServer,
   visit,
-} from "../../../src/testing/index.js";
+} from "../../../src/testing/lab/index.js";
 import { ECHO, type FaultStage, type StageOptions } from "./stage.js";
 
 export interface Program {

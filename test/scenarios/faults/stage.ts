@@ -21,9 +21,8 @@ import {
   type StdioSpec,
 } from "../../../src/index.js";
 import { type Behaviour, echoTool, type FakeChild, FakeWorld, settle } from "../../../src/testing/index.js";
-import { FakeChild as Child } from "../../../src/testing/world/child.js";
-import { FaultyWorld, type PlannedFault } from "../../../src/testing/world/faulty.js";
-import { scriptedChild } from "../../../src/testing/world/scripted-child.js";
+import { FakeChild as Child, scriptedChild } from "../../../src/testing/kit/world/child.js";
+import { FaultyWorld, type PlannedFault } from "../../../src/testing/lab/faulty-world.js";
 
 const HOME = "/home/person";
 const PROJECT = "/home/person/project";

@@ -3,16 +3,15 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { JsonObject } from "../../../src/base/json/json.js";
+import { type AcpClient, type AcpClientOptions } from "../../../src/testing/index.js";
 import {
-  type AcpClient,
-  type AcpClientOptions,
   type AuthServer,
   type AuthServerOptions,
   authServer,
   type ProtectedServer,
   type ProtectedServerOptions,
   protectedServer,
-} from "../../../src/testing/index.js";
+} from "../../../src/testing/lab/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "../agent.js";
 import { agentNode, TENON } from "../peers.js";
 import type { CommandResult } from "../run-command.js";

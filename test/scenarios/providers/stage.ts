@@ -16,15 +16,9 @@ import {
   type World,
 } from "../../../src/index.js";
 import { lazyModel, loadModel } from "../../../src/models/index.js";
-import { Feed } from "../../../src/testing/feed.js";
-import {
-  type Behaviour,
-  echoTool,
-  type FakeProvider,
-  type FakeProviderOptions,
-  fakeProvider,
-  scriptedServer,
-} from "../../../src/testing/index.js";
+import { type Behaviour, echoTool, scriptedServer } from "../../../src/testing/index.js";
+import { Feed } from "../../../src/testing/kit/feed.js";
+import { type FakeProvider, type FakeProviderOptions, fakeProvider } from "../../../src/testing/lab/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 import type { Target } from "./target.js";
 

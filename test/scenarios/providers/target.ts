@@ -1,6 +1,6 @@
 // The providers the one table runs over: how each is configured, what it takes as a schema, and how to read its requests.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/base/json/json.js";
-import type { FakeProvider, FormatName, OfferedTool, ProviderRequest } from "../../../src/testing/index.js";
+import type { FakeProvider, FormatName, OfferedTool, ProviderRequest } from "../../../src/testing/lab/index.js";
 import { anthropicFaults } from "../../dialect-checkers/anthropic.js";
 import { geminiFaults } from "../../dialect-checkers/gemini.js";
 import { openaiFaults } from "../../dialect-checkers/openai.js";

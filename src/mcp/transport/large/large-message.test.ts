@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../base/json/json.js";
 import type { Thread, World } from "../../../base/ports/world.js";
-import { watchEventLoop } from "../../../testing/index.js";
+import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import { MCP_LIMITS } from "../../limits.js";
 import { readMessage } from "../json-rpc.js";

@@ -1,7 +1,7 @@
 // Long messages over a real pipe: the loop stays free, the memory bounded, and only what is over every limit is lost.
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import { watchEventLoop } from "../../../testing/index.js";
+import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import type { IncomingMessage, RpcId } from "../json-rpc.js";
 import { spilledOf } from "../large/spilled.js";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { isJsonObject, type JsonObject, parseJson } from "../../../../src/base/json/json.js";
-import { listenOnLoopback, readBody } from "../../../../src/testing/loopback.js";
+import { listenOnLoopback, readBody } from "../../../../src/testing/kit/loopback.js";
 import type { MischiefName } from "../cells.js";
 import { type Id, type Lab, pause, progressOf, response, type Strike, textResult } from "./lab.js";
 import { ACTS } from "./mischief.js";

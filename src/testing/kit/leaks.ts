@@ -1,0 +1,253 @@
+// The leak check: a snapshot before, and an error after that names whatever a test left behind.
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as realSetTimeout } from "node:timers";
+import { isRecord } from "./mcp-server/check-behaviour.js";
+import { MARKER_VARIABLE } from "./mcp-server/scripted-server.js";
+import { settle } from "./world/clock.js";
+
+export interface LeakCheckOptions {
+  /** Processes with TENON_TEST_MARKER=<marker> in their environment are ours, whoever their parent is by now. */
+  readonly marker?: string;
+  /** How long what is ending may take. Ending is looked for again and again until then. */
+  readonly withinMs?: number;
+}
+
+export interface Leaks {
+  /** One line each, for people. */
+  readonly processes: readonly string[];
+  readonly resources: readonly string[];
+  /** Why something could not be looked at. */
+  readonly skipped: readonly string[];
+}
+
+const DEFAULT_WITHIN_MS = 3_000;
+const POLL_MS = 20;
+
+export class LeakCheck {
+  readonly #before: ReadonlySet<string>;
+  readonly #resourcesBefore: ResourceCounts;
+  readonly #withinMs: number;
+  readonly #groups = new Set<number>();
+  readonly #markers = new Set<string>();
+
+  constructor(options: LeakCheckOptions = {}) {
+    this.#withinMs = options.withinMs ?? DEFAULT_WITHIN_MS;
+    if (options.marker !== undefined) this.#markers.add(options.marker);
+    openStandardStreams();
+    this.#before = new Set(hasProc ? descendantsOf(process.pid, listProcesses()).map(identity) : []);
+    this.#resourcesBefore = countResources();
+  }
+
+  /** Also looks for members of this process group: orphans are no longer descendants of ours. */
+  watchGroup(groupId: number): void {
+    this.#groups.add(groupId);
+  }
+
+  watchMarker(marker: string): void {
+    this.#markers.add(marker);
+  }
+
+  /** What is left at this moment. */
+  find(): Leaks {
+    return {
+      processes: hasProc ? this.#processes().map(describe) : [],
+      resources: growthSince(this.#resourcesBefore, countResources()).map(
+        ({ kind, before, now }) => `${kind}: ${now} active, ${before} before`,
+      ),
+      skipped: hasProc ? [] : [`processes were not looked at: there is no /proc on ${process.platform}`],
+    };
+  }
+
+  /** Resolves with what could not be looked at as soon as nothing is left; throws when something still is at the end. */
+  async verify(): Promise<readonly string[]> {
+    const endMs = performance.now() + this.#withinMs;
+    for (;;) {
+      await settle();
+      const leaks = this.find();
+      const lines = [...leaks.processes, ...leaks.resources];
+      if (lines.length === 0) return leaks.skipped;
+      if (performance.now() >= endMs) {
+        const handles = leaks.resources.length > 0 ? describeHandles() : [];
+        const all = [...lines, ...handles, ...leaks.skipped];
+        throw new Error(`left behind after ${this.#withinMs} ms:\n  ${all.join("\n  ")}`);
+      }
+      await new Promise<void>((resolve) => realSetTimeout(resolve, POLL_MS));
+    }
+  }
+
+  /** Zombies hold nothing any more: they wait for a parent, and some containers have no init that reaps. */
+  #processes(): ProcessInfo[] {
+    const living = listProcesses().filter(({ isZombie }) => !isZombie);
+    const descendants = new Set(descendantsOf(process.pid, living).filter((info) => !this.#before.has(identity(info))));
+    return living.filter((info) => {
+      if (info.pid === process.pid) return false;
+      return descendants.has(info) || this.#groups.has(info.groupId) || this.#hasMarker(info.pid);
+    });
+  }
+
+  #hasMarker(pid: number): boolean {
+    return [...this.#markers].some((marker) => hasEnvironment(pid, MARKER_VARIABLE, marker));
+  }
+}
+
+/** Takes the snapshot once code already under way has settled. */
+export async function leakCheck(options?: LeakCheckOptions): Promise<LeakCheck> {
+  await settle();
+  return new LeakCheck(options);
+}
+
+function identity(info: ProcessInfo): string {
+  return `${info.pid}@${info.startTime}`;
+}
+
+function describe({ pid, groupId, parentPid }: ProcessInfo): string {
+  return `process ${pid} (group ${groupId}, parent ${parentPid}): ${commandOf(pid)}`;
+}
+
+export interface LivingSearch {
+  /** Everything below this process, by the parents of this moment. */
+  readonly under?: number;
+  /** Everything that carries TENON_TEST_MARKER with this value. */
+  readonly marker?: string;
+  /** Those seen before, whoever their parent is by now. */
+  readonly identities?: ReadonlySet<string>;
+}
+
+export interface LivingProcess {
+  readonly pid: number;
+  /** The pid with its start: pids are used again. */
+  readonly identity: string;
+  readonly command: string;
+}
+
+/** All that match any of the criteria; none where there is no /proc. Zombies are dead. */
+export function listLiving({ under, marker, identities }: LivingSearch): LivingProcess[] {
+  if (!hasProc) return [];
+  const living = listProcesses().filter(({ isZombie }) => !isZombie);
+  const below = new Set(under === undefined ? [] : descendantsOf(under, living));
+  const matches = (info: ProcessInfo) =>
+    below.has(info) ||
+    identities?.has(identityOf(info)) === true ||
+    (marker !== undefined && hasEnvironment(info.pid, MARKER_VARIABLE, marker));
+  return living
+    .filter(matches)
+    .map((info) => ({ pid: info.pid, identity: identityOf(info), command: commandOf(info.pid) }));
+}
+
+function identityOf({ pid, startTime }: ProcessInfo): string {
+  return `${pid}@${startTime}`;
+}
+
+export interface ProcessInfo {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly groupId: number;
+  /** In clock ticks since boot: with the pid it identifies a process, since pids are used again. */
+  readonly startTime: string;
+  readonly isZombie: boolean;
+}
+
+export const hasProc: boolean = process.platform === "linux";
+
+/** Processes that end while the list is made are left out. */
+export function listProcesses(): ProcessInfo[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readProcess(Number(name)) ?? []);
+}
+
+function readProcess(pid: number): ProcessInfo | undefined {
+  const stat = readProcFile(pid, "stat");
+  // The command name stands in parentheses and may contain both blanks and parentheses: the fields start after the last.
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, parentPid, groupId] = fields ?? [];
+  const startTime = fields?.[19];
+  if (state === undefined || startTime === undefined) return undefined;
+  return { pid, parentPid: Number(parentPid), groupId: Number(groupId), startTime, isZombie: state === "Z" };
+}
+
+/** All that have `ancestorPid` above them, by the parents of this moment. */
+export function descendantsOf(ancestorPid: number, processes: readonly ProcessInfo[]): ProcessInfo[] {
+  const found: ProcessInfo[] = [];
+  let parents = new Set([ancestorPid]);
+  while (parents.size > 0) {
+    const children = processes.filter(({ parentPid }) => parents.has(parentPid));
+    found.push(...children);
+    parents = new Set(children.map(({ pid }) => pid));
+  }
+  return found;
+}
+
+/** Whether the process was started with that variable; false for processes of other users. */
+export function hasEnvironment(pid: number, name: string, value: string): boolean {
+  return (readProcFile(pid, "environ") ?? "").split("\0").includes(`${name}=${value}`);
+}
+
+/** The command line for people. */
+export function commandOf(pid: number): string {
+  const words = (readProcFile(pid, "cmdline") ?? "").split("\0").filter((word) => word !== "");
+  const line = words.map((word) => (/\s/.test(word) ? JSON.stringify(word) : word)).join(" ");
+  return line.length <= 200 ? line : `${line.slice(0, 200)}…`;
+}
+
+function readProcFile(pid: number, file: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return undefined; // gone, or not ours to read: either way nothing of ours
+  }
+}
+
+export type ResourceCounts = ReadonlyMap<string, number>;
+
+/** Kinds that come and go with Node's own work, or that live in the standard streams. */
+const IGNORED = new Set(["TTYWrap", "Immediate", "CloseReq", "TickObject", "FSReqCallback", "FSReqPromise"]);
+
+function countResources(): ResourceCounts {
+  const counts = new Map<string, number>();
+  for (const kind of process.getActiveResourcesInfo()) {
+    if (!IGNORED.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** The standard streams open their handles on first use: used before the snapshot, they are in it. */
+function openStandardStreams(): readonly NodeJS.WriteStream[] {
+  return [process.stdout, process.stderr];
+}
+
+export interface ResourceGrowth {
+  readonly kind: string;
+  readonly before: number;
+  readonly now: number;
+}
+
+function growthSince(before: ResourceCounts, now: ResourceCounts): ResourceGrowth[] {
+  return [...now]
+    .map(([kind, count]) => ({ kind, before: before.get(kind) ?? 0, now: count }))
+    .filter((growth) => growth.now > growth.before);
+}
+
+/** Sockets and pipes with their addresses, for the message of a failure: the counts alone find no culprit. */
+function describeHandles(): string[] {
+  const report: unknown = process.report?.getReport();
+  const handles: unknown = isRecord(report) ? report["libuv"] : undefined;
+  if (!Array.isArray(handles)) return [];
+  return handles.flatMap((handle: unknown) => {
+    if (!isRecord(handle) || handle["is_referenced"] !== true) return [];
+    const { type } = handle;
+    if (type === "tcp" || type === "udp") {
+      return [`${type} ${endpoint(handle["localEndpoint"])} -> ${endpoint(handle["remoteEndpoint"])}`];
+    }
+    return type === "pipe" || type === "process" ? [`${type} ${shown(handle["fd"] ?? handle["pid"])}`] : [];
+  });
+}
+
+function endpoint(value: unknown): string {
+  if (!isRecord(value)) return "(none)";
+  return `${shown(value["ip4"] ?? value["ip6"])}:${shown(value["port"])}`;
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "?";
+}

@@ -1,0 +1,209 @@
+// The scripted MCP server in memory: a transport for the client under test, and the controls for the test.
+import { type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
+import { type Timer } from "../../../base/ports/world.js";
+import { Feed, type WaitOptions } from "../feed.js";
+import { type HeldCall } from "./answers.js";
+import { type Behaviour, type ToolScript } from "./behaviour.js";
+import { parseBehaviour } from "./check-behaviour.js";
+import { assertPossible, type HostLimits, impossibleHere, ownFacts, realAfter } from "./host.js";
+import { ScriptedPeer } from "./peer.js";
+import { TaskStore } from "./tasks.js";
+
+const LIMITS: HostLimits = {
+  place: "in memory: it carries messages, not bytes, and has no process",
+  steps: ["garbage", "huge_line", "stderr", "stderr_flood", "spawn_children"],
+  replies: [],
+  fields: ["garbageBetween", "ignoresEof", "ignoresSigterm", "recordFile", "maxLifetimeMs"],
+};
+
+export interface MemoryServerOptions {
+  /** The clock of the server's delays: a fake world's `after`, for instance. Real time otherwise. */
+  readonly after?: (delayMs: number, run: () => void) => Timer;
+}
+
+interface Connection {
+  readonly transport: MemoryTransport;
+  readonly peer: ScriptedPeer;
+}
+
+export class MemoryServer implements AsyncDisposable {
+  readonly #behaviour: Behaviour;
+  readonly #after: (delayMs: number, run: () => void) => Timer;
+  readonly #connections: Connection[] = [];
+  readonly #received = new Feed<JsonObject>("message from the client");
+  readonly #calls = new Feed<HeldCall>("call of a held tool");
+  readonly #bugs: unknown[] = [];
+  readonly #tasks = new TaskStore();
+  #takenCalls = new Set<HeldCall>();
+
+  constructor(behaviour: Behaviour, options: MemoryServerOptions = {}) {
+    this.#behaviour = parseBehaviour(behaviour);
+    assertPossible(this.#behaviour, LIMITS);
+    this.#after = options.after ?? realAfter;
+  }
+
+  /** The first connection's client end. */
+  get transport(): Transport {
+    return this.#connections[0]?.transport ?? this.connect();
+  }
+
+  /** A new connection, as a client makes one when it reconnects: it starts from the behaviour again. */
+  connect(): Transport {
+    const transport = new MemoryTransport(
+      (message) => {
+        this.#record(message);
+        peer.receive(message);
+      },
+      () => this.#background(peer.close()),
+    );
+    const peer = new ScriptedPeer(
+      this.#behaviour,
+      {
+        ...impossibleHere,
+        send: (message) => transport.receive(message),
+        garbage: () => {},
+        after: this.#after,
+        crash: () => this.#background(transport.close()),
+        facts: ownFacts,
+        hold: (call) => this.#calls.push(call),
+        bug: (error) => this.#bugs.push(error),
+      },
+      this.#tasks,
+    );
+    this.#connections.push({ transport, peer });
+    return transport;
+  }
+
+  get connectionCount(): number {
+    return this.#connections.length;
+  }
+
+  /** Every message of the client so far. */
+  get received(): readonly JsonObject[] {
+    return this.#received.items;
+  }
+
+  /** The first message of that method, waiting for it if need be; `from` skips the earlier ones. */
+  async awaitMessage(method: string, options?: WaitOptions): Promise<JsonObject> {
+    return await this.#received.find((message) => message["method"] === method, options);
+  }
+
+  /** The next call of a `held` tool (of that name) that nobody has taken yet. */
+  async awaitCall(toolName?: string, options?: WaitOptions): Promise<HeldCall> {
+    const isNext = (call: HeldCall) =>
+      !this.#takenCalls.has(call) && (toolName === undefined || call.name === toolName);
+    const call = await this.#calls.find(isNext, options);
+    this.#takenCalls.add(call);
+    return call;
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    this.#latest.peer.notify(method, params);
+  }
+
+  /** Sends the client a request; resolves with its whole response. */
+  async request(method: string, params?: JsonObject): Promise<JsonObject> {
+    return await this.#latest.peer.request(method, params, new AbortController().signal);
+  }
+
+  /** Replaces the tools and tells the client. */
+  changeTools(tools: readonly ToolScript[]): void {
+    const { peer } = this.#latest;
+    peer.setTools(parseBehaviour({ tools }).tools ?? []);
+    peer.notify("notifications/tools/list_changed");
+  }
+
+  /** Lets a step `{do: "hold", name}` go on, now or when it is reached. */
+  release(name: string): void {
+    this.#latest.peer.release(name);
+  }
+
+  /** Whatever it is, as a message of the server. */
+  sendRaw(message: JsonValue): void {
+    this.#latest.transport.receive(message);
+  }
+
+  /** The connection breaks, as when the server crashes. */
+  async disconnect(): Promise<void> {
+    await this.#latest.transport.close();
+  }
+
+  /** Throws when the script itself failed, so that no test passes over it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { transport, peer } of this.#connections) {
+      await transport.close();
+      await peer.close();
+    }
+    const ended = new Error("the scripted server is closed");
+    this.#received.end(ended);
+    this.#calls.end(ended);
+    if (this.#bugs.length > 0) throw new AggregateError(this.#bugs, "the scripted server failed");
+  }
+
+  get #latest(): Connection {
+    const connection = this.#connections.at(-1);
+    if (!connection) throw new Error("no client has connected yet: use `transport` or `connect()` first");
+    return connection;
+  }
+
+  #record(message: unknown): void {
+    if (isJsonObject(message)) this.#received.push(message);
+  }
+
+  #background(work: Promise<void>): void {
+    work.catch((error: unknown) => this.#bugs.push(error));
+  }
+}
+
+export function memoryServer(behaviour: Behaviour, options?: MemoryServerOptions): MemoryServer {
+  return new MemoryServer(behaviour, options);
+}
+
+/** Messages pass as text: the two sides share no object, as over any real wire. */
+class MemoryTransport implements Transport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport["onmessage"];
+  readonly #toServer: (message: unknown) => void;
+  readonly #onClosed: () => void;
+  readonly #early: string[] = [];
+  #state: "new" | "open" | "closed" = "new";
+
+  constructor(toServer: (message: unknown) => void, onClosed: () => void) {
+    this.#toServer = toServer;
+    this.#onClosed = onClosed;
+  }
+
+  async start(): Promise<void> {
+    if (this.#state !== "new") throw new Error(`the transport is ${this.#state} already`);
+    this.#state = "open";
+    for (const text of this.#early.splice(0)) this.#deliver(text);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#state !== "open") throw new Error("not connected");
+    const text = JSON.stringify(message);
+    queueMicrotask(() => this.#toServer(JSON.parse(text)));
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    this.#onClosed();
+    this.onclose?.();
+  }
+
+  /** From the server's side. */
+  receive(message: JsonValue): void {
+    const text = JSON.stringify(message);
+    if (this.#state === "new") this.#early.push(text);
+    else queueMicrotask(() => this.#deliver(text));
+  }
+
+  #deliver(text: string): void {
+    if (this.#state !== "open") return;
+    const message: JSONRPCMessage = JSON.parse(text);
+    this.onmessage?.(message);
+  }
+}

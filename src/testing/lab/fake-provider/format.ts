@@ -1,0 +1,225 @@
+// What the fake provider needs to know of one provider's wire format. A new format is one more implementation.
+import { createHash } from "node:crypto";
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../../base/json/json.js";
+import { type AnswerUsage, type ContentPart, type Finish, type Incident } from "./reply.js";
+
+export type FormatName = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
+
+/** A request as far as a format needs it to judge and to answer it. */
+export interface Asked {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: JsonObject;
+}
+
+/** A tool as the request offers it. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly schema: JsonSchema | undefined;
+  readonly strict: boolean;
+}
+
+/** Writes one answer as a stream; each string is one server-sent event, ready to write. */
+export interface StreamWriter {
+  start(): string[];
+  part(part: ContentPart): Iterable<string | Incident>;
+  ping(): string;
+  fault(fault: Fault): string[];
+  end(finish: Finish): string[];
+}
+
+export interface WholeAnswer {
+  readonly parts: readonly ContentPart[];
+  readonly finish: Finish;
+  readonly usage: AnswerUsage;
+}
+
+/** A failure as HTTP: a JSON body, or events where the provider reports it in a stream that succeeds. */
+export interface FaultResponse {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: JsonObject | readonly string[];
+}
+
+export interface ProviderFormat {
+  readonly name: FormatName;
+  /** Whether a POST to this path is for this format. */
+  isFor(path: string): boolean;
+  wantsStream(asked: Asked): boolean;
+  /** The key it was sent, if any. */
+  key(asked: Asked): string | undefined;
+  /** False where servers without keys speak the format too. */
+  readonly needsKey: boolean;
+  /** Why the real provider would refuse the request; tools' schemas are checked elsewhere. */
+  check(asked: Asked): Fault | undefined;
+  tools(body: JsonObject): readonly OfferedTool[];
+  /** The request in the order in which prefixes of it are cached. */
+  cacheBlocks(body: JsonObject): readonly CacheBlock[];
+  stream(asked: Asked, usage: AnswerUsage): StreamWriter;
+  /** The same answer in one piece. */
+  whole(asked: Asked, answer: WholeAnswer): JsonObject;
+  fault(fault: Fault, asked: Asked): FaultResponse;
+  /** For failures that no rule makes. */
+  error(message: string, code: string): JsonObject;
+}
+
+export type Fault =
+  | { readonly kind: "unauthorized" }
+  /** The account has no credit, or a limit that waiting does not cure. */
+  | { readonly kind: "quota" }
+  | { readonly kind: "rate_limited"; readonly retryAfterS?: number }
+  | { readonly kind: "overloaded" }
+  | { readonly kind: "server_error" }
+  | { readonly kind: "context_overflow"; readonly tokens: number; readonly limit: number }
+  /** The prompt is blocked; for an answer that is blocked see `finish: "refusal"`. */
+  | { readonly kind: "content_filter" }
+  | { readonly kind: "unknown_model" }
+  /** A tool's schema is refused. With `tool` it is told which one in the provider's own way, by name or by place. */
+  | { readonly kind: "tool_schema"; readonly tool?: string; readonly detail?: string }
+  /** The request breaks a rule of the API. */
+  | { readonly kind: "invalid"; readonly message: string; readonly param?: string; readonly code?: string };
+
+export function invalid(message: string, param?: string, code?: string): Fault {
+  return {
+    kind: "invalid",
+    message,
+    ...defined({ param, code }),
+  };
+}
+
+export class Issued {
+  /** The text that was shown with a signature. */
+  readonly #shown = new Map<string, string>();
+  /** The signature that came with a call. */
+  readonly #ofCall = new Map<string, string>();
+  #count = 0;
+
+  /** A signature for a thought, of which `shown` is what the client got to see. */
+  sign(thought: string, shown: string): string {
+    this.#count += 1;
+    const signature = createHash("sha256").update(`${this.#count}:${thought}`).digest("base64");
+    this.#shown.set(signature, shown);
+    return signature;
+  }
+
+  bind(callId: string, signature: string): void {
+    this.#ofCall.set(callId, signature);
+  }
+
+  /** What was shown with it; undefined when it was never given out. */
+  shownWith(signature: string): string | undefined {
+    return this.#shown.get(signature);
+  }
+
+  signatureOf(callId: string): string | undefined {
+    return this.#ofCall.get(callId);
+  }
+}
+
+/** Ids that are unique in the process, so that no two answers share one. */
+let lastId = 0;
+
+export function newId(prefix: string): string {
+  lastId += 1;
+  return `${prefix}${String(lastId).padStart(8, "0")}`;
+}
+
+export function textField(value: JsonObject, key: string): string | undefined {
+  const found = value[key];
+  return typeof found === "string" ? found : undefined;
+}
+
+export function listField(value: JsonObject, key: string): readonly JsonValue[] {
+  const found = value[key];
+  return typeof found === "object" && found !== null && !isJsonObject(found) ? found : [];
+}
+
+export function objectField(value: JsonObject, key: string): JsonObject | undefined {
+  const found = value[key];
+  return isJsonObject(found) ? found : undefined;
+}
+
+export function objectsIn(value: JsonObject, key: string): readonly JsonObject[] {
+  return listField(value, key).filter((item) => isJsonObject(item));
+}
+
+export function headerOf(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  name: string,
+): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+export function bearerOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
+  return /^Bearer (.+)$/.exec(headerOf(headers, "authorization") ?? "")?.[1];
+}
+
+export function dataEvent(data: JsonObject | string): string {
+  return `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;
+}
+
+/** Anthropic and OpenAI's Responses name each event after the type of its data. */
+export function namedEvent(data: JsonObject & { readonly type: string }): string {
+  return `event: ${data.type}\n${dataEvent(data)}`;
+}
+
+/** Google ends lines the way HTTP does. */
+export function crlfEvent(data: JsonObject): string {
+  return `data: ${JSON.stringify(data)}\r\n\r\n`;
+}
+
+/** A line that clients are to skip: what keeps a connection alive where the format has no event for it. */
+export const COMMENT = ": keep-alive\n\n";
+
+export interface CacheBlock {
+  readonly text: string;
+  /** Where the client asked for a cache entry to end. */
+  readonly isMarked: boolean;
+}
+
+export interface Measured {
+  readonly total: number;
+  readonly read: number;
+  readonly written: number;
+}
+
+const CHARS_PER_TOKEN = 4;
+
+/** From a marker Anthropic looks this many blocks back for an entry (docs: "Prompt caching", 20-block lookback). */
+const LOOKBACK_BLOCKS = 20;
+
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / CHARS_PER_TOKEN);
+}
+
+export class PrefixCache {
+  readonly #entries = new Set<string>();
+
+  /** `explicit`: only what is marked is kept. Else every prefix is, as with providers that cache by themselves. */
+  measure(blocks: readonly CacheBlock[], explicit: boolean): Measured {
+    const hash = createHash("sha256");
+    const prefixes: { readonly id: string; readonly tokens: number; readonly isMarked: boolean }[] = [];
+    let total = 0;
+    for (const { text, isMarked } of blocks) {
+      hash.update(`${text.length}:`).update(text);
+      total += tokensOf(text);
+      prefixes.push({ id: hash.copy().digest("hex"), tokens: total, isMarked: isMarked || !explicit });
+    }
+    const marks = prefixes.flatMap(({ isMarked }, index) => (isMarked ? [index] : []));
+    let read = 0;
+    for (const mark of marks) {
+      for (let index = mark; index >= Math.max(0, mark - LOOKBACK_BLOCKS); index--) {
+        const prefix = prefixes[index];
+        if (prefix && this.#entries.has(prefix.id)) read = Math.max(read, prefix.tokens);
+      }
+    }
+    const last = prefixes[marks.at(-1) ?? -1]?.tokens ?? 0;
+    for (const mark of marks) {
+      const id = prefixes[mark]?.id;
+      if (id !== undefined) this.#entries.add(id);
+    }
+    return { total, read, written: explicit ? last - read : 0 };
+  }
+}
