@@ -1,8 +1,7 @@
 // How a scripted tool's reply looks on the wire. Pure, but for the facts about the process that are handed in.
 import { unreachable } from "../../../base/id.js";
-import { type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { type Behaviour, type ToolReply, type ToolScript } from "./behaviour.js";
-import { TASK_CAPABILITIES } from "./tasks.js";
+import type { JsonObject, JsonValue } from "../../../base/json/json.js";
+import type { Behaviour, ToolReply, ToolScript } from "./behaviour.js";
 
 /** The part of a JSON-RPC response that is not its id. */
 export type Answer =
@@ -196,3 +195,11 @@ export class HeldCall {
     this.#wire.done();
   }
 }
+
+export const TASK_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** What such a server says it can do, to clients of either era. */
+const TASK_CAPABILITIES: JsonObject = {
+  tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+  extensions: { [TASK_EXTENSION]: {} },
+};

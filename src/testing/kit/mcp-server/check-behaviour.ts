@@ -1,12 +1,5 @@
 // Turns JSON from a command line or a test into a checked Behaviour, or says exactly what is wrong with it.
-import {
-  type Behaviour,
-  type Stage,
-  type Step,
-  type TaskScript,
-  type ToolReply,
-  type ToolScript,
-} from "./behaviour.js";
+import type { Behaviour, Stage, Step, TaskScript, ToolReply, ToolScript } from "./behaviour.js";
 
 /** The problems of `value`, each beginning with its path; none when it fits. */
 export type Check = (value: unknown, path: string) => string[];

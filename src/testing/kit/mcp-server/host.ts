@@ -1,8 +1,8 @@
 // What a scripted server needs of the place it runs in: a child process, this process's memory, an HTTP listener.
-import { type JsonObject } from "../../../base/json/json.js";
-import { type Timer } from "../../../base/ports/world.js";
-import { type HeldCall, type ProcessFacts } from "./answers.js";
-import { type Behaviour, type CrashStep, type SpawnChildrenStep, type Step, type ToolReply } from "./behaviour.js";
+import type { JsonObject } from "../../../base/json/json.js";
+import type { Timer } from "../../../base/ports/world.js";
+import type { HeldCall, ProcessFacts } from "./answers.js";
+import type { Behaviour, CrashStep, SpawnChildrenStep, Step, ToolReply } from "./behaviour.js";
 
 export type RequestId = string | number;
 

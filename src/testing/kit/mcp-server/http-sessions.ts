@@ -1,9 +1,9 @@
 // The HTTP answer to one JSON-RPC request: plain JSON, or an event stream once another message goes before the response.
 import { randomUUID } from "node:crypto";
-import { type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { type Behaviour } from "./behaviour.js";
-import { type Host, type RequestId } from "./host.js";
+import type { Behaviour } from "./behaviour.js";
+import type { Host, RequestId } from "./host.js";
 import { isRequestId, type ScriptedPeer } from "./peer.js";
 
 class HttpAnswer {

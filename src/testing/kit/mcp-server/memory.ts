@@ -1,10 +1,10 @@
 // The scripted MCP server in memory: a transport for the client under test, and the controls for the test.
-import { type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { type Timer } from "../../../base/ports/world.js";
+import type { Timer } from "../../../base/ports/world.js";
 import { Feed, type WaitOptions } from "../feed.js";
-import { type HeldCall } from "./answers.js";
-import { type Behaviour, type ToolScript } from "./behaviour.js";
+import type { HeldCall } from "./answers.js";
+import type { Behaviour, ToolScript } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
 import { assertPossible, type HostLimits, impossibleHere, ownFacts, realAfter } from "./host.js";
 import { ScriptedPeer } from "./peer.js";

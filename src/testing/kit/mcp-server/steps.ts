@@ -2,10 +2,10 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { orAborted, sleep } from "../../../base/async/deadline.js";
 import { unreachable } from "../../../base/id.js";
-import { type JsonObject } from "../../../base/json/json.js";
-import { type CallProgress } from "./answers.js";
-import { type CrashStep, type Step, type ToolScript } from "./behaviour.js";
-import { type Host, type RequestId } from "./host.js";
+import type { JsonObject } from "../../../base/json/json.js";
+import type { CallProgress } from "./answers.js";
+import type { CrashStep, Step, ToolScript } from "./behaviour.js";
+import type { Host, RequestId } from "./host.js";
 
 /** What steps ask of the server they belong to. */
 export interface StepServer {

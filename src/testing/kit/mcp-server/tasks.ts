@@ -4,10 +4,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { sleep } from "../../../base/async/deadline.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
-import { type Answer } from "./answers.js";
-import { type TaskScript } from "./behaviour.js";
-import { type Host } from "./host.js";
-import { type Flow } from "./steps.js";
+import { type Answer, TASK_EXTENSION } from "./answers.js";
+import type { TaskScript } from "./behaviour.js";
+import type { Host } from "./host.js";
+import type { Flow } from "./steps.js";
 
 export type TaskEra = "legacy" | "modern";
 
@@ -163,7 +163,6 @@ function isKept(value: unknown): value is KeptTask {
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const LOOK_MS = 10;
-const EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** What the desk asks of its server. */
 export interface TaskServer {
@@ -270,11 +269,5 @@ function declares(params: JsonObject): boolean {
   const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};
   const capabilities = meta["io.modelcontextprotocol/clientCapabilities"];
   const extensions = isJsonObject(capabilities) ? capabilities["extensions"] : undefined;
-  return isJsonObject(extensions) && extensions[EXTENSION] !== undefined;
+  return isJsonObject(extensions) && extensions[TASK_EXTENSION] !== undefined;
 }
-
-/** What such a server says it can do, to clients of either era. */
-export const TASK_CAPABILITIES: JsonObject = {
-  tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
-  extensions: { [EXTENSION]: {} },
-};

@@ -2,26 +2,26 @@
 import { setImmediate as realSetImmediate } from "node:timers";
 import { createDeadline } from "../../../base/async/deadline.js";
 import { createLog, type Log, shareLog } from "../../../base/ports/log.js";
-import { type Telemetry, type WireTrace } from "../../../base/ports/trace.js";
-import {
-  type Child,
-  type Deadline,
-  type Fetch,
-  type HttpPool,
-  type HttpPoolOptions,
-  type LoopbackAnswer,
-  type LoopbackListener,
-  type LoopbackRequest,
-  type Processes,
-  type ResolvedAddress,
-  type SpawnRequest,
-  type Thread,
-  type Timer,
-  type Watch,
-  type World,
+import type { Telemetry, WireTrace } from "../../../base/ports/trace.js";
+import type {
+  Child,
+  Deadline,
+  Fetch,
+  HttpPool,
+  HttpPoolOptions,
+  LoopbackAnswer,
+  LoopbackListener,
+  LoopbackRequest,
+  Processes,
+  ResolvedAddress,
+  SpawnRequest,
+  Thread,
+  Timer,
+  Watch,
+  World,
 } from "../../../base/ports/world.js";
 import { httpPool as realHttpPool, thread as realThread } from "../../../world/index.js";
-import { type Behaviour } from "../mcp-server/behaviour.js";
+import type { Behaviour } from "../mcp-server/behaviour.js";
 import { FakeChild, type FakeChildOptions, scriptedChild } from "./child.js";
 import { FakeClock, settle } from "./clock.js";
 import { FakeFiles } from "./files.js";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../../base/json/json.js";
-import { type AnswerUsage, type ContentPart, type Finish, type Incident } from "./reply.js";
+import type { AnswerUsage, ContentPart, Finish, Incident } from "./reply.js";
 
 export type FormatName = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
 

@@ -1,7 +1,7 @@
 // How OpenAI and the servers that speak its protocols report failures (docs: "Error codes"; messages as people quote them).
 import { unreachable } from "../../../base/id.js";
-import { type JsonObject } from "../../../base/json/json.js";
-import { type Fault, type FaultResponse, type OfferedTool } from "./format.js";
+import type { JsonObject } from "../../../base/json/json.js";
+import type { Fault, FaultResponse, OfferedTool } from "./format.js";
 
 export interface OpenAiFault extends FaultResponse {
   readonly body: JsonObject & { readonly error: OpenAiError };
