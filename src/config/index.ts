@@ -36,4 +36,4 @@ export { sourceSettings } from "./servers/spec.js";
 export { LOCK_NAME, writeToolsLock } from "./tools-lock.js";
 export { commandPath, questionLines, questionsByFile, type TrustQuestion } from "./trust/question.js";
 export { type TrustRecord, TrustStore } from "./trust/store.js";
-export { type ConfigWatch, watchConfig } from "./watch-config.js";
+export { type ConfigWatch, SharedConfigs, type WatchRequest, watchConfig } from "./watch-config.js";

@@ -36,7 +36,7 @@ import {
 } from "./layers/layer.js";
 import { type PossiblePaths, possiblePaths } from "./layers/paths.js";
 import { modelValues, providerValues } from "./providers.js";
-import { type ConfigRequest, type LayerSet, readLayers } from "./read-layers.js";
+import { type ConfigRequest, type LayerSet, readLayers, withClient } from "./read-layers.js";
 import type { InterpolationSource } from "./secrets/interpolate.js";
 import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
 import { leastOfAll, leastSandboxes } from "./servers/sandbox.js";
@@ -62,12 +62,14 @@ export async function loadWith(
   request: ConfigRequest,
   secrets: Secrets,
   patience: AbortSignal,
+  layers?: Promise<LayerSet>,
 ): Promise<EffectiveConfig> {
   return await recorded(request.world, {
     ask: "configuration",
     about: { cwd: request.cwd, client: (request.clientServers ?? []).map(({ name }) => name) },
     work: async () => {
-      const config = await loadNow(request, secrets, patience).catch((error: unknown) => unreadable(request, error));
+      const loading = loadNow(request, secrets, patience, layers ?? readLayers(request));
+      const config = await loading.catch((error: unknown) => unreadable(request, error));
       request.world.trace?.hide(secretsIn(config)); // before it is recorded with them in it
       return config;
     },
@@ -75,10 +77,15 @@ export async function loadWith(
   });
 }
 
-async function loadNow(request: ConfigRequest, secrets: Secrets, patience: AbortSignal): Promise<EffectiveConfig> {
+async function loadNow(
+  request: ConfigRequest,
+  secrets: Secrets,
+  patience: AbortSignal,
+  read: Promise<LayerSet>,
+): Promise<EffectiveConfig> {
   const { world, cwd } = request;
   const env = request.env ?? world.env;
-  const layers = await readLayers(request);
+  const layers = withClient(await read, request.clientServers);
   const store = new TrustStore(world, possiblePaths(env).trustDir);
   const judged = await judgeProject(layers, { world, env, cwd, store });
   const merged = mergeLayers([...layers.foreign, layers.user, judged.approved, ...layers.above]);

@@ -6,7 +6,7 @@ import type { ServerSpec } from "../mcp/index.js";
 import type { PolicyRule, ToolsLock } from "../tools/index.js";
 import type { ImportRequest } from "./foreign/read.js";
 import { IMPORT_NAMES, type ImportName } from "./layers/entry.js";
-import { emptyLayer, type Layer, mergeLayers, type Problem, valueOf } from "./layers/layer.js";
+import { emptyLayer, type Layer, type LayerServer, mergeLayers, type Problem, valueOf } from "./layers/layer.js";
 import { ignoredPathVariables, possiblePaths, projectFiles } from "./layers/paths.js";
 import { readLayer } from "./layers/read-layer.js";
 import { environmentLayer } from "./providers.js";
@@ -36,7 +36,7 @@ export interface LayerSet {
   readonly user: Layer;
   /** What `import` names, then `.mcp.json`, then `.tenon/config.json`. */
   readonly project: readonly Layer[];
-  /** Environment, command line, client. */
+  /** Environment, command line; then the client, see `withClient`. */
   readonly above: readonly Layer[];
   readonly toolsLock: ToolsLock | undefined;
   readonly problems: readonly Problem[];
@@ -45,7 +45,7 @@ export interface LayerSet {
   readonly watched: readonly string[];
 }
 
-/** Never rejects. */
+/** All but the client's. Never rejects. */
 export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
   const { world, cwd } = request;
   const env = request.env ?? world.env;
@@ -64,7 +64,7 @@ export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
   const foreign = imported.layers.filter(({ kind }) => kind === "user");
   const lockFile = projectFiles(cwd).lock;
   const toolsLock = isIgnored ? undefined : await readToolsLock(world, lockFile, projectPath);
-  const above = [environmentLayer(env), ...commandLine, clientLayer(request.clientServers ?? [])];
+  const above = [environmentLayer(env), ...commandLine];
   const files = [
     ...(isIgnored ? [] : Object.values(projectFiles(cwd))),
     ...[user, ...commandLine].map(({ file }) => file),
@@ -101,10 +101,7 @@ async function importedLayers(
   const names = IMPORT_NAMES.filter((name) => Array.isArray(given) && given.includes(name));
   if (names.length === 0) return { layers: [], paths: [] };
   // Only for those who import.
-  const [{ readImports }, { foreignLayer }] = await Promise.all([
-    import("./foreign/read.js"),
-    import("./foreign/read.js"),
-  ]);
+  const { readImports, foreignLayer } = await import("./foreign/read.js");
   const order = (name: ImportName) => (Array.isArray(given) ? given.indexOf(name) : 0);
   const { reads, paths } = await readImports(
     names.sort((one, other) => order(other) - order(one)),
@@ -142,15 +139,12 @@ async function readCommandLine({ world, cwd, commandLine }: ConfigRequest): Prom
   return layers;
 }
 
-function clientLayer(specs: readonly ServerSpec[]): Layer {
-  return {
-    ...emptyLayer("client"),
-    servers: specs.map((spec) => ({
-      name: spec.name,
-      place: { layer: "client" },
-      definition: { kind: "spec", spec },
-    })),
-  };
+/** The same layers with the servers that a client handed over. */
+export function withClient(layers: LayerSet, specs: readonly ServerSpec[] = []): LayerSet {
+  const servers = specs.map((spec): LayerServer => {
+    return { name: spec.name, place: { layer: "client" }, definition: { kind: "spec", spec } };
+  });
+  return { ...layers, above: [...layers.above, { ...emptyLayer("client"), servers }] };
 }
 
 /** What cannot be resolved stays as it is: then nothing is read there either. */

@@ -4,7 +4,7 @@ import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { type EffectiveConfig, readyServers } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
 import { TrustStore } from "./trust/store.js";
-import { type ConfigWatch, watchConfig } from "./watch-config.js";
+import { type ConfigWatch, SharedConfigs, watchConfig } from "./watch-config.js";
 
 const USER = "/home/me/.config/tenon/config.json";
 const SHARED = "/project/.mcp.json";
@@ -52,6 +52,41 @@ async function closed(world: FakeWorld, watch: ConfigWatch): Promise<void> {
   expect(world.files.watchCount).toBe(0);
   expect(world.clock.pendingTimers).toBe(0);
 }
+
+describe("SharedConfigs", () => {
+  it("reads, watches and fetches secrets once for all sessions of a directory", async () => {
+    const world = worldWith({
+      [USER]: JSON.stringify({ mcpServers: { a: { command: "run", env: { K: "!secret" } } } }),
+    });
+    const shared = new SharedConfigs();
+    const commands: string[] = [];
+    const resolveSecret = async () => {
+      commands.push("secret");
+      return await Promise.resolve("value");
+    };
+    const reads: string[] = [];
+    const { readText } = world.files;
+    world.files.readText = async (path) => {
+      reads.push(path);
+      return await readText.call(world.files, path);
+    };
+    const request = { world, cwd: "/project", shared, resolveSecret };
+    const clientServers = [{ kind: "stdio", name: "c", command: "run", args: [], env: {} }] as const;
+    const one = await watchConfig(request);
+    const watched = world.files.watchCount;
+    const other = await watchConfig({ ...request, clientServers });
+    expect(names(one)).toEqual(["a"]);
+    expect(names(other)).toEqual(["a", "c"]);
+    expect(reads.filter((path) => path === USER)).toHaveLength(1);
+    expect(commands).toHaveLength(1);
+    expect(world.files.watchCount).toBe(watched);
+    await one.close();
+    await world.files.saveText(USER, servers("b"));
+    await expectNames(world, other, ["b", "c"]);
+    expect(names(one)).toEqual(["a"]);
+    await closed(world, other);
+  });
+});
 
 describe("watchConfig", () => {
   it("has the configuration at once, and follows files that appear, change and vanish", async () => {

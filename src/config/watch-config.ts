@@ -1,46 +1,168 @@
-// A configuration that follows its files: edits, approvals given elsewhere, and secrets that came late, each told once.
+// Configurations that follow their files. Each directory is read and watched once, for all sessions of a host in it.
 import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
 import type { EffectiveConfig } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
 import { type LoadRequest, loadWith } from "./load-config.js";
-import type { ConfigRequest } from "./read-layers.js";
+import { type ConfigRequest, type LayerSet, readLayers } from "./read-layers.js";
 import { Secrets } from "./secrets/secrets.js";
 
-export type ConfigChange = Pick<ConfigRequest, "clientServers" | "commandLine">;
+type ClientServers = ConfigRequest["clientServers"];
+
+export interface WatchRequest extends LoadRequest {
+  /** Watches each directory once for all requests that give the same object. */
+  readonly shared?: SharedConfigs;
+}
 
 /** Loads, then watches. The first value is there at once; servers whose secrets take longer come with a later one. */
-export async function watchConfig(request: LoadRequest): Promise<ConfigWatch> {
-  const secrets = new Secrets(request.world, request.resolveSecret);
-  const watch = new ConfigWatch(request, secrets, await loadPatiently(request, secrets));
-  return watch;
+export async function watchConfig(request: WatchRequest): Promise<ConfigWatch> {
+  return await (request.shared ?? new SharedConfigs()).watch(request);
 }
 
-async function loadPatiently(request: ConfigRequest, secrets: Secrets): Promise<EffectiveConfig> {
-  using patience = request.world.deadline(CONFIG_LIMITS.secretPatienceMs);
-  return await loadWith(request, secrets, patience.signal);
+/** The directories that sessions of one host have open. Sessions differ only in the servers their client sent. */
+export class SharedConfigs {
+  readonly #directories = new Map<string, DirectoryConfig>();
+
+  async watch(request: LoadRequest): Promise<ConfigWatch> {
+    const key = JSON.stringify([request.cwd, request.commandLine]);
+    const directory = this.#directories.get(key) ?? new DirectoryConfig(request, () => this.#directories.delete(key));
+    this.#directories.set(key, directory);
+    return await directory.open(request.clientServers);
+  }
 }
 
-export class ConfigWatch implements AsyncDisposable {
+/** The files of one directory: read once for each change, watched while a session uses them. */
+class DirectoryConfig {
+  readonly #request: LoadRequest;
   readonly #secrets: Secrets;
-  readonly #config: Cell<EffectiveConfig>;
   readonly #scope: Scope;
+  readonly #onUnused: () => void;
+  readonly #sessions = new Set<() => Promise<void>>();
   readonly #watches = new Map<string, Watch>();
-  #request: ConfigRequest;
+  /** Loads under way, by the client's servers. */
+  readonly #loading = new Map<string, Promise<EffectiveConfig>>();
+  #layers: Promise<LayerSet> | undefined;
   #timer: Timer | undefined;
-  #loading: Promise<void> | undefined;
-  #isStale = false;
+  #openCount = 0;
   #isWaiting = false;
 
-  constructor(request: ConfigRequest, secrets: Secrets, first: EffectiveConfig) {
+  constructor(request: LoadRequest, onUnused: () => void) {
     this.#request = request;
-    this.#secrets = secrets;
-    this.#config = new Cell(first);
+    this.#secrets = new Secrets(request.world, request.resolveSecret);
     this.#scope = new Scope(request.world.log);
-    this.#follow(first);
+    this.#onUnused = onUnused;
+  }
+
+  async open(clientServers: ClientServers): Promise<ConfigWatch> {
+    this.#openCount += 1;
+    const first = await this.load(clientServers);
     // Between the first load and the first watch a file may have changed unseen.
-    this.#soon();
+    if (this.#sessions.size === 0) this.#reloadSoon();
+    return new ConfigWatch(this, clientServers, first);
+  }
+
+  /** The files are read once between two changes; approvals and programs are looked at again, since nothing watches those. */
+  async load(clientServers: ClientServers): Promise<EffectiveConfig> {
+    const key = JSON.stringify(clientServers ?? []);
+    const loading = this.#loading.get(key) ?? this.#loadNow(clientServers);
+    this.#loading.set(key, loading);
+    const config = await loading;
+    if (this.#loading.get(key) === loading) this.#loading.delete(key);
+    this.#follow(config);
+    return config;
+  }
+
+  async #loadNow(clientServers: ClientServers): Promise<EffectiveConfig> {
+    this.#layers ??= readLayers(this.#request);
+    using patience = this.#request.world.deadline(CONFIG_LIMITS.secretPatienceMs);
+    const request = { ...this.#request, clientServers: clientServers ?? [] };
+    return await loadWith(request, this.#secrets, patience.signal, this.#layers);
+  }
+
+  subscribe(reload: () => Promise<void>): void {
+    this.#sessions.add(reload);
+  }
+
+  /** What was read is read again when next wanted. */
+  invalidate(): void {
+    this.#layers = undefined;
+    this.#loading.clear();
+  }
+
+  forgetFailures(): void {
+    this.#secrets.forgetFailures();
+  }
+
+  forgetValues(values: readonly string[]): boolean {
+    return this.#secrets.forgetValues(values);
+  }
+
+  async leave(reload: () => Promise<void>): Promise<void> {
+    this.#sessions.delete(reload);
+    this.#openCount -= 1;
+    if (this.#openCount > 0) return;
+    this.#onUnused();
+    this.#timer?.clear();
+    for (const watch of this.#watches.values()) watch.close();
+    this.#watches.clear();
+    await this.#scope.close();
+  }
+
+  /** Editors write in several steps, and people save twice: one load for all that comes close together. */
+  #reloadSoon(): void {
+    if (this.#scope.isClosed) return;
+    this.#timer?.clear();
+    this.#timer = this.#request.world.after(CONFIG_LIMITS.configQuietMs, () => {
+      this.#scope.run("reload the configuration", async () => {
+        this.invalidate();
+        await Promise.all([...this.#sessions].map((reload) => reload()));
+      });
+    });
+  }
+
+  #follow({ watched, servers }: EffectiveConfig): void {
+    if (this.#scope.isClosed) return;
+    for (const [path, watch] of this.#watches) {
+      if (watched.includes(path)) continue;
+      watch.close();
+      this.#watches.delete(path);
+    }
+    for (const path of watched) {
+      if (this.#watches.has(path)) continue;
+      const watch = this.#request.world.watch(path, () => {
+        this.invalidate();
+        this.#secrets.forgetFailures();
+        this.#reloadSoon();
+      });
+      this.#watches.set(path, watch);
+    }
+    const isWaiting = servers.some((server) => server.status === "disabled" && server.isWaiting);
+    if (!isWaiting || this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.#scope.run("wait for secrets", async (signal) => {
+      await Promise.race([this.#secrets.idle(), new Promise((done) => signal.addEventListener("abort", done))]);
+      this.#isWaiting = false;
+      this.#reloadSoon();
+    });
+  }
+}
+
+/** The configuration of one session. */
+export class ConfigWatch implements AsyncDisposable {
+  readonly #directory: DirectoryConfig;
+  readonly #config: Cell<EffectiveConfig>;
+  readonly #reload = () => this.#load();
+  #clientServers: ClientServers;
+  #loading: Promise<void> | undefined;
+  #isStale = false;
+  #isClosed = false;
+
+  constructor(directory: DirectoryConfig, clientServers: ClientServers, first: EffectiveConfig) {
+    this.#directory = directory;
+    this.#clientServers = clientServers;
+    this.#config = new Cell(first);
+    directory.subscribe(this.#reload);
   }
 
   /** Changes only when something in it really did. */
@@ -49,46 +171,34 @@ export class ConfigWatch implements AsyncDisposable {
   }
 
   /** Reads everything again now: after an approval, or after the client sent other servers. */
-  async reload(change: Partial<ConfigChange> = {}): Promise<EffectiveConfig> {
-    this.#request = { ...this.#request, ...change };
-    this.#secrets.forgetFailures();
+  async reload(change: Pick<ConfigRequest, "clientServers"> = {}): Promise<EffectiveConfig> {
+    this.#clientServers = change.clientServers ?? this.#clientServers;
+    this.#directory.forgetFailures();
+    this.#directory.invalidate();
     await this.#load();
     return this.#config.value;
   }
 
   /** A server refused these values: those that a command or the keyring gave are fetched again, then everything is read again. */
   async refetch(values: readonly string[]): Promise<void> {
-    if (this.#secrets.forgetValues(values)) await this.reload();
+    if (this.#directory.forgetValues(values)) await this.reload();
   }
 
   /** Reads everything again when something could not be read: no change of a file tells that the disk works again. */
   async retry(): Promise<void> {
-    if (this.#config.value.problems.some(({ severity }) => severity === "error")) await this.#load();
+    if (!this.#config.value.problems.some(({ severity }) => severity === "error")) return;
+    this.#directory.invalidate();
+    await this.#load();
   }
 
   async close(): Promise<void> {
-    this.#timer?.clear();
-    for (const watch of this.#watches.values()) watch.close();
-    this.#watches.clear();
-    await this.#scope.close();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#directory.leave(this.#reload);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  #changed(): void {
-    this.#secrets.forgetFailures();
-    this.#soon();
-  }
-
-  /** Editors write in several steps, and people save twice: one load for all that comes close together. */
-  #soon(): void {
-    if (this.#scope.isClosed) return;
-    this.#timer?.clear();
-    this.#timer = this.#request.world.after(CONFIG_LIMITS.configQuietMs, () => {
-      this.#scope.run("reload the configuration", () => this.#load());
-    });
   }
 
   /** One load at a time; a change that comes during one is followed by another. */
@@ -101,12 +211,10 @@ export class ConfigWatch implements AsyncDisposable {
   }
 
   async #loadUntilFresh(): Promise<void> {
-    while (this.#isStale && !this.#scope.isClosed) {
+    while (this.#isStale && !this.#isClosed) {
       this.#isStale = false;
-      const loaded = await loadPatiently(this.#request, this.#secrets);
-      if (this.#scope.isClosed) return;
-      const config = this.#withoutLoss(loaded);
-      this.#follow(config);
+      const config = this.#withoutLoss(await this.#directory.load(this.#clientServers));
+      if (this.#isClosed) return;
       if (JSON.stringify(config) !== JSON.stringify(this.#config.value)) this.#config.set(config);
     }
   }
@@ -117,28 +225,5 @@ export class ConfigWatch implements AsyncDisposable {
     if (unread.length === 0) return loaded;
     const { value: before } = this.#config;
     return { ...before, problems: [...before.problems.filter(({ isUnread }) => !isUnread), ...unread] };
-  }
-
-  #follow(config: EffectiveConfig): void {
-    for (const [path, watch] of this.#watches) {
-      if (config.watched.includes(path)) continue;
-      watch.close();
-      this.#watches.delete(path);
-    }
-    for (const path of config.watched) {
-      if (this.#watches.has(path)) continue;
-      this.#watches.set(
-        path,
-        this.#request.world.watch(path, () => this.#changed()),
-      );
-    }
-    const isWaiting = config.servers.some((server) => server.status === "disabled" && server.isWaiting);
-    if (!isWaiting || this.#isWaiting) return;
-    this.#isWaiting = true;
-    this.#scope.run("wait for secrets", async (signal) => {
-      await Promise.race([this.#secrets.idle(), new Promise((done) => signal.addEventListener("abort", done))]);
-      this.#isWaiting = false;
-      this.#soon();
-    });
   }
 }

@@ -4,7 +4,6 @@ import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { hashJson } from "../base/json/hash.js";
 import {
-  type ConfigRequest,
   type ConfigWatch,
   type EffectiveConfig,
   type EffectiveServer,
@@ -14,11 +13,11 @@ import {
   questionLines,
   questionsByFile,
   type ReadyServer,
-  type ResolveSecret,
   sourceSettings,
   type TrustQuestion,
   TrustStore,
   tenonPaths,
+  type WatchRequest,
   watchConfig,
   whyNotReady,
 } from "../config/index.js";
@@ -29,8 +28,7 @@ import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
 import { inSandbox } from "./sandbox.js";
 import type { RejectedServer, WantedServer } from "./server-entry.js";
 
-export interface ConfigurationOptions extends ConfigRequest {
-  readonly resolveSecret?: ResolveSecret;
+export interface ConfigurationOptions extends WatchRequest {
   /** Called with the first configuration, and then between turns. */
   onApplied(applied: AppliedConfig): void;
   onNotice(level: NoticeLevel, text: string): void;

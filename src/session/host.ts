@@ -8,7 +8,7 @@ import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
-import { sharedSecrets } from "../config/index.js";
+import { SharedConfigs, sharedSecrets } from "../config/index.js";
 import { ServerPool, type ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
 import type { SessionEvent } from "./event.js";
@@ -62,7 +62,7 @@ export class SessionHost implements AsyncDisposable {
   #isClosed = false;
 
   constructor(options: HostOptions) {
-    this.#options = withSharedSecrets(options);
+    this.#options = withSharedConfig(options);
     this.#stored = new StoredSessions(options.world, options.stateDir);
     this.#pool = new ServerPool(options);
   }
@@ -241,11 +241,12 @@ export class SessionHost implements AsyncDisposable {
   }
 }
 
-/** `!command` and `keyring:` references are fetched once for all sessions of the host. */
-function withSharedSecrets(options: HostOptions): HostOptions {
+/** Directories are watched, and `!command` and `keyring:` references fetched, once for all sessions of the host. */
+function withSharedConfig(options: HostOptions): HostOptions {
   const { config } = options;
-  if (!config?.resolveSecret) return options;
-  return { ...options, config: { ...config, resolveSecret: sharedSecrets(config.resolveSecret) } };
+  if (!config) return options;
+  const resolveSecret = config.resolveSecret && sharedSecrets(config.resolveSecret);
+  return { ...options, config: { ...config, shared: new SharedConfigs(), ...defined({ resolveSecret }) } };
 }
 
 interface Opening {

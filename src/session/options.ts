@@ -64,4 +64,4 @@ export interface SessionOptions extends SharedOptions {
 }
 
 /** What a session's configuration is read from besides its directory and its client. */
-export type SessionConfig = Pick<ConfigurationOptions, "commandLine" | "resolveSecret">;
+export type SessionConfig = Pick<ConfigurationOptions, "commandLine" | "resolveSecret" | "shared">;

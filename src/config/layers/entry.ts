@@ -3,6 +3,10 @@ import type { JsonObject } from "../../base/json/json.js";
 import type { ModelSettings, ThinkingLevel } from "../../models/index.js";
 import type { IncludeMode, PermissionMode, PolicyEffect, ToolOrigin } from "../../tools/index.js";
 
+/** Keys of one type, each of which may be left out. */
+type Optional<Key extends string, Value> = { readonly [K in Key]?: Value | undefined };
+type Texts = Readonly<Record<string, string>>;
+
 export const INCLUDE_MODES = ["always", "manual", "search"] as const;
 export type { IncludeMode };
 
@@ -27,100 +31,56 @@ export const POLICY_EFFECTS = ["allow", "ask", "deny"] as const;
 export const TOOL_ORIGINS = ["user", "project", "client", "builtin", "extra"] as const;
 
 /** A rule of `permissions.rules` as it is written. */
-export interface RuleEntry {
+export interface RuleEntry extends Optional<"server" | "tool" | "reason", string> {
   readonly effect: PolicyEffect;
-  readonly server?: string | undefined;
-  readonly tool?: string | undefined;
   readonly origin?: readonly ToolOrigin[] | undefined;
-  readonly annotations?:
-    | {
-        readonly readOnly?: boolean | undefined;
-        readonly destructive?: boolean | undefined;
-        readonly idempotent?: boolean | undefined;
-        readonly openWorld?: boolean | undefined;
-      }
-    | undefined;
+  readonly annotations?: Optional<"readOnly" | "destructive" | "idempotent" | "openWorld", boolean> | undefined;
   readonly arguments?: readonly ConditionEntry[] | undefined;
-  readonly reason?: string | undefined;
 }
 
 /** Exactly one of the tests is given. */
-export interface ConditionEntry {
+interface ConditionEntry extends Optional<"glob" | "prefix" | "under", string> {
   readonly pointer: string;
   readonly equals?: unknown;
-  readonly glob?: string | undefined;
-  readonly prefix?: string | undefined;
-  readonly under?: string | undefined;
   readonly oneOf?: readonly unknown[] | undefined;
 }
 
-export interface ToolEntry {
+export interface ToolEntry
+  extends Optional<"idempotent" | "enabled", boolean>,
+    Optional<"name" | "description", string>,
+    Optional<"arguments" | "defaults", JsonObject> {
   readonly include?: IncludeMode | undefined;
   readonly timeoutMs?: number | undefined;
-  readonly idempotent?: boolean | undefined;
-  readonly enabled?: boolean | undefined;
-  readonly name?: string | undefined;
-  readonly description?: string | undefined;
-  readonly arguments?: JsonObject | undefined;
-  readonly defaults?: JsonObject | undefined;
   readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 /** Tenon's own keys of a server entry. */
-export interface ServerExtras {
+export interface ServerExtras
+  extends Optional<"required" | "disabled" | "lazy" | "shared" | "trustAnnotations" | "trustResults", boolean>,
+    Optional<"prefix" | "account", string>,
+    Optional<"allow" | "deny", readonly string[]> {
   readonly include?: IncludeMode | undefined;
   readonly tools?: Readonly<Record<string, ToolEntry>> | undefined;
-  readonly prefix?: string | undefined;
-  readonly allow?: readonly string[] | undefined;
-  readonly deny?: readonly string[] | undefined;
-  readonly timeouts?:
-    | {
-        readonly connectMs?: number | undefined;
-        readonly callMs?: number | undefined;
-        readonly maxCallMs?: number | undefined;
-      }
-    | undefined;
-  readonly limits?:
-    | { readonly callsPerMinute?: number | undefined; readonly callsAtOnce?: number | undefined }
-    | undefined;
-  readonly required?: boolean | undefined;
+  readonly timeouts?: Optional<"connectMs" | "callMs" | "maxCallMs", number> | undefined;
+  readonly limits?: Optional<"callsPerMinute" | "callsAtOnce", number> | undefined;
   readonly sandbox?: SandboxWritten | undefined;
-  readonly account?: string | undefined;
-  readonly disabled?: boolean | undefined;
-  readonly lazy?: boolean | undefined;
-  readonly shared?: boolean | undefined;
-  readonly trustAnnotations?: boolean | undefined;
-  readonly trustResults?: boolean | undefined;
 }
-
-type Texts = Readonly<Record<string, string>>;
 
 export const OAUTH_GRANTS = ["authorization_code", "client_credentials", "jwt_bearer", "enterprise"] as const;
 
 /** The identity provider of `"grant": "enterprise"`. */
-export interface IdentityProviderEntry {
-  readonly issuer?: string | undefined;
-  readonly tokenEndpoint?: string | undefined;
+export interface IdentityProviderEntry
+  extends Optional<"issuer" | "tokenEndpoint" | "clientSecret" | "authMethod" | "idToken", string> {
   readonly clientId: string;
-  readonly clientSecret?: string | undefined;
-  readonly authMethod?: string | undefined;
-  readonly idToken?: string | undefined;
 }
 
-/** What an entry says about logging in. */
-export interface OAuthEntry {
-  readonly issuer?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly clientSecret?: string | undefined;
-  readonly clientMetadataUrl?: string | undefined;
+type OAuthText = "issuer" | "clientId" | "clientSecret" | "clientMetadataUrl" | "assertion" | "privateKey";
+
+/** How to log in to a server. */
+export interface OAuthEntry extends Optional<OAuthText | "signingAlgorithm" | "keyId" | "authMethod", string> {
   readonly scopes?: readonly string[] | undefined;
   readonly grant?: (typeof OAUTH_GRANTS)[number] | undefined;
-  readonly assertion?: string | undefined;
   readonly idp?: IdentityProviderEntry | undefined;
-  readonly privateKey?: string | undefined;
-  readonly signingAlgorithm?: string | undefined;
-  readonly keyId?: string | undefined;
-  readonly authMethod?: string | undefined;
   readonly callbackPort?: number | undefined;
 }
 
@@ -157,10 +117,7 @@ export type ServerEntry = StdioEntry | RemoteEntry;
 export const PROVIDERS = ["anthropic", "openai", "google", "openai-compatible"] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
-export interface ProviderEntry {
-  readonly apiKey?: string | undefined;
-  readonly baseUrl?: string | undefined;
-}
+export type ProviderEntry = Optional<"apiKey" | "baseUrl", string>;
 
 export const THINKING_LEVELS = ["off", "low", "medium", "high"] as const;
 export type { ThinkingLevel };
@@ -182,48 +139,30 @@ export const IMPORT_NAMES = [
 ] as const;
 export type ImportName = (typeof IMPORT_NAMES)[number];
 
+type PermissionsEntry = Optional<"allowBypass", boolean> & {
+  readonly mode?: PermissionMode | undefined;
+  readonly afterUntrusted?: "ask" | "off" | undefined;
+  readonly rules?: readonly RuleEntry[] | undefined;
+};
+
+type ToolsEntry = Optional<"maxAlwaysServers" | "maxAlwaysTools" | "warnProcesses" | "headStart", number> &
+  Optional<"memory", boolean>;
+
 /** Everything but the servers. */
 export interface ConfigValues {
   readonly model?: string | undefined;
   readonly thinking?: ThinkingLevel | undefined;
   readonly models?: Readonly<Record<string, ModelEntry>> | undefined;
-  readonly permissions?:
-    | {
-        readonly mode?: PermissionMode | undefined;
-        readonly allowBypass?: boolean | undefined;
-        readonly afterUntrusted?: "ask" | "off" | undefined;
-        readonly rules?: readonly RuleEntry[] | undefined;
-      }
-    | undefined;
-  readonly trust?: { readonly projects?: "ask" | "ignore" | undefined } | undefined;
-  readonly providers?: Readonly<Partial<Record<ProviderName, ProviderEntry | undefined>>> | undefined;
+  readonly permissions?: PermissionsEntry | undefined;
+  readonly trust?: Optional<"projects", "ask" | "ignore"> | undefined;
+  readonly providers?: Optional<ProviderName, ProviderEntry> | undefined;
   readonly allowHosts?: readonly string[] | undefined;
-  readonly sandbox?:
-    | {
-        readonly user?: SandboxWritten | undefined;
-        readonly project?: SandboxWritten | undefined;
-        readonly client?: SandboxWritten | undefined;
-      }
-    | undefined;
-  readonly systemPrompt?: { readonly append?: string | undefined; readonly override?: string | undefined } | undefined;
-  readonly tools?:
-    | {
-        readonly maxAlwaysServers?: number | undefined;
-        readonly maxAlwaysTools?: number | undefined;
-        readonly warnProcesses?: number | undefined;
-        readonly headStart?: number | undefined;
-        readonly memory?: boolean | undefined;
-      }
-    | undefined;
-  readonly commands?: { readonly env?: { readonly allow?: readonly string[] | undefined } | undefined } | undefined;
+  readonly sandbox?: Optional<"user" | "project" | "client", SandboxWritten> | undefined;
+  readonly systemPrompt?: Optional<"append" | "override", string> | undefined;
+  readonly tools?: ToolsEntry | undefined;
+  readonly commands?: Optional<"env", Optional<"allow", readonly string[]>> | undefined;
   readonly import?: readonly ImportName[] | undefined;
-  readonly serverLimits?:
-    | {
-        readonly maxProcesses?: number | undefined;
-        readonly maxMemoryMb?: number | undefined;
-        readonly idleMs?: number | undefined;
-      }
-    | undefined;
+  readonly serverLimits?: Optional<"maxProcesses" | "maxMemoryMb" | "idleMs", number> | undefined;
 }
 
 export function isRemoteEntry(entry: ServerEntry): entry is RemoteEntry {

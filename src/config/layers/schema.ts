@@ -1,4 +1,4 @@
-// What the schemas of a configuration file have in common. Loaded with `schema.ts` only.
+// The zod schema of a configuration file. zod is heavy: this file is only loaded by `import()`, when there is a file to check.
 import * as z from "zod/v4";
 import {
   type ConfigValues,
@@ -21,49 +21,63 @@ import {
   TOOL_ORIGINS,
 } from "./entry.js";
 
-export const text: z.ZodString = z.string().min(1);
+const text = z.string().min(1);
+/** Arguments and values may be empty. */
+const anyText = z.string();
+const milliseconds = z.int().min(1).max(86_400_000);
+const anyObject = z.record(z.string(), z.json());
 
-export const references = "Takes ${VAR}, ${VAR:-default}, {env:VAR} and {file:path}; write $${ for a literal ${.";
-export const secretReferences: string = `${references} In the user's own configuration also "!command" and "keyring:name".`;
+const optionalText = text.optional();
+const optionalTexts = z.array(text).optional();
+const optionalFlag = z.boolean().optional();
+const optionalMs = milliseconds.optional();
 
-// The zod schema of `sandbox`: a word, or an object with what is granted besides. Loaded with `schema.ts` only.
+function wholeNumber(min: number, max: number) {
+  return z.int().min(min).max(max).optional();
+}
 
-const mode = z.enum(SANDBOX_MODES);
-const path: z.ZodString = z.string().min(1);
+function section<Shape extends z.core.$ZodShape>(description: string, shape: Shape) {
+  return z.strictObject(shape).optional().describe(description);
+}
 
-export const sandboxSchema: z.ZodType<SandboxWritten> = z.union([
-  mode,
+const references = "Takes ${VAR}, ${VAR:-default}, {env:VAR} and {file:path}; write $${ for a literal ${.";
+const secretReferences = `${references} In the user's own configuration also "!command" and "keyring:name".`;
+
+/** A mode, or an object with what is granted besides. */
+const sandboxSchema: z.ZodType<SandboxWritten> = z.union([
+  z.enum(SANDBOX_MODES),
   z.strictObject({
-    mode: mode.describe(
-      'What becomes of the session\'s directories: "workspace" may be written, "read-only" only read; "off" is no sandbox.',
+    mode: z
+      .enum(SANDBOX_MODES)
+      .describe(
+        'What becomes of the session\'s directories: "workspace" may be written, "read-only" only read; "off" is no sandbox.',
+      ),
+    network: optionalFlag.describe("true grants the network of this machine; without it there is none."),
+    read: optionalTexts.describe(
+      "Files and folders that may be read besides: absolute, ~/…, or relative to the session's directory.",
     ),
-    network: z.boolean().optional().describe("true grants the network of this machine; without it there is none."),
-    read: z
-      .array(path)
-      .optional()
-      .describe("Files and folders that may be read besides: absolute, ~/…, or relative to the session's directory."),
-    write: z.array(path).optional().describe("The same for what may be written."),
+    write: optionalTexts.describe("The same for what may be written."),
   }),
 ]);
 
-// The zod schema of `oauth` in a server's entry. Loaded with `schema.ts` only.
-
 const address = z.url({ protocol: /^https?$/u, error: "must be an http or https address" });
+
+const optionalAddress = address.optional();
 
 const idp: z.ZodType<IdentityProviderEntry> = z
   .strictObject({
-    issuer: address
-      .optional()
-      .describe("The identity provider, by which it is found. Secrets of idp, and the ID token, go to no other."),
-    tokenEndpoint: address.optional().describe("Where tokens are exchanged, where the issuer does not say it itself."),
+    issuer: optionalAddress.describe(
+      "The identity provider, by which it is found. Secrets of idp, and the ID token, go to no other.",
+    ),
+    tokenEndpoint: optionalAddress.describe("Where tokens are exchanged, where the issuer does not say it itself."),
     clientId: text.describe(`The client you registered at the identity provider. ${references}`),
-    clientSecret: text.optional().describe(`Its secret. ${secretReferences}`),
-    authMethod: text
-      .optional()
-      .describe("token_endpoint_auth_method of that client; chosen from what the provider offers unless given."),
-    idToken: text
-      .optional()
-      .describe(`The person's ID token; without it they log in at the identity provider. ${secretReferences}`),
+    clientSecret: optionalText.describe(`Its secret. ${secretReferences}`),
+    authMethod: optionalText.describe(
+      "token_endpoint_auth_method of that client; chosen from what the provider offers unless given.",
+    ),
+    idToken: optionalText.describe(
+      `The person's ID token; without it they log in at the identity provider. ${secretReferences}`,
+    ),
   })
   .refine(({ issuer, tokenEndpoint }) => issuer !== undefined || tokenEndpoint !== undefined, {
     error: "must have an issuer, or a tokenEndpoint",
@@ -73,66 +87,53 @@ const idp: z.ZodType<IdentityProviderEntry> = z
   });
 
 const settings = z.strictObject({
-  issuer: address
-    .optional()
-    .describe("The only authorization server these credentials are for; another one the server names never sees them."),
-  clientId: text.optional().describe(`The client you registered at the authorization server. ${references}`),
-  clientSecret: text.optional().describe(`Its secret. ${secretReferences}`),
+  issuer: optionalAddress.describe(
+    "The only authorization server these credentials are for; another one the server names never sees them.",
+  ),
+  clientId: optionalText.describe(`The client you registered at the authorization server. ${references}`),
+  clientSecret: optionalText.describe(`Its secret. ${secretReferences}`),
   clientMetadataUrl: z
     .url({ protocol: /^https$/u, error: "must be an https address" })
     .optional()
     .describe("A client id metadata document to be known by instead."),
-  scopes: z.array(text).optional().describe("What to ask for, instead of what the server says."),
+  scopes: optionalTexts.describe("What to ask for, instead of what the server says."),
   grant: z
     .enum(OAUTH_GRANTS)
     .optional()
     .describe(
       '"client_credentials" logs in as the client itself and "jwt_bearer" with an assertion, both without a person; with "enterprise" the identity provider of idp vouches for the person.',
     ),
-  assertion: text.optional().describe(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
+  assertion: optionalText.describe(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
   idp: idp.optional().describe("Who vouches for the person, for enterprise."),
-  privateKey: text.optional().describe(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
-  signingAlgorithm: text.optional().describe("Of that key: ES256 unless given."),
-  keyId: text.optional().describe("Which key it is (kid), where the server knows several."),
-  authMethod: text
-    .optional()
-    .describe("token_endpoint_auth_method of the client; chosen from what the server offers unless given."),
-  callbackPort: z
-    .int()
-    .min(1)
-    .max(65_535)
-    .optional()
-    .describe(
-      "The port of http://127.0.0.1:<port>/callback, where only that one is registered; any free one unless given.",
-    ),
+  privateKey: optionalText.describe(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
+  signingAlgorithm: optionalText.describe("Of that key: ES256 unless given."),
+  keyId: optionalText.describe("Which key it is (kid), where the server knows several."),
+  authMethod: optionalText.describe(
+    "token_endpoint_auth_method of the client; chosen from what the server offers unless given.",
+  ),
+  callbackPort: wholeNumber(1, 65_535).describe(
+    "The port of http://127.0.0.1:<port>/callback, where only that one is registered; any free one unless given.",
+  ),
 });
 
-export const oauthSchema: z.ZodType<OAuthEntry> = settings.refine(
+const oauthSchema: z.ZodType<OAuthEntry> = settings.refine(
   ({ grant, idp: provider }) => (grant === "enterprise") === (provider !== undefined),
   { error: 'must have both "grant": "enterprise" and idp, or neither' },
 );
 
-// The zod schema of a configuration file. zod is heavy: this file is only ever loaded by `import()`, when there is a file to check.
-
-/** Arguments and values may be empty. */
-const anyText: z.ZodString = z.string();
-const milliseconds: z.ZodNumber = z.int().min(1).max(86_400_000);
-const count: z.ZodNumber = z.int().min(0).max(10_000);
-
-const anyObject = z.record(z.string(), z.json());
-const include = z.enum(INCLUDE_MODES);
+const count = wholeNumber(0, 10_000);
+const include = z.enum(INCLUDE_MODES).optional();
 
 const tool = z.strictObject({
-  include: include.optional().describe("How this tool comes before the model, whatever its server says."),
-  timeoutMs: milliseconds.optional().describe("A call without progress ends after this many milliseconds."),
-  idempotent: z
-    .boolean()
-    .optional()
-    .describe("Calling twice does no harm: after a broken connection the call is sent again. User configuration only."),
-  enabled: z.boolean().optional().describe("false takes the tool away."),
-  name: text
-    .optional()
-    .describe("What the model calls it instead, without the prefix; the server is called by its own name."),
+  include: include.describe("How this tool comes before the model, whatever its server says."),
+  timeoutMs: optionalMs.describe("A call without progress ends after this many milliseconds."),
+  idempotent: optionalFlag.describe(
+    "Calling twice does no harm: after a broken connection the call is sent again. User configuration only.",
+  ),
+  enabled: optionalFlag.describe("false takes the tool away."),
+  name: optionalText.describe(
+    "What the model calls it instead, without the prefix; the server is called by its own name.",
+  ),
   description: anyText.optional().describe("What the model reads about it instead."),
   arguments: anyObject
     .optional()
@@ -145,58 +146,43 @@ const tool = z.strictObject({
 });
 
 const extras = {
-  include: include
-    .optional()
-    .describe('How its tools come before the model: "always", "manual" (added by the person) or "search".'),
+  include: include.describe(
+    'How its tools come before the model: "always", "manual" (added by the person) or "search".',
+  ),
   tools: z
     .record(z.string(), tool)
     .optional()
     .describe("Settings of single tools, by the server's own names for them."),
-  prefix: text.optional().describe("Put before the names of its tools as the model sees them."),
-  allow: z.array(text).optional().describe("Only tools that match one of these globs (* and ?) are used."),
-  deny: z.array(text).optional().describe("Tools that match one of these globs are never used; stronger than allow."),
-  timeouts: z
-    .strictObject({
-      connectMs: milliseconds.optional().describe("From the start until the tools are listed."),
-      callMs: milliseconds.optional().describe("A call without progress ends after this."),
-      maxCallMs: milliseconds.optional().describe("Any call ends after this, whatever its progress."),
-    })
-    .optional()
-    .describe("In milliseconds."),
-  limits: z
-    .strictObject({
-      callsPerMinute: z.int().min(1).max(100_000).optional().describe("Calls started within a minute."),
-      callsAtOnce: z.int().min(1).max(1_000).optional().describe("Calls that run at the same time."),
-    })
-    .optional()
-    .describe("How hard the server may be driven."),
-  required: z.boolean().optional().describe("The first prompt waits for this server."),
+  prefix: optionalText.describe("Put before the names of its tools as the model sees them."),
+  allow: optionalTexts.describe("Only tools that match one of these globs (* and ?) are used."),
+  deny: optionalTexts.describe("Tools that match one of these globs are never used; stronger than allow."),
+  timeouts: section("In milliseconds.", {
+    connectMs: optionalMs.describe("From the start until the tools are listed."),
+    callMs: optionalMs.describe("A call without progress ends after this."),
+    maxCallMs: optionalMs.describe("Any call ends after this, whatever its progress."),
+  }),
+  limits: section("How hard the server may be driven.", {
+    callsPerMinute: wholeNumber(1, 100_000).describe("Calls started within a minute."),
+    callsAtOnce: wholeNumber(1, 1_000).describe("Calls that run at the same time."),
+  }),
+  required: optionalFlag.describe("The first prompt waits for this server."),
   sandbox: sandboxSchema
     .optional()
     .describe(
       'What the process of a server that Tenon starts may touch: "off" (everything), "workspace" or "read-only".',
     ),
-  account: text.optional().describe("Which of several log-ins at the server to use. User configuration only."),
-  disabled: z.boolean().optional().describe("true keeps the entry and leaves the server out."),
-  lazy: z.boolean().optional().describe("The server is started when one of its tools is first used."),
-  shared: z
-    .boolean()
-    .optional()
-    .describe(
-      "false gives every session a server of its own, also where several could use one: for those that keep a state.",
-    ),
-  trustAnnotations: z
-    .boolean()
-    .optional()
-    .describe(
-      "What the server says about its tools (that one only reads) is taken as true, by rules and by the mode plan. User configuration only.",
-    ),
-  trustResults: z
-    .boolean()
-    .optional()
-    .describe(
-      "What the server answers is not counted as content from outside: see permissions.afterUntrusted. User configuration only.",
-    ),
+  account: optionalText.describe("Which of several log-ins at the server to use. User configuration only."),
+  disabled: optionalFlag.describe("true keeps the entry and leaves the server out."),
+  lazy: optionalFlag.describe("The server is started when one of its tools is first used."),
+  shared: optionalFlag.describe(
+    "false gives every session a server of its own, also where several could use one: for those that keep a state.",
+  ),
+  trustAnnotations: optionalFlag.describe(
+    "What the server says about its tools (that one only reads) is taken as true, by rules and by the mode plan. User configuration only.",
+  ),
+  trustResults: optionalFlag.describe(
+    "What the server answers is not counted as content from outside: see permissions.afterUntrusted. User configuration only.",
+  ),
 };
 
 export const stdioEntry: z.ZodType<StdioEntry> = z
@@ -209,7 +195,7 @@ export const stdioEntry: z.ZodType<StdioEntry> = z
       .record(z.string(), anyText)
       .optional()
       .describe(`Variables added to the small environment every server gets. ${secretReferences}`),
-    cwd: text.optional().describe(`Where it runs; the session's directory unless given. ${references}`),
+    cwd: optionalText.describe(`Where it runs; the session's directory unless given. ${references}`),
     ...extras,
   })
   .meta({ title: "A server that Tenon starts" });
@@ -223,10 +209,10 @@ export const remoteEntry: z.ZodType<RemoteEntry> = z
     transport: z.enum(REMOTE_TYPES).optional().describe("Another name for type."),
     url: text.describe(`https, or http for this machine and for allowHosts. ${references}`),
     headers: z.record(z.string(), anyText).optional().describe(`Sent with every request. ${secretReferences}`),
-    auth: z
-      .strictObject({ type: z.literal("bearer"), token: text.describe(secretReferences) })
-      .optional()
-      .describe("A token to send; without it Tenon logs in when the server asks for it."),
+    auth: section("A token to send; without it Tenon logs in when the server asks for it.", {
+      type: z.literal("bearer"),
+      token: text.describe(secretReferences),
+    }),
     oauth: oauthSchema.optional().describe("How to log in, where the server does not say it all itself."),
     ...extras,
   })
@@ -234,51 +220,39 @@ export const remoteEntry: z.ZodType<RemoteEntry> = z
 
 const provider: z.ZodType<ProviderEntry | undefined> = z
   .strictObject({
-    apiKey: text.optional().describe(`The key. ${secretReferences}`),
-    baseUrl: text.optional().describe(`Where requests go instead of the provider's own address. ${references}`),
+    apiKey: optionalText.describe(`The key. ${secretReferences}`),
+    baseUrl: optionalText.describe(`Where requests go instead of the provider's own address. ${references}`),
   })
   .optional();
 
-const tokens: z.ZodNumber = z.int().min(1).max(1_000_000_000);
-const dollars: z.ZodNumber = z.number().min(0).max(1_000_000);
+const tokens = z.int().min(1).max(1_000_000_000);
+const dollars = z.number().min(0).max(1_000_000);
 
 /** What Tenon knows of most models by itself, and of others not. */
 const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
   contextTokens: tokens.optional().describe("How many tokens prompt and answer have together."),
   maxOutputTokens: tokens.optional().describe("How long an answer may be; sent with every request."),
-  images: z.boolean().optional().describe("Whether it takes pictures; where it does not, they are named to it."),
-  audio: z.boolean().optional().describe("Whether it takes sound."),
-  pdf: z.boolean().optional().describe("Whether it takes PDF files."),
+  images: optionalFlag.describe("Whether it takes pictures; where it does not, they are named to it."),
+  audio: optionalFlag.describe("Whether it takes sound."),
+  pdf: optionalFlag.describe("Whether it takes PDF files."),
   thinking: z.array(z.enum(THINKING_LEVELS)).optional().describe("The levels of thinking it has; empty for none."),
-  silenceMs: z
-    .int()
-    .min(1_000)
-    .max(86_400_000)
-    .optional()
-    .describe("How long it may send nothing before the request is given up; 300000 unless given."),
-  toolSearch: z
-    .boolean()
-    .optional()
-    .describe(
-      "Whether tools found by search are sent in the provider's own way. Unless given: at the provider's own address only.",
-    ),
-  price: z
-    .strictObject({
-      inputPerMTok: dollars.describe("Input."),
-      outputPerMTok: dollars.describe("Output."),
-      cacheReadPerMTok: dollars.optional().describe("Input read from the cache."),
-      cacheWritePerMTok: dollars.optional().describe("Input written to the cache."),
-      longContext: z
-        .strictObject({
-          aboveTokens: tokens.describe("Input above which it is dearer."),
-          inputFactor: dollars.describe("What the price of input is multiplied by."),
-          outputFactor: dollars.describe("What the price of output is multiplied by."),
-        })
-        .optional()
-        .describe("Requests with more input than this are dearer as a whole."),
-    })
-    .optional()
-    .describe("US dollars per million tokens."),
+  silenceMs: wholeNumber(1_000, 86_400_000).describe(
+    "How long it may send nothing before the request is given up; 300000 unless given.",
+  ),
+  toolSearch: optionalFlag.describe(
+    "Whether tools found by search are sent in the provider's own way. Unless given: at the provider's own address only.",
+  ),
+  price: section("US dollars per million tokens.", {
+    inputPerMTok: dollars.describe("Input."),
+    outputPerMTok: dollars.describe("Output."),
+    cacheReadPerMTok: dollars.optional().describe("Input read from the cache."),
+    cacheWritePerMTok: dollars.optional().describe("Input written to the cache."),
+    longContext: section("Requests with more input than this are dearer as a whole.", {
+      aboveTokens: tokens.describe("Input above which it is dearer."),
+      inputFactor: dollars.describe("What the price of input is multiplied by."),
+      outputFactor: dollars.describe("What the price of output is multiplied by."),
+    }),
+  }),
 });
 
 const USER_ONLY = "User configuration only.";
@@ -298,9 +272,9 @@ const condition = z
       .describe(
         "It is a text that begins so. For run_command: it begins with these words, and is one program with literal arguments; for fetch_url: the same host, and a path that begins so. Not for paths: see under.",
       ),
-    under: text
-      .optional()
-      .describe("It is a path in this directory, links followed. Relative paths begin at the session's directory."),
+    under: optionalText.describe(
+      "It is a path in this directory, links followed. Relative paths begin at the session's directory.",
+    ),
     oneOf: z.array(z.unknown()).optional().describe("It is exactly one of these."),
   })
   .refine((given) => TESTS.filter((test) => given[test] !== undefined).length === 1, {
@@ -313,28 +287,25 @@ export const ruleEntry: z.ZodType<RuleEntry> = z
     effect: z
       .enum(POLICY_EFFECTS)
       .describe('"allow" it, "deny" it, or "ask" the person every time. In a project\'s file not "allow".'),
-    server: text.optional().describe("A glob on the server's name; any server unless given."),
-    tool: text.optional().describe("A glob on the server's own name of the tool; any tool unless given."),
+    server: optionalText.describe("A glob on the server's name; any server unless given."),
+    tool: optionalText.describe("A glob on the server's own name of the tool; any tool unless given."),
     origin: z
       .array(z.enum(TOOL_ORIGINS))
       .optional()
       .describe('Whose servers it is about. Unless given: any, but "allow" is not for servers of projects.'),
-    annotations: z
-      .strictObject({
-        readOnly: z.boolean().optional().describe("It changes nothing."),
-        destructive: z.boolean().optional().describe("It may destroy something."),
-        idempotent: z.boolean().optional().describe("Calling it twice is as calling it once."),
-        openWorld: z.boolean().optional().describe("It reaches beyond this machine."),
-      })
-      .optional()
-      .describe("What the server says about the tool; counts for servers with trustAnnotations only."),
+    annotations: section("What the server says about the tool; counts for servers with trustAnnotations only.", {
+      readOnly: optionalFlag.describe("It changes nothing."),
+      destructive: optionalFlag.describe("It may destroy something."),
+      idempotent: optionalFlag.describe("Calling it twice is as calling it once."),
+      openWorld: optionalFlag.describe("It reaches beyond this machine."),
+    }),
     arguments: z.array(condition).optional().describe("What the arguments must be, all of it."),
-    reason: text.optional().describe("For the person and the model. Not read from a project's file."),
+    reason: optionalText.describe("For the person and the model. Not read from a project's file."),
   })
   .meta({ title: "A rule about tool calls" });
 
 const values = {
-  model: text.optional().describe("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
+  model: optionalText.describe("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
   thinking: z
     .enum(THINKING_LEVELS)
     .optional()
@@ -343,17 +314,15 @@ const values = {
     .record(z.string(), modelEntry)
     .optional()
     .describe("What single models can do and cost, by provider/name; stronger than what Tenon knows of them."),
-  systemPrompt: z
-    .strictObject({
-      append: text.optional().describe("Said to the model after Tenon's own words."),
-      override: text.optional().describe("Said in place of Tenon's introduction; the rules for tools stay."),
-    })
-    .optional()
-    .describe(`What the model is told besides. ${USER_ONLY}`),
-  permissions: z
-    .strictObject({
+  systemPrompt: section(`What the model is told besides. ${USER_ONLY}`, {
+    append: optionalText.describe("Said to the model after Tenon's own words."),
+    override: optionalText.describe("Said in place of Tenon's introduction; the rules for tools stay."),
+  }),
+  permissions: section(
+    `What may happen without asking. ${USER_ONLY} A project's file may have rules that ask or deny.`,
+    {
       mode: z.enum(PERMISSION_MODES).optional().describe("The mode sessions start in."),
-      allowBypass: z.boolean().optional().describe("Whether a session may be switched to ask for nothing at all."),
+      allowBypass: optionalFlag.describe("Whether a session may be switched to ask for nothing at all."),
       afterUntrusted: z
         .enum(["off", "ask"])
         .optional()
@@ -364,81 +333,53 @@ const values = {
         .array(ruleEntry)
         .optional()
         .describe("Which calls are allowed, asked about or denied: the first that is about a call decides."),
-    })
-    .optional()
-    .describe(`What may happen without asking. ${USER_ONLY} A project's file may have rules that ask or deny.`),
-  trust: z
-    .strictObject({
-      projects: z
-        .enum(["ask", "ignore"])
-        .optional()
-        .describe('"ask" (the default) about each entry of a project\'s files, or "ignore" those files.'),
-    })
-    .optional()
-    .describe(`How projects' files are treated. ${USER_ONLY}`),
-  providers: z
-    .strictObject({ anthropic: provider, openai: provider, google: provider, "openai-compatible": provider })
-    .optional()
-    .describe(`Keys and addresses of model providers; variables in the environment are stronger. ${USER_ONLY}`),
-  allowHosts: z
-    .array(text)
-    .optional()
-    .describe(`Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`),
-  commands: z
-    .strictObject({
-      env: z
-        .strictObject({
-          allow: z
-            .array(text)
-            .optional()
-            .describe(
-              'Names of variables that commands get although they look like secrets, for example ["PGPASSWORD"]. `tenon doctor` lists what is withheld.',
-            ),
-        })
-        .optional()
-        .describe("Their environment: yours, without variables that look like secrets."),
-    })
-    .optional()
-    .describe(`Commands that the agent runs. ${USER_ONLY}`),
-  sandbox: z
-    .strictObject({
-      user: sandboxSchema.optional().describe("For servers of this file."),
-      project: sandboxSchema.optional().describe("For servers of projects' files."),
-      client: sandboxSchema.optional().describe("For servers an editor hands over."),
-    })
-    .optional()
-    .describe(`The least sandbox for all servers of a layer. ${USER_ONLY}`),
-  tools: z
-    .strictObject({
-      maxAlwaysServers: count.optional().describe("Servers whose tools are offered to the model from the start: 10."),
-      maxAlwaysTools: count.optional().describe("Tools offered to the model; the others are behind search: 100."),
-      warnProcesses: count.optional().describe("Servers that run as processes, above which the person is told: 5."),
-      headStart: count.optional().describe("Tools the first prompt chooses from those behind search: 10."),
-      memory: z
-        .boolean()
-        .optional()
-        .describe("Whether it is remembered, on this machine only, which prompts led to which tools: true."),
-    })
-    .optional()
-    .describe("How many tools are put in front of the model."),
-  serverLimits: z
-    .strictObject({
-      maxProcesses: z.int().min(1).max(10_000).optional().describe("Server processes of all sessions together: 128."),
-      maxMemoryMb: z
-        .int()
-        .min(1)
-        .max(10_000_000)
-        .optional()
-        .describe("Memory of all of them above which no further one is started: half of the machine's."),
-      idleMs: z
-        .int()
-        .min(0)
-        .max(86_400_000)
-        .optional()
-        .describe("How long a server that sessions share stays after the last of them has left: 60000."),
-    })
-    .optional()
-    .describe(`All servers of one Tenon process together. ${USER_ONLY}`),
+    },
+  ),
+  trust: section(`How projects' files are treated. ${USER_ONLY}`, {
+    projects: z
+      .enum(["ask", "ignore"])
+      .optional()
+      .describe('"ask" (the default) about each entry of a project\'s files, or "ignore" those files.'),
+  }),
+  providers: section(`Keys and addresses of model providers; variables in the environment are stronger. ${USER_ONLY}`, {
+    anthropic: provider,
+    openai: provider,
+    google: provider,
+    "openai-compatible": provider,
+  }),
+  allowHosts: optionalTexts.describe(
+    `Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`,
+  ),
+  commands: section(`Commands that the agent runs. ${USER_ONLY}`, {
+    env: section("Their environment: yours, without variables that look like secrets.", {
+      allow: optionalTexts.describe(
+        'Names of variables that commands get although they look like secrets, for example ["PGPASSWORD"]. `tenon doctor` lists what is withheld.',
+      ),
+    }),
+  }),
+  sandbox: section(`The least sandbox for all servers of a layer. ${USER_ONLY}`, {
+    user: sandboxSchema.optional().describe("For servers of this file."),
+    project: sandboxSchema.optional().describe("For servers of projects' files."),
+    client: sandboxSchema.optional().describe("For servers an editor hands over."),
+  }),
+  tools: section("How many tools are put in front of the model.", {
+    maxAlwaysServers: count.describe("Servers whose tools are offered to the model from the start: 10."),
+    maxAlwaysTools: count.describe("Tools offered to the model; the others are behind search: 100."),
+    warnProcesses: count.describe("Servers that run as processes, above which the person is told: 5."),
+    headStart: count.describe("Tools the first prompt chooses from those behind search: 10."),
+    memory: optionalFlag.describe(
+      "Whether it is remembered, on this machine only, which prompts led to which tools: true.",
+    ),
+  }),
+  serverLimits: section(`All servers of one Tenon process together. ${USER_ONLY}`, {
+    maxProcesses: wholeNumber(1, 10_000).describe("Server processes of all sessions together: 128."),
+    maxMemoryMb: wholeNumber(1, 10_000_000).describe(
+      "Memory of all of them above which no further one is started: half of the machine's.",
+    ),
+    idleMs: wholeNumber(0, 86_400_000).describe(
+      "How long a server that sessions share stays after the last of them has left: 60000.",
+    ),
+  }),
   import: z
     .array(z.enum(IMPORT_NAMES))
     .optional()
