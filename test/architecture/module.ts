@@ -50,16 +50,27 @@ interface Node {
 export function parseModule(path: string, text: string): SourceModule {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path} does not parse: ${errors[0]?.message}`);
-  const lineOf = (node: Node): number => text.slice(0, node.start).split("\n").length;
-  const reader = new Reader(lineOf);
-  if (isNode(program)) reader.read(program);
   const lines = text.split("\n");
+  const starts: number[] = [];
+  for (let offset = 0, index = 0; index < lines.length; offset += (lines[index]?.length ?? 0) + 1, index++)
+    starts.push(offset);
+  const lineAt = (offset: number): number => {
+    let [low, high] = [0, starts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  const reader = new Reader((node) => lineAt(node.start));
+  if (isNode(program)) reader.read(program);
   return {
     path,
     lineCount: text.endsWith("\n") ? lines.length - 1 : lines.length,
     firstLine: (lines[0]?.startsWith("#!") ? lines[1] : lines[0]) ?? "",
     imports: reader.imports,
-    findings: [...reader.findings(), ...unheard(program, text, (offset) => text.slice(0, offset).split("\n").length)],
+    findings: [...reader.findings(), ...unheard(program, text, lineAt)],
     brands: reader.brands,
   };
 }
