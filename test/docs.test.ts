@@ -5,7 +5,7 @@ import { type ParseError, parse } from "jsonc-parser";
 import { expect, test } from "vitest";
 import { LIMIT_FILES, limitsIn } from "../scripts/docs/limits-page.js";
 import { referencePages } from "../scripts/docs/pages.js";
-import { TABLE } from "../src/cli/table/commands.js";
+import { TABLE } from "../src/cli/table.js";
 import { configFile } from "../src/config/layers/schema.js";
 import { blocksIn, documents, localLinks, ROOT, shellLines } from "./docs/blocks.js";
 
@@ -33,10 +33,10 @@ const FOR_PROGRAMS = ["acp", "completion"];
 
 test("every command has a summary, an example and --json", () => {
   const commands = TABLE.flatMap((entry) => (entry.kind === "command" ? [entry] : entry.commands));
-  expect(commands.filter(({ summary, examples }) => summary === "" || examples.length === 0)).toEqual([]);
+  expect(commands.filter(({ summary, examples }) => summary === "" || Object.keys(examples).length === 0)).toEqual([]);
   const mute = commands.filter(({ name, options }) => !("json" in options) && !FOR_PROGRAMS.includes(name));
   expect(mute.map(({ name }) => name)).toEqual([]);
-  const lines = commands.flatMap(({ examples }) => examples.map(({ line }) => line));
+  const lines = commands.flatMap(({ examples }) => Object.keys(examples));
   expect(lines.filter((line) => !/(?:^|\$\()tenon /u.test(line))).toEqual([]);
 });
 

@@ -1,9 +1,10 @@
 // For tests: a terminal over a world of files in memory, in which any command of the table runs.
 import { PassThrough } from "node:stream";
-import type { CommandContext } from "../src/cli/configuration/context.js";
-import { TABLE } from "../src/cli/table/commands.js";
-import { runWords } from "../src/cli/table/run.js";
-import { createPalette } from "../src/cli/terminal/palette.js";
+import type { CommandContext } from "../src/cli/context.js";
+import { systemKeyring } from "../src/cli/keyring.js";
+import { runWords } from "../src/cli/run.js";
+import { TABLE } from "../src/cli/table.js";
+import { createPalette } from "../src/cli/terminal/stream.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";
 
 export interface Said {
@@ -38,6 +39,7 @@ export class Terminal {
     const errorOutput = new PassThrough();
     const context: CommandContext = {
       world: this.world,
+      keyring: systemKeyring(this.world),
       cwd: "/project",
       output,
       errorOutput,

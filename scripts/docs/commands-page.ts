@@ -1,7 +1,7 @@
 // docs/reference/commands.md, from the table of commands.
-import type { Command, Group } from "../../src/cli/table/command.js";
-import { TABLE } from "../../src/cli/table/commands.js";
-import { optionRows, usageLine } from "../../src/cli/table/help.js";
+import type { Command, Group } from "../../src/cli/command.js";
+import { optionRows, usageLine } from "../../src/cli/help.js";
+import { TABLE } from "../../src/cli/table.js";
 import { cell, code, page, table } from "./markdown.js";
 
 export function commandsPage(): string {
@@ -54,7 +54,7 @@ function commandLines(command: Command, path: readonly string[], level: number):
       ["option", "what it does"],
       optionRows(command).map(([name, text]) => [code(name), cell(text)]),
     ),
-    ...command.examples.flatMap(({ line, does }) => ["```sh", line, "```", "", sentence(does), ""]),
+    ...Object.entries(command.examples).flatMap(([line, does]) => ["```sh", line, "```", "", sentence(does), ""]),
   ];
 }
 

@@ -1,5 +1,4 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
-
 import { defined } from "../base/json/defined.js";
 import type { LogLevel } from "../base/ports/log.js";
 import { modelFetch, recorded, type WireTrace } from "../base/ports/trace.js";
@@ -8,11 +7,11 @@ import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
-import { chooseLog } from "./log.js";
+import { chooseLog } from "./context.js";
 import { personalGrants } from "./login/grants.js";
 import { configuredModels, providerVariables } from "./model.js";
 import { secretResolver, unaskedSecrets } from "./secrets.js";
-import { outputFiles } from "./servers/output-files.js";
+import { outputFiles } from "./server-output.js";
 import { hidingSecrets } from "./trace.js";
 
 export interface ComposeOptions {

@@ -1,14 +1,25 @@
 // The one way out of the process: once, after everything owned has been closed, within a bound.
+
+import { type ErrorCode, TenonError } from "../base/errors.js";
 import { CLI_LIMITS } from "./limits.js";
 
 export const EXIT = { done: 0, failed: 1, usage: 2, config: 3, auth: 4, denied: 5, interrupted: 130 } as const;
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** Different ones that are reported; more of them say nothing new. */
 const MAX_UNCAUGHT = 100;
 
 let isLeaving = false;
 
-/** Closes, then exits. Whatever hangs is cut off after the bound: the children have been killed by then. */
+export function exitCodeOf(code: ErrorCode): number {
+  if (code === "usage.invalid") return EXIT.usage;
+  if (code === "cancelled") return EXIT.interrupted;
+  if (code === "mcp.unauthorized" || code === "model.unauthorized") return EXIT.auth;
+  return code.startsWith("config.") ? EXIT.config : EXIT.failed;
+}
+
+/** Closes, then exits. The bound cuts off a close that hangs: the children have been killed by then. */
 export function exitAfter(close: () => Promise<void>, code: number): void {
   if (isLeaving) return;
   isLeaving = true;
@@ -19,23 +30,46 @@ export function exitAfter(close: () => Promise<void>, code: number): void {
     .finally(leave);
 }
 
-/** Exceptions and rejections that nobody caught, each message once: a timer may throw the same one for ever. */
+/** Uncaught exceptions and unhandled rejections, each message once: a timer may throw the same one for ever. */
 export function onUncaught(report: (error: Error) => void): void {
-  const told = new Set<string>();
-  const hear = (thrown: unknown) => {
+  const reported = new Set<string>();
+  const onError = (thrown: unknown) => {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    if (told.has(error.message) || told.size >= MAX_UNCAUGHT) return;
-    told.add(error.message);
+    if (reported.has(error.message) || reported.size >= MAX_UNCAUGHT) return;
+    reported.add(error.message);
     try {
       report(error);
     } catch {
-      // Reporting failed: there is nobody left to tell.
+      // Reporting failed: there is nowhere else to report to.
     }
   };
-  process.on("uncaughtException", hear);
-  process.on("unhandledRejection", hear);
+  process.on("uncaughtException", onError);
+  process.on("unhandledRejection", onError);
 }
 
 export function onStopSignals(stop: (code: number) => void): void {
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop(EXIT.interrupted));
+  for (const signal of SIGNALS) process.on(signal, () => stop(EXIT.interrupted));
+}
+
+/** Runs work that SIGINT, SIGTERM or SIGHUP aborts; rejects with `cancelled` then. A second signal ends the process. */
+export async function stoppable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(EXIT.interrupted);
+    stop.abort();
+  };
+  for (const name of SIGNALS) process.on(name, onSignal);
+  try {
+    const result = await work(stop.signal);
+    if (stop.signal.aborted) throw stopped();
+    return result;
+  } catch (error) {
+    throw stop.signal.aborted ? stopped() : error;
+  } finally {
+    for (const name of SIGNALS) process.off(name, onSignal);
+  }
+}
+
+function stopped(): TenonError {
+  return new TenonError("cancelled", "stopped", { hint: "Nothing of it is left running." });
 }

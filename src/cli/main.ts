@@ -1,6 +1,6 @@
 // The `tenon` command. Only what a plain `tenon acp` needs to answer `initialize` is imported here; the rest loads on demand.
 import { VERSION } from "../base/version.js";
-import { runAcp } from "./commands/acp.js";
+import { runAcp } from "./commands/acp/acp.js";
 
 async function main(words: readonly string[]): Promise<void> {
   const [verb, ...rest] = words;
@@ -9,7 +9,7 @@ async function main(words: readonly string[]): Promise<void> {
     process.stdout.write(`${VERSION}\n`);
     return;
   }
-  const { runCommandLine } = await import("./command-line.js");
+  const { runCommandLine } = await import("./run.js");
   return await runCommandLine(words, runAcp);
 }
 

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { TABLE } from "../../src/cli/table/commands.js";
+import { TABLE } from "../../src/cli/table.js";
 import { ConfigBench } from "./config-bench.js";
 import { agentNode, TENON } from "./peers.js";
 import { scenario } from "./scenario.js";

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
-import { runGrant } from "../../src/cli/configuration/approvals.js";
-import { createPalette } from "../../src/cli/terminal/palette.js";
+import { runGrant } from "../../src/cli/commands/trust/approvals.js";
+import { systemKeyring } from "../../src/cli/keyring.js";
+import { createPalette } from "../../src/cli/terminal/stream.js";
 import { nodeWorld, type PermissionAnswer, type PermissionQuestion } from "../../src/index.js";
 import { echoTool } from "../../src/testing/index.js";
 import { cleanEnv } from "./agent.js";
@@ -329,8 +330,10 @@ scenario(
     bench.configure({ mcpServers: { s: entry({ tools: [echoTool(), echoTool("other")] }) } });
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const output = new PassThrough();
+    const world = nodeWorld({ env: cleanEnv(bench.home, { HOME: bench.home }), log });
     const context = {
-      world: nodeWorld({ env: cleanEnv(bench.home, { HOME: bench.home }), log }),
+      world,
+      keyring: systemKeyring(world),
       cwd: bench.project,
       output,
       errorOutput: new PassThrough(),

@@ -1,6 +1,6 @@
 // The lines people read.
 import { expect, test } from "vitest";
-import { createPalette } from "../terminal/palette.js";
+import { createPalette } from "../terminal/stream.js";
 import type { CheckResult } from "./check.js";
 import { endLines, headLines, resultLine } from "./report.js";
 

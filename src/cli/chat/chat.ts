@@ -1,25 +1,17 @@
 // The terminal client: an ACP client connected to the agent in this process. Answers one prompt, a list of them, or a person.
 import { createInterface } from "node:readline";
-import { client, methods } from "@agentclientprotocol/sdk";
+import { type AgentApp, client, methods, type Stream } from "@agentclientprotocol/sdk";
 import { CLI_LIMITS } from "../limits.js";
-import { type Clock, systemClock } from "../terminal/clock.js";
-import { createPalette, type Palette } from "../terminal/palette.js";
 import { Screen } from "../terminal/screen.js";
-import { isTerminal } from "../terminal/stream.js";
-import { visibleLine } from "../terminal/visible.js";
-import { Conversation } from "./conversation.js";
+import { type Clock, createPalette, isTerminal, type Palette, systemClock } from "../terminal/stream.js";
+import { visibleLine } from "../terminal/text.js";
+import { commandOf, runCommand } from "./commands.js";
 import { ElicitationPrompter } from "./elicitation.js";
-import { Interrupts, unlessAborted } from "./interrupts.js";
-import { JsonView } from "./json-view.js";
-import { LineReader } from "./line-reader.js";
-import type { ChatOptions } from "./options.js";
-import { EXIT_CODES, toFailure } from "./outcome.js";
-import { awaitServers } from "./patience.js";
+import { LineReader, QuestionQueue } from "./line-reader.js";
 import { PermissionPrompter } from "./permission.js";
-import { QuestionQueue } from "./question-queue.js";
-import { ChatSession } from "./session.js";
+import { ChatSession, type ServerReport } from "./session.js";
 import { TextView } from "./text-view.js";
-import type { ChatView } from "./view.js";
+import { type ChatView, EXIT_CODES, exitCodeOf, JsonView, type TurnOutcome, toFailure } from "./view.js";
 
 /** Everything of one chat, composed. */
 interface Parts {
@@ -134,4 +126,213 @@ async function script(conversation: Conversation, { options, interrupts, screen,
   }
   interrupts.quit.removeEventListener("abort", stop);
   return interrupts.quit.aborted ? EXIT_CODES.interrupted : result;
+}
+
+// What the terminal client is given: the agent to talk to, the streams of the person, and how it shall behave.
+
+export interface ChatOptions {
+  /** The agent itself, or what leads to it. */
+  readonly agent: AgentApp | Stream;
+  /** Absolute. */
+  readonly cwd: string;
+  /** Servers that may take long to start: a prompt that nobody repeats waits for them. */
+  readonly slowServers?: readonly string[];
+  /** Answer this once and end, instead of reading prompts from the input. */
+  readonly prompt?: string;
+  /** Print the protocol's updates as NDJSON instead of text for people. */
+  readonly json: boolean;
+  /** Approve every tool call. What a project's files bring is never approved by this. */
+  readonly yes: boolean;
+  /** A person sits at the input and can be asked. */
+  readonly interactive: boolean;
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  readonly errorOutput: NodeJS.WritableStream;
+  readonly color: boolean;
+  /** Calls the listener at each Ctrl-C or SIGINT; returns the way to stop. */
+  readonly onInterrupt: (listener: () => void) => () => void;
+  readonly clock?: Clock;
+}
+
+// One line of the person: a command of the chat, or a prompt that runs as a turn of the agent.
+
+export interface ConversationOptions {
+  readonly session: ChatSession;
+  readonly view: ChatView;
+  readonly desk: PermissionPrompter;
+  readonly elicitation: ElicitationPrompter;
+  readonly interrupts: Interrupts;
+  readonly screen: Screen;
+  readonly palette: Palette;
+}
+
+export interface Submission {
+  readonly exitCode: number;
+  readonly shallQuit: boolean;
+}
+
+export class Conversation {
+  readonly #options: ConversationOptions;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  async submit(line: string): Promise<Submission> {
+    const command = commandOf(line);
+    if (command !== undefined) return await this.#command(command);
+    const { outcome, wasInterrupted } = await this.#turn(line);
+    this.#options.view.turnEnded(outcome);
+    // An answer that was complete when Ctrl-C came is shown; who runs us is told of the interrupt all the same.
+    return {
+      exitCode: wasInterrupted ? EXIT_CODES.interrupted : exitCodeOf(outcome),
+      shallQuit: outcome.kind === "abandoned",
+    };
+  }
+
+  async #command(command: string): Promise<Submission> {
+    const { session, view, screen, palette } = this.#options;
+    try {
+      const next = await runCommand(command, { screen, palette, status: () => session.status() });
+      return { exitCode: EXIT_CODES.done, shallQuit: next === "quit" };
+    } catch (error) {
+      view.failed(toFailure(error));
+      return { exitCode: EXIT_CODES.failed, shallQuit: false };
+    }
+  }
+
+  async #turn(text: string): Promise<{ outcome: TurnOutcome; wasInterrupted: boolean }> {
+    const { session, view, desk, elicitation, interrupts, screen, palette } = this.#options;
+    const over = new AbortController();
+    const cancelling: Promise<void>[] = [];
+    const cancel = () => {
+      over.abort();
+      screen.line(palette.dim("Stopping. Ctrl-C again quits."));
+      cancelling.push(session.cancel());
+    };
+    desk.beginTurn(over.signal);
+    elicitation.beginTurn(over.signal);
+    view.turnStarted();
+    const outcome = await interrupts.during(cancel, () => this.#prompt(text));
+    // A question left open is answered with "cancelled", so that the agent never waits for a person who has gone.
+    over.abort();
+    await Promise.allSettled(cancelling);
+    return { outcome, wasInterrupted: cancelling.length > 0 };
+  }
+
+  async #prompt(text: string): Promise<TurnOutcome> {
+    const { session, desk, interrupts } = this.#options;
+    try {
+      const stopReason = await unlessAborted(session.prompt(text), interrupts.quit);
+      if (stopReason === undefined) return { kind: "abandoned" };
+      return { kind: "stopped", stopReason, wasDenied: desk.wasDenied };
+    } catch (error) {
+      return { kind: "failed", failure: toFailure(error) };
+    }
+  }
+}
+
+// Ctrl-C, once and again: the first one stops what runs, the next one quits.
+
+export class Interrupts {
+  readonly #quit = new AbortController();
+  #onFirst: (() => void) | undefined;
+  #isArmed = false;
+
+  /** Aborts when the person quits. */
+  get quit(): AbortSignal {
+    return this.#quit.signal;
+  }
+
+  /** Where nothing can be stopped, the first interrupt quits already. */
+  raise(): void {
+    if (this.#isArmed || !this.#onFirst) {
+      this.#quit.abort();
+      return;
+    }
+    this.#isArmed = true;
+    this.#onFirst();
+  }
+
+  /** Quits at once, without a first interrupt. */
+  leave(): void {
+    this.#quit.abort();
+  }
+
+  /** The person has done something else since: the next interrupt is a first one again. */
+  disarm(): void {
+    this.#isArmed = false;
+  }
+
+  /** Runs `work`, during which the first interrupt is `onFirst`. */
+  async during<T>(onFirst: () => void, work: () => Promise<T>): Promise<T> {
+    const outer = this.#onFirst;
+    this.#onFirst = onFirst;
+    try {
+      return await work();
+    } finally {
+      this.#onFirst = outer;
+    }
+  }
+}
+
+/** Resolves with the value, or with undefined once the signal aborts; what comes later is dropped, failures included. */
+export async function unlessAborted<T extends {} | null>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  let onAbort = () => {};
+  const aborted = new Promise<undefined>((resolve) => {
+    onAbort = () => resolve(undefined);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+// Where nobody can simply ask again, the first prompt waits for servers that may have to download themselves first.
+
+export interface PatienceOptions {
+  readonly servers: readonly string[];
+  readonly status: () => Promise<readonly ServerReport[]>;
+  readonly clock: Clock;
+  readonly screen: Screen;
+  readonly palette: Palette;
+  readonly quit: AbortSignal;
+}
+
+const LOOK_EVERY_MS = 100;
+/** Shorter waits need no words. */
+const TELL_AFTER_MS = 2_000;
+/** A server that is not even known by now will not be. */
+const UNKNOWN_MS = 5_000;
+/** `npx` took up to 46 s to fetch a server and what it needs. */
+const LONGEST_MS = 90_000;
+
+export async function awaitServers(options: PatienceOptions): Promise<void> {
+  const { servers, status, clock, screen, palette, quit } = options;
+  const startedMs = clock.now();
+  let isTold = false;
+  while (servers.length > 0 && !quit.aborted) {
+    const elapsedMs = clock.now() - startedMs;
+    const reports = await status();
+    const waiting = servers.filter((name) => {
+      const state = reports.find((report) => report.name === name)?.state;
+      return state === undefined ? elapsedMs < UNKNOWN_MS : state === "connecting";
+    });
+    if (waiting.length === 0 || elapsedMs >= LONGEST_MS) return;
+    if (!isTold && elapsedMs >= TELL_AFTER_MS) {
+      isTold = true;
+      const names = waiting.map((name) => visibleLine(name)).join(", ");
+      screen.line(palette.dim(`Waiting for ${names}, which may be downloading. Ctrl-C quits.`));
+    }
+    const pause = new Promise<true>((resolve) => {
+      clock.after(LOOK_EVERY_MS, () => resolve(true));
+    });
+    await unlessAborted(pause, quit);
+  }
 }

@@ -1,11 +1,10 @@
 // The words that are for the chat itself and not for the agent: /help, /tools, /mcp, /quit.
-import { formatElapsed } from "../terminal/clock.js";
-import type { Palette } from "../terminal/palette.js";
+
 import type { Screen } from "../terminal/screen.js";
-import { renderTable } from "../terminal/table.js";
-import { visible, visibleLine } from "../terminal/visible.js";
+import { formatElapsed, type Palette } from "../terminal/stream.js";
+import { renderTable, visible, visibleLine } from "../terminal/text.js";
 import { preview } from "./describe.js";
-import type { ServerReport } from "./status.js";
+import type { ServerReport } from "./session.js";
 
 export interface CommandPorts {
   readonly screen: Screen;

@@ -2,8 +2,7 @@
 import type { ContentBlock, ToolCallContent } from "@agentclientprotocol/sdk";
 import { isJsonObject } from "../../base/json/json.js";
 import { base64Bytes } from "../../base/text/content.js";
-import { visible, visibleLine } from "../terminal/visible.js";
-import { clipToWidth } from "../terminal/width.js";
+import { clipToWidth, visible, visibleLine } from "../terminal/text.js";
 
 /** Structured values longer than this are spread over lines. */
 const COMPACT_LENGTH = 80;

@@ -1,14 +1,12 @@
 // What servers and the model want to know of the person: forms field by field, pages by their address, both declinable.
-
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
-import { visible, visibleLine } from "../terminal/visible.js";
+import type { Palette } from "../terminal/stream.js";
+import { visible, visibleLine } from "../terminal/text.js";
 import { type Field, readField, readTyped, usualText } from "./form-field.js";
-import type { LineReader } from "./line-reader.js";
-import type { QuestionQueue } from "./question-queue.js";
+import type { LineReader, QuestionQueue } from "./line-reader.js";
 
 export interface ElicitationPrompterOptions {
   readonly screen: Screen;

@@ -1,6 +1,6 @@
 // One field of a form, as a terminal asks for it: what it is in words, and what a typed line means for it.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { visibleLine } from "../terminal/visible.js";
+import { visibleLine } from "../terminal/text.js";
 
 export interface Option {
   readonly value: string;

@@ -7,12 +7,11 @@ import type {
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import { isJsonObject } from "../../base/json/json.js";
-import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
-import { visible, visibleLine } from "../terminal/visible.js";
+import type { Palette } from "../terminal/stream.js";
+import { visible, visibleLine } from "../terminal/text.js";
 import { contentLines, fullArguments, preview } from "./describe.js";
-import type { LineReader } from "./line-reader.js";
-import type { QuestionQueue } from "./question-queue.js";
+import type { LineReader, QuestionQueue } from "./line-reader.js";
 
 export type Consent = "ask" | "approve" | "deny";
 

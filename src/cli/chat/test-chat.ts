@@ -14,10 +14,9 @@ import {
   type StopReason,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
-import type { Clock } from "../terminal/clock.js";
-import { runChat } from "./chat.js";
-import type { ChatOptions } from "./options.js";
-import { STATUS_METHOD } from "./status.js";
+import type { Clock } from "../terminal/stream.js";
+import { type ChatOptions, runChat } from "./chat.js";
+import { STATUS_METHOD } from "./session.js";
 
 const SESSION = "session-1";
 

@@ -1,13 +1,11 @@
 // The view for people: the answer as it streams, tool calls and notices as lines around it.
 import { type ClientApp, type ContentBlock, methods, type Notice, type SessionUpdate } from "@agentclientprotocol/sdk";
-import { type Clock, formatElapsed } from "../terminal/clock.js";
-import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
-import { visible, visibleLine } from "../terminal/visible.js";
+import { type Clock, formatElapsed, type Palette } from "../terminal/stream.js";
+import { visible, visibleLine } from "../terminal/text.js";
 import { describeBlock, preview } from "./describe.js";
-import { type ChatFailure, explainStop, type TurnOutcome } from "./outcome.js";
 import { ToolCalls } from "./tool-calls.js";
-import type { ChatView } from "./view.js";
+import { type ChatFailure, type ChatView, explainStop, type TurnOutcome } from "./view.js";
 
 export interface TextViewOptions {
   readonly screen: Screen;

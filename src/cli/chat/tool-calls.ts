@@ -1,12 +1,9 @@
 // The tool calls of a session on the screen: a live line while one runs, one lasting line with time and outcome when it ends.
-
 import type { ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { defined } from "../../base/json/defined.js";
-import { type Clock, formatElapsed } from "../terminal/clock.js";
-import type { Palette } from "../terminal/palette.js";
 import type { Screen } from "../terminal/screen.js";
-import { visibleLine } from "../terminal/visible.js";
-import { clipToWidth, displayWidth } from "../terminal/width.js";
+import { type Clock, formatElapsed, type Palette } from "../terminal/stream.js";
+import { clipToWidth, displayWidth, visibleLine } from "../terminal/text.js";
 import { contentLines, preview, shortArguments } from "./describe.js";
 
 interface OpenCall {

@@ -1,6 +1,9 @@
 // What a turn looks like to whoever started the chat: one implementation for people, one for programs.
-import type { ClientApp } from "@agentclientprotocol/sdk";
-import type { ChatFailure, TurnOutcome } from "./outcome.js";
+import { type ClientApp, methods, RequestError, type StopReason } from "@agentclientprotocol/sdk";
+import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject } from "../../base/json/json.js";
+import { visible, visibleJson } from "../terminal/text.js";
 
 export interface ChatView {
   /** Subscribes to the session's updates in the form the view needs. */
@@ -9,4 +12,106 @@ export interface ChatView {
   turnEnded(outcome: TurnOutcome): void;
   /** Something went wrong outside a turn. */
   failed(failure: ChatFailure): void;
+}
+
+// How a turn ended, and which exit code says so.
+
+export interface ChatFailure {
+  readonly message: string;
+  readonly hint?: string;
+  /** The JSON-RPC code, when the agent answered with one. */
+  readonly code?: number;
+  readonly data?: unknown;
+}
+
+export type TurnOutcome =
+  /** The agent answered the prompt; `wasDenied`: a permission question of this turn got a no. */
+  | { readonly kind: "stopped"; readonly stopReason: StopReason; readonly wasDenied: boolean }
+  | { readonly kind: "failed"; readonly failure: ChatFailure }
+  /** The person quit before the agent had answered. */
+  | { readonly kind: "abandoned" };
+
+export const EXIT_CODES = { done: 0, failed: 1, denied: 5, interrupted: 130 } as const;
+
+export function exitCodeOf(outcome: TurnOutcome): number {
+  switch (outcome.kind) {
+    case "abandoned":
+      return EXIT_CODES.interrupted;
+    case "failed":
+      return EXIT_CODES.failed;
+    case "stopped":
+      if (outcome.stopReason === "cancelled") return EXIT_CODES.interrupted;
+      if (outcome.wasDenied) return EXIT_CODES.denied;
+      return outcome.stopReason === "end_turn" ? EXIT_CODES.done : EXIT_CODES.failed;
+  }
+}
+
+/** What a person needs to know of whatever a request was rejected with. */
+export function toFailure(thrown: unknown): ChatFailure {
+  if (!(thrown instanceof RequestError)) return { message: messageOf(thrown) };
+  const data = isJsonObject(thrown.data) ? thrown.data : {};
+  const hint = typeof data.hint === "string" ? { hint: data.hint } : {};
+  const message = typeof data.details === "string" ? `${thrown.message}: ${data.details}` : thrown.message;
+  return { message, ...hint, code: thrown.code, ...defined({ data: thrown.data }) };
+}
+
+/** Why an answer is not whole; nothing when it is. */
+export function explainStop(stopReason: StopReason): string | undefined {
+  switch (stopReason) {
+    case "end_turn":
+      return undefined;
+    case "cancelled":
+      return "cancelled";
+    case "max_tokens":
+      return "the answer was cut: the model's output limit was reached";
+    case "max_turn_requests":
+      return "stopped: the turn reached its limit of model calls";
+    case "refusal":
+      return "the model refused to answer";
+  }
+}
+
+// The view for programs: every update as it came over the wire, one JSON text a line, and nothing else on the output.
+
+export class JsonView implements ChatView {
+  readonly #output: NodeJS.WritableStream;
+  readonly #errorOutput: NodeJS.WritableStream;
+
+  constructor(output: NodeJS.WritableStream, errorOutput: NodeJS.WritableStream) {
+    this.#output = output;
+    this.#errorOutput = errorOutput;
+  }
+
+  /** Takes the parameters unparsed: the SDK's schemas drop fields they do not know. */
+  listen(client: ClientApp): ClientApp {
+    const method = methods.client.session.update;
+    const unparsed = (params: unknown): unknown => params;
+    return client.onNotification(method, unparsed, ({ params }) => this.#print({ method, params }));
+  }
+
+  turnStarted(): void {}
+
+  turnEnded(outcome: TurnOutcome): void {
+    switch (outcome.kind) {
+      case "stopped":
+        this.#print({ result: { stopReason: outcome.stopReason } });
+        break;
+      case "failed":
+        this.failed(outcome.failure);
+        break;
+      case "abandoned":
+        break;
+    }
+  }
+
+  failed({ code, message, hint, data }: ChatFailure): void {
+    this.#print({
+      error: { ...defined({ code }), message, ...defined({ data }) },
+    });
+    this.#errorOutput.write(`tenon: ${visible(message)}${hint === undefined ? "" : `\n  ${visible(hint)}`}\n`);
+  }
+
+  #print(value: unknown): void {
+    this.#output.write(`${visibleJson(JSON.stringify(value))}\n`);
+  }
 }

@@ -8,12 +8,10 @@ import { CheckFailure } from "../acp-check/failure.js";
 import { endLines, headLines, listLines, type Paper, resultLine } from "../acp-check/report.js";
 import { runChecks } from "../acp-check/run.js";
 import { runServer } from "../acp-check/server/program.js";
+import { type Given, misused } from "../command.js";
 import { EXIT, onStopSignals } from "../exit.js";
-import type { Given } from "../table/command.js";
-import { misused } from "../table/parse.js";
-import { createPalette } from "../terminal/palette.js";
-import { columnsOf, mayColor } from "../terminal/stream.js";
-import { visible } from "../terminal/visible.js";
+import { columnsOf, createPalette, mayColor } from "../terminal/stream.js";
+import { visible } from "../terminal/text.js";
 
 export async function runAcpCheckCommand({ raw }: Given<object>): Promise<number> {
   const parsed = parseAcpCheckArguments(raw);

@@ -1,15 +1,12 @@
 // `tenon mcp login`: brings the person to the server's log-in page and keeps what comes of it.
-
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import { type LoggedIn, type LoginWay, login } from "../../mcp/index.js";
-import { type CommandContext, print, printJson } from "../configuration/context.js";
-import { EXIT } from "../exit.js";
-import { stoppable } from "../stoppable.js";
-import type { Given } from "../table/command.js";
-import { misused } from "../table/parse.js";
-import { visibleLine } from "../terminal/visible.js";
+import { type Given, misused } from "../command.js";
+import { type CommandContext, print, printJson } from "../context.js";
+import { EXIT, stoppable } from "../exit.js";
+import { visibleLine } from "../terminal/text.js";
 import { openBrowser } from "./browser.js";
 import { grantsStanding, standingText } from "./grants.js";
 import { findSubject, type Subject } from "./subject.js";

@@ -1,11 +1,10 @@
 // `tenon mcp logout`: forgets the log-ins at a server, and has them revoked where that is offered.
 import { defined } from "../../base/json/defined.js";
 import { type LoggedOut, logout } from "../../mcp/index.js";
-import { type CommandContext, print, printJson, warn } from "../configuration/context.js";
-import { EXIT } from "../exit.js";
-import { stoppable } from "../stoppable.js";
-import type { Given } from "../table/command.js";
-import { visibleLine } from "../terminal/visible.js";
+import type { Given } from "../command.js";
+import { type CommandContext, print, printJson, warn } from "../context.js";
+import { EXIT, stoppable } from "../exit.js";
+import { visibleLine } from "../terminal/text.js";
 import { findSubject } from "./subject.js";
 
 export interface LogoutValues {

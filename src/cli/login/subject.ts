@@ -3,7 +3,7 @@ import { TenonError } from "../../base/errors.js";
 import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../config/index.js";
 import type { LoginOptions, RemoteSpec } from "../../mcp/index.js";
 import { isLogInable } from "../../session/index.js";
-import type { CommandContext } from "../configuration/context.js";
+import type { CommandContext } from "../context.js";
 import { secretResolver } from "../secrets.js";
 import { personalGrants } from "./grants.js";
 

@@ -2,8 +2,8 @@
 import type { World } from "../../base/ports/world.js";
 import type { DevicePrompt, DeviceWay, RedirectWay } from "../../mcp/index.js";
 import { addressWarnings, type LoginPage, loopbackWay, readPasted } from "../../session/index.js";
-import type { CommandContext } from "../configuration/context.js";
-import { visible, visibleLine } from "../terminal/visible.js";
+import type { CommandContext } from "../context.js";
+import { visible, visibleLine } from "../terminal/text.js";
 import { type LineSource, typedLines } from "./typed-lines.js";
 
 export interface TerminalOptions {

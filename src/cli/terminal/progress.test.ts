@@ -1,9 +1,9 @@
 // Progress is for what takes longer than a second, and leaves nothing on a terminal.
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { Clock } from "./clock.js";
-import { progress } from "./progress.js";
-import { wrapText } from "./wrap.js";
+import { progress } from "./screen.js";
+import type { Clock } from "./stream.js";
+import { wrapText } from "./text.js";
 
 class TestClock implements Clock {
   #nowMs = 0;

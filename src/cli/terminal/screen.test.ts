@@ -1,8 +1,8 @@
 // The screen keeps answers whole, puts lines between them, and leaves no trace of live lines.
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { Clock } from "./clock.js";
 import { Screen } from "./screen.js";
+import type { Clock } from "./stream.js";
 
 class ManualClock implements Clock {
   readonly #ticks = new Set<() => void>();

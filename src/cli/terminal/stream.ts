@@ -19,3 +19,61 @@ export function columnsOf(stream: NodeJS.WritableStream): number {
 export function mayColor(stream: NodeJS.WritableStream, env: Readonly<Record<string, string | undefined>>): boolean {
   return isTerminal(stream) && !env.NO_COLOR && env.TERM !== "dumb";
 }
+
+// The few styles the terminal client uses; without colour they leave text as it is.
+
+export interface Palette {
+  readonly bold: (text: string) => string;
+  readonly dim: (text: string) => string;
+  readonly red: (text: string) => string;
+  readonly green: (text: string) => string;
+  readonly yellow: (text: string) => string;
+  readonly cyan: (text: string) => string;
+}
+
+export function createPalette(isColored: boolean): Palette {
+  const style = (open: number, close: number) => (text: string) =>
+    isColored && text !== "" ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+  return {
+    bold: style(1, 22),
+    dim: style(2, 22),
+    red: style(31, 39),
+    green: style(32, 39),
+    yellow: style(33, 39),
+    cyan: style(36, 39),
+  };
+}
+
+// Time as the terminal needs it: durations, a tick for the spinner, and one bound; tests bring their own.
+
+export interface Clock {
+  /** Milliseconds that never jump. */
+  now(): number;
+  /** Runs again and again until the returned function is called; never keeps the process alive. */
+  every(intervalMs: number, run: () => void): () => void;
+  /** Runs once unless the returned function is called first. */
+  after(delayMs: number, run: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  every: (intervalMs, run) => {
+    const timer = setInterval(run, intervalMs).unref();
+    return () => clearInterval(timer);
+  },
+  after: (delayMs, run) => {
+    const timer = setTimeout(run, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+const SECOND_MS = 1_000;
+const MINUTE_S = 60;
+
+/** `120 ms`, `1.2 s`, `2 m 05 s`: as short as it stays honest. */
+export function formatElapsed(elapsedMs: number): string {
+  if (elapsedMs < SECOND_MS) return `${Math.round(elapsedMs)} ms`;
+  if (elapsedMs < MINUTE_S * SECOND_MS) return `${(Math.floor(elapsedMs / 100) / 10).toFixed(1)} s`;
+  const seconds = Math.floor(elapsedMs / SECOND_MS);
+  return `${Math.floor(seconds / MINUTE_S)} m ${String(seconds % MINUTE_S).padStart(2, "0")} s`;
+}

@@ -1,7 +1,7 @@
 // Whatever a tool or a model sends, only visible characters reach the terminal.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { visible, visibleJson, visibleLine } from "./visible.js";
+import { visible, visibleJson, visibleLine } from "./text.js";
 
 /** Written as ranges of numbers, so that a mistake in the pattern under test is not repeated here. */
 const DANGEROUS: readonly (readonly [number, number])[] = [

@@ -1,2 +1,0 @@
-// The door of the terminal client.
-export { runChat } from "./chat.js";

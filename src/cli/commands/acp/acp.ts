@@ -1,0 +1,110 @@
+// `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../../acp/index.js";
+import { isSessionId, uuidV7 } from "../../../base/id.js";
+import { defined } from "../../../base/json/defined.js";
+import { LIMITS } from "../../../base/limits.js";
+import type { WireTrace } from "../../../base/ports/trace.js";
+import { possiblePaths } from "../../../config/index.js";
+import { journalStart } from "../../../session/index.js";
+import { machineEnv } from "../../../world/index.js";
+import type { ComposeOptions } from "../../compose.js";
+import type { AcpOptions } from "../../context.js";
+import { exitAfter, onStopSignals, onUncaught } from "../../exit.js";
+
+/** Runs until the client is gone or a signal comes; then leaves nothing behind. */
+export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<void> {
+  const tracing = path === undefined ? undefined : await openTracing(path);
+  let closeAgent: () => Promise<void> = async () => {};
+  const stop = (code: number) => exitAfter(() => closeAgent(), code);
+  onStopSignals(stop);
+  // A client may close our stderr and go on: what is logged is lost then, and nothing else.
+  process.stderr.on("error", () => {});
+  let tellSessions: (error: Error) => void = logUncaught;
+  onUncaught((error) => tellSessions(error));
+  const front = new Front({
+    input: process.stdin,
+    output: process.stdout,
+    ...defined({ onTraffic: tracing?.onTraffic }),
+    world: { after, soon },
+    newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
+    onPromised: beginJournal,
+    start: (stream, takePromised) => {
+      const serving = serve(stream, takePromised, { ...options, ...defined({ trace: tracing?.trace }) });
+      closeAgent = async () => (await serving).close();
+      serving
+        .then((served) => {
+          tellSessions = (error) => served.tellSessions(error);
+        })
+        .catch((error: unknown) => {
+          process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
+          stop(1);
+        });
+    },
+  });
+  process.on("exit", () => front.flush());
+  front.closed.then(() => stop(0)).catch(() => stop(1));
+}
+
+/** A session whose id was given out can be loaded, whatever becomes of this process. A journal that cannot be begun is told later. */
+function beginJournal({ id, request }: PromisedSession): void {
+  const { stateDir } = possiblePaths(machineEnv());
+  if (stateDir === undefined || !isSessionId(id)) return; // said by what is loaded next
+  const { path, line } = journalStart(stateDir, { ...request, id }, Date.now());
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(path, line, { flag: "wx", mode: 0o600 });
+  } catch {
+    // The session itself tries again, and tells.
+  }
+}
+
+/** Before anything is read, so that the trace has the first message too. */
+async function openTracing(
+  path: string,
+): Promise<{ trace: WireTrace; onTraffic: NonNullable<FrontOptions["onTraffic"]> }> {
+  const { acpTap, openTraceFile } = await import("../../trace.js");
+  const trace = openTraceFile(path);
+  return { trace, onTraffic: acpTap(trace) };
+}
+
+/** Before there is a log. */
+function logUncaught({ stack, message }: Error): void {
+  process.stderr.write(`tenon acp: uncaught: ${stack ?? message}\n`);
+}
+
+interface Served {
+  close(): Promise<void>;
+  /** Of an exception that nobody caught: which session it belongs to is not known, so all of them hear of it. */
+  tellSessions(error: Error): void;
+}
+
+/** Each import gets a turn of the event loop of its own, so that messages are read in between. */
+async function serve(
+  stream: FrontStream,
+  takePromised: () => readonly PromisedSession[],
+  options: Pick<ComposeOptions, "model" | "trace">,
+): Promise<Served> {
+  const { compose } = await import("../../compose.js");
+  await new Promise(setImmediate);
+  const { createAgent } = await loadAgent();
+  await new Promise(setImmediate);
+  const { host } = await compose(options);
+  createAgent({ host, promised: takePromised(), send: stream.send }).connect(stream);
+  const tellSessions = ({ message, stack }: Error) => {
+    host.world.log.error("process.uncaught", { error: message, stack });
+    const text = `Tenon met an internal error and goes on: ${message}. Report it with the log of this run.`;
+    for (const session of host.sessions) session.notice("error", text);
+  };
+  return { close: () => host.close(LIMITS.exitGrace), tellSessions };
+}
+
+function after(delayMs: number, run: () => void) {
+  const timer = setTimeout(run, delayMs);
+  return { clear: () => clearTimeout(timer) };
+}
+
+function soon(run: () => void): void {
+  setImmediate(run);
+}

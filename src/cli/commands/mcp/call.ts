@@ -1,0 +1,327 @@
+// `tenon mcp call`: one call of one tool, by the person's own word, with its answer as it came.
+import { resolve } from "node:path";
+import { unreachable } from "../../../base/brand.js";
+import { TenonError } from "../../../base/errors.js";
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import type { World } from "../../../base/ports/world.js";
+import type { ContentBlock, SpilledBlock } from "../../../base/text/content.js";
+import { nearest } from "../../../base/text/nearest.js";
+import { type EffectiveConfig, type ReadyServer, sourceSettings, whyNotReady } from "../../../config/index.js";
+import { type CallOutcome, checkAgainstSchema, type McpTool, type ServerConnection } from "../../../mcp/index.js";
+import { whyFiltered } from "../../../tools/index.js";
+import { type Given, misused, type Values } from "../../command.js";
+import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { EXIT, stoppable } from "../../exit.js";
+import { CLI_LIMITS } from "../../limits.js";
+import { type Progress, progress } from "../../terminal/screen.js";
+import { isTerminal } from "../../terminal/stream.js";
+import { visible, visibleJson, visibleLine } from "../../terminal/text.js";
+import { readPiped } from "../secret/secret.js";
+import { readArguments } from "./call-arguments.js";
+import { nextForStanding, shellWord } from "./next.js";
+import { liveConfig, lookAt, secondsToMs, serverNamed, visit } from "./visit.js";
+import { ruleAgainst } from "./why.js";
+
+type CallValues = Values<"json", "input" | "timeout">;
+
+export async function runCall({ values, words }: Given<CallValues>, context: CommandContext): Promise<number> {
+  const [name = "", toolName = "", ...pairs] = words;
+  if (values.input !== undefined && pairs.length > 0) throw misused("give key=value words or --input, not both");
+  const timeoutMs = secondsToMs(values.timeout, CLI_LIMITS.connectMs);
+  const input = values.input === undefined ? undefined : await readInput(values.input, context);
+  const config = await liveConfig(context);
+  const server = serverNamed(config, name);
+  if (server.status !== "ready") {
+    const next = nextForStanding(server).join(", or ");
+    throw new TenonError("config.invalid", `${name} is not used: ${whyNotReady(server) ?? server.status}`, {
+      hint: `Next: ${next}`,
+    });
+  }
+  using shown = progress(context, `Connecting to ${name}…`);
+  const outcome = await stoppable((signal) =>
+    visit(server, { config, context }, { timeoutMs, signal }, async (visited) => {
+      const { error } = lookAt(visited, timeoutMs);
+      const { connection } = visited.lone;
+      if (error || !connection) throw error ?? new TenonError("mcp.not_ready", `${name} is not connected`);
+      const tool = toolNamed(connection, server, toolName);
+      const args = input ?? readArguments(pairs, tool.inputSchema);
+      await checkFit(tool, args, context);
+      const hidden = keptFromModels(tool, server, config);
+      if (hidden !== undefined) warn(context, hidden);
+      context.errorOutput.write(`${context.palette.dim(`${name} ${toolName} ${visibleJson(JSON.stringify(args))}`)}\n`);
+      const deadlineMs = values.timeout === undefined ? undefined : timeoutMs;
+      const called = await callOnce({ connection, tool, args, deadlineMs, signal, shown }, context);
+      const answer = await inFull(called, values, context);
+      return withoutSecrets(answer, visited.redact);
+    }),
+  );
+  if (values.json === true) printJson(context, answerJson(outcome));
+  else print(context, answerLines(outcome));
+  if (values.json !== true && isTerminal(context.output) && isCut(outcome)) {
+    warn(context, "the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
+  }
+  return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
+}
+
+async function checkFit(tool: McpTool, args: JsonObject, { world }: CommandContext): Promise<void> {
+  const fit = await checkAgainstSchema(tool.inputSchema, args, world);
+  if (fit.kind !== "misfit") return;
+  throw new TenonError(
+    "tool.invalid_arguments",
+    `these arguments do not fit ${tool.name}: ${fit.problems.join("; ")}`,
+    {
+      hint: `tenon mcp tools --json shows its schema.`,
+    },
+  );
+}
+
+interface Call {
+  readonly connection: ServerConnection;
+  readonly tool: McpTool;
+  readonly args: JsonObject;
+  readonly deadlineMs: number | undefined;
+  readonly signal: AbortSignal;
+  readonly shown: Progress;
+}
+
+async function callOnce(call: Call, { world }: CommandContext): Promise<CallOutcome> {
+  const { connection, tool, args, deadlineMs, signal, shown } = call;
+  shown.update(`Calling ${tool.name}…`);
+  using deadline = deadlineMs === undefined ? undefined : world.deadline(deadlineMs, signal);
+  const outcome = await connection.call(tool.name, args, {
+    signal: deadline?.signal ?? signal,
+    onProgress: ({ progress: done, total, message }) => {
+      const share = total === undefined ? String(done) : `${done}/${total}`;
+      shown.update(`Calling ${tool.name}: ${share}${message === undefined ? "" : ` ${visibleLine(message)}`}`);
+    },
+  });
+  if (!deadline?.expired) return outcome;
+  const seconds = (deadlineMs ?? 0) / 1_000;
+  const error = new TenonError("mcp.call_timeout", `${tool.name} did not answer within ${seconds} s`);
+  return { kind: "unknown", error };
+}
+
+/** Only on a terminal an answer may be too long to be printed. */
+async function inFull(
+  outcome: CallOutcome,
+  { json = false }: CallValues,
+  context: CommandContext,
+): Promise<CallOutcome> {
+  if (!json && isTerminal(context.output)) return outcome;
+  return await wholeAnswer(outcome, context.world.files, { withData: json });
+}
+
+/** Errors quote the server's stderr; what a tool answers is what was asked for, and stays as it is. */
+function withoutSecrets(outcome: CallOutcome, redact: (text: string) => string): CallOutcome {
+  if (outcome.kind !== "failed" && outcome.kind !== "unknown") return outcome;
+  const { code, message, hint } = outcome.error;
+  return { ...outcome, error: new TenonError(code, redact(message), { hint: redact(hint) }) };
+}
+
+/** JSON as a word, `@file`, or `-` for what is piped in. */
+async function readInput(text: string, context: CommandContext): Promise<JsonObject> {
+  const source = text === "-" ? await piped(context) : text.startsWith("@") ? await fileText(text, context) : text;
+  const parsed = parseJson(source);
+  if (!parsed.ok) throw misused(`--input is no JSON: ${parsed.reason}`);
+  if (!isJsonObject(parsed.value)) throw misused("--input must be a JSON object");
+  return parsed.value;
+}
+
+async function fileText(text: string, { world, cwd }: CommandContext): Promise<string> {
+  const path = resolve(cwd, text.slice(1));
+  const found = await world.files.find(path);
+  if (found?.kind !== "file") throw misused(`there is no file ${path}`);
+  if (found.bytes > CLI_LIMITS.callInputBytes) throw misused(`${path} is longer than any arguments`);
+  return await world.files.readText(path);
+}
+
+async function piped({ readValue }: CommandContext): Promise<string> {
+  if (readValue) return (await readValue("")) ?? "";
+  const tooLong = () => misused("what is piped in is longer than any arguments");
+  return await readPiped(process.stdin, CLI_LIMITS.callInputBytes, tooLong);
+}
+
+// The answer of a tool, for people and for programs.
+
+export function answerLines(outcome: CallOutcome): readonly string[] {
+  switch (outcome.kind) {
+    case "answered": {
+      const { content, structured, warnings = [] } = outcome;
+      const isSaid = content.length > 0;
+      return [
+        ...content.map(blockText),
+        ...(structured === undefined || isSaid ? [] : [visibleJson(JSON.stringify(structured, undefined, 2))]),
+        ...warnings.map((text) => `! ${visible(text)}`),
+        ...(outcome.isError ? ["The tool answered with an error."] : []),
+      ];
+    }
+    case "cancelled":
+      return ["Cancelled."];
+    case "failed":
+      return [`Failed: ${visible(outcome.error.message)}`, `  ${visible(outcome.error.hint)}`];
+    case "unknown":
+      return [`Nobody knows whether it took effect: ${visible(outcome.error.message)}`];
+    default:
+      return unreachable(outcome);
+  }
+}
+
+function blockText(block: ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return visible(block.text);
+    case "image":
+    case "audio":
+      return `[${block.type} ${visible(block.mimeType)}, ${Math.floor((block.data.length * 3) / 4)} bytes]`;
+    case "resource":
+      return block.text === undefined ? `[resource ${visible(block.uri)}]` : visible(block.text);
+    case "resource_link":
+      return `[${visible(block.name)}: ${visible(block.uri)}]`;
+    case "spilled":
+      return `[${block.kind} of ${block.bytes} bytes] ${visible(block.preview)}`;
+    case "unknown":
+      return "[a block of a kind that is not known]";
+    default:
+      return unreachable(block);
+  }
+}
+
+/** A file that goes with the connection is of no use to anybody afterwards. */
+function blockJson(block: ContentBlock): JsonObject {
+  if (block.type !== "spilled") return { ...block };
+  const { path: _path, ...rest } = block;
+  return rest;
+}
+
+export function answerJson(outcome: CallOutcome): JsonObject {
+  switch (outcome.kind) {
+    case "answered": {
+      const { content, structured, warnings, isError } = outcome;
+      return {
+        outcome: isError ? "error" : "done",
+        content: content.map(blockJson),
+        ...defined({ structured, warnings }),
+      };
+    }
+    case "cancelled":
+      return { outcome: "cancelled" };
+    case "failed":
+    case "unknown": {
+      const { code, message, hint } = outcome.error;
+      return { outcome: outcome.kind, error: { code, message, hint } };
+    }
+    default:
+      return unreachable(outcome);
+  }
+}
+
+// An answer that was too long for memory, put together again from the files it came in: before those go with the connection.
+
+type Files = World["files"];
+
+/** `withData`: images, audio and blobs too, which nobody reads as text. */
+export async function wholeAnswer(
+  outcome: CallOutcome,
+  files: Files,
+  { withData }: { readonly withData: boolean },
+): Promise<CallOutcome> {
+  if (outcome.kind !== "answered") return outcome;
+  const content: ContentBlock[] = [];
+  let { structured } = outcome;
+  for (const block of outcome.content) {
+    if (block.type !== "spilled") content.push(block);
+    else if (block.kind === "structured") structured = await structuredOf(block, files);
+    else content.push(await blockOf(block, files, withData));
+  }
+  return { ...outcome, content, ...defined({ structured }) };
+}
+
+export function isCut(outcome: CallOutcome): boolean {
+  return outcome.kind === "answered" && outcome.content.some(({ type }) => type === "spilled");
+}
+
+/** The server's own JSON; what is none after all is still what it sent. */
+async function structuredOf({ path }: SpilledBlock, files: Files): Promise<JsonValue> {
+  const text = await files.readText(path);
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed.value : text;
+}
+
+async function blockOf(block: SpilledBlock, files: Files, withData: boolean): Promise<ContentBlock> {
+  const { kind, path, preview, mimeType, uri = "" } = block;
+  const isText = kind === "text" || (kind === "resource" && preview !== "");
+  if (!isText && !withData) return block;
+  const typed = mimeType === undefined ? {} : { mimeType };
+  if (isText) {
+    const text = await files.readText(path);
+    return kind === "text" ? { type: "text", text } : { type: "resource", uri, text, ...typed };
+  }
+  const data = Buffer.from(await files.readBytes(path, { start: 0, length: block.bytes })).toString("base64");
+  if (kind === "resource") return { type: "resource", uri, blob: data, ...typed };
+  return { type: kind === "audio" ? "audio" : "image", data, mimeType: mimeType ?? "application/octet-stream" };
+}
+
+// The tool a person names by its server's own name: the one there is, or why there is none, and what models get of it.
+
+type NamingSettings = Pick<ReadyServer["settings"], "prefix" | "shapes">;
+
+/** Throws `tool.unknown` with the reason. */
+export function toolNamed(
+  { tools, problems }: Pick<ServerConnection, "tools" | "problems">,
+  { name, settings }: { readonly name: string; readonly settings: NamingSettings },
+  wanted: string,
+): McpTool {
+  const found = tools.value.find((tool) => tool.name === wanted);
+  if (found) return found;
+  const quoted = JSON.stringify(wanted);
+  const reason = reasonIn(problems, wanted);
+  if (reason !== undefined) {
+    throw new TenonError("tool.unknown", `the tool ${quoted} of ${name} is left out of its list: ${reason}`, {
+      hint: `See tenon mcp test ${shellWord(name)}. Its server has to be put right.`,
+    });
+  }
+  const own = ownName(wanted, settings, tools.value);
+  if (own !== undefined) {
+    throw new TenonError("tool.unknown", `${name} has no tool ${quoted}: that is what models call its ${own}`, {
+      hint: `tenon mcp call ${shellWord(name)} ${shellWord(own)}`,
+    });
+  }
+  const near = nearest(
+    wanted,
+    tools.value.map((tool) => tool.name),
+  );
+  const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+  throw new TenonError("tool.unknown", `${name} has no tool ${quoted}${meant}`, {
+    hint: `See tenon mcp tools ${shellWord(name)}.`,
+  });
+}
+
+/** Why no model is offered it, or may call it, here: the person's own call is made all the same. */
+export function keptFromModels(tool: McpTool, server: ReadyServer, config: EffectiveConfig): string | undefined {
+  const filtered = whyFiltered(sourceSettings(server.settings), tool.name);
+  if (filtered !== undefined) return `models are not offered ${tool.name}: ${filtered}`;
+  const { name, annotations } = tool;
+  const about = { origin: server.settings.origin, source: server.name, definition: { name, annotations } };
+  const rule = ruleAgainst(about, server, config);
+  return rule === undefined ? undefined : `models may not call ${tool.name}: ${rule}`;
+}
+
+/** Problems name a tool in quotes, and a long name by its beginning. */
+function reasonIn(problems: readonly string[], wanted: string): string | undefined {
+  for (const problem of problems) {
+    const [, named, reason] = /^tool "(.*)" is left out: (.*)$/su.exec(problem) ?? [];
+    const isMeant = named === wanted || (named?.endsWith("...") && wanted.startsWith(named.slice(0, -3)));
+    if (isMeant === true) return reason;
+  }
+  return undefined;
+}
+
+/** The server's own name of what its entry calls otherwise. */
+function ownName(
+  wanted: string,
+  { prefix = "", shapes }: NamingSettings,
+  tools: readonly McpTool[],
+): string | undefined {
+  return tools.find(({ name }) => (shapes[name]?.name ?? `${prefix}${name}`) === wanted)?.name;
+}

@@ -1,0 +1,37 @@
+// A tool that cannot be called is told with its reason, and a tool that no model gets with the rule that says so.
+import { expect, test } from "vitest";
+import { Cell } from "../../../base/async/cell.js";
+import type { McpTool } from "../../../mcp/index.js";
+import { toolNamed } from "./call.js";
+
+const LONG = `long_${"x".repeat(100)}`;
+const TOOLS: readonly McpTool[] = ["echo", "list"].map((name) => ({ name, description: "", inputSchema: {} }));
+const connection = {
+  tools: new Cell(TOOLS),
+  problems: [
+    'tool "echo" is defined twice: the last one counts',
+    'tool "bad" is left out: its inputSchema is not an object',
+    `tool "${LONG.slice(0, 77)}..." is left out: its definition is too long`,
+  ],
+};
+const server = { name: "my server", settings: { prefix: "my_", shapes: { list: { name: "everything" } } } };
+
+test("the one there is", () => {
+  expect(toolNamed(connection, server, "echo")).toBe(TOOLS[0]);
+});
+
+test.each([
+  ["bad", 'the tool "bad" of my server is left out of its list: its inputSchema is not an object'],
+  [LONG, "is left out of its list: its definition is too long"],
+  ["my_echo", 'my server has no tool "my_echo": that is what models call its echo'],
+  ["everything", 'my server has no tool "everything": that is what models call its list'],
+  ["ecko", 'my server has no tool "ecko"; did you mean "echo"?'],
+])("none: %s", (wanted, message) => {
+  expect(() => toolNamed(connection, server, wanted)).toThrow(message);
+});
+
+test("what to do is a command line that can be copied", () => {
+  expect(() => toolNamed(connection, server, "my_echo")).toThrow(
+    expect.objectContaining({ code: "tool.unknown", hint: "tenon mcp call 'my server' echo" }),
+  );
+});

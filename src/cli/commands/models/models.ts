@@ -1,0 +1,146 @@
+// `tenon models`: the models there are keys for, with window and price, and which one sessions begin with.
+import { messageOf } from "../../../base/errors.js";
+import { defined } from "../../../base/json/defined.js";
+import { type EffectiveConfig, type ProviderName, placeText, providerEnvironment } from "../../../config/index.js";
+import { type AvailableModel, knownAbilities, ModelLists, type ModelPrice, PROVIDERS } from "../../../models/index.js";
+import type { Given, Values } from "../../command.js";
+import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
+import { EXIT } from "../../exit.js";
+import { configuredModels } from "../../model.js";
+import { secretResolver } from "../../secrets.js";
+import { progress } from "../../terminal/screen.js";
+import type { Palette } from "../../terminal/stream.js";
+import { renderTable, visibleLine } from "../../terminal/text.js";
+
+/** By the word before the slash; `openai-chat` is the same account as `openai`. */
+const LISTED = ["anthropic", "openai", "google", "openai-compatible"] as const satisfies readonly ProviderName[];
+
+export async function runModels({ values }: Given<Values<"json">>, context: CommandContext): Promise<number> {
+  const config = await readConfig(context);
+  const looked = await lookAtProviders(config, context);
+  const { first } = await configuredModels(config, context.world, secretResolver(context.world));
+  if (values.json === true) printJson(context, { default: first.id, providers: looked.map(modelJson) });
+  else print(context, modelLines(looked, first.id, context));
+  for (const { name, problem } of looked) if (problem !== undefined) warn(context, `${name}: ${problem}`);
+  return EXIT.done;
+}
+
+/** Asks every provider that has a key, all at once. */
+export async function lookAtProviders(
+  config: EffectiveConfig,
+  context: CommandContext,
+): Promise<readonly ProviderLook[]> {
+  const { world } = context;
+  using _shown = progress(context, "Asking the providers…");
+  const { env, problems } = await providerEnvironment(config, { world, resolveSecret: secretResolver(world) });
+  const lists = new ModelLists(world);
+  return await Promise.all(
+    LISTED.map(async (name): Promise<ProviderLook> => {
+      const key = keySource(name, config, context);
+      const provider = PROVIDERS[name];
+      const isReachable = provider?.needsUrl ? provider.urlVariables.some((one) => env[one]) : key !== undefined;
+      const base = {
+        name,
+        keyVariable: provider?.keyVariable ?? "",
+        ...defined({ key }),
+        models: [],
+      };
+      const problem = problems.find(({ place }) => place === config.providers[name]?.apiKey?.place);
+      if (problem) return { ...base, problem: problem.message };
+      if (!isReachable) return base;
+      try {
+        const models = await lists.list(name, env);
+        return { ...base, models: models.map((model) => withSettings(model, config, env)) };
+      } catch (error) {
+        return { ...base, problem: messageOf(error) };
+      }
+    }),
+  );
+}
+
+/** What the person says about a model is stronger than what its maker does. */
+function withSettings(
+  model: AvailableModel,
+  { models }: EffectiveConfig,
+  env: CommandContext["world"]["env"],
+): AvailableModel {
+  const settings = Object.hasOwn(models, model.id) ? models[model.id] : undefined;
+  const known = Object.entries(knownAbilities(model.id, { env, settings })).filter(([, value]) => value !== undefined);
+  return { ...model, abilities: { ...model.abilities, ...Object.fromEntries(known) } };
+}
+
+/** Where the key is, never what it is. */
+function keySource(
+  name: (typeof LISTED)[number],
+  config: EffectiveConfig,
+  { world }: CommandContext,
+): string | undefined {
+  const variable = PROVIDERS[name]?.keyVariable ?? "";
+  if (world.env[variable]?.trim()) return variable;
+  const given = config.providers[name]?.apiKey;
+  return given ? placeText(given.place) : undefined;
+}
+
+// Models and their providers, for people and for programs.
+
+export interface ProviderLook {
+  readonly name: string;
+  /** The variable its key is looked for in. */
+  readonly keyVariable: string;
+  /** Where its key is; undefined when there is none. */
+  readonly key?: string;
+  readonly models: readonly AvailableModel[];
+  /** Why it could not be asked. */
+  readonly problem?: string;
+}
+
+interface Style {
+  readonly columns: number;
+  readonly palette: Palette;
+}
+
+export function modelLines(looked: readonly ProviderLook[], used: string, style: Style): readonly string[] {
+  const { palette, columns } = style;
+  const models = looked.flatMap((provider) => provider.models);
+  const rows = models.map(({ id, title = "", abilities }) => [
+    `${id === used ? "*" : " "} ${visibleLine(id)}`,
+    tokensText(abilities.contextTokens),
+    abilities.maxOutputTokens === undefined ? "–" : tokensText(abilities.maxOutputTokens),
+    priceText(abilities.price),
+    visibleLine(title),
+  ]);
+  const head = ["  model", "window", "output", "$ per M in/out", "title"];
+  const [first = "", ...lines] = rows.length === 0 ? [] : renderTable([head, ...rows], { columns });
+  const isListed = models.some(({ id }) => id === used);
+  return [
+    ...(rows.length === 0 ? [] : [palette.dim(first), ...lines]),
+    ...(isListed ? [] : [`* ${visibleLine(used)}`]),
+    palette.dim("* is what sessions begin with."),
+    ...looked.map(({ name, key, keyVariable, problem }) => {
+      if (problem !== undefined) return `${name}: could not be asked`;
+      if (key !== undefined) return `${name}: key from ${visibleLine(key)}`;
+      return palette.dim(
+        `${name}: no key; set ${keyVariable}${name === "openai-compatible" ? " and TENON_BASE_URL" : " or run tenon acp --setup"}`,
+      );
+    }),
+  ];
+}
+
+function tokensText(tokens: number): string {
+  if (tokens >= 1_000_000) return `${Math.round(tokens / 100_000) / 10}M`;
+  return tokens >= 1_000 ? `${Math.round(tokens / 1_000)}k` : String(tokens);
+}
+
+function priceText(price: ModelPrice | undefined): string {
+  return price ? `${price.inputPerMTok} / ${price.outputPerMTok}` : "–";
+}
+
+export function modelJson({ name, key, keyVariable, models, problem }: ProviderLook): object {
+  return {
+    name,
+    keyVariable,
+    hasKey: key !== undefined,
+    ...defined({ keyFrom: key, problem }),
+    models: models.map(({ id, title, abilities }) => ({ id, ...defined({ title }), ...abilities })),
+  };
+}

@@ -1,0 +1,165 @@
+// The client of a recording: asks what it asked then, and looks at what it is answered and shown now.
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
+import { answerSaid, type Comparison, divergence, type Expected, isAsideMethod, isOthersDoing } from "./comparison.js";
+import { plain, type SessionNames } from "./names.js";
+import type { Entry } from "./recording.js";
+
+interface Turn {
+  readonly session: string;
+  readonly recorded: readonly JsonObject[];
+  readonly now: JsonObject[];
+}
+
+export class ReplayedClient {
+  readonly #entries: readonly Entry[];
+  readonly #comparison: Comparison;
+  readonly #names: SessionNames;
+  readonly #methods = new Map<string, string>();
+  readonly #turns = new Map<string, Turn>();
+  readonly #requestIds = new Map<string, JsonValue>();
+  #toAgent: ReadableStreamDefaultController<AnyMessage> | undefined;
+
+  constructor(entries: readonly Entry[], comparison: Comparison, names: SessionNames) {
+    this.#entries = entries;
+    this.#comparison = comparison;
+    this.#names = names;
+  }
+
+  /** Its end of the agent's connection. */
+  stream(): Stream {
+    return {
+      readable: new ReadableStream<AnyMessage>({
+        start: (controller) => {
+          this.#toAgent = controller;
+        },
+      }),
+      writable: new WritableStream<AnyMessage>({ write: (message) => this.#hear(plain(message)) }),
+    };
+  }
+
+  get promptCount(): number {
+    return [...this.#methods.values()].filter((method) => method === "session/prompt").length;
+  }
+
+  say(message: JsonObject): void {
+    const { id, method, params } = message;
+    const key = JSON.stringify(id ?? null);
+    if (typeof method !== "string") {
+      const now = this.#requestIds.get(key);
+      if (now !== undefined) this.#send({ ...message, id: now }); // others were asked by what is not run again
+      return;
+    }
+    if (isOthersDoing(method)) return;
+    this.#methods.set(key, method);
+    const session = isJsonObject(params) ? params["sessionId"] : undefined;
+    if (typeof session === "string" && !this.#names.has(session)) {
+      this.#comparison.differ({ where: fromBefore(method, session) });
+    }
+    if (method === "session/prompt" && typeof session === "string") this.#startTurn(key, session);
+    this.#send(message);
+  }
+
+  #send(message: JsonObject): void {
+    const renamed = this.#names.toNow(message);
+    if (isAcpMessage(renamed)) this.#toAgent?.enqueue(renamed);
+  }
+
+  #startTurn(key: string, session: string): void {
+    const from = this.#entries.findIndex(({ message, dir, channel }) => {
+      return channel === "acp" && dir === "in" && JSON.stringify(message["id"] ?? null) === key && "method" in message;
+    });
+    const end = this.#entries.findIndex(({ message, dir, channel }, index) => {
+      return (
+        index > from &&
+        channel === "acp" &&
+        dir === "out" &&
+        JSON.stringify(message["id"]) === key &&
+        !("method" in message)
+      );
+    });
+    const during = this.#entries.slice(from, end < 0 ? from : end);
+    const recorded = during.flatMap(({ channel, dir, message }) =>
+      channel === "acp" && dir === "out" ? updatesIn(message, session) : [],
+    );
+    this.#turns.set(key, { session, recorded, now: [] });
+  }
+
+  #hear(message: JsonObject): void {
+    const { id, method } = message;
+    if (isOthersDoing(method)) return;
+    const said = this.#names.toRecorded(message);
+    const renamed = isJsonObject(said) ? said : message;
+    if (typeof method === "string") {
+      for (const turn of this.#turns.values()) turn.now.push(...updatesIn(renamed, turn.session));
+      if (id === undefined) return;
+      const met = this.#comparison.meet(`acp ${method}`, renamed["params"] ?? null, `${method} to the client`);
+      const then = met?.entry.message["id"];
+      if (then !== undefined) this.#requestIds.set(JSON.stringify(then), id);
+      return;
+    }
+    this.#answered(JSON.stringify(id ?? null), message);
+  }
+
+  #answered(key: string, message: JsonObject): void {
+    const method = this.#methods.get(key) ?? "a request";
+    if (isAsideMethod(method)) return;
+    const recorded = this.#comparison.expectations.all.find(({ lane }) => lane === `answer ${key}`);
+    if (method === "session/new" || method === "session/fork") {
+      this.#names.learn(recorded?.entry.message["result"], message["result"]);
+    }
+    this.#endTurn(key, recorded);
+    this.#comparison.meet(`answer ${key}`, this.#names.toRecorded(answerSaid(message)), `the answer to ${method}`);
+  }
+
+  #endTurn(key: string, answer: Expected | undefined): void {
+    const turn = this.#turns.get(key);
+    this.#turns.delete(key);
+    if (!turn || !answer) return; // the recording ends within it
+    const at = divergence(shownIn(turn.recorded), shownIn(turn.now));
+    if (!at) return;
+    this.#comparison.differ({ seq: answer.entry.seq, where: "what the client was shown of the turn", ...at });
+  }
+}
+
+function fromBefore(method: string, session: string): string {
+  return `${method} for the session ${session}, which began before the recording: record it from its beginning`;
+}
+
+function updatesIn({ method, params }: JsonObject, session: string): JsonObject[] {
+  if (method !== "session/update" || !isJsonObject(params) || params["sessionId"] !== session) return [];
+  return isJsonObject(params["update"]) ? [params["update"]] : [];
+}
+
+function isAcpMessage(value: JsonValue): value is JsonObject & AnyMessage {
+  return isJsonObject(value) && value["jsonrpc"] === "2.0";
+}
+
+// What a client was shown of one turn, without how it was cut into updates: what two runs can be compared by.
+
+/** `<turn>-<n>`: the calls of a model. Others are news of servers, which come when they come. */
+const CALL_ID = /^\d+-\d+$/u;
+
+/** Of a call, what stays. */
+const SHOWN = ["title", "kind", "status", "content", "locations", "rawInput", "rawOutput"] as const;
+
+export function shownIn(updates: readonly JsonObject[]): JsonValue {
+  let text = "";
+  let thoughts = "";
+  const calls = new Map<string, JsonObject>();
+  for (const update of updates) {
+    const { sessionUpdate, content, toolCallId } = update;
+    const words = isJsonObject(content) && typeof content["text"] === "string" ? content["text"] : "";
+    if (sessionUpdate === "agent_message_chunk") text += words;
+    else if (sessionUpdate === "agent_thought_chunk") thoughts += words;
+    else if (typeof toolCallId === "string" && CALL_ID.test(toolCallId)) {
+      calls.set(toolCallId, { ...calls.get(toolCallId), ...shownOf(update) });
+    }
+  }
+  const inOrder = [...calls].sort(([one], [other]) => one.localeCompare(other, "en", { numeric: true }));
+  return { text, thoughts, calls: Object.fromEntries(inOrder) };
+}
+
+function shownOf(update: JsonObject): JsonObject {
+  return Object.fromEntries(SHOWN.flatMap((key) => (update[key] === undefined ? [] : [[key, update[key]]])));
+}

@@ -1,0 +1,280 @@
+// Holds what is sent now against what was sent then: the first difference counts, and nothing goes on before its time.
+
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
+import { REDACTED } from "../../../base/text/secret-patterns.js";
+import type { Entry } from "./recording.js";
+
+export interface Difference {
+  /** Which line of the recording says otherwise; absent when none does. */
+  readonly seq?: number;
+  /** In words. */
+  readonly where: string;
+  /** Inside the message, as a JSON pointer. */
+  readonly path?: string;
+  readonly recorded?: JsonValue | undefined;
+  readonly now?: JsonValue | undefined;
+}
+
+export class Comparison {
+  readonly expectations: Expectations;
+  readonly #stalled: (signal: AbortSignal) => Promise<void>;
+  #difference: Difference | undefined;
+  #changed: () => void = () => {};
+
+  /** `stalled` resolves once nothing more can be waited for. */
+  constructor(entries: readonly Entry[], stalled: (signal: AbortSignal) => Promise<void>) {
+    this.expectations = new Expectations(entries);
+    this.#stalled = stalled;
+  }
+
+  /** The first there was. */
+  get difference(): Difference | undefined {
+    return this.#difference;
+  }
+
+  /** What was expected, or undefined and a difference. */
+  meet(lane: string, said: JsonValue, name: string): Expected | undefined {
+    return this.take(this.expectations.meet(lane, said), said, name);
+  }
+
+  /** The same for what has been looked up already. */
+  take(meeting: Meeting, said: JsonValue, name: string): Expected | undefined {
+    this.#changed();
+    if (meeting.kind === "met") return meeting.expected;
+    const { nearest, at } = meeting;
+    if (nearest) this.differ({ seq: nearest.entry.seq, where: nearest.name, ...at });
+    else this.differ({ where: `${name}, which the recording does not have`, now: said });
+    return undefined;
+  }
+
+  differ(difference: Difference): void {
+    this.#difference ??= difference;
+    this.#changed();
+  }
+
+  /** Until all that was sent before this line is sent again. */
+  async until(seq: number): Promise<void> {
+    const stall = new AbortController();
+    let isStalled = false;
+    const stalled = this.#stalled(stall.signal).then(() => {
+      isStalled = true;
+    });
+    for (;;) {
+      const missing = this.expectations.missingBefore(seq);
+      if (!missing || this.#difference) break;
+      if (isStalled) {
+        const { entry, name, said } = missing;
+        this.differ({ seq: entry.seq, where: `${name}: it was not sent this time`, recorded: said });
+        break;
+      }
+      const changed = new Promise<void>((resolve) => {
+        this.#changed = resolve;
+      });
+      if (this.expectations.missingBefore(seq)) await Promise.race([changed, stalled]);
+    }
+    stall.abort();
+    await stalled.catch(() => {});
+  }
+}
+
+// What a recorded run sent out, as what is expected of the run that follows it: by lane, each once.
+
+/** Something that was sent, and is expected again. */
+export interface Expected {
+  readonly entry: Entry;
+  /** Within a lane the order is free: calls that run together go out as they come. */
+  readonly lane: string;
+  readonly said: JsonValue;
+  /** In words, for people. */
+  readonly name: string;
+  /** What came in after it was sent, so it must be sent before that comes in again. */
+  readonly isAwaited: boolean;
+  isMet: boolean;
+}
+
+/** What has no counterpart in a replay: what only closes, what the machine did by itself, servers reached over the client. */
+const OTHERS_DOING = /^(?:fs|terminal|mcp)\//u;
+const HARMLESS: ReadonlySet<string> = new Set(["notifications/cancelled", "$/cancel_request"]);
+
+export function isOthersDoing(method: JsonValue | undefined): boolean {
+  return typeof method === "string" && OTHERS_DOING.test(method);
+}
+
+function expectedOf(entry: Entry): Expected | undefined {
+  const { channel, message, server = "?", connection = 0 } = entry;
+  const made = (lane: string, said: JsonValue, name: string, isAwaited = true): Expected => ({
+    entry,
+    lane,
+    said,
+    name,
+    isAwaited,
+    isMet: false,
+  });
+  switch (channel) {
+    case "acp":
+      return acpExpected(message, made);
+    case "mcp": {
+      if (message["open"] !== undefined) return made(`open ${server}`, server, `the connection to ${server}`);
+      const said = mcpSaid(message);
+      return said ? made(`mcp ${connection}`, said, `${mcpName(message)} to ${server}`) : undefined;
+    }
+    case "model":
+      return message["kind"] === "request" ? made("model", modelSaid(message), "the request to the model") : undefined;
+    case "host":
+      return made("host", hostSaid(message), `the question ${JSON.stringify(message["ask"])}`, false);
+  }
+}
+
+type Make = (lane: string, said: JsonValue, name: string) => Expected;
+
+function acpExpected(message: JsonObject, made: Make): Expected | undefined {
+  const { id, method } = message;
+  if (id === undefined || isOthersDoing(method)) return undefined;
+  if (typeof method === "string") return made(`acp ${method}`, message["params"] ?? null, `${method} to the client`);
+  return made(answerLane(message), answerSaid(message), `the answer to request ${JSON.stringify(id)}`);
+}
+
+/**
+ * Its result, or its error by its code: the words are for people. What can be chosen in a session is left out, since the
+ * answer to a `session/new` that comes very early does not know it yet.
+ */
+export function answerSaid({ result, error }: JsonObject): JsonValue {
+  if (isJsonObject(error)) return { error: error["code"] ?? null };
+  if (!isJsonObject(result)) return { result: result ?? null };
+  const { configOptions: _options, modes: _modes, ...rest } = result;
+  return { result: rest };
+}
+
+/** Undefined for what nobody needs to send again. */
+export function mcpSaid(message: JsonObject): JsonValue | undefined {
+  const { method, params } = message;
+  if (typeof method === "string") return HARMLESS.has(method) ? undefined : { method, params: params ?? {} };
+  return message["jsonrpc"] === undefined ? undefined : answerSaid(message);
+}
+
+export function mcpName({ method }: JsonObject): string {
+  return typeof method === "string" ? method : "an answer";
+}
+
+export function modelSaid({ method, url, body }: JsonObject): JsonValue {
+  return { method: method ?? "GET", path: pathOf(url), body: body ?? null };
+}
+
+function pathOf(url: JsonValue | undefined): string {
+  return typeof url === "string" && URL.canParse(url) ? new URL(url).pathname.split("/").slice(-2).join("/") : "";
+}
+
+export function hostSaid({ ask, about }: JsonObject): JsonValue {
+  return { ask: ask ?? null, about: about ?? null };
+}
+
+/** A question about how things stand, such as `_tenon/mcp/status`: the answer is another at every moment. */
+export function isAsideMethod(method: JsonValue | undefined): boolean {
+  return typeof method === "string" && method.startsWith("_");
+}
+
+function isAside({ channel, dir, message }: Entry): boolean {
+  return channel === "acp" && dir === "in" && message["id"] !== undefined && isAsideMethod(message["method"]);
+}
+
+function answerLane({ id }: JsonObject): string {
+  return `answer ${JSON.stringify(id)}`;
+}
+
+export type Meeting =
+  | { readonly kind: "met"; readonly expected: Expected }
+  /** Nothing of the kind is left; `nearest` is what was expected instead, if anything was. */
+  | { readonly kind: "unexpected"; readonly nearest?: Expected; readonly at?: Divergence };
+
+export class Expectations {
+  readonly all: readonly Expected[];
+  readonly #byLane = new Map<string, Expected[]>();
+
+  constructor(entries: readonly Entry[]) {
+    const asides = new Set(entries.flatMap((entry) => (isAside(entry) ? [answerLane(entry.message)] : [])));
+    const sent = entries.filter(({ dir }) => dir === "out").flatMap((entry) => expectedOf(entry) ?? []);
+    this.all = sent.filter(({ lane }) => !asides.has(lane));
+    for (const expected of this.all) {
+      const lane = this.#byLane.get(expected.lane);
+      if (lane) lane.push(expected);
+      else this.#byLane.set(expected.lane, [expected]);
+    }
+  }
+
+  meet(lane: string, said: JsonValue): Meeting {
+    const open = (this.#byLane.get(lane) ?? []).filter(({ isMet }) => !isMet);
+    for (const expected of open) {
+      if (divergence(expected.said, said)) continue;
+      expected.isMet = true;
+      return { kind: "met", expected };
+    }
+    const [nearest] = open;
+    const at = nearest && divergence(nearest.said, said);
+    return { kind: "unexpected", ...defined({ nearest, at }) };
+  }
+
+  /** The last that was met and says the same: for questions that are asked once more than they were. */
+  again(lane: string, said: JsonValue): Expected | undefined {
+    return this.#byLane.get(lane)?.findLast((one) => one.isMet && !divergence(one.said, said));
+  }
+
+  /** The first that must be sent before this point of the recording and was not. */
+  missingBefore(seq: number): Expected | undefined {
+    return this.all.find((expected) => expected.isAwaited && !expected.isMet && expected.entry.seq < seq);
+  }
+}
+
+// Where two messages differ: the first place, by its path. What the recording does not show is equal to anything.
+
+export interface Divergence {
+  /** As a JSON pointer; empty for the whole. */
+  readonly path: string;
+  readonly recorded: JsonValue | undefined;
+  readonly now: JsonValue | undefined;
+}
+
+type Value = JsonValue | undefined;
+
+/** Timings and versions of programs, which are never twice the same. */
+const PASSED_OVER: ReadonlySet<string> = new Set(["_meta"]);
+
+export function divergence(recorded: Value, now: Value, path = ""): Divergence | undefined {
+  if (typeof recorded === "string" && typeof now === "string") {
+    return isSameText(recorded, now) ? undefined : { path, recorded, now };
+  }
+  if (recorded === REDACTED && now !== undefined) return undefined;
+  if (Array.isArray(recorded) && Array.isArray(now)) {
+    for (let index = 0; index < Math.max(recorded.length, now.length); index++) {
+      const found = divergence(recorded[index], now[index], `${path}/${index}`);
+      if (found) return found;
+    }
+    return undefined;
+  }
+  if (isJsonObject(recorded) && isJsonObject(now)) {
+    for (const key of new Set([...Object.keys(recorded), ...Object.keys(now)])) {
+      if (PASSED_OVER.has(key)) continue;
+      const step = key.replaceAll("~", "~0").replaceAll("/", "~1");
+      const found = divergence(recorded[key], now[key], `${path}/${step}`);
+      if (found) return found;
+    }
+    return undefined;
+  }
+  return recorded === now ? undefined : { path, recorded, now };
+}
+
+/** A secret that was taken out may have been any text. */
+function isSameText(recorded: string, now: string): boolean {
+  if (recorded === now) return true;
+  const parts = recorded.split(REDACTED);
+  const [first = "", ...rest] = parts;
+  if (rest.length === 0 || !now.startsWith(first)) return false;
+  const last = rest.pop() ?? "";
+  let at = first.length;
+  for (const part of rest) {
+    const found = now.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return now.endsWith(last) && now.length - last.length >= at;
+}

@@ -1,0 +1,211 @@
+// `tenon replay FILE`: the agent once more, with the client, the servers and the model of a recording.
+import { mkdtempSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { loadAgent } from "../../../acp/index.js";
+import { sleep } from "../../../base/async/deadline.js";
+import { messageOf, TenonError } from "../../../base/errors.js";
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
+import type { World } from "../../../base/ports/world.js";
+import { VERSION } from "../../../base/version.js";
+import { type EffectiveConfig, isEffectiveConfig } from "../../../config/index.js";
+import { createRuntime } from "../../../index.js";
+import type { Given, Values } from "../../command.js";
+import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { EXIT } from "../../exit.js";
+import { CLI_LIMITS } from "../../limits.js";
+import { configuredModels } from "../../model.js";
+import { progress } from "../../terminal/screen.js";
+import { visible } from "../../terminal/text.js";
+import type { Difference } from "./comparison.js";
+import { type Recording, readRecording } from "./recording.js";
+import { type Replayed, Replayer } from "./replayer.js";
+
+export async function runReplay(
+  { values, words }: Given<Values<"json", "run">>,
+  context: CommandContext,
+): Promise<number> {
+  const [path = ""] = words;
+  const recording = readRecording(await textOf(resolve(context.cwd, path)), runNumber(values.run));
+  if (recording.version !== VERSION && !values.json)
+    warn(
+      context,
+      `it was recorded by Tenon ${recording.version}, and this is ${VERSION}: some differences may come from that`,
+    );
+  if (recording.isTorn && !values.json)
+    warn(context, "its last line is torn: the process was killed while it wrote it, and what followed is not there");
+  const replayed = await replayRecording(recording, context);
+  if (values.json) printJson(context, replayed);
+  else print(context, report(replayed));
+  return replayed.kind === "same" ? EXIT.done : EXIT.failed;
+}
+
+async function replayRecording(recording: Recording, context: CommandContext): Promise<Replayed> {
+  using _shown = progress(context, "Replaying…");
+  const home = mkdtempSync(join(tmpdir(), "tenon-replay-"));
+  const { world: real } = context;
+  const replayer = new Replayer(recording, {
+    stalled: (signal) =>
+      sleep((ms, run) => real.after(ms, run), CLI_LIMITS.replayStallMs, signal).catch(() => undefined),
+    settle: () => new Promise((done) => real.soon(() => real.soon(() => done()))),
+  });
+  try {
+    const { config, variables } = beginningOf(recording);
+    const world = replayWorld(real, replayer, { home, variables });
+    return await replayWith(config, replayer, world);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+async function replayWith(config: EffectiveConfig, replayer: Replayer, world: World): Promise<Replayed> {
+  const models = await configuredModels(config, world, async () => undefined);
+  const { createAgent } = await loadAgent();
+  const host = createRuntime({ world, model: models.first, models, config: {} });
+  createAgent({ host }).connect(replayer.stream());
+  try {
+    return await replayer.run();
+  } finally {
+    await host.close().catch(() => undefined); // what was cut off in the middle may complain, and it has been said where
+  }
+}
+
+interface Beginning {
+  readonly config: EffectiveConfig;
+  readonly variables: readonly string[];
+}
+
+/** What the process itself went by: the first configuration it read, and the model that came of it and its environment. */
+function beginningOf(recording: Recording): Beginning {
+  const config = answerTo(recording, "configuration");
+  const model = answerTo(recording, "model");
+  const { id, variables = [] } = isJsonObject(model) ? model : {};
+  if (config === undefined || !isEffectiveConfig(config) || typeof id !== "string" || !Array.isArray(variables)) {
+    const hint = "Record it once more: the beginning of a run says what its configuration and its model were.";
+    throw new TenonError("usage.invalid", "this cannot be replayed: it does not say how the run began", { hint });
+  }
+  const chosen = { value: id, place: { layer: "command-line" } } as const;
+  return {
+    config: { ...config, providers: standIns(config.providers), model: chosen },
+    variables: variables.filter((name) => typeof name === "string"),
+  };
+}
+
+/** Keys and addresses of then are of no use, since nothing is sent; but that there were some decides what can be chosen. */
+function standIns(providers: EffectiveConfig["providers"]): EffectiveConfig["providers"] {
+  const stand = ({ apiKey, baseUrl }: NonNullable<EffectiveConfig["providers"]["openai"]>) =>
+    defined({
+      apiKey: apiKey ? { ...apiKey, value: KEY } : undefined,
+      baseUrl: baseUrl ? { ...baseUrl, value: NOWHERE } : undefined,
+    });
+  return Object.fromEntries(Object.entries(providers).map(([name, values]) => [name, stand(values)]));
+}
+
+function answerTo({ entries }: Recording, ask: string): JsonValue | undefined {
+  const asked = entries.find(
+    ({ channel, dir, message }) => channel === "host" && dir === "out" && message["ask"] === ask,
+  );
+  const question = asked?.message["question"];
+  const isAnswer = ({ channel, dir, message }: Recording["entries"][number]) =>
+    channel === "host" && dir === "in" && question !== undefined && message["question"] === question;
+  return entries.find(isAnswer)?.message["answer"];
+}
+
+function report(replayed: Replayed): string[] {
+  switch (replayed.kind) {
+    case "same": {
+      const { prompts, modelRequests, serverMessages, clientMessages, toolsOfTenon } = replayed.counts;
+      return [
+        "No difference.",
+        `Prompts: ${prompts}. Requests to the model: ${modelRequests}. Messages to servers: ${serverMessages}, to the client: ${clientMessages}. Calls of Tenon's own tools, answered from the recording: ${toolsOfTenon}.`,
+      ];
+    }
+    case "cut":
+      return [
+        `The same up to line ${replayed.seq}, where the recording is not whole: a message was too long for it.`,
+        "What follows cannot be compared.",
+      ];
+    case "different":
+      return differenceLines(replayed.difference);
+  }
+}
+
+function differenceLines({ seq, where, path, recorded, now }: Difference): string[] {
+  return [
+    `The first difference: ${visible(where)}${seq === undefined ? "" : ` (line ${seq} of the recording)`}`,
+    ...(path === undefined || path === "" ? [] : [`  at        ${visible(path)}`]),
+    ...(recorded === undefined && now === undefined
+      ? []
+      : [`  recorded  ${shown(recorded)}`, `  now       ${shown(now)}`]),
+  ];
+}
+
+const SHOWN_CHARS = 400;
+
+function shown(value: JsonValue | undefined): string {
+  if (value === undefined) return "nothing";
+  const text = visible(JSON.stringify(value));
+  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`;
+}
+
+function runNumber(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  if (/^[1-9]\d{0,5}$/u.test(given)) return Number(given);
+  throw new TenonError("usage.invalid", `--run takes a number from 1, not ${JSON.stringify(given)}`, { hint: "" });
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    throw new TenonError("usage.invalid", `the recording cannot be read: ${messageOf(thrown)}`, {
+      cause: thrown,
+      hint: "Give a file that was written with --trace.",
+    });
+  }
+}
+
+// The World of a replay: the real clock and real files of its own, and nothing that reaches out of it.
+
+/** Keys nobody takes: the providers' packages want one, and no request of theirs leaves the process. */
+export const KEY = "replayed-and-never-sent";
+export const NOWHERE = "https://replayed.invalid/v1";
+
+/** What stands in for a variable of then, by what its name says it was. */
+function standIn(name: string): string {
+  return name.endsWith("_URL") ? NOWHERE : KEY;
+}
+
+export interface ReplayPlace {
+  /** A folder of its own. */
+  readonly home: string;
+  /** The names of variables that lead to models, as they were set then. */
+  readonly variables: readonly string[];
+}
+
+export function replayWorld(real: World, replayer: Replayer, { home, variables }: ReplayPlace): World {
+  const { trace: _untraced, telemetry: _unwatched, ...world } = real;
+  const env = {
+    ...Object.fromEntries(variables.map((name) => [name, standIn(name)])),
+    PATH: real.env["PATH"],
+    HOME: home,
+    TMPDIR: real.env["TMPDIR"] ?? tmpdir(),
+    TENON_HOME: home,
+  };
+  return {
+    ...world,
+    env,
+    now: () => replayer.now,
+    fetch: replayer.fetch,
+    replay: replayer,
+    spawn: ({ command }) => {
+      throw new TenonError("internal", `a replay starts nothing, and was to start ${command}`);
+    },
+    lookup: async (host) => {
+      throw new TenonError("internal", `a replay asks nobody, and was to look up ${host}`);
+    },
+    watch: () => ({ close: () => undefined }),
+  };
+}

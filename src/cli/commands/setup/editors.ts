@@ -1,0 +1,218 @@
+// What each editor's own configuration for an ACP agent looks like, and where it is.
+import { posix, win32 } from "node:path";
+import type { JsonObject } from "../../../base/json/json.js";
+import type { World } from "../../../base/ports/world.js";
+
+export const EDITORS = ["zed", "jetbrains", "neovim", "emacs", "vscode"] as const;
+export type EditorName = (typeof EDITORS)[number];
+
+/** An entry in a JSON file with comments: it can be written. */
+export interface FileRecipe {
+  readonly kind: "file";
+  readonly title: string;
+  /** Undefined where no home is known. */
+  readonly file: string | undefined;
+  /** Where the entry stands. */
+  readonly path: readonly string[];
+  readonly entry: JsonObject;
+  readonly next: string;
+}
+
+/** Code of a person's own configuration: it can only be shown. */
+export interface CodeRecipe {
+  readonly kind: "code";
+  readonly title: string;
+  readonly parts: readonly { readonly about: string; readonly code: string }[];
+  readonly next: string;
+}
+
+export type Recipe = FileRecipe | CodeRecipe;
+
+/** What people see in their editor. */
+const NAME = "Tenon";
+
+export function recipeFor(editor: EditorName, agent: AgentCommand, world: World): Recipe {
+  const { command, args } = agent;
+  switch (editor) {
+    case "zed":
+      return {
+        kind: "file",
+        title: "Zed",
+        file: under(world, { linux: [".config", "zed"], darwin: [".config", "zed"], win32: ["Zed"] }, "settings.json"),
+        path: ["agent_servers", NAME],
+        // `type` tells a command of one's own from an agent of the registry.
+        entry: { type: "custom", command, args, env: {} },
+        next: "In Zed: open the agent panel and choose Tenon in the menu for a new thread.",
+      };
+    case "jetbrains":
+      return {
+        kind: "file",
+        title: "JetBrains IDEs",
+        file: home(world, [".jetbrains", "acp.json"]),
+        path: ["agent_servers", NAME],
+        entry: { command, args, env: {} },
+        next: "In the IDE: open AI Chat and choose Tenon in the list of agents.",
+      };
+    case "vscode":
+      return {
+        kind: "file",
+        title: "VS Code with the extension ACP Client (formulahendry.acp-client)",
+        file: under(
+          world,
+          {
+            linux: [".config", "Code", "User"],
+            darwin: ["Library", "Application Support", "Code", "User"],
+            win32: ["Code", "User"],
+          },
+          "settings.json",
+        ),
+        path: ["acp.agents", NAME],
+        entry: { command, args, env: {} },
+        next: "In VS Code: install the extension ACP Client, open its panel and connect to Tenon.",
+      };
+    case "neovim":
+      return {
+        kind: "code",
+        title: "Neovim",
+        parts: [
+          { about: "With CodeCompanion.nvim, in your setup of it:", code: codeCompanionLua(agent) },
+          { about: "Or with avante.nvim:", code: avanteLua(agent) },
+        ],
+        next: "In Neovim: :CodeCompanionChat adapter=tenon, or :AvanteChat.",
+      };
+    case "emacs":
+      return {
+        kind: "code",
+        title: "Emacs",
+        parts: [{ about: "With agent-shell, in your init file:", code: agentShellElisp(agent) }],
+        next: "In Emacs: M-x agent-shell, then choose Tenon.",
+      };
+  }
+}
+
+type Folders = Readonly<Record<"linux" | "darwin" | "win32", readonly string[]>>;
+
+/** In the home; on Linux what stands in .config follows XDG_CONFIG_HOME, on Windows all of it is in APPDATA. */
+function under(world: World, folders: Folders, name: string): string | undefined {
+  const { env, platform } = world;
+  if (platform === "win32") {
+    const roaming = env["APPDATA"];
+    return roaming === undefined ? undefined : win32.join(roaming, ...folders.win32, name);
+  }
+  if (platform === "darwin") return home(world, [...folders.darwin, name]);
+  const [, ...rest] = folders.linux;
+  const config = env["XDG_CONFIG_HOME"];
+  return config !== undefined && posix.isAbsolute(config)
+    ? posix.join(config, ...rest, name)
+    : home(world, [...folders.linux, name]);
+}
+
+function home({ env, platform }: World, parts: readonly string[]): string | undefined {
+  const paths = platform === "win32" ? win32 : posix;
+  const folder = env["HOME"] ?? env["USERPROFILE"];
+  return folder === undefined || !paths.isAbsolute(folder) ? undefined : paths.join(folder, ...parts);
+}
+
+// How an editor is to start Tenon: by its name where that leads here, else by its full path.
+
+export interface AgentCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+export interface OwnProgram {
+  /** The Node that runs this. */
+  readonly node: string;
+  /** The file this process was started with. */
+  readonly script: string;
+}
+
+export async function agentCommand(world: World, { node, script }: OwnProgram): Promise<AgentCommand> {
+  const own = await realPath(world, script);
+  for (const file of inPath(world)) {
+    if (world.files.isFile(file) && (await realPath(world, file)) === own) return { command: "tenon", args: ["acp"] };
+  }
+  return { command: node, args: [own, "acp"] };
+}
+
+function inPath({ env, platform }: World): readonly string[] {
+  const paths = platform === "win32" ? win32 : posix;
+  const folders = (env["PATH"] ?? "").split(paths.delimiter).filter((folder) => paths.isAbsolute(folder));
+  return folders.map((folder) => paths.join(folder, platform === "win32" ? "tenon.cmd" : "tenon"));
+}
+
+async function realPath({ files }: World, path: string): Promise<string> {
+  return (await files.find(path).catch(() => undefined))?.realPath ?? path;
+}
+
+// Code for editors that are configured by code: Lua for Neovim's plugins, Lisp for Emacs.
+
+/** An adapter of one's own, in the form of those that come with the plugin (olimorris/codecompanion.nvim). */
+export function codeCompanionLua({ command, args }: AgentCommand): string {
+  return `require("codecompanion").setup({
+  adapters = {
+    acp = {
+      tenon = function()
+        local helpers = require("codecompanion.adapters.acp.helpers")
+        return {
+          name = "tenon",
+          formatted_name = "Tenon",
+          type = "acp",
+          roles = { llm = "assistant", user = "user" },
+          opts = { vision = true },
+          commands = { default = { ${[command, ...args].map(luaText).join(", ")} } },
+          defaults = { mcpServers = {}, timeout = 20000 },
+          parameters = {
+            protocolVersion = 1,
+            clientCapabilities = { fs = { readTextFile = true, writeTextFile = true } },
+            clientInfo = { name = "CodeCompanion.nvim", version = "1.0.0" },
+          },
+          handlers = {
+            setup = function() return true end,
+            form_messages = function(self, messages, capabilities)
+              return helpers.form_messages(self, messages, capabilities)
+            end,
+            on_exit = function() end,
+          },
+        }
+      end,
+    },
+  },
+  interactions = { chat = { adapter = "tenon" } },
+})`;
+}
+
+/** `acp_providers` of yetone/avante.nvim. */
+export function avanteLua({ command, args }: AgentCommand): string {
+  return `require("avante").setup({
+  provider = "tenon",
+  acp_providers = {
+    ["tenon"] = { command = ${luaText(command)}, args = { ${args.map(luaText).join(", ")} } },
+  },
+})`;
+}
+
+/** `agent-shell-make-agent-config` of xenodium/agent-shell, with a client of acp.el. */
+export function agentShellElisp({ command, args }: AgentCommand): string {
+  return `(with-eval-after-load 'agent-shell
+  (add-to-list
+   'agent-shell-agent-configs
+   (agent-shell-make-agent-config
+    :identifier 'tenon
+    :mode-line-name "Tenon"
+    :buffer-name "Tenon"
+    :shell-prompt "Tenon> "
+    :shell-prompt-regexp "Tenon> "
+    :client-maker (lambda (buffer)
+                    (acp-make-client :command ${lispText(command)}
+                                     :command-params '(${args.map(lispText).join(" ")})
+                                     :context-buffer buffer)))))`;
+}
+
+function luaText(text: string): string {
+  return `"${text.replaceAll(/[\\"]/gu, (sign) => `\\${sign}`)}"`;
+}
+
+function lispText(text: string): string {
+  return `"${text.replaceAll(/[\\"]/gu, (sign) => `\\${sign}`)}"`;
+}

@@ -1,0 +1,162 @@
+// `tenon setup`: prints what an editor needs to use Tenon, or merges it into the editor's own file.
+import { resolve } from "node:path";
+import { messageOf, TenonError } from "../../../base/errors.js";
+import { defined } from "../../../base/json/defined.js";
+import { canonicalJson, isJsonObject, type JsonValue } from "../../../base/json/json.js";
+import { parseDocument, setValue } from "../../../config/index.js";
+import { type Given, misused, type Values } from "../../command.js";
+import { type CommandContext, print, printJson } from "../../context.js";
+import { EXIT } from "../../exit.js";
+import { visibleLine } from "../../terminal/text.js";
+import { agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
+
+export async function runEditorSetup(
+  { values, words }: Given<Values<"json" | "write", "file">>,
+  context: CommandContext,
+): Promise<number> {
+  const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
+  const [, script = ""] = process.argv;
+  const agent = await agentCommand(context.world, { node: process.execPath, script });
+  const recipe = recipeFor(editor, agent, context.world);
+  const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
+  if (values.write !== true) show(recipe, given, values.json === true, context);
+  else await write(recipe, given, values.json === true, context);
+  return EXIT.done;
+}
+
+function show(recipe: Recipe, given: string | undefined, isJson: boolean, context: CommandContext): void {
+  const { palette } = context;
+  if (recipe.kind === "code") {
+    const { title, parts, next } = recipe;
+    if (isJson) return printJson(context, { editor: title, parts, next });
+    return print(context, [...parts.flatMap(({ about, code }) => [palette.dim(about), code, ""]), palette.dim(next)]);
+  }
+  const { title, path, entry, next } = recipe;
+  const file = given ?? recipe.file;
+  const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), entry);
+  if (isJson) return printJson(context, { editor: title, ...defined({ file }), path, entry, next });
+  print(context, [
+    palette.dim(`${title}: in ${file === undefined ? "its settings" : visibleLine(file)}`),
+    JSON.stringify(whole, undefined, 2),
+    palette.dim(`${next} tenon setup … --write puts it into that file.`),
+  ]);
+}
+
+async function write(
+  recipe: Recipe,
+  given: string | undefined,
+  isJson: boolean,
+  context: CommandContext,
+): Promise<void> {
+  if (recipe.kind === "code") {
+    throw misused(
+      `the configuration of ${recipe.title} is code of yours, which is not written into: leave out --write`,
+    );
+  }
+  const file = given ?? recipe.file;
+  if (file === undefined) {
+    throw new TenonError("config.unreadable", "there is no home directory to look for the editor's file in", {
+      hint: "Name the file with --file.",
+    });
+  }
+  const { change, path } = await merge(file, recipe, context);
+  const { title, next } = recipe;
+  if (isJson) return printJson(context, { editor: title, file: path, change });
+  const where = visibleLine(path);
+  print(context, [
+    change === "unchanged" ? `Tenon is set up already in ${where}` : `Tenon ${change} in ${where}`,
+    context.palette.dim(next),
+  ]);
+}
+
+interface Merged {
+  readonly change: "added" | "updated" | "unchanged";
+  /** The file itself, links followed. */
+  readonly path: string;
+}
+
+async function merge(file: string, recipe: FileRecipe, { world }: CommandContext): Promise<Merged> {
+  const found = await world.files.find(file);
+  if (found && found.kind !== "file") throw unwritable(`${file} is no file`);
+  // It would be replaced by a file, and what it is to lead to stays without.
+  if (!found && (await world.files.kindOf(file)) === "link") throw unwritable(`${file} is a link that leads nowhere`);
+  const path = found?.realPath ?? file;
+  const before = found ? await tried(`${path} cannot be read`, world.files.readText(path)) : "";
+  const { change, text } = mergedText(before, recipe, path);
+  if (change === "unchanged") return { change, path };
+  // A file can be replaced where it cannot be written to; whoever took its write permission meant both.
+  if (found && (found.mode & 0o222) === 0) throw unwritable(`${path} is read-only`);
+  await tried(`${path} cannot be written`, world.files.saveText(path, text));
+  return { change, path };
+}
+
+async function tried<T>(failure: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw unwritable(`${failure}: ${messageOf(error)}`);
+  }
+}
+
+function unwritable(message: string): TenonError {
+  return new TenonError("config.unreadable", message, {
+    hint: "Nothing was written. Name another file with --file, or put in by hand what is printed without --write.",
+  });
+}
+
+// Puts one entry into a JSON text with comments: nothing else in it changes, not even in an entry that is there already.
+
+export interface MergedText {
+  readonly change: "added" | "updated" | "unchanged";
+  readonly text: string;
+}
+
+/** Throws `config.invalid` for a text that must be corrected first. */
+export function mergedText(
+  before: string,
+  { path, entry }: Pick<FileRecipe, "path" | "entry">,
+  file: string,
+): MergedText {
+  const document = parseDocument(before);
+  const fault = document.problems.find(({ severity }) => severity === "error");
+  if (fault && before.trim() !== "") {
+    const { line, column } = fault.position;
+    throw refusal(`${file}:${line}:${column}: ${fault.message}`, "Correct that first; nothing was written.");
+  }
+  for (const length of path.keys()) {
+    const outer = valueAt(document.value, path.slice(0, length));
+    if (outer !== undefined && !isJsonObject(outer)) {
+      throw refusal(`${file}: ${path.slice(0, length).join(".") || "it"} is no object`, "Nothing was written.");
+    }
+  }
+  const present = valueAt(document.value, path);
+  if (present === undefined) return { change: "added", text: setValue(before, path, entry) };
+  if (!isJsonObject(present)) throw refusal(`${file}: ${path.join(".")} is no object`, "Nothing was written.");
+  let text = before;
+  for (const [key, value] of Object.entries(entry)) {
+    const now = present[key];
+    // What the person gave it in the environment is theirs.
+    if (value === undefined || key === "env") continue;
+    // So are the options behind the words that start it.
+    if (key === "args" && beginsWith(now, value)) continue;
+    if (now === undefined || canonicalJson(now) !== canonicalJson(value)) text = setValue(text, [...path, key], value);
+  }
+  return { change: text === before ? "unchanged" : "updated", text };
+}
+
+function beginsWith(now: JsonValue | undefined, value: JsonValue): boolean {
+  return Array.isArray(now) && Array.isArray(value) && value.every((word, index) => now[index] === word);
+}
+
+function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
+  let found = value;
+  for (const key of path) {
+    if (!isJsonObject(found) || !Object.hasOwn(found, key)) return undefined;
+    found = found[key];
+  }
+  return found;
+}
+
+function refusal(message: string, hint: string): TenonError {
+  return new TenonError("config.invalid", message, { hint });
+}

@@ -1,0 +1,91 @@
+// The context of every command: the world, the project, where to print, and how to ask the person.
+
+import { createInterface } from "node:readline";
+import { defined } from "../base/json/defined.js";
+import { createLog, LOG_LEVELS, type Log, type LogLevel } from "../base/ports/log.js";
+import type { World } from "../base/ports/world.js";
+import { type EffectiveConfig, loadConfig } from "../config/index.js";
+import { nodeWorld } from "../world/index.js";
+import { type Keyring, systemKeyring } from "./keyring.js";
+import { unaskedSecrets } from "./secrets.js";
+import { columnsOf, createPalette, mayColor, type Palette } from "./terminal/stream.js";
+import { visible, visibleJson } from "./terminal/text.js";
+
+/** The options of `tenon acp`. */
+export interface AcpOptions {
+  readonly model?: string;
+  /** The file of `--trace`. */
+  readonly trace?: string;
+}
+
+export interface CommandContext {
+  readonly world: World;
+  /** The project. */
+  readonly cwd: string;
+  readonly output: NodeJS.WritableStream;
+  readonly errorOutput: NodeJS.WritableStream;
+  readonly columns: number;
+  readonly palette: Palette;
+  /** Puts a question to the person at the terminal; undefined when there is none. */
+  readonly ask?: (question: string) => Promise<string | undefined>;
+  readonly keyring: Keyring;
+  /** Reads what a person types without echo, or pipes in; from this process's input unless given. */
+  readonly readValue?: (question: string) => Promise<string | undefined>;
+  /** How `tenon acp` serves; only the program itself has it. */
+  readonly serve?: (options: AcpOptions) => Promise<void>;
+}
+
+/** Reads every layer; runs nothing, fetches nothing. */
+export async function readConfig({ world, cwd }: CommandContext): Promise<EffectiveConfig> {
+  return await loadConfig({ world, cwd, resolveSecret: unaskedSecrets });
+}
+
+/** Lines must be made visible before they are styled: escapes would not survive it here. */
+export function print({ output }: CommandContext, lines: readonly string[]): void {
+  for (const line of lines) output.write(`${line}\n`);
+}
+
+export function printJson({ output }: CommandContext, value: unknown): void {
+  output.write(`${visibleJson(JSON.stringify(value, undefined, 2))}\n`);
+}
+
+export function warn({ errorOutput, palette }: CommandContext, text: string): void {
+  errorOutput.write(`${palette.yellow(`! ${visible(text)}`)}\n`);
+}
+
+export function realContext(): CommandContext {
+  const { stdin, stdout, stderr, env } = process;
+  const isAttended = stdin.isTTY === true && stdout.isTTY === true;
+  const world = nodeWorld({ log: chooseLog("error") });
+  return {
+    world,
+    keyring: systemKeyring(world),
+    cwd: process.cwd(),
+    output: stdout,
+    errorOutput: stderr,
+    columns: columnsOf(stdout),
+    palette: createPalette(mayColor(stdout, env)),
+    ...defined({ ask: isAttended ? ask : undefined }),
+  };
+}
+
+/** Undefined when the input ends instead. */
+async function ask(question: string): Promise<string | undefined> {
+  const reader = createInterface({ input: process.stdin, output: process.stdout });
+  return await new Promise((resolve) => {
+    reader.once("close", () => resolve(undefined));
+    reader.question(question, (answer) => {
+      resolve(answer);
+      reader.close();
+    });
+  });
+}
+
+/** TENON_LOG sets the level, `fallback` without it, and TENON_LOG_FILE the file. Never the standard output. */
+export function chooseLog(fallback: LogLevel): Log {
+  const wanted = LOG_LEVELS.find((level) => level === process.env["TENON_LOG"]) ?? fallback;
+  const path = process.env["TENON_LOG_FILE"];
+  const file = path ? nodeWorld().files.openAppend(path) : undefined;
+  const write = (line: string) => (file ? file.write(line) : process.stderr.write(line));
+  return createLog({ level: wanted, now: () => Date.now(), write });
+}

@@ -1,0 +1,93 @@
+// Widths, clipping, tables, durations and colours: what lines are composed of.
+
+import { PassThrough } from "node:stream";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { columnsOf, createPalette, formatElapsed, isTerminal, mayColor } from "./stream.js";
+import { clipToWidth, displayWidth, renderTable } from "./text.js";
+
+describe("displayWidth", () => {
+  it.each([
+    ["abc", 3],
+    ["é", 1],
+    ["e\u0301", 1],
+    ["你好", 4],
+    ["🙂", 2],
+    ["⏳", 2],
+    ["✓", 1],
+    ["", 0],
+  ])("counts the cells of %s", (text, width) => {
+    expect(displayWidth(text)).toBe(width);
+  });
+});
+
+describe("clipToWidth", () => {
+  it("cuts at the edge, marks the cut, and never splits a wide character", () => {
+    expect(clipToWidth("hello", 5)).toBe("hello");
+    expect(clipToWidth("hello", 4)).toBe("hel…");
+    expect(clipToWidth("你好吗", 4)).toBe("你…");
+    expect(clipToWidth("hello", 0)).toBe("");
+  });
+
+  it("never exceeds the width", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (text, columns) => {
+        expect(displayWidth(clipToWidth(text, columns))).toBeLessThanOrEqual(columns);
+      }),
+    );
+  });
+});
+
+describe("renderTable", () => {
+  it("aligns columns by their widest cell, wide characters included", () => {
+    const rows = [
+      ["a", "你好", "first"],
+      ["long", "b", "second"],
+    ];
+    expect(renderTable(rows, { columns: 40, indent: 2 })).toEqual(["  a     你好  first", "  long  b     second"]);
+  });
+
+  it("cuts rows at the edge and has no row for no rows", () => {
+    expect(renderTable([["name", "a long description"]], { columns: 12 })).toEqual(["name  a lon…"]);
+    expect(renderTable([], { columns: 12 })).toEqual([]);
+  });
+});
+
+describe("formatElapsed", () => {
+  it.each([
+    [0, "0 ms"],
+    [999.4, "999 ms"],
+    [1_000, "1.0 s"],
+    [59_999, "59.9 s"],
+    [60_000, "1 m 00 s"],
+    [125_400, "2 m 05 s"],
+  ])("writes %d ms as %s", (elapsedMs, text) => {
+    expect(formatElapsed(elapsedMs)).toBe(text);
+  });
+});
+
+describe("streams and colours", () => {
+  const pipe = new PassThrough();
+  const terminal = Object.assign(new PassThrough(), { isTTY: true, columns: 42 });
+
+  it("tells a terminal from a pipe", () => {
+    expect([isTerminal(pipe), isTerminal(terminal)]).toEqual([false, true]);
+    expect(columnsOf(terminal)).toBe(42);
+    expect(columnsOf(Object.assign(new PassThrough(), { isTTY: true, columns: 0 }))).toBe(80);
+    expect(columnsOf(pipe)).toBe(160);
+  });
+
+  it("colours a terminal only, and not against NO_COLOR or on a dumb one", () => {
+    expect(mayColor(terminal, {})).toBe(true);
+    expect(mayColor(terminal, { NO_COLOR: "" })).toBe(true);
+    expect(mayColor(terminal, { NO_COLOR: "1" })).toBe(false);
+    expect(mayColor(terminal, { TERM: "dumb" })).toBe(false);
+    expect(mayColor(pipe, {})).toBe(false);
+  });
+
+  it("writes escape sequences only when colour is on", () => {
+    expect(createPalette(true).red("x")).toBe("\u001b[31mx\u001b[39m");
+    expect(createPalette(true).red("")).toBe("");
+    expect(createPalette(false).red("x")).toBe("x");
+  });
+});

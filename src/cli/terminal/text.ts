@@ -1,0 +1,111 @@
+// Makes text from models, tools and servers safe to print: nothing in it can move the cursor, hide, or reorder what is read.
+import { replaceHidden } from "../../base/text/marking.js";
+
+const DELETE = 0x7f;
+const CONTROL_PICTURES = 0x2400;
+const DELETE_PICTURE = "\u2421";
+
+/** The text with every hidden character replaced by a visible stand-in; line breaks and tabs are kept. */
+export function visible(text: string): string {
+  return replaceHidden(text, standIn);
+}
+
+/** The same on one line, for titles and table cells: breaks, tabs and runs of blanks become one blank. */
+export function visibleLine(text: string): string {
+  return visible(text).replaceAll(/\s+/gu, " ").trim();
+}
+
+/** JSON text that means the same and holds no hidden character: they are written as escapes. */
+export function visibleJson(json: string): string {
+  return replaceHidden(json, (character) =>
+    Array.from({ length: character.length }, (_, at) => `\\u${hex(character.charCodeAt(at)).toLowerCase()}`).join(""),
+  );
+}
+
+function standIn(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x20) return String.fromCodePoint(CONTROL_PICTURES + code);
+  return code === DELETE ? DELETE_PICTURE : `<U+${hex(code)}>`;
+}
+
+function hex(code: number): string {
+  return code.toString(16).toUpperCase().padStart(4, "0");
+}
+
+// How many cells a text takes in a terminal, and cutting it to fit.
+
+const COMBINING = /^[\p{Mn}\p{Me}\ufe00-\ufe0f]$/u;
+/** East Asian wide and full-width blocks, and what terminals draw as two-cell pictures. */
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]$/u;
+const PICTURE = /^\p{Emoji_Presentation}$/u;
+
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const character of text) width += cells(character);
+  return width;
+}
+
+/** At most `columns` cells of the text; what was cut is marked by an ellipsis. */
+export function clipToWidth(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text;
+  if (columns < 1) return "";
+  let kept = "";
+  let width = 0;
+  for (const character of text) {
+    width += cells(character);
+    if (width > columns - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+function cells(character: string): number {
+  if (COMBINING.test(character)) return 0;
+  return WIDE.test(character) || PICTURE.test(character) ? 2 : 1;
+}
+
+// Breaks text between words so that it fits a width.
+
+/** At least one line. A word longer than the width stands on a line of its own, uncut. */
+export function wrapText(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && displayWidth(longer) > columns) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}
+
+// Plain tables: columns padded to their widest cell, the last one cut at the edge.
+
+const GAP = "  ";
+
+export interface TableOptions {
+  readonly columns: number;
+  /** Blanks before every row. */
+  readonly indent?: number;
+}
+
+/** One string per row. Cells must be single lines of visible text. */
+export function renderTable(rows: readonly (readonly string[])[], options: TableOptions): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, at) => {
+      widths[at] = Math.max(widths[at] ?? 0, displayWidth(cell));
+    });
+  }
+  const margin = " ".repeat(options.indent ?? 0);
+  return rows.map((row) => {
+    const cells = row.map((cell, at) => (at === row.length - 1 ? cell : pad(cell, widths[at] ?? 0)));
+    return clipToWidth(margin + cells.join(GAP), options.columns).trimEnd();
+  });
+}
+
+function pad(cell: string, width: number): string {
+  return cell + " ".repeat(Math.max(0, width - displayWidth(cell)));
+}
