@@ -142,7 +142,7 @@ export const JSON_OPTION: Flag = flag("print JSON for programs");
 type Token = ReturnType<typeof tokensOf>[number];
 
 /** Throws `usage.invalid`. ValuesOf are never repeated in what it says: they may be secrets. */
-export function parseWords<const O extends Options>(
+function parseWords<const O extends Options>(
   declaration: Declaration<O>,
   words: readonly string[],
 ): Given<ValuesOf<O>> {

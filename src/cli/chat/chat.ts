@@ -171,7 +171,7 @@ export interface Submission {
   readonly shallQuit: boolean;
 }
 
-export class Conversation {
+class Conversation {
   readonly #options: ConversationOptions;
 
   constructor(options: ConversationOptions) {
@@ -277,10 +277,7 @@ export class Interrupts {
 }
 
 /** Resolves with the value, or with undefined once the signal aborts; what comes later is dropped, failures included. */
-export async function unlessAborted<T extends {} | null>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-): Promise<T | undefined> {
+async function unlessAborted<T extends {} | null>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   let onAbort = () => {};
   const aborted = new Promise<undefined>((resolve) => {
     onAbort = () => resolve(undefined);
@@ -313,7 +310,7 @@ const UNKNOWN_MS = 5_000;
 /** `npx` took up to 46 s to fetch a server and what it needs. */
 const LONGEST_MS = 90_000;
 
-export async function awaitServers(options: PatienceOptions): Promise<void> {
+async function awaitServers(options: PatienceOptions): Promise<void> {
   const { servers, status, clock, screen, palette, quit } = options;
   const startedMs = clock.now();
   let isTold = false;

@@ -114,7 +114,7 @@ const statusResponse: z.ZodType<{ readonly servers: readonly ServerReport[] }> =
 });
 
 /** Throws when the answer is not what the extension promises. */
-export function readStatus(response: unknown): readonly ServerReport[] {
+function readStatus(response: unknown): readonly ServerReport[] {
   const read = statusResponse.safeParse(response);
   if (!read.success)
     throw new Error(`the agent's answer to ${STATUS_METHOD} is malformed: ${z.prettifyError(read.error)}`);

@@ -324,14 +324,14 @@ export interface Finding {
   readonly cures?: readonly string[];
 }
 
-export function ok(id: string, subject: string, text: string): Finding {
+function ok(id: string, subject: string, text: string): Finding {
   return { id, subject, state: "ok", text };
 }
 
-export function wrong(id: string, subject: string, text: string, cures: readonly string[]): Finding {
+function wrong(id: string, subject: string, text: string, cures: readonly string[]): Finding {
   return { id, subject, state: "wrong", text, cures };
 }
 
-export function odd(id: string, subject: string, text: string, cures: readonly string[] = []): Finding {
+function odd(id: string, subject: string, text: string, cures: readonly string[] = []): Finding {
   return { id, subject, state: "odd", text, cures };
 }

@@ -2,7 +2,6 @@
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject } from "../../../base/json/json.js";
-import { nearest } from "../../../base/text/nearest.js";
 import {
   addServer,
   type ConfigFile,
@@ -19,6 +18,7 @@ import { type CommandContext, print, printJson, readConfig, warn } from "../../c
 import { EXIT } from "../../exit.js";
 import { visibleLine } from "../../terminal/text.js";
 import { entryLines, serverJson } from "./list.js";
+import { notThere } from "./visit.js";
 
 interface EditValues extends Values<"json"> {
   readonly project?: boolean | undefined;
@@ -137,15 +137,6 @@ function tell(action: ServerChange, edited: Edited, json: boolean, context: Comm
       palette.dim(`What a project brings is used once it is approved: tenon trust approve ${visibleLine(name)}`),
     ]);
   }
-}
-
-/** `known` are the names there are, for what was probably meant. */
-export function notThere(name: string, known: readonly string[] = []): TenonError {
-  const near = nearest(name, known);
-  const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-  return new TenonError("config.invalid", `there is no server ${JSON.stringify(name)}${meant}`, {
-    hint: "See tenon mcp list.",
-  });
 }
 
 // `tenon mcp add`: the words of a command or a url -> an entry of the configuration.

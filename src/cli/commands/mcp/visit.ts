@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import type { World } from "../../../base/ports/world.js";
+import { nearest } from "../../../base/text/nearest.js";
 import { VERSION } from "../../../base/version.js";
 import {
   type EffectiveConfig,
@@ -24,7 +25,6 @@ import { secretResolver } from "../../secrets.js";
 import { outputFiles, redactorFor } from "../../server-output.js";
 import { progress } from "../../terminal/screen.js";
 import { hidingSecrets } from "../../trace.js";
-import { notThere } from "./edit.js";
 
 /** With the secrets servers need: `!command` and the keyring are asked, which may ask the person in turn. */
 export async function liveConfig(context: CommandContext): Promise<EffectiveConfig> {
@@ -43,6 +43,15 @@ export function serverNamed({ servers }: EffectiveConfig, name: string): Effecti
       servers.map((server) => server.name),
     );
   return found;
+}
+
+/** `known` are the names there are, for what was probably meant. */
+export function notThere(name: string, known: readonly string[] = []): TenonError {
+  const near = nearest(name, known);
+  const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+  return new TenonError("config.invalid", `there is no server ${JSON.stringify(name)}${meant}`, {
+    hint: "See tenon mcp list.",
+  });
 }
 
 export interface VisitOptions {
@@ -84,7 +93,7 @@ export async function visit<T>(
 }
 
 /** The results in the order of the items; no more than so many under way at a time. */
-export async function someAtOnce<T, U>(
+async function someAtOnce<T, U>(
   items: readonly T[],
   run: (item: T) => Promise<U>,
   count: number = CLI_LIMITS.serversAtOnce,

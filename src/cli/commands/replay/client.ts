@@ -143,7 +143,7 @@ const CALL_ID = /^\d+-\d+$/u;
 /** Of a call, what stays. */
 const SHOWN = ["title", "kind", "status", "content", "locations", "rawInput", "rawOutput"] as const;
 
-export function shownIn(updates: readonly JsonObject[]): JsonValue {
+function shownIn(updates: readonly JsonObject[]): JsonValue {
   let text = "";
   let thoughts = "";
   const calls = new Map<string, JsonObject>();

@@ -2,12 +2,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSessionId } from "../../../base/id.js";
-import { talkHtml, talkMarkdown } from "./export.js";
-import { itemsOf, type Talk } from "./talk.js";
+import { conversationHtml, conversationMarkdown } from "./export.js";
+import { itemsOf, type StoredConversation } from "./stored.js";
 
 const ID = "s1";
 
-function talk(text: string): Talk {
+function conversation(text: string): StoredConversation {
   if (!isSessionId(ID)) throw new Error("no id");
   const session = { id: ID, cwd: text, additionalDirectories: [], title: text, updatedMs: 0 };
   const call = { kind: "call", tool: text, arguments: text, outcome: "done", text } as const;
@@ -27,10 +27,10 @@ const tricky = fc
 describe("the HTML page", () => {
   it("has only the tags it is made of", () => {
     const tags = (html: string) => html.match(/<\/?[a-z!][^>]*>/giu) ?? [];
-    const plain = tags(talkHtml(talk("x")));
+    const plain = tags(conversationHtml(conversation("x")));
     fc.assert(
       fc.property(tricky, (text) => {
-        const html = talkHtml(talk(text));
+        const html = conversationHtml(conversation(text));
         expect(tags(html).length).toBe(plain.length - (text === "" ? 2 : 0));
         expect(html).not.toContain("\u202e");
         expect(html).not.toContain("\u0000");
@@ -43,8 +43,8 @@ describe("the Markdown text", () => {
   it("keeps prompts and results inside their fences", () => {
     fc.assert(
       fc.property(tricky, (text) => {
-        const prompt = { ...talk("x"), items: [{ kind: "prompt", text } as const] };
-        const [, fence = "", inside = ""] = /\n(`{3,})text\n([\s\S]*)\n\1\n$/u.exec(talkMarkdown(prompt)) ?? [];
+        const prompt = { ...conversation("x"), items: [{ kind: "prompt", text } as const] };
+        const [, fence = "", inside = ""] = /\n(`{3,})text\n([\s\S]*)\n\1\n$/u.exec(conversationMarkdown(prompt)) ?? [];
         expect(inside).toBe(text);
         expect(inside.includes(fence)).toBe(false);
       }),
@@ -52,7 +52,10 @@ describe("the Markdown text", () => {
   });
 
   it("has no HTML outside of fences", () => {
-    const markdown = talkMarkdown({ ...talk("<b>x</b>"), items: [{ kind: "answer", text: "<img src=x>" }] });
+    const markdown = conversationMarkdown({
+      ...conversation("<b>x</b>"),
+      items: [{ kind: "answer", text: "<img src=x>" }],
+    });
     expect(markdown.replaceAll(/`[^`]*`/gu, "")).not.toMatch(/<(?:b|img)/u);
   });
 });

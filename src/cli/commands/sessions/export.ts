@@ -1,70 +1,58 @@
 // `tenon sessions export`: one conversation as Markdown, HTML or JSON, to the output or into a file.
 import { extname, resolve } from "node:path";
-import { unreachable } from "../../../base/brand.js";
 import { messageOf, TenonError } from "../../../base/errors.js";
-import { type Given, misused, type Values } from "../../command.js";
+import { type Given, misused, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
-import { EXIT } from "../../exit.js";
+import { isTerminal } from "../../terminal/stream.js";
 import { visible, visibleLine } from "../../terminal/text.js";
-import { talkJson, timeText } from "./sessions.js";
-import { readTalk, type Talk, type TalkItem } from "./talk.js";
+import {
+  type ConversationItem,
+  conversationJson,
+  readConversation,
+  type StoredConversation,
+  timeText,
+} from "./stored.js";
 
 type ExportValues = Values<"json" | "force", "format" | "output">;
 
-type Format = "markdown" | "html" | "json";
+const FORMATS = {
+  markdown: conversationMarkdown,
+  html: conversationHtml,
+  json: (conversation: StoredConversation) => `${JSON.stringify(conversationJson(conversation), undefined, 2)}\n`,
+} as const;
 
-const BY_NAME: Readonly<Record<string, Format>> = {
-  ".html": "html",
-  ".htm": "html",
-  ".json": "json",
-  ".md": "markdown",
-};
+type Format = keyof typeof FORMATS;
 
-export async function runSessionExport(
-  { values, words }: Given<ExportValues>,
-  context: CommandContext,
-): Promise<number> {
+const BY_EXTENSION: Readonly<Record<string, Format>> = { ".html": "html", ".htm": "html", ".json": "json" };
+
+export async function runSessionExport({ values, words }: Given<ExportValues>, context: CommandContext): Promise<void> {
   const { output, force } = values;
   const format = formatOf(values);
-  const talk = await readTalk(words[0] ?? "", context);
-  const text = written(talk, format);
+  const conversation = await readConversation(words[0] ?? "", context);
+  const text = FORMATS[format](conversation);
   if (output === undefined) {
-    // A terminal would obey what is in it; a file or a pipe gets it as it is.
-    context.output.write("isTTY" in context.output && context.output.isTTY === true ? visible(text) : text);
-    return EXIT.done;
+    // A terminal would obey control characters; a file or a pipe gets the text as it is.
+    context.output.write(isTerminal(context.output) ? visible(text) : text);
+    return;
   }
   const path = resolve(context.cwd, output);
   const { files } = context.world;
   if (force !== true && (await files.kindOf(path)) !== undefined) {
-    throw new TenonError("config.invalid", `${path} is there already`, { hint: "Add --force to replace it." });
+    throw refused(`${path} is there already`, "Add --force to replace it.");
   }
   await files.saveText(path, text).catch((error: unknown) => {
     throw new TenonError("config.unreadable", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
   });
-  if (values.json === true) printJson(context, { file: path, format, session: talk.session.id });
-  else print(context, [`${visibleLine(talk.session.title)} written to ${visibleLine(path)}`]);
-  return EXIT.done;
+  if (values.json === true) printJson(context, { file: path, format, session: conversation.session.id });
+  else print(context, [`${visibleLine(conversation.session.title)} written to ${visibleLine(path)}`]);
 }
 
-/** What is said, then what the file's name says; `--json` without a file is the format. */
+/** By `--format`, then by the file's name; `--json` without a file is the format. */
 function formatOf({ format, output, json }: ExportValues): Format {
   if (format === "markdown" || format === "html" || format === "json") return format;
   if (format !== undefined) throw misused("--format must be markdown, html or json");
-  if (output === undefined && json === true) return "json";
-  return (output === undefined ? undefined : BY_NAME[extname(output).toLowerCase()]) ?? "markdown";
-}
-
-function written(talk: Talk, format: Format): string {
-  switch (format) {
-    case "markdown":
-      return talkMarkdown(talk);
-    case "html":
-      return talkHtml(talk);
-    case "json":
-      return `${JSON.stringify(talkJson(talk), undefined, 2)}\n`;
-    default:
-      return unreachable(format);
-  }
+  if (output === undefined) return json === true ? "json" : "markdown";
+  return BY_EXTENSION[extname(output).toLowerCase()] ?? "markdown";
 }
 
 // A conversation as one HTML page that loads nothing and runs nothing: every word of it is text.
@@ -81,7 +69,7 @@ const STYLE = [
 /** Even if something were to get past the escaping, the page may load and run nothing. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'";
 
-export function talkHtml({ session, items }: Talk): string {
+export function conversationHtml({ session, items }: StoredConversation): string {
   const { id, title, cwd, updatedMs } = session;
   return [
     "<!doctype html>",
@@ -103,7 +91,7 @@ export function talkHtml({ session, items }: Talk): string {
   ].join("\n");
 }
 
-function itemHtml(item: TalkItem): string {
+function itemHtml(item: ConversationItem): string {
   if (item.kind !== "call") return `<pre class="${item.kind}">${escapedHtml(item.text)}</pre>`;
   const summary = `<summary><code>${escapedHtml(item.tool)}</code> ${item.outcome}</summary>`;
   const answer = item.text === "" ? "" : `<pre>${escapedHtml(item.text)}</pre>`;
@@ -130,7 +118,7 @@ function escapedHtml(text: string): string {
 
 // A conversation as Markdown. Whatever was said stays text: it cannot end the fence it stands in.
 
-export function talkMarkdown({ session, items }: Talk): string {
+export function conversationMarkdown({ session, items }: StoredConversation): string {
   const { id, title, cwd, updatedMs } = session;
   const head = [
     `# ${escaped(oneLine(title))}`,
@@ -140,7 +128,7 @@ export function talkMarkdown({ session, items }: Talk): string {
   return `${[...head, ...items.flatMap((item) => ["", ...itemMarkdown(item)])].join("\n")}\n`;
 }
 
-function itemMarkdown(item: TalkItem): readonly string[] {
+function itemMarkdown(item: ConversationItem): readonly string[] {
   switch (item.kind) {
     case "prompt":
       return ["## Prompt", "", fenced(item.text, "text")];

@@ -148,7 +148,7 @@ async function realPath({ files }: World, path: string): Promise<string> {
 // Code for editors that are configured by code: Lua for Neovim's plugins, Lisp for Emacs.
 
 /** An adapter of one's own, in the form of those that come with the plugin (olimorris/codecompanion.nvim). */
-export function codeCompanionLua({ command, args }: AgentCommand): string {
+function codeCompanionLua({ command, args }: AgentCommand): string {
   return `require("codecompanion").setup({
   adapters = {
     acp = {
@@ -183,7 +183,7 @@ export function codeCompanionLua({ command, args }: AgentCommand): string {
 }
 
 /** `acp_providers` of yetone/avante.nvim. */
-export function avanteLua({ command, args }: AgentCommand): string {
+function avanteLua({ command, args }: AgentCommand): string {
   return `require("avante").setup({
   provider = "tenon",
   acp_providers = {
@@ -193,7 +193,7 @@ export function avanteLua({ command, args }: AgentCommand): string {
 }
 
 /** `agent-shell-make-agent-config` of xenodium/agent-shell, with a client of acp.el. */
-export function agentShellElisp({ command, args }: AgentCommand): string {
+function agentShellElisp({ command, args }: AgentCommand): string {
   return `(with-eval-after-load 'agent-shell
   (add-to-list
    'agent-shell-agent-configs
