@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
-import { KeyLines } from "../base/text/secret-patterns.js";
+import { KeyLines } from "../base/text/secrets.js";
 import { tenonPaths } from "../config/index.js";
 import type { OutputOwner, OutputSink, ServerOutput } from "../session/index.js";
 import { Redactor } from "../world/index.js";

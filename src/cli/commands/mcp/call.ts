@@ -1,7 +1,7 @@
 // `tenon mcp call`: one call of one tool, by the person's own word, with its answer as it came.
 import { resolve } from "node:path";
-import { unreachable } from "../../../base/brand.js";
 import { TenonError } from "../../../base/errors.js";
+import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";

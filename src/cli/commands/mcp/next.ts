@@ -1,6 +1,7 @@
 // What to do about a server that does not work: commands that can be typed as they stand.
-import { unreachable } from "../../../base/brand.js";
+
 import { ERROR_CODES, type ErrorCode } from "../../../base/errors.js";
+import { unreachable } from "../../../base/id.js";
 import { type EffectiveServer, LOCK_NAME, placeText, type ReadyServer } from "../../../config/index.js";
 import type { WhyAnswer } from "../../../index.js";
 import { visibleLine } from "../../terminal/text.js";

@@ -2,7 +2,7 @@
 
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { REDACTED } from "../../../base/text/secret-patterns.js";
+import { REDACTED } from "../../../base/text/secrets.js";
 import type { Entry } from "./recording.js";
 
 export interface Difference {

@@ -1,6 +1,7 @@
 // Finds stored sessions, and reads one as a list of what was said and done, for every form it is shown in.
-import { unreachable } from "../../../base/brand.js";
+
 import { TenonError } from "../../../base/errors.js";
+import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { type ContentBlock, plainText } from "../../../base/text/content.js";
 import { tenonPaths } from "../../../config/index.js";

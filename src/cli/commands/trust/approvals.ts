@@ -1,6 +1,7 @@
 // `tenon trust approvals|forget|grant`: what was allowed or refused for good, how to be asked again, and grants for whole servers.
-import { unreachable } from "../../../base/brand.js";
+
 import { TenonError } from "../../../base/errors.js";
+import { unreachable } from "../../../base/id.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import { tenonPaths } from "../../../config/index.js";
 import { programOf } from "../../../session/index.js";
