@@ -10,7 +10,7 @@ import {
   mayBeSecret,
   optionValues,
 } from "../base/text/secrets.js";
-import { settingsSecrets } from "./auth/settings.js";
+import { settingsSecrets } from "./auth/port.js";
 import type { ConnectionOptions } from "./options.js";
 import { isRemote, type RemoteSpec, type ServerSpec, type StdioSpec } from "./spec.js";
 

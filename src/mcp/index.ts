@@ -1,24 +1,29 @@
 // The door of the MCP room: one server, from its spec to its answers.
 
 export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-fit.js";
-export { type LoggedIn, type LoggedOut, type LoginOptions, type LogoutOptions, login, logout } from "./auth/login.js";
-export type {
-  DevicePrompt,
-  DeviceWay,
-  Grant,
-  GrantKey,
-  GrantStore,
-  IdentityProvider,
-  LoginAttempt,
-  LoginStart,
-  LoginWay,
-  OAuthClient,
-  OAuthOptions,
-  OAuthSettings,
-  RedirectWay,
+export { login, logout } from "./auth/index.js";
+export {
+  type DevicePrompt,
+  type DeviceWay,
+  type Grant,
+  type GrantKey,
+  type GrantStore,
+  grantSecrets,
+  type IdentityProvider,
+  isForPeople,
+  type LoggedIn,
+  type LoggedOut,
+  type LoginAttempt,
+  type LoginOptions,
+  type LoginStart,
+  type LoginWay,
+  type LogoutOptions,
+  type OAuthClient,
+  type OAuthOptions,
+  type OAuthSettings,
+  type RedirectWay,
+  resourceOf,
 } from "./auth/port.js";
-export { resourceOf } from "./auth/resource.js";
-export { isForPeople } from "./auth/settings.js";
 export type { CallOptions, CallOutcome, CallProgress } from "./call/call.js";
 export { McpConnection } from "./connection.js";
 export type { Link } from "./era/link.js";

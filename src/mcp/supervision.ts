@@ -9,7 +9,7 @@ import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import { type AttemptOptions, converse, loadTools, takePlace } from "./attempt.js";
-import { hasLogin, watchForLogin } from "./auth/wake.js";
+import { hasLogin, watchForLogin } from "./auth/index.js";
 import type { Link } from "./era/link.js";
 import type { CurrentTools } from "./lists/current-tools.js";
 import { ToolList } from "./lists/discovery.js";

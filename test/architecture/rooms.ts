@@ -18,7 +18,7 @@ const EVERY_ROOM = ["mcp", "models", "tools", "config", "builtin", "engine", "se
 /** `index` is the file `src/index.ts`, the embedder's door. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: { rooms: [], packages: ["stemmer"] },
-  mcp: { rooms: ["base"], packages: [MCP_SDK, "zod"] },
+  mcp: { rooms: ["base"], packages: [MCP_SDK, "oauth4webapi", "zod"] },
   models: { rooms: ["base"], packages: ["@ai-sdk/"] },
   tools: { rooms: ["base", "mcp"] },
   config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "smol-toml", "zod"] },

@@ -1,10 +1,16 @@
 // For the tests of logging in: a lab of servers, grants in memory, a person at the browser; closed after each test.
 import { afterEach, beforeEach } from "vitest";
 import type { World } from "../../src/base/ports/world.js";
-import type { Heard } from "../../src/mcp/auth/flow.js";
 import { logIn } from "../../src/mcp/auth/flow.js";
-import type { LoggedIn } from "../../src/mcp/auth/login.js";
-import type { GrantKey, LoginStart, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/auth/port.js";
+import type { ServerRefusal } from "../../src/mcp/auth/http.js";
+import type {
+  GrantKey,
+  LoggedIn,
+  LoginStart,
+  OAuthOptions,
+  OAuthSettings,
+  RedirectWay,
+} from "../../src/mcp/auth/port.js";
 import type { CallOptions, CallOutcome } from "../../src/mcp/call/call.js";
 import { McpConnection } from "../../src/mcp/connection.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
@@ -52,7 +58,7 @@ export interface Lab {
   authServer(options?: AuthServerOptions): Promise<AuthServer>;
   protectedServer(options: ProtectedServerOptions): Promise<ProtectedServer>;
   oauth(settings?: OAuthSettings, options?: Partial<OAuthOptions>): OAuthOptions;
-  login(spec: RemoteSpec, oauth: OAuthOptions, heard?: Heard): Promise<LoggedIn>;
+  login(spec: RemoteSpec, oauth: OAuthOptions, refusal?: ServerRefusal): Promise<LoggedIn>;
   connect(spec: RemoteSpec, oauth: OAuthOptions, world?: World): McpConnection;
 }
 
@@ -122,7 +128,8 @@ export function lab(): Lab {
     authServer: async (options) => own(await AuthServer.start(options)),
     protectedServer: async (options) => own(await ProtectedServer.start(options)),
     oauth: (settings = {}, options = {}) => ({ store: grants, account: "default", settings, ...options }),
-    login: async (spec, oauth, heard) => await logIn(spec, { world, oauth: { way: visitor, ...oauth } }, never, heard),
+    login: async (spec, oauth, refusal) =>
+      await logIn(spec, { world, oauth: { way: visitor, ...oauth } }, never, refusal),
     connect: (spec, oauth, other = world) => {
       const options = { world: other, cwd: "/", client: { name: "test", version: "1" }, oauth };
       const connection = own(new McpConnection(spec, options));

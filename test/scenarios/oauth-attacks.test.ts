@@ -28,7 +28,7 @@ scenario(["U8"], "an answer from another issuer, or from none where one was prom
   ];
   for (const [name, options] of cases) {
     await using stage = await OAuthStage.open(options);
-    await refused(stage, /from another server|does not say whose it is/u, name);
+    await refused(stage, /"iss" \(issuer\) (?:missing|response parameter value)/u, name);
     expect(stage.auth.recordsOf("authorize"), name).toHaveLength(1);
   }
   await using fine = await OAuthStage.open({ auth: { iss: "missing" } });
@@ -51,7 +51,7 @@ scenario(["U8"], "a mix-up of two servers: the honest one's code never reaches t
     { web: { oauth: { clientId: "shared" } } },
     { allowHosts: [stage.auth.host, stage.mcp.host, honest.host] },
   );
-  await refused(stage, /from another server/u);
+  await refused(stage, /unexpected "iss"/u);
   expect(honest.recordsOf("authorize")).toHaveLength(1);
   expect(honest.recordsOf("token")).toEqual([]);
 });

@@ -1,39 +1,32 @@
-// A connection's way in: the token for its next request, and what to do when the server refuses it.
+// Supplies the tokens of one connection: reads and renews them, and recovers when the server refuses one.
 
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
-import type { World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/secrets.js";
-import type { RemoteSpec } from "../spec.js";
 import type { Refusal, RequestAccess } from "../transport/http/request-access.js";
-import { type Denied, deniedLogin, deniedScope, type Ended, unfinished } from "./denial.js";
-import { dpopProof } from "./dpop.js";
-import type { Grant, GrantKey, OAuthOptions } from "./port.js";
-import { resourceOf } from "./resource.js";
+import type { RemoteSpec } from "../spec.js";
+import { dpopProof } from "./jwt.js";
+import { type EndedLogin, type LoginSubject, loginFailed, loginNeeded, scopeNeeded } from "./messages.js";
+import { type Grant, type GrantKey, grantSecrets, type LoginOptions, needsNoPage, resourceOf } from "./port.js";
 import { covers, scopesOf } from "./scopes.js";
-import { needsNoPage } from "./settings.js";
 
-export interface AccessOptions {
-  readonly world: World;
-  readonly oauth: OAuthOptions;
-  readonly allowHosts?: readonly string[];
-  readonly urlSource?: "typed" | "project";
-  /** Learns what it is given: no error of the server says it. */
+export interface AccessOptions extends LoginOptions {
+  /** Learns the tokens, so that no error of the server repeats them. */
   readonly secrets?: KnownSecrets;
 }
 
-interface Outcome {
+interface RenewalOutcome {
   /** There is another token now. */
   readonly isNew: boolean;
-  /** And it was given just now. */
+  /** It was issued just now, by this renewal. */
   readonly isFresh: boolean;
-  /** Why there is not, in the authorization server's words. */
+  /** Why there is none, in the authorization server's words. */
   readonly why?: string;
 }
 
-interface Held {
+interface Login {
   readonly key: GrantKey;
   readonly grant: Grant;
 }
@@ -43,20 +36,20 @@ export class Access implements RequestAccess {
   readonly #options: AccessOptions;
   readonly #life = new AbortController();
   readonly #renewals = new Set<Promise<unknown>>();
-  /** What is known to be kept; undefined before anybody has looked, null when there was nothing. */
-  #held: Held | null | undefined;
-  /** Tells when what is kept has changed; only while there is something. */
+  /** The stored log-in; undefined before the first read, null if there was none. */
+  #login: Login | null | undefined;
+  /** Reports changes of the store; only while there is a log-in. */
   #watch: { close(): void } | undefined;
   #mayBeGone = false;
   #renewing: Promise<string | undefined> | undefined;
-  /** Requests refused with the same token wait for the same cure. */
-  readonly #curing = new Map<string, Promise<"again" | TenonError>>();
-  /** A token that has not been seen to work: another one from the same source would be no better. */
+  /** Requests refused with the same token wait for the same recovery. */
+  readonly #recoveries = new Map<string, Promise<"again" | TenonError>>();
+  /** A token that no request has succeeded with yet: another one from the same source would be no better. */
   #unproven: { readonly token: string; readonly source: "renewal" | "log-in" } | undefined;
-  /** A log-in that came to nothing: nobody is asked again by itself. */
+  /** A failed log-in: the connection does not start another one. */
   #failure: TenonError | undefined;
-  /** The log-in there was, which is over: so that whoever asks next hears that too. */
-  #ended: Ended | undefined;
+  /** The previous log-in, which has ended: later errors mention it too. */
+  #ended: EndedLogin | undefined;
   #nonce: string | undefined;
   readonly #triedScopes = new Set<string>();
 
@@ -65,49 +58,44 @@ export class Access implements RequestAccess {
     this.#options = options;
   }
 
-  /** At once where nothing has to be read or renewed first; none where nobody has logged in. */
   token(): string | undefined | Promise<string | undefined> {
-    if (this.#held === undefined) return this.#firstToken();
-    if (this.#held === null) return undefined;
-    return this.#mayBeGone ? this.#tokenIfKept(this.#held) : this.#usable(this.#held);
+    if (this.#login === undefined) return this.#firstToken();
+    if (this.#login === null) return undefined;
+    return this.#mayBeGone ? this.#tokenIfKept(this.#login) : this.#usable(this.#login);
   }
 
-  /** What a request with the token carries; proofs are made for it alone. */
   headers(token: string, { method, url }: { readonly method: string; readonly url: string }): string[] {
-    const { accessToken, dpopKey: key } = this.#held?.grant ?? {};
+    const { accessToken, dpopKey: key } = this.#login?.grant ?? {};
     if (key === undefined || accessToken !== token) return ["authorization", `Bearer ${token}`];
     const { world } = this.#options;
     const proof = dpopProof({ world, key, method, url, token, nonce: this.#nonce });
     return ["authorization", `DPoP ${token}`, "dpop", proof];
   }
 
-  /** The server wants this word in proofs from now on. True when it is a new one. */
   takeNonce(nonce: string): boolean {
     const isNew = this.#nonce !== nonce;
     this.#nonce = nonce;
     return isNew;
   }
 
-  /** The server took it. */
   worked(token: string | undefined): void {
     if (token === undefined) return;
     if (this.#unproven?.token === token) this.#unproven = undefined;
     this.#failure = undefined;
   }
 
-  /** Whether the request is to be sent again, with the `token` there is then; if not, why. Never rejects. */
   refused(refusal: Refusal): Promise<"again" | TenonError> {
     const key = `${refusal.status} ${refusal.token ?? ""}`;
-    const under = this.#curing.get(key);
-    if (under) return under;
-    const curing = this.#cure(refusal)
+    const current = this.#recoveries.get(key);
+    if (current) return current;
+    const recovery = this.#recover(refusal)
       .catch((thrown: unknown) => toTenonError(thrown, "mcp.unauthorized"))
-      .finally(() => this.#curing.delete(key));
-    this.#curing.set(key, curing);
-    return curing;
+      .finally(() => this.#recoveries.delete(key));
+    this.#recoveries.set(key, recovery);
+    return recovery;
   }
 
-  /** Ends a log-in at once. A renewal is waited for, for a moment, and goes on by itself if it takes longer. */
+  /** Cancels a log-in. Waits briefly for a renewal, which continues if it takes longer. */
   async close(): Promise<void> {
     this.#life.abort(new TenonError("cancelled", "the connection has been closed"));
     this.#watch?.close();
@@ -116,28 +104,28 @@ export class Access implements RequestAccess {
     await orAborted(Promise.allSettled(this.#renewals), patience.signal).catch(() => undefined);
   }
 
-  /** Most servers want no log-in: one that cannot be read must not keep anybody from those. */
+  /** A log-in that cannot be read must not block servers that need none. */
   async #firstToken(): Promise<string | undefined> {
     try {
-      const held = await this.#look();
-      return held && (await this.#usable(held));
+      const login = await this.#look();
+      return login && (await this.#usable(login));
     } catch (thrown) {
       this.#options.world.log.warn("oauth.unread", { server: this.#spec.name, error: messageOf(thrown) });
       return undefined;
     }
   }
 
-  /** Who has logged out has logged out of open connections too, also where the server still takes the token. */
-  async #tokenIfKept(held: Held): Promise<string | undefined> {
+  /** A log-out applies to open connections too, also if the server would still accept the token. */
+  async #tokenIfKept(login: Login): Promise<string | undefined> {
     this.#mayBeGone = false;
     const { store, account } = this.#options.oauth;
-    const keys = await store.find(resourceOf(this.#spec.url), account).catch(() => [held.key]); // cannot be told now
-    if (keys.length === 0 && this.#held === held) this.#take(undefined);
-    return this.#held ? await this.#usable(this.#held) : undefined;
+    const keys = await store.find(resourceOf(this.#spec.url), account).catch(() => [login.key]); // unknown: assume it is still stored
+    if (keys.length === 0 && this.#login === login) this.#take(undefined);
+    return this.#login ? await this.#usable(this.#login) : undefined;
   }
 
-  /** A token that is still good is used while it is renewed: an authorization server that hangs then costs no call. */
-  #usable({ key, grant }: Held): string | Promise<string | undefined> {
+  /** A valid token is used while it is renewed, so that an authorization server that hangs delays no call. */
+  #usable({ key, grant }: Login): string | Promise<string | undefined> {
     const due = this.#renewalDue(grant);
     if (due === "not_yet") return grant.accessToken;
     this.#renewing ??= this.#renewAhead({ key, grant }).finally(() => {
@@ -148,7 +136,7 @@ export class Access implements RequestAccess {
 
   #renewalDue({ expiresAtMs, obtainedAtMs, refreshToken }: Grant): "not_yet" | "meanwhile" | "first" {
     if (expiresAtMs === undefined) return "not_yet";
-    if (refreshToken === undefined && !this.#needsNobody) return "not_yet";
+    if (refreshToken === undefined && !this.#needsNoPage) return "not_yet";
     const { ms, share, waitShare } = OAUTH_LIMITS.renewAhead;
     const lifeMs = obtainedAtMs === undefined ? Number.POSITIVE_INFINITY : expiresAtMs - obtainedAtMs;
     const aheadMs = Math.min(ms, lifeMs * share);
@@ -157,20 +145,20 @@ export class Access implements RequestAccess {
     return leftMs > aheadMs * waitShare ? "meanwhile" : "first";
   }
 
-  get #needsNobody(): boolean {
+  get #needsNoPage(): boolean {
     return needsNoPage(this.#options.oauth.settings);
   }
 
-  /** A token that still has some time is used when renewing fails; so is one that has none, since only the server decides. */
-  async #renewAhead(held: Held): Promise<string | undefined> {
+  /** If the renewal fails, the old token is used, expired or not: only the server decides about it. */
+  async #renewAhead(login: Login): Promise<string | undefined> {
     try {
-      const { isFresh } = await this.#renew(held, false);
-      const now = this.#held;
-      // Somebody else had renewed it, and that may be long ago too.
+      const { isFresh } = await this.#renew(login, false);
+      const now = this.#login;
+      // Another process had renewed it, and that token may be due too.
       if (
         !isFresh &&
         now &&
-        now.grant.accessToken !== held.grant.accessToken &&
+        now.grant.accessToken !== login.grant.accessToken &&
         this.#renewalDue(now.grant) !== "not_yet"
       ) {
         await this.#renew(now, false);
@@ -179,21 +167,22 @@ export class Access implements RequestAccess {
       const { code, message } = toTenonError(thrown, "mcp.unavailable");
       this.#options.world.log.warn("oauth.not_renewed", { server: this.#spec.name, code, error: message });
     }
-    return this.#held?.grant.accessToken;
+    return this.#login?.grant.accessToken;
   }
 
-  #renew(held: Held, isRefused: boolean): Promise<Outcome> {
-    const renewal = this.#replace(held, isRefused).finally(() => this.#renewals.delete(renewal));
+  #renew(login: Login, isRefused: boolean): Promise<RenewalOutcome> {
+    const renewal = this.#replace(login, isRefused).finally(() => this.#renewals.delete(renewal));
     this.#renewals.add(renewal);
     return renewal;
   }
 
-  async #replace({ key, grant }: Held, isRefused: boolean): Promise<Outcome> {
-    const { renew } = await import("./renew.js");
+  async #replace({ key, grant }: Login, isRefused: boolean): Promise<RenewalOutcome> {
+    const { renew } = await import("./flow.js");
     const { world, oauth } = this.#options;
     const staleToken = grant.accessToken;
     const { url: serverUrl, name: server } = this.#spec;
-    const renewal = { ...this.#options, serverUrl, server, ...oauth, key, staleToken, isRefused };
+    const person = { ...this.#options, server };
+    const renewal = { ...this.#options, ...oauth, serverUrl, key, staleToken, isRefused, person };
     const { grant: now, why, isFresh } = await renew(renewal, this.#life.signal);
     this.#take(now && { key, grant: now });
     if (!now) this.#ended = { issuer: key.issuer, why };
@@ -205,21 +194,20 @@ export class Access implements RequestAccess {
     return { isNew, isFresh, ...defined({ why }) };
   }
 
-  async #look(): Promise<Held | undefined> {
+  async #look(): Promise<Login | undefined> {
     const { store, account } = this.#options.oauth;
     const [key] = await store.find(resourceOf(this.#spec.url), account);
     const grant = key && (await store.read(key));
     this.#take(grant && { key, grant });
-    return this.#held ?? undefined;
+    return this.#login ?? undefined;
   }
 
-  #take(held: Held | undefined): void {
-    this.#held = held ?? null;
-    if (!held) return;
+  #take(login: Login | undefined): void {
+    this.#login = login ?? null;
+    if (!login) return;
     this.#ended = undefined;
     this.#follow();
-    const { accessToken, refreshToken, client, dpopKey } = held.grant;
-    const secrets = [accessToken, refreshToken, client.clientSecret, dpopKey].filter((secret) => secret !== undefined);
+    const secrets = grantSecrets(login.grant);
     this.#options.world.trace?.hide(secrets);
     this.#options.secrets?.learn(secrets);
   }
@@ -232,22 +220,22 @@ export class Access implements RequestAccess {
     });
   }
 
-  async #cure(refusal: Refusal): Promise<"again" | TenonError> {
-    const held = await this.#look();
-    if (held && held.grant.accessToken !== refusal.token) return "again"; // somebody else has been given a new one
-    if (refusal.status === 403 && held) return await this.#stepUp(held, refusal);
-    if (!held) return await this.#logIn(refusal, deniedLogin(this.#denied, refusal, this.#ended));
-    const isUnproven = this.#unproven?.token === held.grant.accessToken;
-    const renewed: Outcome = isUnproven ? { isNew: false, isFresh: false } : await this.#renew(held, true);
+  async #recover(refusal: Refusal): Promise<"again" | TenonError> {
+    const login = await this.#look();
+    if (login && login.grant.accessToken !== refusal.token) return "again"; // another process has renewed it
+    if (refusal.status === 403 && login) return await this.#stepUp(login, refusal);
+    if (!login) return await this.#logIn(refusal, loginNeeded(this.#subject, refusal, this.#ended));
+    const isUnproven = this.#unproven?.token === login.grant.accessToken;
+    const renewed: RenewalOutcome = isUnproven ? { isNew: false, isFresh: false } : await this.#renew(login, true);
     if (renewed.isNew) return "again";
     const { why } = renewed;
-    return await this.#logIn(refusal, deniedLogin(this.#denied, refusal, { issuer: held.key.issuer, why }));
+    return await this.#logIn(refusal, loginNeeded(this.#subject, refusal, { issuer: login.key.issuer, why }));
   }
 
-  /** The scope that is missing is asked for once; where nobody can be asked now, the next log-in asks for it. */
-  async #stepUp({ key, grant }: Held, refusal: Refusal): Promise<"again" | TenonError> {
+  /** Requests a missing scope once; if nobody can log in now, the next log-in requests it. */
+  async #stepUp({ key, grant }: Login, refusal: Refusal): Promise<"again" | TenonError> {
     const wanted = refusal.challenge?.scope;
-    const denial = deniedScope(this.#denied, wanted);
+    const denial = scopeNeeded(this.#subject, wanted);
     if (wanted === undefined || wanted.length > OAUTH_LIMITS.scopeChars || covers(grant.scope, wanted)) return denial;
     if (this.#mayLogIn) {
       if (this.#triedScopes.has(wanted) || this.#triedScopes.size >= OAUTH_LIMITS.stepUps) return denial;
@@ -263,12 +251,12 @@ export class Access implements RequestAccess {
     return denial;
   }
 
-  get #denied(): Denied {
+  get #subject(): LoginSubject {
     return { name: this.#spec.name, command: this.#options.oauth.command };
   }
 
   get #mayLogIn(): boolean {
-    return this.#options.oauth.way !== undefined || this.#needsNobody;
+    return this.#options.oauth.way !== undefined || this.#needsNoPage;
   }
 
   async #logIn(refusal: Refusal, denial: TenonError): Promise<"again" | TenonError> {
@@ -280,13 +268,13 @@ export class Access implements RequestAccess {
     try {
       await logIn(this.#spec, this.#options, this.#life.signal, refusal);
     } catch (thrown) {
-      const failure = unfinished(this.#denied, thrown);
+      const failure = loginFailed(this.#subject, thrown);
       if (failure.code === "mcp.unauthorized") this.#failure = failure;
       return failure;
     }
-    const held = await this.#look();
-    if (!held || held.grant.accessToken === token) return denial;
-    this.#unproven = { token: held.grant.accessToken, source: "log-in" };
+    const login = await this.#look();
+    if (!login || login.grant.accessToken === token) return denial;
+    this.#unproven = { token: login.grant.accessToken, source: "log-in" };
     return "again";
   }
 

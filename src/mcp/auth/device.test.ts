@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { lab, never, specOf } from "../../../test/oauth/bench.js";
 import type { World } from "../../base/ports/world.js";
-import { login } from "./login.js";
+import { login } from "./index.js";
 
 const bench = lab();
 

@@ -96,7 +96,7 @@ test("a server of 2025-03-26 has its own metadata at its root", async () => {
 });
 
 test("one without any has its endpoints where that version puts them", async () => {
-  const endpoints = { authorizationEndpoint: `${origin}/authorize`, tokenEndpoint: `${origin}/token` };
+  const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
   expect(await find("/mcp")).toMatchObject({ issuer: origin, server: endpoints, isGuess: true });
 });
 

@@ -1,38 +1,39 @@
-// Finds out who gives out tokens for a server: its own metadata, then that of its authorization server.
+// Discovery: the metadata of a protected resource (RFC 9728), then that of its authorization server (RFC 8414).
 
+import type { AuthorizationServer } from "oauth4webapi";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Challenge } from "../transport/http/request-access.js";
-import type { HttpReply, OAuthHttp } from "./http.js";
-import {
-  defaultServerMetadata,
-  type ResourceMetadata,
-  readResourceMetadata,
-  readServerMetadata,
-  type ServerMetadata,
-} from "./metadata.js";
-import { isResourceOf } from "./resource.js";
-import { visible } from "./words.js";
+import type { OAuthHttp } from "./http.js";
+import { visible } from "./messages.js";
 
 export interface Discovered {
-  /** Under which grants and registrations are kept: where the metadata was found, never only what it claims. */
+  /** Grants and registrations are stored under this: where the metadata was found, never only what it claims. */
   readonly issuer: string;
-  readonly server: ServerMetadata;
+  readonly server: AuthorizationServer;
   /** The `resource` of every token request, exactly as the server spells it; absent for servers older than that. */
   readonly resourceIndicator?: string;
-  /** What the resource says its scopes are. */
+  /** The scopes that the resource's metadata lists. */
   readonly scopesSupported?: readonly string[];
-  /** It takes only tokens that are bound to a key. */
+  /** The server accepts only tokens that are bound to a key. */
   readonly wantsBoundTokens: boolean;
-  /** Nothing was found: the endpoints are only where servers of 2025-03-26 have them. */
+  /** No metadata was found: the endpoints are the defaults of protocol version 2025-03-26. */
   readonly isGuess: boolean;
 }
 
 export interface Resource {
   readonly url: string;
   readonly challenge?: Challenge | undefined;
-  /** The authorization server that is wanted, where the resource names several. */
+  /** The preferred authorization server if the resource names several. */
   readonly wantedIssuer?: string | undefined;
+}
+
+interface ResourceMetadata {
+  readonly resource: string;
+  readonly authorizationServers: readonly string[];
+  readonly scopesSupported: readonly string[] | undefined;
+  readonly wantsBoundTokens: boolean;
 }
 
 /** Rejects with `mcp.url_refused`, `mcp.unavailable`, or `mcp.unauthorized` for metadata that must not be used. */
@@ -47,17 +48,14 @@ export async function discover(http: OAuthHttp, resource: Resource, signal: Abor
   const issuer = issuers.find((name) => wantedIssuer !== undefined && isSameIssuer(name, wantedIssuer)) ?? issuers[0];
   const about = {
     wantsBoundTokens: metadata?.wantsBoundTokens === true || resource.challenge?.scheme === "dpop",
-    ...defined({
-      resourceIndicator: metadata?.resource,
-      scopesSupported: metadata?.scopesSupported ? metadata.scopesSupported : undefined,
-    }),
+    ...defined({ resourceIndicator: metadata?.resource, scopesSupported: metadata?.scopesSupported }),
   };
   if (issuer !== undefined) {
     return { issuer, server: await namedServer(http, issuer, signal), ...about, isGuess: false };
   }
   const { origin } = new URL(resource.url);
   const own = await serverMetadata(http, origin, signal);
-  return { issuer: origin, server: own ?? defaultServerMetadata(origin), ...about, isGuess: !own && !metadata };
+  return { issuer: origin, server: own ?? defaultServer(origin), ...about, isGuess: !own && !metadata };
 }
 
 async function resourceMetadata(
@@ -67,25 +65,23 @@ async function resourceMetadata(
 ): Promise<ResourceMetadata | undefined> {
   const { origin, pathname, search } = new URL(url);
   const root = `${origin}/.well-known/oauth-protected-resource`;
-  const path = pathname === "/" ? "" : pathname.replace(/\/$/u, "");
-  const known = [`${root}${path}${search}`, root];
-  const told = challenge?.resourceMetadata;
-  const places = told === undefined ? known : [URL.canParse(told, url) ? new URL(told, url).href : told, ...known];
+  const places = [`${root}${pathOf(pathname)}${search}`, root];
+  const named = challenge?.resourceMetadata;
+  if (named !== undefined) places.unshift(URL.canParse(named, url) ? new URL(named, url).href : named);
   for (const place of new Set(places)) {
-    const found = readResourceMetadata(documentIn(await http.get(place, "the server's metadata", signal)));
+    const found = readResourceMetadata(await http.getJson(place, "the server's metadata", signal));
     if (found) return found;
   }
   return undefined;
 }
 
-/** What an authorization server that was named says of itself. Rejects as `discover` does. */
-export async function namedServer(http: OAuthHttp, issuer: string, signal: AbortSignal): Promise<ServerMetadata> {
+/** The metadata of a named authorization server. Rejects as `discover` does. */
+export async function namedServer(http: OAuthHttp, issuer: string, signal: AbortSignal): Promise<AuthorizationServer> {
   const server = await serverMetadata(http, issuer, signal);
   if (!server) {
     const text = `the authorization server ${visible(issuer)} does not describe itself`;
     throw new TenonError("mcp.unauthorized", text, { hint: "Tell the author of the server." });
   }
-  // Without its last slash both name the same place (RFC 8414, section 3.1), and servers are careless about it.
   if (!isSameIssuer(server.issuer, issuer)) {
     const text = `the metadata of the authorization server ${visible(issuer)} is that of another one ("${visible(server.issuer)}")`;
     throw new TenonError("mcp.unauthorized", `${text}: it is not used`, { hint: "Tell the author of the server." });
@@ -93,36 +89,91 @@ export async function namedServer(http: OAuthHttp, issuer: string, signal: Abort
   return server;
 }
 
-/** RFC 8414 and OpenID Connect, each where it may be put for an issuer with a path. */
+/** RFC 8414 and OpenID Connect, at each location that is valid for an issuer with a path. */
 async function serverMetadata(
   http: OAuthHttp,
   issuer: string,
   signal: AbortSignal,
-): Promise<ServerMetadata | undefined> {
+): Promise<AuthorizationServer | undefined> {
   const { origin, pathname } = http.check(issuer, "the authorization server");
-  const path = pathname === "/" ? "" : pathname.replace(/\/$/u, "");
+  const path = pathOf(pathname);
   const places = [
     `${origin}/.well-known/oauth-authorization-server${path}`,
     `${origin}/.well-known/openid-configuration${path}`,
-    ...(path === "" ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
+    `${origin}${path}/.well-known/openid-configuration`,
   ];
-  for (const place of places) {
-    const reply = await http.get(place, "the authorization server's metadata", signal);
-    const found = readServerMetadata(documentIn(reply));
+  for (const place of new Set(places)) {
+    const found = readServerMetadata(await http.getJson(place, "the authorization server's metadata", signal));
     if (found) return found;
   }
   return undefined;
 }
 
-/** Nothing is at a place that answers 4xx or with a page; but a server in trouble is not one without metadata. */
-function documentIn({ status, json }: HttpReply): HttpReply["json"] {
-  if (status >= 500 || status === 429) {
-    throw new TenonError("mcp.unavailable", `the metadata for the log-in cannot be had now (status ${status})`);
-  }
-  return status >= 200 && status <= 299 ? json : undefined;
+function pathOf(pathname: string): string {
+  return pathname.replace(/\/$/u, "");
 }
 
-/** Two spellings of one issuer: they differ by the last slash at most. */
+/** Undefined for any other document, such as an error page. */
+function readResourceMetadata(json: JsonValue | undefined): ResourceMetadata | undefined {
+  if (!isJsonObject(json) || typeof json["resource"] !== "string") return undefined;
+  return {
+    resource: json["resource"],
+    authorizationServers: textsOf(json["authorization_servers"]) ?? [],
+    scopesSupported: textsOf(json["scopes_supported"]),
+    wantsBoundTokens: json["dpop_bound_access_tokens_required"] === true,
+  };
+}
+
+/** Fields of the wrong type are left out. */
+function readServerMetadata(json: JsonValue | undefined): AuthorizationServer | undefined {
+  if (!isJsonObject(json) || typeof json["issuer"] !== "string") return undefined;
+  return {
+    issuer: json["issuer"],
+    ...defined({
+      authorization_endpoint: textOf(json["authorization_endpoint"]),
+      token_endpoint: textOf(json["token_endpoint"]),
+      registration_endpoint: textOf(json["registration_endpoint"]),
+      revocation_endpoint: textOf(json["revocation_endpoint"]),
+      device_authorization_endpoint: textOf(json["device_authorization_endpoint"]),
+      scopes_supported: textsOf(json["scopes_supported"]),
+      code_challenge_methods_supported: textsOf(json["code_challenge_methods_supported"]),
+      token_endpoint_auth_methods_supported: textsOf(json["token_endpoint_auth_methods_supported"]),
+      dpop_signing_alg_values_supported: textsOf(json["dpop_signing_alg_values_supported"]),
+    }),
+    authorization_response_iss_parameter_supported: json["authorization_response_iss_parameter_supported"] === true,
+    client_id_metadata_document_supported: json["client_id_metadata_document_supported"] === true,
+  };
+}
+
+/** The endpoints of a server without metadata, by protocol version 2025-03-26. */
+function defaultServer(origin: string): AuthorizationServer {
+  return {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+    code_challenge_methods_supported: ["S256"],
+  };
+}
+
+/** Issuers that differ by a last slash are the same (RFC 8414, section 3.1), and servers are careless about it. */
 export function isSameIssuer(one: string, other: string): boolean {
-  return one.replace(/\/$/u, "") === other.replace(/\/$/u, "");
+  return pathOf(one) === pathOf(other);
+}
+
+/** A server may name itself or a parent path as the resource, but no other origin and no sibling. */
+export function isResourceOf(named: string, serverUrl: string): boolean {
+  if (!URL.canParse(named)) return false;
+  const resource = new URL(named);
+  const server = new URL(serverUrl);
+  if (resource.origin !== server.origin) return false;
+  return `${pathOf(server.pathname)}/`.startsWith(`${pathOf(resource.pathname)}/`);
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function textsOf(value: JsonValue | undefined): string[] | undefined {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : undefined;
 }

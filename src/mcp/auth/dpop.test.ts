@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { echoTool, fakeWorld, type HttpGate, scriptedHttpServer } from "../../testing/index.js";
-import { dpopProof, newDpopKey } from "./dpop.js";
 import { OAuthHttp } from "./http.js";
-import { resourceOf } from "./resource.js";
-import { requestToken } from "./token.js";
+import { dpopProof, newDpopKey } from "./jwt.js";
+import { resourceOf } from "./port.js";
+import { requestToken } from "./tokens.js";
 
 const bench = lab();
 
@@ -55,9 +55,9 @@ test("a token endpoint that wants a word repeated is asked again with it, and wi
   using http = new OAuthHttp({ world: bench.world, serverUrl: server.url });
   const dpopKey = newDpopKey();
   const client = { client: { clientId: "me" }, settings: {}, issuer: server.url };
-  const request = { endpoint: server.url, ...client, params: { grant_type: "refresh_token" }, dpopKey };
+  const request = { endpoint: server.url, ...client, grantType: "refresh_token", params: {}, dpopKey };
   const answer = await requestToken(http, request, never);
-  expect(answer).toEqual({ kind: "tokens", tokens: { accessToken: "bound", dpopKey } });
+  expect(answer).toEqual({ accessToken: "bound", dpopKey });
   expect(proofs).toHaveLength(2);
   expect(proofs[0]?.["jti"]).not.toBe(proofs[1]?.["jti"]);
   expect(proofs[1]).not.toHaveProperty("ath");

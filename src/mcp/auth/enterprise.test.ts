@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
 import { type AuthServer, type AuthServerOptions, canary, type ProtectedServer } from "../../testing/lab/index.js";
+import { logOut } from "./logout.js";
 import type { IdentityProvider, OAuthOptions } from "./port.js";
-import { logOut } from "./revoke.js";
 
 const bench = lab();
 const CLIENT = { clientId: "tenon-there", clientSecret: "secret-there-1234" };
@@ -132,7 +132,7 @@ describe("with the ID token of the configuration", () => {
       kind: "failed",
       error: {
         code: "mcp.unauthorized",
-        message: expect.stringContaining("did not vouch for you"),
+        message: expect.stringContaining("gave no assertion"),
         hint: expect.stringContaining("renew it where oauth.idp.idToken takes it from"),
       },
     });
@@ -153,7 +153,7 @@ describe("a refusal", () => {
     const login = bench.login(specOf(all.mcp), knownAs(all));
     await expect(login).rejects.toMatchObject({
       code: "mcp.unauthorized",
-      message: `the identity provider ${all.idp.issuer} did not vouch for you to ${all.auth.issuer}: invalid_target: nobody is vouched for to ${all.auth.issuer}`,
+      message: `the identity provider ${all.idp.issuer} gave no assertion for ${all.auth.issuer}: invalid_target: nobody is vouched for to ${all.auth.issuer}`,
       hint: expect.stringContaining("administrator of the identity provider"),
     });
     expect(all.auth.recordsOf("token")).toEqual([]);
@@ -165,7 +165,7 @@ describe("a refusal", () => {
     await expect(bench.login(specOf(all.mcp), knownAs(all))).rejects.toMatchObject({
       code: "mcp.unauthorized",
       message: expect.stringMatching(
-        /^the authorization server \S+ refused what the identity provider \S+ vouched for: /u,
+        /^the authorization server \S+ refused the assertion of the identity provider \S+: /u,
       ),
       hint: expect.stringContaining("has to trust the identity provider"),
     });

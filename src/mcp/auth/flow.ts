@@ -1,43 +1,42 @@
-// One log-in from the question to the kept grant: who gives out tokens, which client we are, the person or the machine, the tokens.
+// One log-in from discovery to the stored grant, and its renewal: by a person, by client credentials, or by an assertion.
 
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
-import type { RemoteSpec } from "../spec.js";
 import { userHeaders } from "../transport/http/headers.js";
 import type { Challenge } from "../transport/http/request-access.js";
+import type { RemoteSpec } from "../spec.js";
+import { knownClient } from "./client.js";
 import { type Discovered, discover, isSameIssuer } from "./discovery.js";
-import { DPOP_ALGORITHM, newDpopKey } from "./dpop.js";
-import { enterpriseTokens } from "./enterprise.js";
-import { OAuthHttp } from "./http.js";
-import type { LoggedIn, LoginOptions } from "./login.js";
-import { machineTokens } from "./machine.js";
-import { aimOf, type Flow, type Obtained, onPage, queryOf, refused, requestOf } from "./pages.js";
-import type { GrantKey, OAuthClient, OAuthSettings } from "./port.js";
-import { probe } from "./probe.js";
-import { knownClient } from "./registration.js";
-import { resourceOf } from "./resource.js";
+import { enterpriseTokens, type PersonQuery } from "./enterprise.js";
+import { OAuthHttp, OAuthRefusal, type ServerRefusal } from "./http.js";
+import { DPOP_ALGORITHM, newDpopKey } from "./jwt.js";
+import { loginCommand, loginRefused, visible } from "./messages.js";
+import { clientQuery, type Flow, logInOnPage, type Obtained, tokenContext } from "./pages.js";
+import {
+  type Grant,
+  type GrantKey,
+  type LoggedIn,
+  type LoginOptions,
+  needsNoPage,
+  type OAuthSettings,
+  resourceOf,
+  settingsSecrets,
+} from "./port.js";
+import { NOT_ABORTED, type Renewal, type Renewed, refresh, renewalContext, replaceStored } from "./refresh.js";
 import { chooseScope } from "./scopes.js";
-import { needsNoPage, settingsSecrets } from "./settings.js";
-import { grantOf } from "./token.js";
-import { loginCommand, visible } from "./words.js";
+import { grantOf, JWT_BEARER, requestToken, type TokenContext, type Tokens } from "./tokens.js";
 
-/** What a server said when it refused a request; without it, it is asked first. */
-export interface Heard {
-  readonly status: number;
-  readonly challenge?: Challenge | undefined;
-}
-
-/** See `login`. */
+/** See `login`. With `refusal`, the server is not asked first which log-in it wants. */
 export async function logIn(
   spec: RemoteSpec,
   options: LoginOptions,
   signal: AbortSignal,
-  heard?: Heard,
+  refusal?: ServerRefusal,
 ): Promise<LoggedIn> {
   using deadline = options.world.deadline(OAUTH_LIMITS.loginMs, signal);
   try {
-    return await run(spec, options, { signal: deadline.signal, heard });
+    return await run(spec, options, { signal: deadline.signal, refusal });
   } catch (thrown) {
     if (!deadline.expired) throw thrown;
     const text = `the log-in was not finished within ${OAUTH_LIMITS.loginMs / 60_000} minutes`;
@@ -48,7 +47,7 @@ export async function logIn(
 async function run(
   spec: RemoteSpec,
   options: LoginOptions,
-  { signal, heard }: { readonly signal: AbortSignal; readonly heard: Heard | undefined },
+  { signal, refusal }: { readonly signal: AbortSignal; readonly refusal: ServerRefusal | undefined },
 ): Promise<LoggedIn> {
   const { world, oauth } = options;
   if (userHeaders(spec).hasAuthorization) {
@@ -57,25 +56,23 @@ async function run(
   }
   world.trace?.hide(settingsSecrets(oauth.settings));
   using http = new OAuthHttp({ ...options, serverUrl: spec.url });
-  const { status, challenge } = heard ?? (await probe(spec, options, signal));
+  const { status, challenge } = refusal ?? (await http.probe(spec, signal));
   const wantedIssuer = oauth.settings.issuer;
   const found = await discover(http, { url: spec.url, challenge, wantedIssuer }, signal);
   checkIssuer(found, spec.url, oauth.settings);
   if (found.isGuess && status !== 401) {
-    throw new TenonError("mcp.unauthorized", `the server "${spec.name}" asks for no log-in`, {
-      hint: "Use it as it is.",
-    });
+    throw loginRefused(`the server "${spec.name}" asks for no log-in`, "Use it as it is.");
   }
-  const { tokenEndpoint } = found.server;
-  if (tokenEndpoint === undefined) throw refused(`${visible(found.issuer)} does not say where tokens are had`);
-  http.check(tokenEndpoint, "the token request"); // before anybody is sent to a page in vain
+  const { token_endpoint: tokenEndpoint } = found.server;
+  if (tokenEndpoint === undefined) throw loginRefused(`${visible(found.issuer)} does not say where tokens are had`);
+  http.check(tokenEndpoint, "the token request"); // before a person is sent to a page in vain
   const key = { issuer: found.issuer, resource: resourceOf(spec.url), account: oauth.account };
   const scope = await scopeFor(options, { found, key, challenge });
-  const mayBind = found.wantsBoundTokens && found.server.dpopAlgorithms?.includes(DPOP_ALGORITHM) === true;
+  const mayBind =
+    found.wantsBoundTokens && found.server.dpop_signing_alg_values_supported?.includes(DPOP_ALGORITHM) === true;
   const dpopKey = mayBind ? newDpopKey() : undefined;
   const flow: Flow = { name: spec.name, options, http, found, tokenEndpoint, scope, dpopKey, signal };
-  const gained = await obtain(flow, spec);
-  return await keep(flow, key, gained);
+  return await store(flow, key, await obtain(flow, spec));
 }
 
 async function scopeFor(
@@ -92,82 +89,81 @@ async function scopeFor(
     challenged: challenge?.scope,
     configured: oauth.settings.scopes,
     resourceScopes: found.scopesSupported,
-    serverScopes: found.server.scopesSupported,
+    serverScopes: found.server.scopes_supported,
     before: isStepUp ? [before?.scope, before?.missingScope] : [],
     wantsRefresh: !needsNoPage(oauth.settings),
   });
 }
 
-interface Gained extends Obtained {
-  /** Whether it can be had again without anybody, where no refresh token says so. */
-  readonly isRenewable: boolean;
-}
-
-async function obtain(flow: Flow, spec: RemoteSpec): Promise<Gained> {
-  const { settings, way, command = loginCommand(flow.name) } = flow.options.oauth;
-  if (settings.grant === "enterprise") return await asKnownPerson(flow, spec);
-  if (needsNoPage(settings)) return await asMachine(flow);
-  if (!way) {
-    const hint = `Log in with \`${command}\`.`;
-    throw new TenonError("mcp.unauthorized", "a person has to log in", { hint });
+/** With whether they can be renewed without a person, apart from a refresh token. */
+async function obtain(flow: Flow, spec: RemoteSpec): Promise<Obtained & { readonly isRenewable: boolean }> {
+  const { http, found, scope, signal, options } = flow;
+  const { settings, way, command = loginCommand(flow.name) } = options.oauth;
+  if (!needsNoPage(settings)) {
+    if (way) return { ...(await logInOnPage(flow, way)), isRenewable: false };
+    throw loginRefused("a person has to log in", `Log in with \`${command}\`.`);
   }
-  return { ...(await onPage(flow, way)), isRenewable: false };
+  const client = knownClient(clientQuery(flow));
+  if (!client) {
+    const hint = "Give oauth.clientId of the server.";
+    throw new TenonError("mcp.invalid_spec", `the grant ${settings.grant} needs a client id`, { hint });
+  }
+  const { issuer, server, resourceIndicator } = found;
+  if (settings.grant === "enterprise" && !isSameIssuer(issuer, server.issuer)) {
+    // Its name would be the audience of the assertion, which the server with that name would accept.
+    const text = `the authorization server at ${visible(issuer)} calls itself ${visible(server.issuer)}`;
+    throw loginRefused(`${text}: it is not used`);
+  }
+  const target = { scope, resourceIndicator, serverUrl: spec.url, audience: server.issuer };
+  const query = { ...tokenContext(flow, client), ...target, person: { ...options, server: flow.name } };
+  return { client, ...(await tokensWithoutPage(http, query, signal)) };
 }
 
-async function asMachine(flow: Flow): Promise<Gained> {
-  const { http, signal } = flow;
-  const client = ownClient(flow);
-  const tokens = await machineTokens(http, { ...requestOf(flow, client), ...aimOf(flow) }, signal);
-  return { client, tokens, isRenewable: true };
+interface UnattendedQuery extends TokenContext {
+  readonly scope: string | undefined;
+  readonly resourceIndicator: string | undefined;
+  readonly serverUrl: string;
+  readonly audience: string;
+  readonly person: PersonQuery;
 }
 
-async function asKnownPerson(flow: Flow, spec: RemoteSpec): Promise<Gained> {
-  const { http, signal, options, found } = flow;
-  const client = ownClient(flow);
-  const { resourceIndicator = resourceOf(spec.url) } = found;
-  const aim = { scope: flow.scope, resourceIndicator, audience: audienceOf(found) };
-  const query = { ...requestOf(flow, client), ...aim, asker: { ...options, server: flow.name } };
-  return { client, ...(await enterpriseTokens(http, query, signal)) };
+/** Requested once: a server that refuses the client's credentials refuses them again. */
+async function tokensWithoutPage(
+  http: OAuthHttp,
+  query: UnattendedQuery,
+  signal: AbortSignal,
+): Promise<{ readonly tokens: Tokens; readonly isRenewable: boolean }> {
+  const { settings, scope, resourceIndicator: resource, serverUrl } = query;
+  if (settings.grant === "enterprise") {
+    return await enterpriseTokens(http, { ...query, resourceIndicator: resource ?? resourceOf(serverUrl) }, signal);
+  }
+  const isAssertion = settings.grant === "jwt_bearer";
+  const params = { scope, resource, assertion: isAssertion ? settings.assertion : undefined };
+  const request = { ...query, grantType: isAssertion ? JWT_BEARER : "client_credentials", params };
+  const tokens = await requestToken(http, request, signal);
+  if (!(tokens instanceof OAuthRefusal)) return { tokens, isRenewable: true };
+  const text = `the authorization server refused the client's own credentials: ${tokens.words}`;
+  throw loginRefused(text, "Check the oauth settings of the server.");
 }
 
-function ownClient(flow: Flow): OAuthClient {
-  const client = knownClient(queryOf(flow));
-  if (client) return client;
-  const { grant } = flow.options.oauth.settings;
-  const hint = "Give oauth.clientId of the server.";
-  throw new TenonError("mcp.invalid_spec", `the grant ${grant} needs a client id`, { hint });
-}
-
-/**
- * What the identity provider is asked to vouch to. An authorization server that calls itself by another's name would be given
- * what is good at that other one.
- */
-function audienceOf({ issuer, server }: Discovered): string {
-  if (isSameIssuer(issuer, server.issuer)) return server.issuer;
-  throw refused(
-    `the authorization server at ${visible(issuer)} calls itself ${visible(server.issuer)}: it is not used`,
-  );
-}
-
-async function keep(flow: Flow, key: GrantKey, { client, tokens, isRenewable }: Gained): Promise<LoggedIn> {
+async function store(
+  flow: Flow,
+  key: GrantKey,
+  { client, tokens, isRenewable }: Obtained & { readonly isRenewable: boolean },
+): Promise<LoggedIn> {
   const { options, found, tokenEndpoint, scope, signal, name } = flow;
-  const { store } = options.oauth;
-  const { revocationEndpoint } = found.server;
-  const kept = {
-    client,
-    tokenEndpoint,
-    ...defined({
-      revocationEndpoint,
-      resourceIndicator: found.resourceIndicator,
-      scope,
-      audience: options.oauth.settings.grant === "enterprise" ? found.server.issuer : undefined,
-    }),
-  };
-  const grant = grantOf(tokens, kept, options.world.now());
-  await store.update(key, async () => grant, signal);
-  // The server has another authorization server now: tokens of the one before are of no use to it.
-  for (const old of await store.find(key.resource, key.account)) {
-    if (old.issuer !== key.issuer) await store.update(old, async () => undefined, signal);
+  const { store: grants, settings } = options.oauth;
+  const optional = defined({
+    revocationEndpoint: found.server.revocation_endpoint,
+    resourceIndicator: found.resourceIndicator,
+    scope,
+    audience: settings.grant === "enterprise" ? found.server.issuer : undefined,
+  });
+  const grant = grantOf(tokens, { client, tokenEndpoint, ...optional }, options.world.now());
+  await grants.update(key, async () => grant, signal);
+  // If the server has changed its authorization server, it does not accept tokens of the previous one.
+  for (const old of await grants.find(key.resource, key.account)) {
+    if (old.issuer !== key.issuer) await grants.update(old, async () => undefined, signal);
   }
   options.world.log.info("oauth.logged_in", { server: name, issuer: key.issuer, account: key.account });
   return {
@@ -178,22 +174,51 @@ async function keep(flow: Flow, key: GrantKey, { client, tokens, isRenewable }: 
 }
 
 /**
- * A secret is for one authorization server. Which one, the user says; the server's own word is enough only for its own host,
- * or a server could have any secret of its entry sent wherever it likes.
+ * A secret is for one authorization server, named by the user. The server's own choice is enough only on its own host:
+ * otherwise a server could have any secret of its entry sent anywhere.
  */
 function checkIssuer({ issuer }: Discovered, url: string, settings: OAuthSettings): void {
   const { issuer: wanted, clientSecret, assertion } = settings;
   if (wanted === undefined) {
     const isSecret = clientSecret !== undefined || assertion !== undefined;
     if (!isSecret || new URL(issuer).hostname === new URL(url).hostname) return;
-    const text = `the server names the authorization server ${visible(issuer)}, and nobody has said that the secret of its entry is for that one`;
-    throw new TenonError("mcp.unauthorized", text, {
-      hint: `If it is, set oauth.issuer of the server to ${visible(issuer)}.`,
-    });
+    const text = `the server names the authorization server ${visible(issuer)}, but the configuration does not say that the secret of its entry is for that one`;
+    throw loginRefused(text, `If it is, set oauth.issuer of the server to ${visible(issuer)}.`);
   }
   if (isSameIssuer(issuer, wanted)) return;
   const text = `the server names the authorization server ${visible(issuer)}, not ${visible(wanted)} as configured`;
-  throw new TenonError("mcp.unauthorized", text, {
-    hint: "If it has really moved, change oauth.issuer of the server.",
-  });
+  throw loginRefused(text, "If it has really moved, change oauth.issuer of the server.");
+}
+
+export interface ConnectionRenewal extends Renewal {
+  readonly person: PersonQuery;
+}
+
+/** Renews the grant of a connection in the way it was obtained. Rejects as `replaceStored` does. */
+export async function renew(
+  renewal: ConnectionRenewal,
+  signal: AbortSignal,
+): Promise<Renewed & { readonly isFresh: boolean }> {
+  return await replaceStored(renewal, (current) => renewStored(renewal, current), signal);
+}
+
+async function renewStored(renewal: ConnectionRenewal, current: Grant): Promise<Renewed> {
+  const { settings, world, key, serverUrl } = renewal;
+  if (!needsNoPage(settings)) return await refresh(renewal, current);
+  using http = new OAuthHttp(renewal);
+  const context = renewalContext(renewal, current);
+  const { scope, resourceIndicator, audience = key.issuer } = current;
+  // A renewal happens during a call: nobody is asked to log in.
+  const { way: _way, ...oauth } = renewal.person.oauth;
+  const person = { ...renewal.person, oauth };
+  try {
+    const query = { ...context, scope, resourceIndicator, serverUrl, audience, person };
+    const { tokens } = await tokensWithoutPage(http, query, NOT_ABORTED);
+    return { grant: grantOf(tokens, { ...current, ...context }, world.now()) };
+  } catch (thrown) {
+    const isOver = thrown instanceof TenonError && thrown.code === "mcp.unauthorized";
+    if (settings.grant !== "enterprise" || !isOver) throw thrown;
+    // Only the person or the configuration can help: the grant stays until the server refuses it.
+    return { grant: current, why: thrown.message };
+  }
 }

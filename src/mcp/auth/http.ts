@@ -1,38 +1,86 @@
-// The requests of a log-in: every one goes where the address rules allow, is followed only there, and ends in time and size.
+// HTTP requests of a log-in, also as `fetch` of oauth4webapi: only to allowed addresses, bounded in time and size.
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { TenonError } from "../../base/errors.js";
+import { allowInsecureRequests, customFetch, ResponseBodyError } from "oauth4webapi";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { isLoopbackHost } from "../../base/io/net-policy.js";
-import { type JsonValue, parseJson } from "../../base/json/json.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
+import { KnownSecrets } from "../../base/text/secrets.js";
 import { VERSION } from "../../base/version.js";
-import { type Body, readBody } from "../transport/http/body.js";
+import { META, MODERN_VERSION } from "../era/envelope.js";
+import { readBody } from "../transport/http/body.js";
 import { Dialler, type Place } from "../transport/http/dial.js";
 import { Exchange, type HttpRequest } from "../transport/http/exchange.js";
+import { HeaderWriter, userHeaders } from "../transport/http/headers.js";
+import { type Challenge, readChallenge } from "../transport/http/request-access.js";
+import type { RemoteSpec } from "../spec.js";
+import { visible } from "./messages.js";
 
-export interface OAuthPlaces {
+/** Which addresses the requests of a log-in may reach. */
+export interface AddressRules {
   readonly world: World;
-  /** The server's own URL: what it leads to may be on this machine only if it is itself. */
+  /** URLs that this server names may be on this machine only if it is itself. */
   readonly serverUrl: string;
   readonly allowHosts?: readonly string[];
   readonly urlSource?: "typed" | "project";
 }
 
-export interface HttpReply {
+/** How a server answered a request without credentials. */
+export interface ServerRefusal {
   readonly status: number;
-  readonly text: string;
-  /** Undefined when it is no JSON. */
-  readonly json: JsonValue | undefined;
-  /** What the next proof has to repeat (DPoP). */
-  readonly dpopNonce?: string;
+  readonly challenge?: Challenge | undefined;
 }
 
-export interface FormRequest {
-  readonly url: string;
-  readonly params: URLSearchParams;
-  readonly headers?: Readonly<Record<string, string>>;
+interface FetchOptions {
+  readonly headers: Record<string, string>;
+  readonly [allowInsecureRequests]: true;
+  readonly [customFetch]: (
+    url: string,
+    request: { readonly headers: Readonly<Record<string, string>>; readonly body: URLSearchParams | string },
+  ) => Promise<Response>;
 }
+
+/** One request of oauth4webapi and the check of its response. */
+export interface OAuthRequest<T> {
+  readonly endpoint: string;
+  /** Names the request in messages. */
+  readonly what: string;
+  readonly signal: AbortSignal;
+  /** The success status that oauth4webapi expects; 200 unless given. */
+  readonly okStatus?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Removed from the server's error texts, should it repeat them. */
+  readonly secrets?: readonly (string | undefined)[];
+  /** Completes answers of servers in use that oauth4webapi would reject: docs/decisions/0021-oauth4webapi.md. */
+  readonly repair?: (json: JsonObject) => JsonObject;
+  readonly send: (options: FetchOptions) => Promise<Response>;
+  readonly read: (response: Response) => Promise<T>;
+}
+
+/** An error answer of an authorization server (RFC 6749, section 5.2), or its status if it gave no error code. */
+export class OAuthRefusal {
+  readonly error: string | undefined;
+  readonly words: string;
+  /** The nonce for the next DPoP proof. */
+  readonly dpopNonce: string | undefined;
+
+  constructor({ error, words, dpopNonce }: Pick<OAuthRefusal, "error" | "words" | "dpopNonce">) {
+    this.error = error;
+    this.words = words;
+    this.dpopNonce = dpopNonce;
+  }
+}
+
+/** The smallest request of the current protocol version. */
+const PROBE = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "server/discover",
+  params: { _meta: { [META.protocolVersion]: MODERN_VERSION } },
+} as const;
 
 export class OAuthHttp implements Disposable {
   readonly world: World;
@@ -40,55 +88,87 @@ export class OAuthHttp implements Disposable {
   readonly #server: Place;
   readonly #isTyped: boolean;
 
-  constructor({ world, serverUrl, allowHosts, urlSource = "typed" }: OAuthPlaces) {
+  constructor({ world, serverUrl, allowHosts, urlSource = "typed" }: AddressRules) {
     this.world = world;
     this.#dialler = new Dialler(world, allowHosts);
     this.#server = this.#dialler.check(serverUrl, urlSource);
     this.#isTyped = urlSource === "typed";
   }
 
-  /** A URL some metadata named, or throws `mcp.url_refused`. Names are judged again when they are resolved. */
+  /** Checks a URL from metadata; throws `mcp.url_refused`. Host names are checked again when they are resolved. */
   check(url: string, what: string): URL {
-    return this.#placeOf(url, what).url;
+    return this.#addressOf(url, what).url;
   }
 
-  get(url: string, what: string, signal: AbortSignal): Promise<HttpReply> {
-    const headers = ["accept", "application/json"];
-    return this.#send({ method: "GET", place: this.#placeOf(url, what), headers, body: undefined }, what, signal);
+  /** Undefined for 4xx and for answers that are no JSON. Rejects with `mcp.unavailable` for a server in trouble. */
+  async getJson(url: string, what: string, signal: AbortSignal): Promise<JsonValue | undefined> {
+    const headers = ["user-agent", `tenon/${VERSION}`, "accept", "application/json"];
+    const request = { method: "GET", place: this.#addressOf(url, what), headers, body: undefined } as const;
+    const { status, json } = await this.#send({ ...request, isConfidential: false }, what, signal);
+    if (isUnavailable(status)) throw unavailable(what, status);
+    return isSuccess(status) ? json : undefined;
   }
 
-  /** What is posted is for that server alone: it may not pass it on. */
-  postForm({ url, params, headers = {} }: FormRequest, what: string, signal: AbortSignal): Promise<HttpReply> {
-    const more = ["content-type", "application/x-www-form-urlencoded", ...Object.entries(headers).flat()];
-    return this.#post(url, { headers: more, body: params.toString() }, what, signal);
+  /**
+   * Rejects with `mcp.unavailable` if a later attempt may succeed, and `mcp.protocol` for an answer that makes no sense.
+   * Redirects to other servers are not followed: the request is meant for this one.
+   */
+  async perform<T>(request: OAuthRequest<T>): Promise<T | OAuthRefusal> {
+    const { endpoint, what, signal, headers = {}, secrets = [] } = request;
+    this.check(endpoint, what); // before oauth4webapi, whose errors do not tell a forbidden URL from others
+    const response = await request.send({
+      headers: { "user-agent": `tenon/${VERSION}`, ...headers },
+      [allowInsecureRequests]: true, // the address rules decide
+      [customFetch]: async (url, { headers: sent, body }) => {
+        const text = body.toString();
+        const all = [...Object.entries(sent).flat(), "content-length", String(Buffer.byteLength(text))];
+        const posted = { method: "POST", place: this.#addressOf(url, what), headers: all, body: text } as const;
+        return responseOf(await this.#send({ ...posted, isConfidential: true }, what, signal), request);
+      },
+    });
+    const { status } = response;
+    try {
+      return await request.read(response);
+    } catch (thrown) {
+      if (thrown instanceof TenonError) throw thrown;
+      const dpopNonce = response.headers.get("dpop-nonce") ?? undefined;
+      if (thrown instanceof ResponseBodyError) {
+        const { error, error_description: description } = thrown;
+        const words = typeof description === "string" ? `${error}: ${description}` : error;
+        const known = new KnownSecrets();
+        known.learn(secrets.filter((secret) => secret !== undefined));
+        return new OAuthRefusal({ error, words: visible(known.takenFrom(words)), dpopNonce });
+      }
+      if (isUnavailable(status)) throw unavailable(what, status);
+      if (status >= 400) return new OAuthRefusal({ error: undefined, words: `status ${status}`, dpopNonce });
+      // Without the cause: it holds the answer, and with it tokens.
+      throw new TenonError("mcp.protocol", `${what}: ${messageOf(thrown)}`);
+    }
   }
 
-  postJson(url: string, value: JsonValue, what: string, signal: AbortSignal): Promise<HttpReply> {
-    const body = JSON.stringify(value);
-    return this.#post(url, { headers: ["content-type", "application/json"], body }, what, signal);
+  /** Sends the server a request without credentials, to learn which log-in it wants. */
+  async probe(spec: RemoteSpec, signal: AbortSignal): Promise<ServerRefusal> {
+    const writer = new HeaderWriter(userHeaders(spec));
+    const body = spec.kind === "sse" ? undefined : JSON.stringify(PROBE);
+    const headers =
+      body === undefined ? writer.plain("text/event-stream") : writer.post(PROBE, Buffer.byteLength(body));
+    const method = body === undefined ? "GET" : "POST";
+    return await this.#exchange<ServerRefusal>(
+      { method, place: this.#server, headers, body, isConfidential: true },
+      { what: "the first request to the server", signal },
+      (response, settle) => {
+        response.destroy();
+        const challenge = readChallenge(response.headers["www-authenticate"]);
+        settle({ status: response.statusCode ?? 0, challenge });
+      },
+    );
   }
 
   [Symbol.dispose](): void {
     this.#dialler.close();
   }
 
-  #post(
-    url: string,
-    { headers, body }: { readonly headers: readonly string[]; readonly body: string },
-    what: string,
-    signal: AbortSignal,
-  ): Promise<HttpReply> {
-    const length = ["accept", "application/json", "content-length", String(Buffer.byteLength(body))];
-    const request = {
-      method: "POST",
-      place: this.#placeOf(url, what),
-      headers: [...headers, ...length],
-      body,
-    } as const;
-    return this.#send(request, what, signal);
-  }
-
-  #placeOf(url: string, what: string): Place {
+  #addressOf(url: string, what: string): Place {
     try {
       if (!URL.canParse(url)) throw new TenonError("mcp.url_refused", "the URL cannot be used: it is not a valid URL");
       const isHere = this.#isTyped && isSameMachine(this.#server.url.hostname, new URL(url).hostname);
@@ -100,29 +180,47 @@ export class OAuthHttp implements Disposable {
     }
   }
 
-  async #send(request: Omit<HttpRequest, "isConfidential">, what: string, signal: AbortSignal): Promise<HttpReply> {
+  async #send(request: HttpRequest, what: string, signal: AbortSignal): Promise<HttpReply> {
+    return await this.#exchange<HttpReply>(request, { what, signal }, (response, settle) =>
+      readBody(response, OAUTH_LIMITS.maxBytes, (body) => {
+        if (body.kind === "too_large")
+          return settle(new TenonError("mcp.too_large", `over ${OAUTH_LIMITS.maxBytes} bytes`));
+        if (body.kind === "broken")
+          return settle(new TenonError("mcp.unavailable", `the answer broke off: ${body.error.message}`));
+        const text = body.bytes.toString("utf8");
+        const parsed = parseJson(text);
+        const nonce = response.headers["dpop-nonce"];
+        settle({
+          status: response.statusCode ?? 0,
+          text,
+          json: parsed.ok ? parsed.value : undefined,
+          ...defined({ dpopNonce: typeof nonce === "string" && nonce !== "" ? nonce : undefined }),
+        });
+      }),
+    );
+  }
+
+  async #exchange<T>(
+    request: HttpRequest,
+    { what, signal }: { readonly what: string; readonly signal: AbortSignal },
+    read: (response: IncomingMessage, settle: (result: T | TenonError) => void) => void,
+  ): Promise<T> {
     using deadline = this.world.deadline(OAUTH_LIMITS.requestMs, signal);
-    const headers = ["user-agent", `tenon/${VERSION}`, ...request.headers];
-    const isConfidential = request.method === "POST";
     let abort = () => {};
     try {
-      return await new Promise<HttpReply>((resolve, reject) => {
-        const exchange = new Exchange(
-          this.#dialler,
-          { ...request, headers, isConfidential },
-          {
-            onFailed: ({ error }) => reject(new TenonError(error.code, `${what}: ${error.message}`, { cause: error })),
-            onHead: (response) =>
-              readBody(response, OAUTH_LIMITS.maxBytes, (body) => {
-                const reply = replyOf(response, body);
-                if (reply instanceof TenonError) reject(new TenonError(reply.code, `${what}: ${reply.message}`));
-                else resolve(reply);
-              }),
-          },
-        );
+      return await new Promise<T>((resolve, reject) => {
+        const fail = (error: TenonError) =>
+          reject(new TenonError(error.code, `${what}: ${error.message}`, { cause: error, hint: error.hint }));
+        const exchange = new Exchange(this.#dialler, request, {
+          onFailed: ({ error }) => fail(error),
+          onHead: (response) =>
+            read(response, (result) => (result instanceof TenonError ? fail(result) : resolve(result))),
+        });
         abort = () => {
           exchange.abort();
-          reject(deadline.expired ? late(what) : signal.reason);
+          const lateText = `no answer within ${OAUTH_LIMITS.requestMs / 1000} s`;
+          if (deadline.expired) fail(new TenonError("mcp.unavailable", lateText));
+          else reject(signal.reason);
         };
         if (deadline.signal.aborted) abort();
         else deadline.signal.addEventListener("abort", abort, { once: true });
@@ -133,23 +231,48 @@ export class OAuthHttp implements Disposable {
   }
 }
 
-/** Whoever tries a server on their own machine has its authorization server there too, on another port. */
+interface HttpReply {
+  readonly status: number;
+  readonly text: string;
+  /** Undefined when it is no JSON. */
+  readonly json: JsonValue | undefined;
+  readonly dpopNonce?: string;
+}
+
+/**
+ * The answer for oauth4webapi. It rejects members that are null or empty, errors with a success status, other success
+ * statuses than the one of the standard, and reads `WWW-Authenticate` instead of the error in the body.
+ */
+function responseOf(
+  { status, text, json, dpopNonce }: HttpReply,
+  { okStatus = 200, repair = (fields) => fields }: Pick<OAuthRequest<unknown>, "okStatus" | "repair">,
+): Response {
+  const given = isJsonObject(json) ? Object.entries(json) : [];
+  const fields: JsonObject = Object.fromEntries(given.filter(([, value]) => value !== null && value !== ""));
+  const isRefusal = typeof fields["error"] === "string";
+  const isDone = isSuccess(status) && !isRefusal;
+  const body = isJsonObject(json) ? JSON.stringify(isDone ? repair(fields) : fields) : text;
+  const refusedStatus = isRefusal && (status < 400 || status > 499) ? 400 : Math.min(status, 599);
+  return new Response(body === "" ? null : body, {
+    status: isDone ? okStatus : refusedStatus,
+    headers: { "content-type": "application/json", ...defined({ "dpop-nonce": dpopNonce }) },
+  });
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299;
+}
+
+function isUnavailable(status: number): boolean {
+  return status >= 500 || status === 429;
+}
+
+function unavailable(what: string, status: number): TenonError {
+  return new TenonError("mcp.unavailable", `${what}: the server is not available (status ${status})`);
+}
+
+/** A server on this machine may have its authorization server here too, on another port. */
 function isSameMachine(one: string, other: string): boolean {
   const usual = ["localhost", "127.0.0.1", "[::1]"];
   return isLoopbackHost(one) && (one === other || (usual.includes(one) && usual.includes(other)));
-}
-
-function replyOf(response: IncomingMessage, body: Body): HttpReply | TenonError {
-  const status = response.statusCode ?? 0;
-  if (body.kind === "too_large") return new TenonError("mcp.too_large", `over ${OAUTH_LIMITS.maxBytes} bytes`);
-  if (body.kind === "broken") return new TenonError("mcp.unavailable", `the answer broke off: ${body.error.message}`);
-  const text = body.bytes.toString("utf8");
-  const parsed = parseJson(text);
-  const nonce = response.headers["dpop-nonce"];
-  const told = typeof nonce === "string" && nonce !== "" ? { dpopNonce: nonce } : {};
-  return { status, text, json: parsed.ok ? parsed.value : undefined, ...told };
-}
-
-function late(what: string): TenonError {
-  return new TenonError("mcp.unavailable", `${what}: no answer within ${OAUTH_LIMITS.requestMs / 1000} s`);
 }

@@ -1,24 +1,34 @@
-// Signs the small JWTs by which a client with a key is known, and reads what others say, unverified.
+// JWTs: signs client assertions and DPoP proofs, and reads claims without verifying them.
 
 import { Buffer } from "node:buffer";
-import { constants, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import {
+  constants,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from "node:crypto";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
 
 export interface SigningKey {
   /** PEM. */
   readonly privateKey: string;
   readonly algorithm: string;
   readonly keyId?: string | undefined;
-  /** More for the header, or instead of what is usual there. */
+  /** Header fields that add to or replace the usual ones. */
   readonly header?: JsonObject;
 }
 
-/** Throws `mcp.invalid_spec`; the message says nothing of the key itself. */
+/** Throws `mcp.invalid_spec`; the message contains nothing of the key. */
 export function signJwt(claims: JsonObject, { privateKey, algorithm, keyId, header = {} }: SigningKey): string {
   const usual = { alg: algorithm, typ: "JWT", ...defined({ kid: keyId }) };
-  const signed = `${encoded({ ...usual, ...header })}.${encoded(claims)}`;
+  const parts = [{ ...usual, ...header }, claims];
+  const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
   try {
     return `${signed}.${signature(Buffer.from(signed), createPrivateKey(privateKey), algorithm).toString("base64url")}`;
   } catch (thrown) {
@@ -43,16 +53,12 @@ function signature(data: Buffer, key: KeyObject, algorithm: string): Buffer {
     default:
       if (algorithm === "EdDSA") return sign(null, data, key);
       throw new TenonError("mcp.invalid_spec", `the signing algorithm "${algorithm}" is not known`, {
-        hint: "Use ES256, RS256, PS256 or their longer kin, or EdDSA.",
+        hint: "Use ES256, RS256, PS256 (or 384 and 512), or EdDSA.",
       });
   }
 }
 
-function encoded(value: JsonObject): string {
-  return Buffer.from(JSON.stringify(value)).toString("base64url");
-}
-
-/** What a JWT says; undefined where it cannot be read (it may be encrypted). Whether it is true, whoever takes it finds out. */
+/** The claims of a JWT, not verified; undefined if they cannot be read (it may be encrypted). */
 export function readClaims(jwt: string): JsonObject | undefined {
   const [, body, signature] = jwt.split(".");
   if (body === undefined || signature === undefined) return undefined;
@@ -60,8 +66,50 @@ export function readClaims(jwt: string): JsonObject | undefined {
   return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
 }
 
-/** In milliseconds since the epoch; undefined where it does not say. */
+/** Milliseconds since the epoch; undefined without an `exp` claim. */
 export function expiryOf(claims: JsonObject | undefined): number | undefined {
   const seconds = claims?.["exp"];
   return typeof seconds === "number" ? seconds * 1000 : undefined;
+}
+
+export const DPOP_ALGORITHM = "ES256";
+
+/** PEM. */
+export function newDpopKey(): string {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
+export interface DpopRequest {
+  readonly world: World;
+  /** PEM. */
+  readonly key: string;
+  readonly method: string;
+  readonly url: string;
+  /** The nonce the server requires. */
+  readonly nonce?: string | undefined;
+  /** The token the request carries; absent for token requests. */
+  readonly token?: string | undefined;
+}
+
+/**
+ * A DPoP proof (RFC 9449) for one request. Synchronous, unlike oauth4webapi's: it is made for every request to a server
+ * with bound tokens.
+ */
+export function dpopProof({ world, key: privateKey, method, url, nonce, token }: DpopRequest): string {
+  const jwk = createPublicKey(createPrivateKey(privateKey)).export({ format: "jwk" });
+  const { kty = "", crv = "", x = "", y = "" } = jwk;
+  const { origin, pathname } = new URL(url);
+  const claims = {
+    jti: Buffer.from(world.randomBytes(16)).toString("base64url"),
+    htm: method,
+    htu: `${origin}${pathname}`,
+    iat: Math.floor(world.now() / 1000),
+    ...defined({
+      ath: token === undefined ? undefined : createHash("sha256").update(token).digest("base64url"),
+      nonce,
+    }),
+  };
+  const header = { typ: "dpop+jwt", jwk: { kty, crv, x, y } };
+  return signJwt(claims, { privateKey, algorithm: DPOP_ALGORITHM, header });
 }

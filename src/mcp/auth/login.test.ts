@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { lab, never, specOf } from "../../../test/oauth/bench.js";
 import type { World } from "../../base/ports/world.js";
 import { canary } from "../../testing/lab/index.js";
-import { login, logout } from "./login.js";
+import { login, logout } from "./index.js";
 import type { DevicePrompt } from "./port.js";
 
 const bench = lab();
@@ -206,15 +206,15 @@ test("a person who says no is the end of it", async () => {
 });
 
 test.each([
-  ["another state", (params: URLSearchParams) => params.set("state", "other"), "not to this log-in"],
-  ["no state", (params: URLSearchParams) => params.delete("state"), "not to this log-in"],
-  ["another issuer", (params: URLSearchParams) => params.set("iss", "https://evil.example"), "from another server"],
+  ["another state", (params: URLSearchParams) => params.set("state", "other"), 'unexpected "state"'],
+  ["no state", (params: URLSearchParams) => params.delete("state"), '"state" missing'],
+  ["another issuer", (params: URLSearchParams) => params.set("iss", "https://evil.example"), 'unexpected "iss"'],
   [
     "the issuer spelled otherwise",
     (params: URLSearchParams) => params.set("iss", `${params.get("iss")}/`),
-    "from another server",
+    'unexpected "iss"',
   ],
-  ["no issuer although promised", (params: URLSearchParams) => params.delete("iss"), "does not say whose it is"],
+  ["no issuer although promised", (params: URLSearchParams) => params.delete("iss"), '"iss" (issuer) missing'],
   ["no code", (params: URLSearchParams) => params.delete("code"), "holds no code"],
 ])("an answer with %s is not used", async (_name, change, words) => {
   const auth = await bench.authServer();
@@ -331,7 +331,7 @@ test("logging out works although the authorization server does not", async () =>
   await bench.login(specOf(mcp), bench.oauth());
   auth.misbehave("revoke", { kind: "answer", status: 503 });
   const gone = await logout(specOf(mcp), { world: bench.world, oauth: bench.oauth() }, never);
-  expect(gone).toMatchObject([{ revocation: "failed", reason: "status 503" }]);
+  expect(gone).toMatchObject([{ revocation: "failed", reason: expect.stringContaining("status 503") }]);
   expect(bench.grants.all).toEqual([]);
 });
 

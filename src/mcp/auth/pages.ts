@@ -1,18 +1,30 @@
-// A person logs in on a page: of an authorization server, or of their identity provider.
-import { orAborted } from "../../base/async/deadline.js";
-import { TenonError } from "../../base/errors.js";
-import { checkServer, prepareAuthorization, readAuthorization } from "./authorize.js";
-import { authorizeDevice } from "./device.js";
+// A person logs in on a page, of an authorization server or an identity provider: in a browser, or on another device.
+import {
+  AuthorizationResponseError,
+  calculatePKCECodeChallenge,
+  type DeviceAuthorizationResponse,
+  deviceAuthorizationRequest,
+  generateRandomCodeVerifier,
+  generateRandomState,
+  processDeviceAuthorizationResponse,
+  validateAuthResponse,
+} from "oauth4webapi";
+import { orAborted, sleep } from "../../base/async/deadline.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { OAUTH_LIMITS } from "../../base/limits.js";
+import { type ClientQuery, clientAuthentication, knownClient, registerClient, storedClient } from "./client.js";
 import type { Discovered } from "./discovery.js";
-import type { OAuthHttp } from "./http.js";
-import type { LoginOptions } from "./login.js";
-import type { DeviceWay, LoginWay, OAuthClient, RedirectWay } from "./port.js";
-import { type ClientQuery, keptClient, knownClient, registerClient } from "./registration.js";
-import { requestToken, type TokenRequest, type Tokens } from "./token.js";
+import { type OAuthHttp, OAuthRefusal } from "./http.js";
+import { loginRefused, visible } from "./messages.js";
+import type { DevicePrompt, DeviceWay, LoginOptions, LoginWay, OAuthClient, RedirectWay } from "./port.js";
+import { scopesOf } from "./scopes.js";
+import { requestToken, type TokenContext, type Tokens } from "./tokens.js";
 
-/** All that the steps of one log-in share. */
+/** The values that all steps of one log-in share. */
 export interface Flow {
-  /** The MCP server, as the person calls it. */
+  /** The name of the MCP server in the configuration. */
   readonly name: string;
   readonly options: LoginOptions;
   readonly http: OAuthHttp;
@@ -29,67 +41,183 @@ export interface Obtained {
   readonly tokens: Tokens;
 }
 
-export async function onPage(flow: Flow, way: LoginWay): Promise<Obtained> {
-  return way.kind === "device" ? await onDevice(flow, way) : await throughBrowser(flow, way);
+/** Rejects with `mcp.unauthorized` if the person or the authorization server refused, or the person took too long. */
+export async function logInOnPage(flow: Flow, way: LoginWay): Promise<Obtained> {
+  return way.kind === "device" ? await onDevice(flow, way) : await inBrowser(flow, way);
 }
 
-async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
-  const { http, found, signal, name, options } = flow;
-  const query = queryOf(flow);
-  const known = knownClient(query) ?? (await keptClient(query, options.world.now()));
-  // Nobody is sent back anywhere, but a registration without a redirect URI is refused by many.
-  const client = known ?? (await registerClient(http, query, { redirectUri: "http://127.0.0.1/callback", signal }));
-  const deviceEndpoint = found.server.deviceAuthorizationEndpoint;
-  const device = { ...requestOf(flow, client), ...aimOf(flow), deviceEndpoint, server: name };
-  return { client, tokens: await authorizeDevice(http, device, { way, signal }) };
-}
-
-async function throughBrowser(flow: Flow, way: RedirectWay): Promise<Obtained> {
-  const { http, found, signal, name, options } = flow;
-  const { issuer, server } = found;
-  checkServer(server);
-  const query = queryOf(flow);
-  const known = knownClient(query);
-  const kept = known ? undefined : await keptClient(query, options.world.now());
-  const redirectUris = kept?.redirectUris ?? [];
-  await using attempt = await way.start({ server: name, issuer, redirectUris }, signal);
-  const { redirectUri } = attempt;
-  const isKept = kept !== undefined && redirectUris.includes(redirectUri);
-  const client = known ?? (isKept ? kept : await registerClient(http, query, { redirectUri, signal }));
-  const authorization = prepareAuthorization(http, { server, clientId: client.clientId, redirectUri, ...aimOf(flow) });
-  const response = await orAborted(attempt.finish(authorization.url, signal), signal);
-  const code = readAuthorization(response, authorization, server);
-  options.world.trace?.hide([code, authorization.verifier]);
-  const params = {
-    grant_type: "authorization_code",
-    code,
-    redirect_uri: redirectUri,
-    code_verifier: authorization.verifier,
-    resource: found.resourceIndicator,
-  };
-  const answer = await requestToken(http, { ...requestOf(flow, client), params }, signal);
-  if (answer.kind === "tokens") return { client, tokens: answer.tokens };
-  // It has forgotten the registration: the next log-in makes a new one.
-  if (isKept && answer.error === "invalid_client") await options.oauth.store.writeClient(issuer, undefined);
-  throw refused(`the authorization server gave no token: ${answer.words}`);
-}
-
-export function queryOf({ found, options: { oauth } }: Flow): ClientQuery {
+export function clientQuery({ found, options: { oauth } }: Flow): ClientQuery {
   return { found, settings: oauth.settings, store: oauth.store };
 }
 
-export function requestOf(flow: Flow, client: OAuthClient): Omit<TokenRequest, "params"> {
+export function tokenContext(flow: Flow, client: OAuthClient): TokenContext {
   const { tokenEndpoint: endpoint, options, found, dpopKey, wantsIdToken = false } = flow;
   return { endpoint, client, settings: options.oauth.settings, issuer: found.server.issuer, dpopKey, wantsIdToken };
 }
 
-export function aimOf({ scope, found }: Flow): {
-  readonly scope: string | undefined;
-  readonly resourceIndicator: string | undefined;
-} {
-  return { scope, resourceIndicator: found.resourceIndicator };
+async function inBrowser(flow: Flow, way: RedirectWay): Promise<Obtained> {
+  const { http, found, signal, name, options } = flow;
+  const { issuer, server } = found;
+  pageOf(found);
+  const query = clientQuery(flow);
+  const known = knownClient(query);
+  const stored = known ? undefined : await storedClient(query, options.world.now());
+  const redirectUris = stored?.redirectUris ?? [];
+  await using attempt = await way.start({ server: name, issuer, redirectUris }, signal);
+  const { redirectUri } = attempt;
+  const isStored = stored !== undefined && redirectUris.includes(redirectUri);
+  const client = known ?? (isStored ? stored : await registerClient(http, query, { redirectUri, signal }));
+  const state = generateRandomState();
+  const verifier = generateRandomCodeVerifier();
+  const url = await authorizationUrl(flow, { client, redirectUri, state, verifier });
+  const response = await orAborted(attempt.finish(url, signal), signal);
+  const code = readCode(response, { client, server, state });
+  options.world.trace?.hide([code, verifier]);
+  const params = { code, redirect_uri: redirectUri, code_verifier: verifier, resource: found.resourceIndicator };
+  const request = { ...tokenContext(flow, client), grantType: "authorization_code", params };
+  const tokens = await requestToken(http, request, signal);
+  if (!(tokens instanceof OAuthRefusal)) return { client, tokens };
+  // The server has forgotten the registration: the next log-in registers again.
+  if (isStored && tokens.error === "invalid_client") await options.oauth.store.writeClient(issuer, undefined);
+  throw loginRefused(`the authorization server gave no token: ${tokens.words}`);
 }
 
-export function refused(text: string): TenonError {
-  return new TenonError("mcp.unauthorized", text, { hint: "Try again, or tell the author of the server." });
+/** The URL of the log-in page. Throws `mcp.unauthorized` if there is none, or the server does not support PKCE. */
+function pageOf({ server }: Discovered): string {
+  const { issuer, authorization_endpoint: page, code_challenge_methods_supported: methods } = server;
+  if (page === undefined) throw loginRefused(`${visible(issuer)} has no page to log in at`);
+  if (methods?.includes("S256")) return page;
+  throw loginRefused(`${visible(issuer)} does not offer PKCE with S256: without it a log-in could be stolen`);
+}
+
+interface Authorization {
+  readonly client: OAuthClient;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly verifier: string;
+}
+
+async function authorizationUrl(flow: Flow, { client, redirectUri, state, verifier }: Authorization): Promise<URL> {
+  const { http, found, scope } = flow;
+  const url = new URL(http.check(pageOf(found), "the page to log in at"));
+  const params = defined({
+    response_type: "code",
+    client_id: client.clientId,
+    redirect_uri: redirectUri,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state,
+    scope,
+    resource: found.resourceIndicator,
+    // OpenID Connect requires consent for tokens that outlive the person's session.
+    prompt: scopesOf(scope).includes("offline_access") ? "consent" : undefined,
+  });
+  for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);
+  return url;
+}
+
+/** The code in an authorization response to this request, from this server (`state` and `iss`, RFC 9207). */
+function readCode(
+  response: URLSearchParams,
+  { client, server, state }: Pick<Authorization, "client" | "state"> & Pick<Discovered, "server">,
+): string {
+  try {
+    const [code, ...more] = validateAuthResponse(server, { client_id: client.clientId }, response, state).getAll(
+      "code",
+    );
+    if (code !== undefined && code !== "" && more.length === 0) return code;
+  } catch (thrown) {
+    if (!(thrown instanceof AuthorizationResponseError)) {
+      throw loginRefused(`the answer of the log-in page is not used: ${messageOf(thrown)}`);
+    }
+    const { error, error_description: description } = thrown;
+    const words = description === undefined ? error : `${error}: ${description}`;
+    throw loginRefused(`the authorization server refused the log-in: ${visible(words)}`);
+  }
+  throw loginRefused("the answer of the log-in page holds no code");
+}
+
+const ANOTHER_WAY = "Try again, or log in with a browser.";
+
+/** The device grant (RFC 8628): the person types a code on any device, and Tenon polls until then. */
+async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
+  const { http, found, signal, options } = flow;
+  const { world } = options;
+  const query = clientQuery(flow);
+  const known = knownClient(query) ?? (await storedClient(query, world.now()));
+  // The redirect URI is not used, but many servers refuse a registration without one.
+  const client = known ?? (await registerClient(http, query, { redirectUri: "http://127.0.0.1/callback", signal }));
+  const code = await requestDeviceCode(flow, client);
+  const prompt = devicePrompt(flow, code);
+  await way.show(prompt);
+  const request = {
+    ...tokenContext(flow, client),
+    grantType: "urn:ietf:params:oauth:grant-type:device_code",
+    params: { device_code: code.device_code, resource: found.resourceIndicator },
+  };
+  const { everyMs, leastMs, slowerMs } = OAUTH_LIMITS.device;
+  let waitMs = code.interval === undefined ? everyMs : Math.max(code.interval * 1000, leastMs);
+  while (world.now() + waitMs < prompt.expiresAtMs) {
+    await sleep((ms, run) => world.after(ms, run), waitMs, signal);
+    const answer = await requestToken(http, request, signal).catch((thrown: unknown) => {
+      if (thrown instanceof TenonError && thrown.code === "mcp.unavailable" && !signal.aborted) return undefined;
+      throw thrown;
+    });
+    if (answer && !(answer instanceof OAuthRefusal)) return { client, tokens: answer };
+    // The server asked for it, or was not reachable.
+    if (!answer || answer.error === "slow_down") waitMs += slowerMs;
+    else if (answer.error !== "authorization_pending") {
+      throw loginRefused(`the log-in was refused: ${answer.words}`, ANOTHER_WAY);
+    }
+  }
+  throw loginRefused("nobody has typed the code in time", ANOTHER_WAY);
+}
+
+async function requestDeviceCode(flow: Flow, client: OAuthClient): Promise<DeviceAuthorizationResponse> {
+  const { http, found, signal, scope, options } = flow;
+  const { server, resourceIndicator: resource } = found;
+  const { issuer, device_authorization_endpoint: endpoint } = server;
+  if (endpoint === undefined) throw loginRefused(`${visible(issuer)} offers no log-in on another device`, ANOTHER_WAY);
+  const known = { client_id: client.clientId };
+  const { settings } = options.oauth;
+  const authentication = clientAuthentication(client, { world: http.world, settings, issuer });
+  const answer = await http.perform({
+    endpoint,
+    what: "the request for a device code",
+    signal,
+    secrets: [client.clientSecret],
+    repair: repairedCode,
+    send: (sending) => deviceAuthorizationRequest(server, known, authentication, defined({ scope, resource }), sending),
+    read: (response) => processDeviceAuthorizationResponse(server, known, response),
+  });
+  if (!(answer instanceof OAuthRefusal)) return answer;
+  throw loginRefused(`${visible(issuer)} gave no device code (${answer.words})`, ANOTHER_WAY);
+}
+
+/** Servers leave out the expiry, or use `verification_url`, the name in the draft of RFC 8628. */
+function repairedCode(json: JsonObject): JsonObject {
+  const { verification_url: url, interval, expires_in: expires } = json;
+  const { verification_uri: uri = url, verification_uri_complete: complete, device_code, user_code } = json;
+  return {
+    ...defined({
+      device_code,
+      user_code,
+      verification_uri: uri,
+      verification_uri_complete: typeof complete === "string" ? complete : undefined,
+      interval: typeof interval === "number" && interval > 0 ? interval : undefined,
+    }),
+    expires_in: Number.isFinite(Number(expires ?? Number.NaN)) ? Number(expires) : OAUTH_LIMITS.loginMs / 1000,
+  };
+}
+
+function devicePrompt({ http, name: server }: Flow, code: DeviceAuthorizationResponse): DevicePrompt {
+  const { verification_uri: uri, verification_uri_complete: complete, expires_in: seconds } = code;
+  const page = "the page for the device code";
+  return {
+    server,
+    userCode: visible(code.user_code),
+    verificationUri: http.check(uri, page),
+    ...defined({ verificationUriComplete: complete === undefined ? undefined : http.check(complete, page) }),
+    expiresAtMs: http.world.now() + Math.min(seconds * 1000, OAUTH_LIMITS.loginMs),
+  };
 }

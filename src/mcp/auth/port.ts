@@ -1,15 +1,16 @@
-// What the log-in of a remote server stands on: where grants are kept, and how a person is brought to a log-in page and back.
+// The types of log-ins to remote servers: settings, stored grants, and how a person reaches a log-in page.
+import type { World } from "../../base/ports/world.js";
 
-/** One log-in at one server: the same resource with another issuer or account is another. */
+/** Identifies one log-in: the same resource with another issuer or account is another log-in. */
 export interface GrantKey {
   readonly issuer: string;
-  /** `resourceOf` the server's URL, whatever its metadata calls it: it must be known before anything is asked. */
+  /** `resourceOf` the server's URL, not the name in its metadata: it must be known before any request. */
   readonly resource: string;
-  /** Which of several log-ins at the server; `default` unless the configuration names one. */
+  /** Distinguishes several log-ins at one server; `default` unless configured. */
   readonly account: string;
 }
 
-/** How Tenon is known to an authorization server. */
+/** A client registration of Tenon at an authorization server. */
 export interface OAuthClient {
   readonly clientId: string;
   readonly clientSecret?: string;
@@ -20,149 +21,205 @@ export interface OAuthClient {
   readonly authMethod?: string;
 }
 
-/** What a log-in brought, with all that a refresh needs: no discovery comes before the next call. */
+/** The tokens of a log-in, with everything a refresh needs, so that no discovery precedes the next call. */
 export interface Grant {
   readonly accessToken: string;
   readonly refreshToken?: string;
-  /** Milliseconds since the epoch, both: when it ends, and when it was given, so that a short life is not renewed all the time. */
+  /** Milliseconds since the epoch, as is the next. Together they give the lifetime, so short ones are not renewed constantly. */
   readonly expiresAtMs?: number;
   readonly obtainedAtMs?: number;
-  /** What was granted, or asked for where the server did not say. */
+  /** The granted scope, or the requested one if the server did not say. */
   readonly scope?: string;
   readonly client: OAuthClient;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint?: string;
   /** The `resource` parameter of every token request (RFC 8707); absent for servers older than that. */
   readonly resourceIndicator?: string;
-  /** PEM: the key the tokens are bound to (DPoP); without it they are worth nothing. */
+  /** PEM: the key the tokens are bound to (DPoP). */
   readonly dpopKey?: string;
-  /** A scope some call wanted and this log-in lacks: the next log-in asks for it too. */
+  /** A scope that a call needed and this log-in lacks: the next log-in requests it too. */
   readonly missingScope?: string;
-  /** Of a log-in at an identity provider: what says who the person is, and `expiresAtMs` is when it ends. Only for that provider. */
+  /** ID token of a log-in at an identity provider, sent only to that provider; `expiresAtMs` is its expiry. */
   readonly idToken?: string;
-  /** What the authorization server calls itself, where an identity provider vouches for the person to it. */
+  /** The issuer name of the authorization server, for assertions of an identity provider. */
   readonly audience?: string;
 }
 
-/** Kept across processes. Whoever changes a grant holds it alone meanwhile, also against other processes. */
+/** Stores grants across processes. A grant is locked while it is changed, also against other processes. */
 export interface GrantStore {
   read(key: GrantKey): Promise<Grant | undefined>;
   /** The keys of all grants for a resource and an account, the newest first: normally none or one. */
   find(resource: string, account: string): Promise<readonly GrantKey[]>;
   /**
-   * `change` is given what is kept now and returns what shall be kept: the same object for no change, undefined to remove
-   * it. Of several who change the same grant one comes after the other, and each sees what the one before it left.
-   * When `change` rejects, nothing changes and the rejection is passed on.
+   * `change` receives the stored grant and returns the new one: the same object for no change, undefined to remove it.
+   * Concurrent changes of one grant run one after the other, and each sees the result of the previous one.
+   * If `change` rejects, nothing is stored and `update` rejects with the same reason.
    */
   update(
     key: GrantKey,
     change: (current: Grant | undefined) => Promise<Grant | undefined>,
     signal: AbortSignal,
   ): Promise<Grant | undefined>;
-  /** A dynamic registration. It is asked for anew when none of its redirect URIs is the one at hand. */
+  /** A dynamic registration. Tenon registers again if none of its redirect URIs fits. */
   readClient(issuer: string): Promise<OAuthClient | undefined>;
   writeClient(issuer: string, client: OAuthClient | undefined): Promise<void>;
   /**
-   * Calls back after a grant for the resource and account may have appeared, changed or gone, also by another process. It
-   * may call too often and never keeps the process alive. Without it, only the next call finds a new log-in.
+   * Calls `onChange` after a grant for the resource and account may have changed, also in another process. It may call too
+   * often and never keeps the process alive. Without it, only the next call finds a new log-in.
    */
   watch?(resource: string, account: string, onChange: () => void): { close(): void };
 }
 
-/** What is known of the log-in before it begins. */
+/** The facts known before a log-in begins. */
 export interface LoginStart {
   /** The server, as the person calls it. */
   readonly server: string;
   readonly issuer: string;
-  /** Redirect URIs the authorization server knows already: one of these spares a registration. */
+  /** Redirect URIs that are registered already: using one of these saves a registration. */
   readonly redirectUris: readonly string[];
 }
 
-/** The person is sent to a page, which sends them back to a redirect URI. The page is never fetched, only shown. */
+/** The person opens a page, which redirects to a redirect URI. Tenon shows the page and never fetches it. */
 export interface RedirectWay {
   readonly kind: "redirect";
-  /** Opens whatever the answer comes back through. */
+  /** Opens the listener for the redirect URI. */
   start(start: LoginStart, signal: AbortSignal): Promise<LoginAttempt>;
 }
 
 export interface LoginAttempt extends AsyncDisposable {
   readonly redirectUri: string;
   /**
-   * Shows the URL and waits for what came back to `redirectUri`: its query, as it is. `state` and `iss` in it are checked by
-   * whoever calls; a listener that others can reach should all the same ignore what does not carry the URL's `state`.
+   * Shows the URL and resolves with the query of the request to `redirectUri`. The caller checks `state` and `iss`; a
+   * listener that others can reach should still ignore requests without the URL's `state`.
    */
   finish(url: URL, signal: AbortSignal): Promise<URLSearchParams>;
 }
 
-/** What a person types in on another device (RFC 8628). */
+/** The code a person types on another device (RFC 8628). */
 export interface DevicePrompt {
   readonly server: string;
   readonly userCode: string;
   readonly verificationUri: URL;
-  /** The same with the code in it, where the server offers that. */
+  /** The same page with the code in its URL, if the server offers one. */
   readonly verificationUriComplete?: URL;
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
 
-/** The person opens a page on any device and types a code; Tenon asks until they have. */
+/** The person opens a page on any device and types a code; Tenon polls until then. */
 export interface DeviceWay {
   readonly kind: "device";
   show(prompt: DevicePrompt): Promise<void>;
 }
 
-/** How an authorization is brought to a person. */
 export type LoginWay = RedirectWay | DeviceWay;
 
-/** Who vouches for the person to the authorization servers of an enterprise. Secrets of it go nowhere else. */
+/** The identity provider of an enterprise. Its secrets are sent nowhere else. */
 export interface IdentityProvider {
-  /** Without it there is a token endpoint. */
+  /** Without an issuer, `tokenEndpoint` is set. */
   readonly issuer?: string;
-  /** Stronger than what the issuer says of itself. */
+  /** Takes precedence over the issuer's metadata. */
   readonly tokenEndpoint?: string;
   readonly clientId: string;
   readonly clientSecret?: string;
   readonly authMethod?: string;
-  /** Who the person is, by the provider's word; without it they log in there. */
+  /** The ID token of the person; without it they log in at the provider. */
   readonly idToken?: string;
 }
 
-/** What a server's entry says about its log-in, references filled in. */
+/** The log-in settings of a server's entry, with references resolved. */
 export interface OAuthSettings {
-  /** The only authorization server these credentials are for: whatever the server names instead never sees them. */
+  /** The only authorization server that may see these credentials, whichever one the server names. */
   readonly issuer?: string;
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** A client id metadata document (CIMD) to be known by instead of a registration. */
+  /** The URL of a client ID metadata document (CIMD), used instead of a registration. */
   readonly clientMetadataUrl?: string;
   readonly scopes?: readonly string[];
   /**
-   * Two need no person: `client_credentials`, and `jwt_bearer`, which brings `assertion`, by which a workload is known
-   * (RFC 7523). For `enterprise` the identity provider vouches for a person who is known to it.
+   * `client_credentials` and `jwt_bearer` (RFC 7523, with `assertion`) need no person. With `enterprise` the identity
+   * provider issues an assertion for a person who is logged in there.
    */
   readonly grant?: "authorization_code" | "client_credentials" | "jwt_bearer" | "enterprise";
   readonly idp?: IdentityProvider;
   readonly assertion?: string;
   /** PEM, for `private_key_jwt`. */
   readonly privateKey?: string;
-  /** Of that key: `ES256` (unless given), `RS256` and their like. */
+  /** Algorithm of that key; `ES256` unless given. */
   readonly signingAlgorithm?: string;
-  /** Which key it is (`kid`), where the server has several. */
+  /** The `kid` of that key. */
   readonly keyId?: string;
-  /** `token_endpoint_auth_method` of a client of one's own; chosen from what the server offers unless given. */
+  /** `token_endpoint_auth_method`; chosen from the methods the server offers unless given. */
   readonly authMethod?: string;
   readonly callbackPort?: number;
 }
 
-/** What a connection is given to log in with. A server with a token or an `Authorization` header of its own never uses it. */
+/** The log-in options of a connection. Not used for a server with a configured token or `Authorization` header. */
 export interface OAuthOptions {
   readonly store: GrantStore;
   readonly account: string;
-  /** Whose log-in at an identity provider is used, which serves all their servers; the account's own unless given. */
+  /** The account of the log-in at the identity provider, shared by all servers; `account` unless given. */
   readonly person?: string | undefined;
   readonly settings: OAuthSettings;
-  /** What logs in to it on the command line; by its name unless given, which only servers of the configuration have there. */
+  /** The command line that logs in; by the name of the server unless given. */
   readonly command?: string | undefined;
-  /** Given one, a connection begins a log-in by itself when the server asks for it; without, it says which command does. */
+  /** If given, the connection starts a log-in when the server asks for one; otherwise its error names the command. */
   readonly way?: LoginWay;
+}
+
+export interface LoginOptions {
+  readonly world: World;
+  /** With a `way` if a person is to log in. */
+  readonly oauth: OAuthOptions;
+  /** As in the connection's options. */
+  readonly allowHosts?: readonly string[];
+  readonly urlSource?: "typed" | "project";
+}
+
+export interface LoggedIn {
+  readonly key: GrantKey;
+  readonly scope?: string;
+  readonly expiresAtMs?: number;
+  /** Whether it is renewed without the person. */
+  readonly isRenewable: boolean;
+}
+
+export interface LogoutOptions extends Omit<LoginOptions, "oauth"> {
+  readonly oauth: Omit<OAuthOptions, "way">;
+}
+
+/** The result for each stored log-in. */
+export interface LoggedOut {
+  readonly key: GrantKey;
+  /** Whether the authorization server revoked the tokens. The grant is removed here in any case. */
+  readonly revocation: "done" | "not_offered" | "failed";
+  /** The reason of a failure. */
+  readonly reason?: string;
+}
+
+/** Log-ins are stored under this form of the server's URL: no fragment, otherwise as the URL parser spells it. */
+export function resourceOf(url: string): string {
+  const parsed = new URL(url);
+  parsed.hash = "";
+  return parsed.href;
+}
+
+/** Whether tokens are requested without a page of the authorization server, now and for every renewal. */
+export function needsNoPage({ grant = "authorization_code" }: OAuthSettings): boolean {
+  return grant !== "authorization_code";
+}
+
+/** Whether a person may have to log in, at the authorization server or at the identity provider. */
+export function isForPeople({ grant = "authorization_code", idp }: OAuthSettings): boolean {
+  return grant === "authorization_code" || (grant === "enterprise" && idp?.idToken === undefined);
+}
+
+export function settingsSecrets({ clientSecret, privateKey, assertion, idp }: OAuthSettings): readonly string[] {
+  const all = [clientSecret, privateKey, assertion, idp?.clientSecret, idp?.idToken];
+  return all.filter((secret) => secret !== undefined);
+}
+
+/** Every secret of a grant. */
+export function grantSecrets({ accessToken, refreshToken, client, dpopKey, idToken }: Grant): readonly string[] {
+  return [accessToken, refreshToken, client.clientSecret, dpopKey, idToken].filter((secret) => secret !== undefined);
 }

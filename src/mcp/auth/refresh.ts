@@ -1,61 +1,60 @@
-// Replaces a grant where it is kept, one at a time whoever asks: mostly by its refresh token.
+// Replaces a stored grant, one process at a time, usually with its refresh token.
 import { TenonError } from "../../base/errors.js";
-import { OAuthHttp, type OAuthPlaces } from "./http.js";
-import type { Grant, GrantKey, GrantStore, OAuthClient, OAuthSettings } from "./port.js";
-import { grantOf, requestToken, type TokenRequest } from "./token.js";
+import { defined } from "../../base/json/defined.js";
+import { type AddressRules, OAuthHttp, OAuthRefusal } from "./http.js";
+import type { Grant, GrantKey, GrantStore, OAuthSettings } from "./port.js";
+import { grantOf, requestToken, type TokenContext } from "./tokens.js";
 
-export interface Renewal extends OAuthPlaces {
+export interface Renewal extends AddressRules {
   readonly store: GrantStore;
   readonly settings: OAuthSettings;
   readonly key: GrantKey;
-  /** The token to be replaced. */
+  /** The token to replace. */
   readonly staleToken: string;
-  /** The server has refused it, whatever its time says. */
+  /** The server has refused it, whatever its expiry says. */
   readonly isRefused: boolean;
 }
 
 export interface Renewed {
-  /** What is kept now: the same when nothing could be done, none when it is over. */
+  /** The grant that is stored now: the same if nothing could be done, undefined if the log-in has ended. */
   readonly grant: Grant | undefined;
-  /** Why it is over, in the server's words. */
+  /** Why it has ended, in the server's words. */
   readonly why?: string;
-  /** It was renewed here and now, and not by somebody else some time before. */
-  readonly isFresh: boolean;
 }
 
-/** What somebody made of the grant that is kept. */
-export type Answer = Pick<Renewed, "grant" | "why">;
+/** A renewal is never aborted: the old refresh token may be used up, and the new one would be lost. */
+export const NOT_ABORTED: AbortSignal = new AbortController().signal;
 
-/** A renewal on its way is not given up before its own time: the old token may be used up, and the new one would be lost. */
-export const NOT_ENDED: AbortSignal = new AbortController().signal;
-
-/** The refresh token is dead, or the client is no longer known: only a new log-in helps. */
-const FINAL: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
+/** The refresh token is invalid, or the client is unknown: only a new log-in helps. */
+const FINAL: ReadonlySet<string | undefined> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
 
 /**
- * Nobody else replaces it meanwhile. Rejects with `mcp.unavailable` and the like when it may work later: then nothing is lost.
- * `signal` ends only the waiting for a turn.
+ * Runs `replace` while no other process changes the grant, unless another one has replaced it already (`isFresh` is false
+ * then). Rejects with `mcp.unavailable` and the like if a later attempt may succeed. `signal` ends only the wait for the lock.
  */
-export async function replaceKept(
+export async function replaceStored(
   { store, key, staleToken }: Renewal,
-  replace: (current: Grant) => Promise<Answer>,
+  replace: (current: Grant) => Promise<Renewed>,
   signal: AbortSignal,
-): Promise<Renewed> {
-  const done: { answer?: Answer } = {};
+): Promise<Renewed & { readonly isFresh: boolean }> {
+  const done: { result?: Renewed } = {};
   const change = async (current: Grant | undefined): Promise<Grant | undefined> => {
-    if (!current || current.accessToken !== staleToken) return current; // somebody else was here first
-    done.answer = await replace(current);
-    return done.answer.grant;
+    if (!current || current.accessToken !== staleToken) return current;
+    done.result = await replace(current);
+    return done.result.grant;
   };
   const grant = await store.update(key, change, signal);
-  const isFresh = done.answer !== undefined && grant !== undefined && grant.accessToken !== staleToken;
-  return { ...done.answer, grant, isFresh };
+  const isFresh = done.result !== undefined && grant !== undefined && grant.accessToken !== staleToken;
+  return { ...done.result, grant, isFresh };
 }
 
-export function renewalRequest({ settings, key }: Renewal, current: Grant): Omit<TokenRequest, "params"> {
+export function renewalContext({ settings, key }: Renewal, { client, ...current }: Grant): TokenContext {
+  const { clientId, clientSecret } = settings;
+  // A secret that was changed in the configuration meanwhile replaces the stored one.
+  const isChanged = clientId === client.clientId && clientSecret !== undefined;
   return {
     endpoint: current.tokenEndpoint,
-    client: currentClient(current.client, settings),
+    client: isChanged ? { ...client, clientSecret } : client,
     settings,
     issuer: key.issuer,
     dpopKey: current.dpopKey,
@@ -63,50 +62,41 @@ export function renewalRequest({ settings, key }: Renewal, current: Grant): Omit
   };
 }
 
-/** By its refresh token; what has none stays as it is. */
-export async function refresh(renewal: Renewal, current: Grant): Promise<Answer> {
-  const { refreshToken } = current;
+/** Uses the refresh token; a grant without one stays as it is. */
+export async function refresh(renewal: Renewal, current: Grant): Promise<Renewed> {
+  const { refreshToken, resourceIndicator: resource, missingScope } = current;
   if (refreshToken === undefined) return { grant: current };
   using http = new OAuthHttp(renewal);
-  const params = { grant_type: "refresh_token", refresh_token: refreshToken, resource: current.resourceIndicator };
-  const answer = await requestToken(http, { ...renewalRequest(renewal, current), params }, NOT_ENDED);
-  if (answer.kind === "tokens") {
-    // Servers that do not rotate it send none: the old one stays good.
-    const tokens = { refreshToken, ...answer.tokens };
-    return { grant: { ...grantOf(tokens, current, http.world.now()), ...missing(current) } };
+  const params = { refresh_token: refreshToken, resource };
+  const request = { ...renewalContext(renewal, current), grantType: "refresh_token", params };
+  const answer = await requestToken(http, request, NOT_ABORTED);
+  if (!(answer instanceof OAuthRefusal)) {
+    // A server that does not rotate refresh tokens sends none: the old one stays valid.
+    const tokens = { refreshToken, ...answer };
+    return { grant: { ...grantOf(tokens, current, http.world.now()), ...defined({ missingScope }) } };
   }
-  if (!FINAL.has(answer.error)) {
-    throw new TenonError("mcp.unavailable", `the log-in could not be renewed: ${answer.words}`);
-  }
-  if (answer.error === "invalid_client") await disown(renewal, current, answer.words);
-  return { grant: await remainder(renewal, current), why: answer.words };
+  const { error, words } = answer;
+  if (!FINAL.has(error)) throw new TenonError("mcp.unavailable", `the log-in could not be renewed: ${words}`);
+  if (error === "invalid_client") await dropClient(renewal, current, words);
+  return { grant: await remainder(renewal, current), why: words };
 }
 
-/** The client is unknown: one of the user's own has to be put right, and costs nothing yet; a registration is made anew. */
-async function disown({ store, settings, key }: Renewal, { client }: Grant, words: string): Promise<void> {
+/** The client is unknown: the user has to correct a configured one; a registration is dropped, to register again. */
+async function dropClient({ store, settings, key }: Renewal, { client }: Grant, words: string): Promise<void> {
   if (client.clientId === settings.clientId) {
     const text = `the authorization server does not know the client of the oauth settings: ${words}`;
     throw new TenonError("mcp.unauthorized", text, { hint: "Check clientId and clientSecret of the server." });
   }
-  const kept = await store.readClient(key.issuer);
-  if (kept?.clientId === client.clientId) await store.writeClient(key.issuer, undefined);
+  const stored = await store.readClient(key.issuer);
+  if (stored?.clientId === client.clientId) await store.writeClient(key.issuer, undefined);
 }
 
-/** Compared before anything is deleted: a store whose lock failed must not cost the winner of a race its tokens. */
+/** Compared before anything is removed: if a store's lock failed, the winner of a race must keep its tokens. */
 async function remainder({ store, key, isRefused, world }: Renewal, current: Grant): Promise<Grant | undefined> {
   const latest = await store.read(key);
   if (latest && latest.refreshToken !== current.refreshToken) return latest;
   const isAlive = !isRefused && (current.expiresAtMs ?? Number.POSITIVE_INFINITY) > world.now();
   if (!isAlive) return undefined;
-  const { refreshToken: _dead, ...rest } = current;
+  const { refreshToken: _invalid, ...rest } = current;
   return rest;
-}
-
-/** A secret that was changed in the configuration since then is the one that counts. */
-function currentClient(kept: OAuthClient, { clientId, clientSecret }: OAuthSettings): OAuthClient {
-  return clientId === kept.clientId && clientSecret !== undefined ? { ...kept, clientSecret } : kept;
-}
-
-function missing({ missingScope }: Grant): Pick<Grant, "missingScope"> {
-  return missingScope === undefined ? {} : { missingScope };
 }

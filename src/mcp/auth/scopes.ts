@@ -1,28 +1,28 @@
-// Which scopes are asked for, and whether a refusal for want of scope can be cured by asking.
+// Chooses the scopes of a log-in and compares scopes.
 
 export interface ScopeFacts {
-  /** What the server's challenge names: its word for what the request needs. */
+  /** The scope in the server's challenge. */
   readonly challenged?: string | undefined;
-  /** What the user's configuration names. */
+  /** The scopes in the user's configuration. */
   readonly configured?: readonly string[] | undefined;
-  /** What the resource's metadata lists. */
+  /** The scopes in the resource's metadata. */
   readonly resourceScopes?: readonly string[] | undefined;
-  /** What the authorization server's metadata lists. */
+  /** The scopes in the authorization server's metadata. */
   readonly serverScopes?: readonly string[] | undefined;
-  /** What an earlier log-in was granted, and lacked. */
+  /** The scopes an earlier log-in was granted, and lacked. */
   readonly before?: readonly (string | undefined)[];
-  /** Whether a token that outlives the person's presence is wanted. */
+  /** Whether a refresh token is wanted. */
   readonly wantsRefresh: boolean;
 }
 
 const OFFLINE = "offline_access";
 
-/** Undefined: none is named, and the server decides. */
+/** Undefined: the request names no scope, and the server decides. */
 export function chooseScope(facts: ScopeFacts): string | undefined {
   const { challenged, configured, resourceScopes, serverScopes, before = [], wantsRefresh } = facts;
   const asked = challenged === undefined ? (configured ?? resourceScopes ?? []) : scopesOf(challenged);
   const offersOffline = serverScopes?.includes(OFFLINE) === true;
-  // Where the authorization server does not know it, it must not be asked for, whatever the resource lists.
+  // An authorization server that does not list it may refuse the request, whatever the resource lists.
   const usable = asked.filter((scope) => scope !== OFFLINE || offersOffline || configured?.includes(OFFLINE));
   const all = new Set([...before.flatMap(scopesOf), ...usable, ...(configured ?? [])]);
   if (wantsRefresh && offersOffline) all.add(OFFLINE);
@@ -33,7 +33,7 @@ export function scopesOf(text: string | undefined): readonly string[] {
   return (text ?? "").split(/\s+/u).filter((scope) => scope !== "");
 }
 
-/** All that `wanted` names is in `granted`. */
+/** Whether `granted` includes every scope of `wanted`. */
 export function covers(granted: string | undefined, wanted: string): boolean {
   const has = new Set(scopesOf(granted));
   return scopesOf(wanted).every((scope) => has.has(scope));

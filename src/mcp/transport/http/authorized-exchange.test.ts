@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { anyhow, lab, settled, specOf } from "../../../../test/oauth/bench.js";
 import type { World } from "../../../base/ports/world.js";
 import { echoTool, type HttpGate, type ScriptedHttpServer, scriptedHttpServer } from "../../../testing/index.js";
-import { resourceOf } from "../../auth/resource.js";
+import { resourceOf } from "../../auth/port.js";
 
 const bench = lab();
 

@@ -1,6 +1,7 @@
 // What a server may call itself.
 import { expect, test } from "vitest";
-import { isResourceOf, resourceOf } from "./resource.js";
+import { isResourceOf } from "./discovery.js";
+import { resourceOf } from "./port.js";
 
 test.each([
   ["https://x.example/mcp", "https://x.example/mcp", true],

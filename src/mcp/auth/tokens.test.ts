@@ -7,8 +7,8 @@ import type { JsonValue } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { type LeakCheck, leakCheck } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
-import { OAuthHttp } from "./http.js";
-import { requestToken, type TokenAnswer } from "./token.js";
+import { OAuthHttp, OAuthRefusal } from "./http.js";
+import { requestToken, type Tokens } from "./tokens.js";
 
 const never = new AbortController().signal;
 const world: World = { ...nodeWorld({ env: {} }), now: () => 1_000_000 };
@@ -30,15 +30,15 @@ afterEach(async () => {
   await leaks.verify();
 });
 
-async function ask(body: JsonValue | string, status = 200, given: World = world): Promise<TokenAnswer> {
+async function ask(body: JsonValue | string, status = 200, given: World = world): Promise<Tokens | OAuthRefusal> {
   reply = { status, body: typeof body === "string" ? body : JSON.stringify(body) };
   return await send(given);
 }
 
-async function send(given: World, signal: AbortSignal = never): Promise<TokenAnswer> {
+async function send(given: World, signal: AbortSignal = never): Promise<Tokens | OAuthRefusal> {
   using http = new OAuthHttp({ world: given, serverUrl: origin });
-  const params = { grant_type: "refresh_token", refresh_token: "r", resource: undefined };
-  const request = { endpoint: `${origin}/token`, client: { clientId: "me" }, settings: {}, issuer: origin, params };
+  const asked = { grantType: "refresh_token", params: { refresh_token: "r", resource: undefined } };
+  const request = { endpoint: `${origin}/token`, client: { clientId: "me" }, settings: {}, issuer: origin, ...asked };
   return await requestToken(http, request, signal);
 }
 
@@ -55,7 +55,7 @@ test.each([
   [{ access_token: "t", expires_in: null, refresh_token: null, scope: "" }, { accessToken: "t" }],
   [{ access_token: "t", expires_in: -5 }, { accessToken: "t" }],
 ])("%j brings %j", async (body, tokens) => {
-  expect(await ask(body)).toEqual({ kind: "tokens", tokens });
+  expect(await ask(body)).toEqual(tokens);
 });
 
 test.each([
@@ -63,7 +63,9 @@ test.each([
   [401, { error: "invalid_client" }, "invalid_client"],
   [200, { error: "bad_verification_code" }, "bad_verification_code"],
 ])("%i %j is a refusal", async (status, body, words) => {
-  expect(await ask(body, status)).toMatchObject({ kind: "refused", words });
+  const answer = await ask(body, status);
+  expect(answer).toBeInstanceOf(OAuthRefusal);
+  expect(answer).toMatchObject({ words });
 });
 
 test.each([
@@ -85,7 +87,9 @@ test("whatever comes: tokens, a refusal or one of our errors", async () => {
     fc.asyncProperty(fc.jsonValue(), fc.constantFrom(200, 400, 500), async (body, status) => {
       const text = JSON.stringify(body);
       const outcome = await ask(text, status).catch((error: unknown) => error);
-      expect(outcome).toSatisfy((value) => "kind" in value || String(value.code).startsWith("mcp."));
+      expect(outcome).toSatisfy(
+        (value) => "accessToken" in value || value instanceof OAuthRefusal || String(value.code).startsWith("mcp."),
+      );
     }),
     { numRuns: 30 },
   );

@@ -3,23 +3,34 @@ import { Buffer } from "node:buffer";
 import { constants, createPublicKey, generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import { expect, test } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
-import { chooseMethod, proveClient } from "./client-auth.js";
-import type { OAuthSettings } from "./port.js";
+import { chooseMethod, clientAuthentication } from "./client.js";
+import type { OAuthClient, OAuthSettings } from "./port.js";
 
 const world = fakeWorld();
-const contextOf = (settings: OAuthSettings = {}) => ({ world, settings, issuer: "https://as.example" });
+const issuer = "https://as.example";
+
+/** The headers and parameters that the authentication adds to a request. */
+function added(
+  client: OAuthClient,
+  settings: OAuthSettings = {},
+): { readonly headers: Record<string, string>; readonly params: Record<string, string> } {
+  const body = new URLSearchParams();
+  const headers = new Headers();
+  clientAuthentication(client, { world, settings, issuer })({ issuer }, { client_id: client.clientId }, body, headers);
+  return { headers: Object.fromEntries(headers), params: Object.fromEntries(body) };
+}
 
 test("none: only the id", () => {
-  expect(proveClient({ clientId: "me" }, contextOf())).toEqual({ headers: {}, params: { client_id: "me" } });
+  expect(added({ clientId: "me" })).toEqual({ headers: {}, params: { client_id: "me" } });
 });
 
 test("a secret in the body", () => {
   const client = { clientId: "me", clientSecret: "s", authMethod: "client_secret_post" };
-  expect(proveClient(client, contextOf()).params).toEqual({ client_id: "me", client_secret: "s" });
+  expect(added(client).params).toEqual({ client_id: "me", client_secret: "s" });
 });
 
 test("a secret in the header, its characters escaped", () => {
-  const { headers, params } = proveClient({ clientId: "a:b", clientSecret: "p&ss wörd" }, contextOf());
+  const { headers, params } = added({ clientId: "a:b", clientSecret: "p&ss wörd" });
   const [scheme, pair = ""] = (headers["authorization"] ?? "").split(" ");
   expect(scheme).toBe("Basic");
   expect(Buffer.from(pair, "base64").toString()).toBe("a%3Ab:p%26ss%20w%C3%B6rd");
@@ -36,7 +47,7 @@ test.each([
   const key = makeKey();
   const privateKey = key.export({ type: "pkcs8", format: "pem" }).toString();
   const settings = { privateKey, signingAlgorithm: algorithm, keyId: "k1" };
-  const { params } = proveClient({ clientId: "me", authMethod: "private_key_jwt" }, contextOf(settings));
+  const { params } = added({ clientId: "me", authMethod: "private_key_jwt" }, settings);
   expect(params).toMatchObject({
     client_id: "me",
     client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
@@ -69,9 +80,9 @@ test.each([
     'algorithm "HS256" is not known',
   ],
 ])("%s is an error that says so", (_name, client, settings, words) => {
-  expect(() => proveClient(client, contextOf(settings))).toThrow(expect.objectContaining({ code: "mcp.invalid_spec" }));
-  expect(() => proveClient(client, contextOf(settings))).toThrow(words);
-  expect(() => proveClient(client, contextOf(settings))).not.toThrow("SECRETKEY");
+  expect(() => added(client, settings)).toThrow(expect.objectContaining({ code: "mcp.invalid_spec" }));
+  expect(() => added(client, settings)).toThrow(words);
+  expect(() => added(client, settings)).not.toThrow("SECRETKEY");
 });
 
 test.each([
