@@ -9,9 +9,8 @@ import {
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { type LeakCheck, leakCheck } from "../kit/leaks.js";
-import { logIn, visit } from "./browser.js";
-import { canary } from "./canary.js";
 import type { AuthServerOptions } from "./options.js";
+import { canary, logIn, visit } from "./peers.js";
 import { type ProtectedServer, type ProtectedServerOptions, protectedServer } from "./protected-server.js";
 import { type AuthServer, authServer } from "./server.js";
 

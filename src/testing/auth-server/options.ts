@@ -118,7 +118,3 @@ export interface AuthRecord {
   /** Undefined while it has not been answered, and for ever when the answer was a planted fault. */
   readonly answer: AuthAnswer | undefined;
 }
-
-export function refusal(error: string, detail: string, status = 400): AuthAnswer {
-  return { status, body: { error, error_description: detail }, error, detail };
-}

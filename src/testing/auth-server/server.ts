@@ -1,15 +1,14 @@
-// An authorization server over real HTTP on a loopback port: strict where a real one is, wrong where the test wants it.
+// An authorization server over HTTP on a loopback port: strict like a real one, and wrong where a test wants it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { Feed, type WaitOptions } from "../kit/feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../kit/loopback.js";
 import { type HttpFault, HttpFaults } from "../kit/mcp-server/http-faults.js";
-import { AuthDesk } from "./desk.js";
-import { type AuthPlaces, endpointOf, placesOf } from "./metadata.js";
+import { type AuthPlaces, Endpoints, endpointOf } from "./endpoints.js";
 import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";
 import type { TokenFacts } from "./tokens.js";
 
-/** Requests to an endpoint that wait for the test. */
+/** Requests to an endpoint that wait until the test releases them. */
 export interface HeldEndpoint {
   /** How many have come so far. */
   readonly count: number;
@@ -30,7 +29,7 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 export class AuthServer implements AsyncDisposable {
   readonly origin: string;
   readonly #server: Server;
-  readonly #desk: AuthDesk;
+  readonly #endpoints: Endpoints;
   readonly #records = new Feed<AuthRecord>("request to the authorization server");
   readonly #faults = new HttpFaults();
   readonly #planted: Planted[] = [];
@@ -43,7 +42,7 @@ export class AuthServer implements AsyncDisposable {
     this.#server = server;
     this.origin = origin;
     this.#options = options;
-    this.#desk = new AuthDesk(origin, () => this.#options);
+    this.#endpoints = new Endpoints(origin, () => this.#options);
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch((error: unknown) => {
         this.#bugs.push(error);
@@ -54,14 +53,14 @@ export class AuthServer implements AsyncDisposable {
 
   static async start(options: AuthServerOptions = {}): Promise<AuthServer> {
     const server = createServer();
-    server.on("error", () => {}); // for lack of file descriptors: whoever called sees it
+    server.on("error", () => {}); // no file descriptors left: the caller sees it
     const origin = new URL(await listenOnLoopback(server, options.address));
     if (options.hostname !== undefined) origin.hostname = options.hostname;
     return new AuthServer(server, origin.origin, options);
   }
 
   get places(): AuthPlaces {
-    return placesOf(this.origin, this.#options);
+    return this.#endpoints.places;
   }
 
   get issuer(): string {
@@ -83,7 +82,7 @@ export class AuthServer implements AsyncDisposable {
     return this.#records.items;
   }
 
-  /** Those to one endpoint; at `token` those of one grant type. */
+  /** The requests to one endpoint; for `token` optionally of one grant type. */
   recordsOf(endpoint: AuthEndpoint, grantType?: string): readonly AuthRecord[] {
     return this.records.filter(
       (record) =>
@@ -91,59 +90,58 @@ export class AuthServer implements AsyncDisposable {
     );
   }
 
-  /** Refreshes that were granted. */
+  /** The number of granted refreshes. */
   get refreshCount(): number {
     return this.recordsOf("token", "refresh_token").filter(({ answer }) => answer?.status === 200).length;
   }
 
-  /** Refresh tokens that came a second time: each is a lost race, or a thief. */
+  /** How often a refresh token was sent a second time: a lost race, or a theft. */
   get reuseCount(): number {
-    return this.#desk.book.reuses;
+    return this.#endpoints.tokens.reuses;
   }
 
   get tokens(): readonly TokenFacts[] {
-    return this.#desk.book.all;
+    return this.#endpoints.tokens.all;
   }
 
-  /** Everything that must be found in no output and no file. */
   get secrets(): readonly string[] {
-    return this.#desk.secrets;
+    return this.#endpoints.secrets;
   }
 
-  /** What is known about an access token; undefined when it is not this server's. */
+  /** The facts about a token; undefined if this server did not issue it. */
   inspect(token: string): TokenFacts | undefined {
-    return this.#desk.book.find(token);
+    return this.#endpoints.tokens.find(token);
   }
 
-  /** What others need to believe it as an identity provider. */
+  /** For the `trusts` of another server: this one as identity provider. */
   get asProvider(): LabProvider {
-    return { issuer: this.issuer, publicKey: this.#desk.identity.publicKey };
+    return { issuer: this.issuer, publicKey: this.#endpoints.publicKey };
   }
 
-  /** An ID token of this identity provider, as somebody may have got it elsewhere. */
+  /** An ID token of this identity provider. */
   idToken(person: { readonly account: string; readonly clientId: string }): string {
-    return this.#desk.identity.idToken(person, { issuer: this.issuer, options: this.#options, nowMs: Date.now() });
+    return this.#endpoints.idToken(person);
   }
 
   async awaitRecord(test: (record: AuthRecord) => boolean, options?: WaitOptions): Promise<AuthRecord> {
     return await this.#records.find(test, options);
   }
 
-  /** Access tokens are expired from now on; refreshing works. */
+  /** Expires all access tokens; refreshing still works. */
   expireTokens(): void {
-    this.#desk.book.expireAccess();
+    this.#endpoints.tokens.expireAccess();
   }
 
-  /** Nothing given so far is worth anything any more; of one account, or of all. */
+  /** Revokes all tokens, or those of one account. */
   revokeTokens(account?: string): void {
-    this.#desk.book.revokeWhere((token) => account === undefined || token.account === account);
+    this.#endpoints.tokens.revokeWhere((token) => account === undefined || token.account === account);
   }
 
   forgetClients(): void {
-    this.#desk.clients.forget();
+    this.#endpoints.forgetClients();
   }
 
-  /** Deals with the next requests to an endpoint in this way instead: each of them, or so many. */
+  /** Answers the next requests to an endpoint with a fault: all of them, or `times` of them. */
   misbehave(endpoint: AuthEndpoint, fault: HttpFault, times: number = Number.POSITIVE_INFINITY): void {
     this.#planted.push({ endpoint, fault, left: times });
   }
@@ -153,8 +151,8 @@ export class AuthServer implements AsyncDisposable {
   }
 
   /**
-   * Requests to the endpoint wait until they are released: before anything is checked or used, or `after`, when all has
-   * been done and only the answer is missing.
+   * Requests to the endpoint wait until they are released: before any check, or `after` all work, when only the answer is
+   * missing.
    */
   hold(endpoint: AuthEndpoint, when: "before" | "after" = "before"): HeldEndpoint {
     const holds = this.#holds[when];
@@ -209,7 +207,7 @@ export class AuthServer implements AsyncDisposable {
     await this.#holds.before.get(record.endpoint);
     await this.#delay(record.endpoint);
     if (response.destroyed) return;
-    const answer = this.#desk.answer(record, pathname);
+    const answer = this.#endpoints.answer(record, pathname);
     record.answer = answer;
     await this.#holds.after.get(record.endpoint);
     send(response, answer);

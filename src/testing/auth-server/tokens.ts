@@ -1,4 +1,4 @@
-// Every token the lab's server has given, and what became of it.
+// Every token the lab's authorization server has issued, and its state.
 import { randomBytes } from "node:crypto";
 
 /** What a log-in allows. */
@@ -14,25 +14,18 @@ export type TokenState = "active" | "expired" | "revoked" | "used";
 export interface TokenFacts extends Permit {
   readonly token: string;
   readonly kind: "access" | "refresh";
+  /** The same for all tokens of one log-in. */
+  readonly family: number;
   readonly state: TokenState;
 }
 
-interface Kept extends Permit {
-  readonly token: string;
-  readonly kind: "access" | "refresh";
-  /** All tokens that came of one log-in. */
-  readonly family: number;
+interface Issued extends Omit<TokenFacts, "state"> {
   expiresAtMs: number;
   end: "revoked" | "used" | undefined;
 }
 
-export interface Issued {
-  readonly access: string;
-  readonly refresh: string | undefined;
-}
-
-export class TokenBook {
-  readonly #tokens = new Map<string, Kept>();
+export class TokenTable {
+  readonly #tokens = new Map<string, Issued>();
   readonly #now: () => number;
   #families = 0;
   #reuses = 0;
@@ -41,72 +34,61 @@ export class TokenBook {
     this.#now = now;
   }
 
-  /** How often a refresh token came that had been used before. */
+  /** How often a used refresh token was sent again. */
   get reuses(): number {
     return this.#reuses;
   }
 
   get all(): readonly TokenFacts[] {
-    return [...this.#tokens.values()].map((kept) => this.#facts(kept));
+    return [...this.#tokens.keys()].flatMap((token) => this.find(token) ?? []);
   }
 
   newFamily(): number {
     return ++this.#families;
   }
 
-  issue(permit: Permit, family: number, options: { readonly lifetimeMs: number; readonly refresh: boolean }): Issued {
-    const access = this.#keep(permit, "access", family, this.#now() + options.lifetimeMs);
-    const refresh = options.refresh ? this.#keep(permit, "refresh", family, Number.POSITIVE_INFINITY) : undefined;
-    return { access, refresh };
-  }
-
-  /** `reused` is counted; whether it ends the family is the server's rule. */
-  takeRefresh(
-    token: string,
-    rules: { readonly rotates: boolean; readonly reuseRevokes: boolean },
-  ):
-    | { readonly kind: "good"; readonly permit: Permit; readonly family: number }
-    | { readonly kind: "bad"; why: string } {
-    const kept = this.#tokens.get(token);
-    if (kept?.kind !== "refresh") return { kind: "bad", why: "the refresh token is unknown" };
-    if (kept.end === "used") {
-      this.#reuses += 1;
-      if (rules.reuseRevokes) this.revokeWhere((facts) => facts.family === kept.family);
-      return { kind: "bad", why: "the refresh token has been used before" };
-    }
-    if (kept.end === "revoked") return { kind: "bad", why: "the refresh token has been revoked" };
-    if (rules.rotates) kept.end = "used";
-    return { kind: "good", permit: kept, family: kept.family };
-  }
-
-  find(token: string): TokenFacts | undefined {
-    const kept = this.#tokens.get(token);
-    return kept && this.#facts(kept);
-  }
-
-  familyOf(token: string): number | undefined {
-    return this.#tokens.get(token)?.family;
-  }
-
-  expireAccess(): void {
-    for (const kept of this.#tokens.values()) if (kept.kind === "access") kept.expiresAtMs = this.#now();
-  }
-
-  /** A used refresh token stays used: that it comes again is worth more to know. */
-  revokeWhere(test: (token: Readonly<Kept>) => boolean): void {
-    for (const kept of this.#tokens.values()) if (test(kept)) kept.end ??= "revoked";
-  }
-
-  #keep(permit: Permit, kind: "access" | "refresh", family: number, expiresAtMs: number): string {
+  issue(
+    { account, clientId, scopes, resource }: Permit,
+    kind: TokenFacts["kind"],
+    family: number,
+    lifetimeMs: number = Number.POSITIVE_INFINITY,
+  ): string {
     const token = `${kind}-${randomBytes(18).toString("base64url")}`;
-    const { account, clientId, scopes, resource } = permit;
-    this.#tokens.set(token, { account, clientId, scopes, resource, token, kind, family, expiresAtMs, end: undefined });
+    const permit = { account, clientId, scopes, resource };
+    this.#tokens.set(token, { ...permit, token, kind, family, expiresAtMs: this.#now() + lifetimeMs, end: undefined });
     return token;
   }
 
-  #facts(kept: Kept): TokenFacts {
-    const { account, clientId, scopes, resource, token, kind } = kept;
-    const state = kept.end ?? (this.#now() >= kept.expiresAtMs ? "expired" : "active");
-    return { account, clientId, scopes, resource, token, kind, state };
+  /** What the refresh token allows, or why it is refused. A reuse is counted; the options say whether it revokes the log-in. */
+  takeRefresh(
+    token: string,
+    rules: { readonly rotates: boolean; readonly reuseRevokes: boolean },
+  ): (Permit & { readonly family: number }) | string {
+    const issued = this.#tokens.get(token);
+    if (issued?.kind !== "refresh") return "the refresh token is unknown";
+    if (issued.end === "used") {
+      this.#reuses += 1;
+      if (rules.reuseRevokes) this.revokeWhere(({ family }) => family === issued.family);
+      return "the refresh token has been used before";
+    }
+    if (issued.end === "revoked") return "the refresh token has been revoked";
+    if (rules.rotates) issued.end = "used";
+    return issued;
+  }
+
+  find(token: string): TokenFacts | undefined {
+    const issued = this.#tokens.get(token);
+    if (!issued) return undefined;
+    const { expiresAtMs, end, ...facts } = issued;
+    return { ...facts, state: end ?? (this.#now() >= expiresAtMs ? "expired" : "active") };
+  }
+
+  expireAccess(): void {
+    for (const issued of this.#tokens.values()) if (issued.kind === "access") issued.expiresAtMs = this.#now();
+  }
+
+  /** A used refresh token stays used, so that its reuse is still noticed. */
+  revokeWhere(test: (token: Readonly<Issued>) => boolean): void {
+    for (const issued of this.#tokens.values()) if (test(issued)) issued.end ??= "revoked";
   }
 }

@@ -1,6 +1,4 @@
 // What only the tests of this repository use; it is not part of the published package.
-export { logIn, visit } from "../auth-server/browser.js";
-export { Canary, canary } from "../auth-server/canary.js";
 export type {
   AuthAnswer,
   AuthEndpoint,
@@ -12,6 +10,7 @@ export type {
   LabPlace,
   LabProvider,
 } from "../auth-server/options.js";
+export { Canary, canary, logIn, visit } from "../auth-server/peers.js";
 export {
   type Admission,
   ProtectedServer,
