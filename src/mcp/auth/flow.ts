@@ -3,9 +3,9 @@
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
+import type { RemoteSpec } from "../spec.js";
 import { userHeaders } from "../transport/http/headers.js";
 import type { Challenge } from "../transport/http/request-access.js";
-import type { RemoteSpec } from "../spec.js";
 import { knownClient } from "./client.js";
 import { type Discovered, discover, isSameIssuer } from "./discovery.js";
 import { enterpriseTokens, type PersonQuery } from "./enterprise.js";
