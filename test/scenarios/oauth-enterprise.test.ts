@@ -76,7 +76,9 @@ scenario(
     stage.auth.script({ trusts: [] });
     stage.auth.revokeTokens();
     const refused = await stage.tenon([...WHOAMI, "--trace", trace], env);
-    expect(refused.stdout + refused.stderr).toContain(`the authorization server ${stage.auth.issuer} refused the assertion`);
+    expect(refused.stdout + refused.stderr).toContain(
+      `the authorization server ${stage.auth.issuer} refused the assertion`,
+    );
     expect(readFileSync(trace, "utf8")).toContain("whoami");
     expect(stage.leaks()).toEqual([]);
   },

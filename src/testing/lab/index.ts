@@ -9,17 +9,17 @@ export type {
   LabClient,
   LabPlace,
   LabProvider,
-} from "../auth-server/options.js";
-export { Canary, canary, logIn, visit } from "../auth-server/peers.js";
+} from "./auth-server/options.js";
+export { Canary, canary, logIn, visit } from "./auth-server/peers.js";
 export {
   type Admission,
   ProtectedServer,
   type ProtectedServerOptions,
   protectedServer,
   type Turned,
-} from "../auth-server/protected-server.js";
-export { AuthServer, authServer, type HeldEndpoint } from "../auth-server/server.js";
-export type { Permit, TokenFacts, TokenState } from "../auth-server/tokens.js";
+} from "./auth-server/protected-server.js";
+export { AuthServer, authServer, type HeldEndpoint } from "./auth-server/server.js";
+export type { Permit, TokenFacts, TokenState } from "./auth-server/tokens.js";
 export type { Fault, FormatName, OfferedTool } from "./fake-provider/format.js";
 export type { FakeModel } from "./fake-provider/provider.js";
 export {

@@ -1,5 +1,5 @@
 // What the authorization server of the lab is told to do, right or wrong. Plain JSON, so that it fits on a command line.
-import type { JsonObject } from "../../base/json/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 
 export const AUTH_ENDPOINTS = ["metadata", "authorize", "token", "register", "revoke", "device", "other"] as const;
 export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];

@@ -1,6 +1,6 @@
 // The lab as identity provider and as one that believes it: strict about every word of an exchange.
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { leakCheck } from "../kit/leaks.js";
+import { leakCheck } from "../../kit/leaks.js";
 import { type AuthServer, authServer } from "./server.js";
 
 const CLIENT = { clientId: "there" };

@@ -1,15 +1,15 @@
 // An MCP server over real HTTP that wants an access token for every request, and more scopes for some tools.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import type { Behaviour, ToolScript } from "../kit/mcp-server/behaviour.js";
-import { echoTool } from "../kit/mcp-server/behaviour.js";
+import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
+import type { Behaviour, ToolScript } from "../../kit/mcp-server/behaviour.js";
+import { echoTool } from "../../kit/mcp-server/behaviour.js";
 import {
   type HttpRequestRecord,
   type HttpServerOptions,
   type ScriptedHttpServer,
   scriptedHttpServer,
-} from "../kit/mcp-server/http.js";
-import type { FaultMatch, HttpFault } from "../kit/mcp-server/http-faults.js";
+} from "../../kit/mcp-server/http.js";
+import type { FaultMatch, HttpFault } from "../../kit/mcp-server/http-faults.js";
 import type { LabPlace } from "./options.js";
 import type { AuthServer } from "./server.js";
 import type { TokenFacts } from "./tokens.js";

@@ -7,8 +7,8 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
-import { type LeakCheck, leakCheck } from "../kit/leaks.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
+import { type LeakCheck, leakCheck } from "../../kit/leaks.js";
 import type { AuthServerOptions } from "./options.js";
 import { canary, logIn, visit } from "./peers.js";
 import { type ProtectedServer, type ProtectedServerOptions, protectedServer } from "./protected-server.js";

@@ -1,6 +1,6 @@
 // JWTs of the lab: signed by its identity provider, and believed by whoever has the right key.
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 
 export interface SignedJwt {
   readonly header: JsonObject;

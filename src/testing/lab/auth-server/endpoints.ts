@@ -1,8 +1,8 @@
 // The endpoints of the lab's authorization server: checks each request as a strict server does, and answers by its options.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
-import { isLoopbackHost } from "../../base/io/net-policy.js";
-import { defined } from "../../base/json/defined.js";
-import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { isLoopbackHost } from "../../../base/io/net-policy.js";
+import { defined } from "../../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import { isFor, readJwt, signedJwt } from "./jwt.js";
 import type {
   AuthAnswer,

@@ -1,6 +1,6 @@
 // The peers of a log-in in tests: a person's browser, and a listener that no client may contact.
 import { createServer, type Server } from "node:http";
-import { closeListener, listenOnLoopback } from "../kit/loopback.js";
+import { closeListener, listenOnLoopback } from "../../kit/loopback.js";
 
 /** Where the page sends the browser: the redirect URI with code and state. Nothing is sent there. */
 export async function visit(url: string | URL): Promise<string> {

@@ -1,9 +1,9 @@
 // An authorization server over HTTP on a loopback port: strict like a real one, and wrong where a test wants it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isJsonObject, parseJson } from "../../base/json/json.js";
-import { Feed, type WaitOptions } from "../kit/feed.js";
-import { closeListener, listenOnLoopback, readBody } from "../kit/loopback.js";
-import { type HttpFault, HttpFaults } from "../kit/mcp-server/http-faults.js";
+import { isJsonObject, parseJson } from "../../../base/json/json.js";
+import { Feed, type WaitOptions } from "../../kit/feed.js";
+import { closeListener, listenOnLoopback, readBody } from "../../kit/loopback.js";
+import { type HttpFault, HttpFaults } from "../../kit/mcp-server/http-faults.js";
 import { type AuthPlaces, Endpoints, endpointOf } from "./endpoints.js";
 import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";
 import type { TokenFacts } from "./tokens.js";
