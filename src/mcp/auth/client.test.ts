@@ -10,27 +10,32 @@ const world = fakeWorld();
 const issuer = "https://as.example";
 
 /** The headers and parameters that the authentication adds to a request. */
-function added(
+async function added(
   client: OAuthClient,
   settings: OAuthSettings = {},
-): { readonly headers: Record<string, string>; readonly params: Record<string, string> } {
+): Promise<{ readonly headers: Record<string, string>; readonly params: Record<string, string> }> {
   const body = new URLSearchParams();
   const headers = new Headers();
-  clientAuthentication(client, { world, settings, issuer })({ issuer }, { client_id: client.clientId }, body, headers);
+  await clientAuthentication(client, { world, settings, issuer })(
+    { issuer },
+    { client_id: client.clientId },
+    body,
+    headers,
+  );
   return { headers: Object.fromEntries(headers), params: Object.fromEntries(body) };
 }
 
-test("none: only the id", () => {
-  expect(added({ clientId: "me" })).toEqual({ headers: {}, params: { client_id: "me" } });
+test("none: only the id", async () => {
+  expect(await added({ clientId: "me" })).toEqual({ headers: {}, params: { client_id: "me" } });
 });
 
-test("a secret in the body", () => {
+test("a secret in the body", async () => {
   const client = { clientId: "me", clientSecret: "s", authMethod: "client_secret_post" };
-  expect(added(client).params).toEqual({ client_id: "me", client_secret: "s" });
+  expect((await added(client)).params).toEqual({ client_id: "me", client_secret: "s" });
 });
 
-test("a secret in the header, its characters escaped", () => {
-  const { headers, params } = added({ clientId: "a:b", clientSecret: "p&ss wörd" });
+test("a secret in the header, its characters escaped", async () => {
+  const { headers, params } = await added({ clientId: "a:b", clientSecret: "p&ss wörd" });
   const [scheme, pair = ""] = (headers["authorization"] ?? "").split(" ");
   expect(scheme).toBe("Basic");
   expect(Buffer.from(pair, "base64").toString()).toBe("a%3Ab:p%26ss%20w%C3%B6rd");
@@ -43,11 +48,11 @@ test.each([
   ["RS256", () => generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey],
   ["PS256", () => generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey],
   ["EdDSA", () => generateKeyPairSync("ed25519").privateKey],
-])("an assertion signed with %s", (algorithm, makeKey) => {
+])("an assertion signed with %s", async (algorithm, makeKey) => {
   const key = makeKey();
   const privateKey = key.export({ type: "pkcs8", format: "pem" }).toString();
   const settings = { privateKey, signingAlgorithm: algorithm, keyId: "k1" };
-  const { params } = added({ clientId: "me", authMethod: "private_key_jwt" }, settings);
+  const { params } = await added({ clientId: "me", authMethod: "private_key_jwt" }, settings);
   expect(params).toMatchObject({
     client_id: "me",
     client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
@@ -79,10 +84,10 @@ test.each([
     },
     'algorithm "HS256" is not known',
   ],
-])("%s is an error that says so", (_name, client, settings, words) => {
-  expect(() => added(client, settings)).toThrow(expect.objectContaining({ code: "mcp.invalid_spec" }));
-  expect(() => added(client, settings)).toThrow(words);
-  expect(() => added(client, settings)).not.toThrow("SECRETKEY");
+])("%s is an error that says so", async (_name, client, settings, words) => {
+  await expect(added(client, settings)).rejects.toMatchObject({ code: "mcp.invalid_spec" });
+  await expect(added(client, settings)).rejects.toThrow(words);
+  await expect(added(client, settings)).rejects.not.toThrow("SECRETKEY");
 });
 
 test.each([

@@ -36,6 +36,7 @@ export interface ServerRefusal {
 
 interface FetchOptions {
   readonly headers: Record<string, string>;
+  // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out: our address rules decide about http
   readonly [allowInsecureRequests]: true;
   readonly [customFetch]: (
     url: string,
@@ -118,7 +119,8 @@ export class OAuthHttp implements Disposable {
     this.check(endpoint, what); // before oauth4webapi, whose errors do not tell a forbidden URL from others
     const response = await request.send({
       headers: { "user-agent": `tenon/${VERSION}`, ...headers },
-      [allowInsecureRequests]: true, // the address rules decide
+      // oxlint-disable-next-line typescript/no-deprecated -- as above
+      [allowInsecureRequests]: true,
       [customFetch]: async (url, { headers: sent, body }) => {
         const text = body.toString();
         const all = [...Object.entries(sent).flat(), "content-length", String(Buffer.byteLength(text))];
