@@ -14,9 +14,9 @@ import type {
 import type { CallOptions, CallOutcome } from "../../src/mcp/call/call.js";
 import { McpConnection } from "../../src/mcp/connection.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
+import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
 import { ProtectedServer } from "../../src/testing/lab/auth-server/protected-server.js";
 import { AuthServer } from "../../src/testing/lab/auth-server/server.js";
-import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
 import { type AuthServerOptions, type ProtectedServerOptions, visit } from "../../src/testing/lab/index.js";
 import { MemoryGrants } from "../../src/testing/lab/memory-grants.js";
 import { nodeWorld } from "../../src/world/index.js";
