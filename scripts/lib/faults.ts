@@ -53,7 +53,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "unmarked content in a conversation",
     step: "types",
-    file: "src/session/expansion.ts",
+    file: "src/session/conversation/expansion.ts",
     plant: (old) => old.replace("content: await this.#attach(content, signal)", "content"),
     reason: /src\/session\/expansion\.ts\(\d+,\d+\): error TS\d+[\s\S]*MarkedContent/,
   },

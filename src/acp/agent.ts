@@ -4,18 +4,21 @@ import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
-import { Authentication } from "./auth.js";
-import { introduction } from "./capabilities.js";
-import { type ClientServers, readClientServers } from "./client-servers.js";
+import { Authentication, abilitiesOf, introduction } from "./capabilities.js";
 import { toRequestError } from "./errors.js";
+import {
+  type ClientServers,
+  readClientServers,
+  readSessionRequest,
+  readStoredRequest,
+  type SessionRequest,
+  type StoredSessionRequest,
+  toBlocks,
+} from "./from-client.js";
 import type { FrontStream } from "./front.js";
-import { readSessionRequest, readStoredRequest, type SessionRequest, type StoredSessionRequest } from "./lenient.js";
 import { MCP_MESSAGE } from "./mcp-channel.js";
 import { givenMeta, mcpStatus } from "./mcp-status.js";
-import { OpenSessions } from "./open-sessions.js";
-import { listSessions } from "./sessions-list.js";
-import { abilitiesOf } from "./to-client/index.js";
-import { toBlocks } from "./to-session.js";
+import { listSessions, OpenSessions } from "./sessions.js";
 
 /** A session whose id the front gave out before this agent was loaded. */
 export interface PromisedSession {

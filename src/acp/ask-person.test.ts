@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../base/json/json.js";
 import { acpSchemaValidator } from "../testing/index.js";
-import { askPerson } from "./ask-person.js";
+import { askPerson } from "./ports.js";
 
 const NEVER = new AbortController().signal;
 const OPTIONS = [{ label: "red", description: "warm" }, { label: "blue" }];

@@ -1,8 +1,7 @@
 // Logging in: harmless where a model can answer, plain words where none can.
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { Authentication, authMethods } from "./auth.js";
-import { introduction } from "./capabilities.js";
+import { Authentication, authMethods, introduction } from "./capabilities.js";
 
 const NO_KEY = new TenonError("model.unauthorized", "openai/gpt needs a key: OPENAI_API_KEY is not set.");
 

@@ -2,7 +2,7 @@
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { acpSchemaValidator } from "../testing/index.js";
-import { clientFiles, type FileAbilities } from "./client-files.js";
+import { clientFiles, type FileAbilities } from "./ports.js";
 
 const NEVER = new AbortController().signal;
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonValue } from "../base/json/json.js";
-import { readClientServers } from "./client-servers.js";
+import { readClientServers } from "./from-client.js";
 
 const stdio = (more: object = {}) => ({ kind: "stdio", name: "a", command: "npx", args: [], env: {}, ...more });
 

@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { acpSchemaValidator } from "../testing/index.js";
-import { readAnswer, toElicitation } from "./elicitation.js";
-import { toFormSchema } from "./elicitation-schema.js";
+import { readAnswer, toElicitation, toFormSchema } from "./elicitation.js";
 import { ACP_LIMITS } from "./limits.js";
 
 const form = (requestedSchema: JsonObject, message = "who?") =>

@@ -1,12 +1,19 @@
 // What an MCP server wants to know of the person, as ACP elicitations: who asks is said, and addresses are shown in full.
-
-import { type AgentContext, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
+import {
+  type AgentContext,
+  type CreateElicitationRequest,
+  type ElicitationPropertySchema,
+  type ElicitationSchema,
+  type EnumOption,
+  methods,
+  type StringFormat,
+} from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
-import { isJsonObject, type JsonObject } from "../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
+import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/text/marking.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
-import { toFormSchema } from "./elicitation-schema.js";
 import { ACP_LIMITS } from "./limits.js";
 
 export interface ElicitationAbilities {
@@ -71,4 +78,150 @@ export function readAnswer(response: unknown): ElicitAnswer {
 /** What people leave empty is left out: it then takes the default. */
 function plain(content: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** Undefined when it requires a field that cannot be asked for. */
+export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined {
+  const { properties, required, title, description } = schema;
+  const needed = textsOf(required) ?? [];
+  const fields: [string, ElicitationPropertySchema][] = [];
+  for (const [name, property] of Object.entries(isJsonObject(properties) ? properties : {})) {
+    const field = isJsonObject(property) && isPlain(name) ? toField(property) : undefined;
+    if (field) fields.push([name, field]);
+    else if (needed.includes(name)) return undefined;
+  }
+  const known = new Set(fields.map(([name]) => name));
+  return {
+    type: "object",
+    ...words({ title, description }),
+    properties: Object.fromEntries(fields),
+    ...defined({ required: required === undefined ? undefined : needed.filter((name) => known.has(name)) }),
+  };
+}
+
+/** Names and values come back as they were sent, so they cannot be marked: those that would have to be are left out. */
+function isPlain(words: string): boolean {
+  return words.length <= LIMITS.shownNameMaxChars && markForeign(words) === words;
+}
+
+function toField(property: JsonObject): ElicitationPropertySchema | undefined {
+  const { type, title, description } = property;
+  const base = words({ title, description });
+  switch (type) {
+    case "string":
+      return { type, ...base, ...stringRules(property) };
+    case "number":
+      return { type, ...base, ...numbers(property, ["minimum", "maximum", "default"], () => true) };
+    case "integer":
+      return { type, ...base, ...numbers(property, ["minimum", "maximum", "default"], Number.isInteger) };
+    case "boolean":
+      return {
+        type,
+        ...base,
+        ...defined({ default: typeof property["default"] === "boolean" ? property["default"] : undefined }),
+      };
+    case "array":
+      return toChoices(property, base);
+    default:
+      return undefined;
+  }
+}
+
+interface StringRules {
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  format?: StringFormat;
+  default?: string;
+  enum?: string[];
+  oneOf?: EnumOption[];
+}
+
+const FORMATS: readonly StringFormat[] = ["email", "uri", "date", "date-time"];
+
+function stringRules(property: JsonObject): StringRules {
+  const { pattern, format } = property;
+  const known = FORMATS.find((name) => name === format);
+  const usual = property["default"];
+  return {
+    ...numbers(property, ["minLength", "maxLength"], isCount),
+    ...defined({
+      pattern: typeof pattern === "string" && isPlain(pattern) ? pattern : undefined,
+      format: known || undefined,
+      default: typeof usual === "string" && isPlain(usual) ? usual : undefined,
+    }),
+    ...optionsOf(property),
+  };
+}
+
+/** Three ways of saying it are in use; `enumNames` is the oldest. */
+function optionsOf(property: JsonObject): Pick<StringRules, "enum" | "oneOf"> {
+  const titled = titledOptions(property["oneOf"] ?? property["anyOf"]);
+  if (titled) return { oneOf: titled };
+  const values = textsOf(property["enum"]);
+  if (!values) return {};
+  const names = textsOf(property["enumNames"]);
+  if (!names) return { enum: values.filter(isPlain) };
+  const options = values.map((value, index) => ({ const: value, title: markForeign(names[index] ?? value) }));
+  return { oneOf: options.filter((option) => isPlain(option.const)) };
+}
+
+function toChoices(
+  property: JsonObject,
+  base: { title?: string; description?: string },
+): ElicitationPropertySchema | undefined {
+  const items = isJsonObject(property["items"]) ? property["items"] : {};
+  const titled = titledOptions(items["anyOf"] ?? items["oneOf"]);
+  const values = textsOf(items["enum"])?.filter(isPlain);
+  if (!titled && !values) return undefined;
+  const usual = textsOf(property["default"])?.filter(isPlain);
+  return {
+    type: "array",
+    ...base,
+    ...numbers(property, ["minItems", "maxItems"], isCount),
+    items: titled ? { anyOf: titled } : { type: "string", enum: values ?? [] },
+    ...defined({ default: usual }),
+  };
+}
+
+function titledOptions(raw: JsonValue | undefined): EnumOption[] | undefined {
+  if (!Array.isArray(raw)) return undefined;
+  return raw.flatMap((option) => {
+    const { const: value, title } = isJsonObject(option) ? option : {};
+    if (typeof value !== "string" || !isPlain(value)) return [];
+    return { const: value, title: markForeign(typeof title === "string" ? title : value) };
+  });
+}
+
+function textsOf(raw: JsonValue | undefined): string[] | undefined {
+  return Array.isArray(raw) ? raw.filter((value) => typeof value === "string") : undefined;
+}
+
+/** Words of a server on a form of ours. */
+function words(given: Readonly<Record<"title" | "description", JsonValue | undefined>>): {
+  title?: string;
+  description?: string;
+} {
+  const { title, description } = given;
+  return defined({
+    title: typeof title === "string" ? markForeign(title) : undefined,
+    description: typeof description === "string" ? markForeign(description) : undefined,
+  });
+}
+
+function numbers<Name extends string>(
+  property: JsonObject,
+  names: readonly Name[],
+  isFit: (value: number) => boolean,
+): Partial<Record<Name, number>> {
+  const found: Partial<Record<Name, number>> = {};
+  for (const name of names) {
+    const value = property[name];
+    if (typeof value === "number" && isFit(value)) found[name] = value;
+  }
+  return found;
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0;
 }

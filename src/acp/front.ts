@@ -4,11 +4,10 @@ import { isJsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
-import { readSessionRequest } from "./lenient.js";
+import { readSessionRequest } from "./from-client.js";
 import { ACP_LIMITS } from "./limits.js";
 import { givenMeta } from "./mcp-status.js";
 import { EARLY_SETTINGS, settingsAnswer } from "./options.js";
-import { messageSink } from "./sink.js";
 import { Wire, type WireMessage, type WireStreams } from "./wire.js";
 
 export interface FrontOptions extends WireStreams {
@@ -146,4 +145,29 @@ export class Front {
 /** A malformed `initialize` is left to the SDK, which says what is wrong with it. */
 function isIntroducing(params: unknown): boolean {
   return isJsonObject(params) && Number.isInteger(params["protocolVersion"]);
+}
+
+type Sink = Stream["writable"];
+
+/**
+ * The SDK takes a writer for each message and waits for the write. A `WritableStream` makes and rejects two promises for
+ * every writer that is let go, which was a third of what an update cost.
+ */
+function messageSink(write: (message: AnyMessage) => void): Sink {
+  const done = Promise.resolve();
+  const never = new Promise<undefined>(() => {});
+  const end = () => done;
+  const writer: ReturnType<Sink["getWriter"]> = {
+    closed: never,
+    ready: Promise.resolve(undefined),
+    desiredSize: 1,
+    write: (message) => {
+      if (message !== undefined) write(message);
+      return done;
+    },
+    close: end,
+    abort: end,
+    releaseLock: () => {},
+  };
+  return { locked: false, getWriter: () => writer, close: end, abort: end };
 }

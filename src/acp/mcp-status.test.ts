@@ -1,8 +1,9 @@
 // Where servers stand, for programs: on the answer that opens a session, and on every update about one.
 import { expect, test } from "vitest";
-import { readClientServers } from "./client-servers.js";
+import { abilitiesOf } from "./capabilities.js";
+import { readClientServers } from "./from-client.js";
 import { givenMeta } from "./mcp-status.js";
-import { abilitiesOf, toUpdates } from "./to-client/index.js";
+import { toUpdates } from "./to-client.js";
 
 test("the answer that opens a session names every server of the client and what cannot be used, and no secret", () => {
   const given = readClientServers([

@@ -2,7 +2,7 @@
 import { defined } from "../base/json/defined.js";
 import type { ServerStatus, Session } from "../session/index.js";
 import type { CatalogTool } from "../tools/index.js";
-import type { ClientServers } from "./client-servers.js";
+import type { ClientServers } from "./from-client.js";
 
 export interface ToolSummary {
   readonly name: string;

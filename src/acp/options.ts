@@ -1,7 +1,6 @@
 // The settings of a session as ACP config options and modes. The front answers with this, so it imports nothing heavy.
-import type { SessionConfigOption, SessionModeState, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { SessionConfigOption, SessionMode, SessionModeState, SessionUpdate } from "@agentclientprotocol/sdk";
 import type { SettingsView } from "../session/index.js";
-import { modeState } from "./modes.js";
 
 /** What is certain before the configuration has been read; `config_option_update` brings the rest. */
 export const EARLY_SETTINGS: SettingsView = {
@@ -119,4 +118,17 @@ export class EmittedSettings {
     this.#options = written;
     return updates;
   }
+}
+
+type ModeId = SettingsView["mode"];
+
+const MODES: Readonly<Record<ModeId, Omit<SessionMode, "id">>> = {
+  ask: { name: "Ask", description: "Asks before anything is changed, run or sent, as your rules say" },
+  plan: { name: "Plan", description: "Runs only tools that change nothing" },
+  "auto-edit": { name: "Auto-edit", description: "Tenon's own edits of files are not asked about" },
+  bypass: { name: "Bypass", description: "Nothing is asked, except what your rules deny" },
+};
+
+function modeState({ mode, modes }: Pick<SettingsView, "mode" | "modes">): SessionModeState {
+  return { currentModeId: mode, availableModes: modes.map((id) => ({ id, ...MODES[id] })) };
 }

@@ -1,5 +1,4 @@
 // A permission question over the wire: readable title, real arguments, and answers mapped back.
-
 import {
   type AgentContext,
   methods,
@@ -11,18 +10,20 @@ import {
 import { defined } from "../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
+import { plainText } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
 import type {
   PermissionAnswer,
   PermissionChoice,
   PermissionQuestion,
+  SamplingAnswer,
+  SamplingRequest,
   SessionPorts,
   TrustAnswer,
   TrustRequest,
 } from "../session/index.js";
 import { ACP_LIMITS } from "./limits.js";
-import { samplingPort } from "./sampling.js";
-import { looksOf, questionTitle, toolName } from "./to-client/index.js";
+import { looksOf, questionTitle, toolName } from "./tool-call.js";
 
 const KINDS: Readonly<Record<PermissionChoice["answer"], PermissionOptionKind>> = {
   once: "allow_once",
@@ -179,6 +180,64 @@ function readAnswer(optionId: string): PermissionAnswer {
   switch (optionId) {
     case "once":
     case "always":
+    case "never":
+      return optionId;
+    default:
+      return "no";
+  }
+}
+
+const SAMPLING_OPTIONS: PermissionOption[] = [
+  { optionId: "once", name: "Allow once", kind: "allow_once" },
+  { optionId: "session", name: "Allow this server in this session", kind: "allow_always" },
+  { optionId: "no", name: "No", kind: "reject_once" },
+  { optionId: "never", name: "Not in this session", kind: "reject_always" },
+];
+
+function samplingPort(client: AgentContext, sessionId: string): Required<Pick<SessionPorts, "approveSampling">> {
+  return {
+    approveSampling: async (request, signal) => {
+      const { outcome } = await client.request(
+        methods.client.session.requestPermission,
+        { sessionId, toolCall: describeSampling(request), options: SAMPLING_OPTIONS },
+        { cancellationSignal: signal },
+      );
+      if (signal.aborted || outcome.outcome === "cancelled") return "no";
+      return readSamplingAnswer(outcome.optionId);
+    },
+  };
+}
+
+/** Everything is in the words: not every editor shows `rawInput`, and nobody should approve what they have not seen. */
+export function describeSampling(request: SamplingRequest): ToolCallUpdate {
+  const { id, server, model, system, messages, maxTokens, callsLeft } = request;
+  const lines = [
+    `The server "${markForeign(server)}" asks ${model} for an answer of at most ${maxTokens} tokens, at your expense.`,
+    `After this it may ask ${callsLeft} more times in this session.`,
+    ...(system === "" ? [] : [`system: ${cutText(system)}`]),
+    ...messages.map(({ role, content }) => `${role}: ${cutText(plainText(content))}`),
+  ];
+  return {
+    toolCallId: `sampling-${id}`,
+    title: `${markForeign(server)} / wants to use the model`,
+    kind: "think",
+    status: "pending",
+    rawInput: { server, model, maxTokens },
+    content: [{ type: "content", content: { type: "text", text: lines.join("\n") } }],
+    _meta: { tenon: { sampling: true, server, notes: lines.flatMap((line) => line.split("\n")) } },
+  };
+}
+
+function cutText(words: string): string {
+  const hidden = words.length - ACP_LIMITS.permissionMaxArgumentChars;
+  return hidden > 0 ? `${words.slice(0, ACP_LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : words;
+}
+
+/** An option we never offered is no consent. */
+function readSamplingAnswer(optionId: string): SamplingAnswer {
+  switch (optionId) {
+    case "once":
+    case "session":
     case "never":
       return optionId;
     default:

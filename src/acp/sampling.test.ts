@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { SamplingRequest } from "../session/index.js";
 import { ACP_LIMITS } from "./limits.js";
-import { describeSampling } from "./sampling.js";
+import { describeSampling } from "./permission.js";
 
 const request: SamplingRequest = {
   id: "3",

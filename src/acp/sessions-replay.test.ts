@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { text } from "../base/text/content.js";
 import type { TurnEvent } from "../engine/index.js";
 import type { SessionEvent } from "../session/index.js";
-import { replayUpdates } from "./sessions-replay.js";
-import { abilitiesOf } from "./to-client/index.js";
+import { abilitiesOf } from "./capabilities.js";
+import { replayUpdates } from "./sessions.js";
 
 function replay(...events: SessionEvent[]): SessionUpdate[] {
   return [...replayUpdates(events, abilitiesOf())];

@@ -6,8 +6,8 @@ import { text } from "../base/text/content.js";
 import type { ModelToolCall } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { ResultStore, snapshot, type ToolSource } from "../tools/index.js";
-import { type CallBatch, runAnswer } from "./calls.js";
-import type { TurnEvent } from "./event.js";
+import { type CallBatch, runAnswer } from "./loop.js";
+import type { TurnEvent } from "./turn.js";
 
 type Kind = "quick" | "progress" | "rejects" | "hangs" | "broken arguments" | "unknown tool";
 const KINDS: readonly Kind[] = ["quick", "progress", "rejects", "hangs", "broken arguments", "unknown tool"];

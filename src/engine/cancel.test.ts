@@ -7,11 +7,9 @@ import { markContent } from "../base/text/marking.js";
 import type { ModelEvent } from "../models/index.js";
 import { fakeWorld, settle } from "../testing/index.js";
 import type { ToolDefinition, ToolSource } from "../tools/index.js";
-import type { TurnEvent } from "./event.js";
 import { runTurn } from "./loop.js";
-import { Transcript } from "./transcript.js";
-import { transcriptProblems } from "./transcript-check.js";
-import type { TurnEnd } from "./turn.js";
+import { Transcript, transcriptProblems } from "./transcript.js";
+import type { TurnEnd, TurnEvent } from "./turn.js";
 
 const CANCELS = 100;
 

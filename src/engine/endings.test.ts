@@ -5,8 +5,7 @@ import { text } from "../base/text/content.js";
 import type { ModelEvent, ModelMessage } from "../models/index.js";
 import type { ToolSource } from "../tools/index.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import { Transcript } from "./transcript.js";
-import { transcriptProblems } from "./transcript-check.js";
+import { Transcript, transcriptProblems } from "./transcript.js";
 
 function expectValid(messages: readonly ModelMessage[]): void {
   expect(transcriptProblems(messages)).toEqual([]);

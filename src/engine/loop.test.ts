@@ -5,7 +5,7 @@ import { LIMITS } from "../base/limits.js";
 import { text } from "../base/text/content.js";
 import type { Model, ModelEvent, ModelMessage } from "../models/index.js";
 import type { ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
-import { transcriptProblems } from "./transcript-check.js";
+import { transcriptProblems } from "./transcript.js";
 
 function expectValid(messages: readonly ModelMessage[]): void {
   expect(transcriptProblems(messages)).toEqual([]);

@@ -1,20 +1,31 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
 
+import { Channel } from "../base/async/channel.js";
+import { abortListeners } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { parseJson } from "../base/json/json.js";
-import type { Model } from "../models/index.js";
-import type { RunPorts } from "../tools/index.js";
-import type { Answer } from "./ask/answer.js";
-import { type Asked, ask } from "./ask/ask.js";
-import { runAnswer } from "./calls.js";
-import type { StopCause, StopReason, TurnEvent } from "./event.js";
-import { withFoundTools } from "./found-tools.js";
+import { LIMITS } from "../base/limits.js";
+import { type ContentBlock, text } from "../base/text/content.js";
+import { hostLine } from "../base/text/marking.js";
+import type { Model, ModelToolCall, ModelToolResult } from "../models/index.js";
+import {
+  type CallEvent,
+  type ModelResult,
+  type Offer,
+  type PreparedCall,
+  type Presented,
+  prepareCall,
+  type RunPorts,
+  runCalls,
+} from "../tools/index.js";
+import type { Answer } from "./answer.js";
+import { type Asked, ask } from "./ask.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import { RepetitionGuard, withHint } from "./repetition.js";
+import { withFoundTools } from "./offer.js";
 import { NO_ANSWER } from "./transcript.js";
-import { type Turn, type TurnEnd, TurnState } from "./turn.js";
+import { type StopCause, type StopReason, type Turn, type TurnEnd, type TurnEvent, TurnState } from "./turn.js";
 
 /** How a turn ended, before the transcript has been told. */
 interface Ending {
@@ -169,4 +180,159 @@ function circles({ toolCalls }: Answer, rounds: number): Ending {
   const names = [...new Set(toolCalls.map(({ name }) => name))].join(", ");
   const reason = `the model went round in circles: ${names} was called ${rounds} times in a row with the same arguments and the same result`;
   return { stopReason: "max_turn_requests", cause: "repetition", reason };
+}
+
+export interface CallBatch {
+  readonly calls: readonly ModelToolCall[];
+  /** The ids of calls that people saw being written, by the provider's. */
+  readonly announced?: ReadonlyMap<string, string>;
+  readonly offer: Offer;
+  readonly ports: RunPorts;
+  nextCallId(): string;
+  /** The call with the arguments its tool wants, whatever form the model was shown. */
+  restore(call: ModelToolCall): ModelToolCall;
+}
+
+/** When its reader leaves, the calls are cancelled and waited for. */
+export async function* runAnswer(
+  batch: CallBatch,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, ModelToolResult[], void> {
+  const announced = new Set(batch.announced?.values());
+  const prepared = batch.calls.map((call) => {
+    const { callId, name, argumentsJson } = batch.restore(call);
+    const toolCallId = batch.announced?.get(callId) ?? batch.nextCallId();
+    return prepareCall({ toolCallId, name, argumentsJson }, batch.offer);
+  });
+  for (const call of prepared) yield started(call, announced.has(call.toolCallId));
+  const presented = yield* streamCalls(prepared, batch.ports, signal);
+  return batch.calls.map(({ callId, name }, index) => ({ callId, name, ...resultAt(presented, index) }));
+}
+
+/** Providers refuse a conversation in which a call has no result. */
+function resultAt(presented: readonly Presented[], index: number): ModelResult {
+  return presented[index]?.model ?? { isError: true, content: [text("The call has no result.")] };
+}
+
+async function* streamCalls(
+  calls: readonly PreparedCall[],
+  ports: RunPorts,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, readonly Presented[], void> {
+  const events = new Channel<TurnEvent>(LIMITS.eventBacklog);
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  else abortListeners(signal).add(onAbort);
+  const onEvent = (event: CallEvent) => {
+    // Progress is a picture of the moment: for a reader that lags behind there is no point in all of them.
+    if (event.kind !== "progress" || events.size < LIMITS.eventBacklog) events.offer(toTurnEvent(event));
+  };
+  const running = runCalls(calls, ports, { signal: controller.signal, onEvent }).finally(() => events.close());
+  let isOver = false;
+  try {
+    for await (const event of events) yield event;
+    const results = await running;
+    isOver = true;
+    return results;
+  } finally {
+    abortListeners(signal).delete(onAbort);
+    if (!isOver) controller.abort(new DOMException("nobody waits for the calls any more", "AbortError"));
+    await running;
+  }
+}
+
+function started(call: PreparedCall, wasAnnounced: boolean): TurnEvent {
+  const { toolCallId, name, tool } = call;
+  return {
+    kind: "call_started",
+    toolCallId,
+    subject: { name, ...defined({ tool }) },
+    arguments: call.arguments,
+    wasAnnounced,
+  };
+}
+
+function toTurnEvent(event: CallEvent): TurnEvent {
+  const { toolCallId } = event.call;
+  switch (event.kind) {
+    case "awaiting_approval":
+      return { kind: "call_awaiting_approval", toolCallId };
+    case "running":
+      return { kind: "call_running", toolCallId };
+    case "progress":
+      return { kind: "call_progress", toolCallId, progress: event.progress, elapsedMs: event.elapsedMs };
+    case "ended":
+      return { kind: "call_ended", toolCallId, outcome: event.outcome, elapsedMs: event.elapsedMs };
+    default:
+      return unreachable(event);
+  }
+}
+
+interface Step {
+  readonly calls: readonly ModelToolCall[];
+  readonly results: readonly ModelToolResult[];
+}
+
+/** One for each turn. */
+export class RepetitionGuard {
+  readonly #steps: Step[] = [];
+
+  /** How many times in a row the last steps came to the same, this time included. */
+  add(calls: readonly ModelToolCall[], results: readonly ModelToolResult[]): number {
+    const { stopAt, maxPeriod } = ENGINE_LIMITS.repetition;
+    this.#steps.push({ calls, results });
+    if (this.#steps.length > stopAt * maxPeriod) this.#steps.shift();
+    let most = 1;
+    for (let period = 1; period <= maxPeriod; period++) most = Math.max(most, this.#roundsOf(period));
+    return most;
+  }
+
+  /** How many times the last `period` steps come one after the other at the end. */
+  #roundsOf(period: number): number {
+    const steps = this.#steps;
+    let same = 0;
+    for (let index = steps.length - 1; index >= period; index--) {
+      const [step, earlier] = [steps[index], steps[index - period]];
+      if (!step || !earlier || !isSameStep(step, earlier)) break;
+      same += 1;
+    }
+    return 1 + Math.floor(same / period);
+  }
+}
+
+/** The results with a word for the model, where it has begun to go round in circles. */
+function withHint(results: readonly ModelToolResult[], rounds: number): readonly ModelToolResult[] {
+  if (rounds < ENGINE_LIMITS.repetition.hintAt) return results;
+  const hint = hostLine(
+    `this was called ${rounds} times in a row with the same arguments and the same result. Do not call it again like this: do something else, or say what is missing`,
+  );
+  return results.map((result) => ({ ...result, content: [...result.content, { type: "text", text: hint }] }));
+}
+
+function isSameStep(one: Step, other: Step): boolean {
+  return (
+    one.calls.length === other.calls.length &&
+    one.calls.every((call, index) => isSameCall(call, other.calls[index])) &&
+    one.results.length === other.results.length &&
+    one.results.every((result, index) => isSameResult(result, other.results[index]))
+  );
+}
+
+function isSameCall(one: ModelToolCall, other: ModelToolCall | undefined): boolean {
+  return one.name === other?.name && one.argumentsJson === other.argumentsJson;
+}
+
+function isSameResult(one: ModelToolResult, other: ModelToolResult | undefined): boolean {
+  return (
+    one.isError === other?.isError &&
+    one.content.length === other.content.length &&
+    one.content.every((block, index) => isSameBlock(block, other.content[index]))
+  );
+}
+
+/** Blocks of other kinds are compared by their words, which name what they are and where. */
+function isSameBlock(one: ContentBlock, other: ContentBlock | undefined): boolean {
+  if (one.type === "text") return other?.type === "text" && one.text === other.text;
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { text } from "../base/text/content.js";
 import type { ModelToolCall, ModelToolResult } from "../models/index.js";
-import { RepetitionGuard } from "./repetition.js";
+import { RepetitionGuard } from "./loop.js";
 
 const call = (name: string, argumentsJson = "{}"): ModelToolCall => ({
   callId: `${Math.random()}`,

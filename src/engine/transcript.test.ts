@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { text } from "../base/text/content.js";
 import { markContent } from "../base/text/marking.js";
 import type { ModelMessage } from "../models/index.js";
-import { Transcript } from "./transcript.js";
-import { transcriptProblems } from "./transcript-check.js";
+import { Transcript, transcriptProblems } from "./transcript.js";
 
 const user: ModelMessage = { role: "user", content: [text("u")] };
 const answer: ModelMessage = { role: "assistant", text: "a", toolCalls: [] };

@@ -6,40 +6,23 @@ import { hashJson } from "../base/json/hash.js";
 import {
   type ConfigWatch,
   type EffectiveConfig,
-  type EffectiveServer,
-  grantAccount,
-  grantPerson,
   problemText,
   questionLines,
   questionsByFile,
-  type ReadyServer,
-  sourceSettings,
   type TrustQuestion,
   TrustStore,
   tenonPaths,
   type WatchRequest,
   watchConfig,
-  whyNotReady,
 } from "../config/index.js";
 import type { ServerSpec } from "../mcp/index.js";
-import type { AbsentServer } from "../tools/index.js";
-import type { NoticeLevel } from "./event.js";
+import type { NoticeLevel } from "./events.js";
 import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
-import { inSandbox } from "./sandbox.js";
-import type { RejectedServer, WantedServer } from "./server-entry.js";
 
 export interface ConfigurationOptions extends WatchRequest {
   /** Called with the first configuration, and then between turns. */
-  onApplied(applied: AppliedConfig): void;
+  onApplied(config: EffectiveConfig): void;
   onNotice(level: NoticeLevel, text: string): void;
-}
-
-export interface AppliedConfig {
-  readonly config: EffectiveConfig;
-  readonly wanted: readonly WantedServer[];
-  readonly rejected: readonly RejectedServer[];
-  /** Servers that are not used, with the reason. */
-  readonly absent: readonly AbsentServer[];
 }
 
 export class SessionConfiguration implements AsyncDisposable {
@@ -153,13 +136,7 @@ export class SessionConfiguration implements AsyncDisposable {
     if (this.#applied && !this.#isExpected)
       this.#options.onNotice("info", "the configuration changed: the session's servers follow it");
     this.#applied = config;
-    const standings = config.servers.map((server) => standingOf(server, config.project));
-    this.#options.onApplied({
-      config,
-      wanted: standings.flatMap(({ wanted }) => wanted ?? []),
-      rejected: standings.flatMap(({ rejected }) => rejected ?? []),
-      absent: config.servers.flatMap((server) => absentOf(server) ?? []),
-    });
+    this.#options.onApplied(config);
     for (const { text } of config.notices) this.#tell("warning", text);
     const asServers = config.servers.flatMap((server) => (server.status === "invalid" ? server.problems : []));
     for (const problem of asServers) this.#told.add(problemText(problem)); // told as servers that failed
@@ -191,75 +168,4 @@ function requestOf(group: readonly TrustQuestion[]): TrustRequest {
   const what = first?.reasons ? `of ${file} to run what this folder has` : `of the project's ${file}`;
   const title = `Trust ${group.length} entries ${what}?`;
   return { id: hashJson(group.map(({ hash }) => hash)), title, lines, written, names };
-}
-
-interface Standing {
-  readonly wanted?: WantedServer;
-  readonly rejected?: RejectedServer;
-}
-
-/** One to connect, one to report, or neither: shadowed, untrusted and switched-off ones are told of in other words. */
-export function standingOf(server: EffectiveServer, project: string): Standing {
-  switch (server.status) {
-    case "ready":
-      return wantedOf(server, project);
-    case "disabled":
-    case "invalid": {
-      if (server.status === "disabled" && server.isIntended) return {};
-      const reason = whyNotReady(server) ?? "it cannot be used";
-      const origin = server.place.layer === "project" ? "project" : "user";
-      return { rejected: { name: server.name, origin, reason } };
-    }
-    case "untrusted": {
-      const reason = server.question.reasons && whyNotReady(server);
-      if (reason === undefined) return {};
-      const origin = server.place.layer === "client" ? "client" : "user";
-      return { rejected: { name: server.name, origin, reason, hint: LAUNCH_HINT } };
-    }
-    case "shadowed":
-      return {};
-  }
-}
-
-const LAUNCH_HINT =
-  "Approve it for this folder when Tenon asks, or give full paths in its entry, so that it does not depend on the folder.";
-
-/** For those who ask why a tool is not there. */
-function absentOf(server: EffectiveServer): AbsentServer | undefined {
-  const reason = whyNotReady(server);
-  if (reason === undefined || server.status === "ready") return undefined;
-  const { layer } = server.place;
-  const origin = layer === "project" || layer === "client" ? layer : "user";
-  return { name: server.name, origin, kind: ABSENCE[server.status], reason };
-}
-
-const ABSENCE = {
-  untrusted: "not_trusted",
-  disabled: "disabled",
-  invalid: "failed",
-  shadowed: "shadowed",
-} as const;
-
-function wantedOf({ spec, settings }: ReadyServer, project: string): Standing {
-  const { origin, limits, tools, allowHosts, urlSource, secrets, sandbox } = settings;
-  const wanted: WantedServer = {
-    spec: inSandbox(spec, sandbox),
-    origin,
-    sandbox,
-    settings: { limits, tools, allowHosts, urlSource, secrets },
-    login: {
-      account: grantAccount({ ...settings, project }),
-      person: grantPerson({ ...settings, project }),
-      settings: settings.oauth ?? {},
-    },
-    catalog: sourceSettings(settings),
-    trustsAnnotations: settings.trustsAnnotations,
-    trustsResults: settings.trustsResults,
-    isRequired: settings.isRequired,
-    isLazy: settings.isLazy,
-    mayShare: settings.mayShare,
-    pool: settings.pool,
-    ...defined({ project: origin === "project" ? project : undefined }),
-  };
-  return { wanted };
 }

@@ -11,15 +11,20 @@ import type { World } from "../base/ports/world.js";
 import { SharedConfigs, sharedSecrets } from "../config/index.js";
 import { ServerPool, type ServerSpec } from "../mcp/index.js";
 import type { ServerInclude } from "../tools/index.js";
-import type { SessionEvent } from "./event.js";
-import type { Restored, RestoredTask } from "./history/history.js";
-import { type ListRequest, listSessions, type SessionPage } from "./history/listing.js";
-import { type StoredSession, StoredSessions, sessionId, unknownSession } from "./history/stored-sessions.js";
-import { givenTitle } from "./history/titles.js";
+import type { GivenPrompt } from "./conversation/system-prompt.js";
+import type { SessionEvent } from "./events.js";
+import type { Restored, RestoredTask } from "./journal/history.js";
+import { type ListRequest, listSessions, type SessionPage } from "./journal/listing.js";
+import {
+  givenTitle,
+  type StoredSession,
+  StoredSessions,
+  sessionId,
+  unknownSession,
+} from "./journal/stored-sessions.js";
 import type { SharedOptions } from "./options.js";
-import type { RejectedServer } from "./server-entry.js";
+import type { RejectedServer } from "./servers/entry.js";
 import { Session } from "./session.js";
-import type { GivenPrompt } from "./system-prompt.js";
 
 export type HostOptions = SharedOptions;
 

@@ -6,11 +6,10 @@ import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/ind
 import type { AvailableModels, Model } from "../models/index.js";
 import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
-import type { Restored } from "./history/history.js";
-import type { JournalTail } from "./journal.js";
-import type { RejectedServer } from "./server-entry.js";
-import type { ServerOutput } from "./server-output.js";
-import type { GivenPrompt } from "./system-prompt.js";
+import type { GivenPrompt } from "./conversation/system-prompt.js";
+import type { Restored } from "./journal/history.js";
+import type { JournalTail } from "./journal/journal.js";
+import type { RejectedServer, ServerOutput } from "./servers/entry.js";
 
 /** What all sessions of a host share. */
 export interface SharedOptions {

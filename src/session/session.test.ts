@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { LIMITS } from "../base/limits.js";
 import type { Model, ModelEvent } from "../models/index.js";
 import { echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../testing/index.js";
-import type { SessionEvent } from "./event.js";
+import type { SessionEvent } from "./events.js";
 import { SessionHost } from "./host.js";
 import { SESSION_LIMITS } from "./limits.js";
 

@@ -1,19 +1,32 @@
-// One session as its client and its host see it: what may be asked of it and changed about it, its turns, its end.
-
+// One session: its parts, each constructed with what it needs, and all that its client and its host may do with it.
+import { Scope } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
+import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import type { ContentBlock } from "../base/text/content.js";
-import type { StopReason } from "../engine/index.js";
+import { type ContentBlock, plainText } from "../base/text/content.js";
+import { type EffectiveConfig, readyServers } from "../config/index.js";
+import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
-import type { CommandInfo, NoticeLevel, ServerStatus, SessionEvent } from "./event.js";
+import type { Invocation } from "./commands/index.js";
+import { SessionConfiguration } from "./configuration.js";
+import { Conversation } from "./conversation/conversation.js";
+import { PromptExpansion } from "./conversation/expansion.js";
+import { observedModel } from "./conversation/spans.js";
+import { givenPrompts, openingPrompt } from "./conversation/system-prompt.js";
+import { SessionTurns, type TurnWork } from "./conversation/turns.js";
+import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
+import { type Journal, openJournal } from "./journal/journal.js";
+import { SessionLogins } from "./login/session-logins.js";
 import type { SessionOptions } from "./options.js";
 import type { SessionPorts } from "./ports.js";
-import type { GivenServers } from "./server-set.js";
-import { SessionParts } from "./session-parts.js";
-import type { SettingName, SettingsView } from "./settings.js";
-import type { ToolControls } from "./tools/tool-controls.js";
-import { SessionTurns } from "./turns.js";
+import { configuredServers } from "./servers/entry.js";
+import { GitWatch } from "./servers/git-watch.js";
+import { samplingPeer } from "./servers/sampling.js";
+import { type GivenServers, SessionServers } from "./servers/servers.js";
+import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
+import type { ToolControls } from "./tools/controls.js";
+import { SessionTools } from "./tools/tools.js";
 
 export interface PromptResult {
   readonly stopReason: StopReason;
@@ -23,78 +36,151 @@ export interface PromptResult {
 export class Session implements AsyncDisposable {
   readonly id: string;
   readonly cwd: string;
-  readonly #parts: SessionParts;
+  readonly #options: SessionOptions;
+  readonly #scope: Scope;
+  readonly #events = new EventStream();
+  readonly #journal: Journal;
+  readonly #settings: SessionSettings;
+  readonly #tools: SessionTools;
+  readonly #expansion: PromptExpansion;
+  readonly #conversation: Conversation;
+  readonly #gitWatch: GitWatch;
+  readonly #servers: SessionServers;
+  readonly #logins: SessionLogins;
   readonly #turns: SessionTurns;
+  /** Undefined for a session that has its client's servers only. */
+  readonly #configuration: SessionConfiguration | undefined;
+  /** `YYYY-MM-DD`. */
+  readonly #date: string;
+  #config: EffectiveConfig | undefined;
+  /** Answers the session's questions now. */
+  #ports: SessionPorts | undefined;
+  /** Fixed with the first prompt, so that providers can cache it. */
+  #system: string | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
-    this.id = options.id;
-    this.cwd = options.cwd;
-    this.#parts = new SessionParts(options, (given) => this.setServers(given));
-    this.#turns = new SessionTurns(this.#parts);
+    const { world, id, cwd, history } = options;
+    this.id = id;
+    this.cwd = cwd;
+    this.#options = options;
+    this.#date = new Date(world.now()).toISOString().slice(0, 10);
+    this.#scope = new Scope(world.log);
+    const events = this.#events;
+    const ports = () => this.#ports;
+    const onNotice = (level: NoticeLevel, text: string) => events.notice(level, text);
+    this.#journal = openJournal(options, onNotice);
+    this.#settings = this.#makeSettings(options);
+    this.#tools = this.#makeTools(options);
+    this.#tools.setDefaultInclude(this.#settings.include);
+    this.#expansion = new PromptExpansion({
+      world,
+      readText: (path, signal) => this.#tools.readText(path, signal),
+      events,
+      onOutside: (read) => {
+        this.#tools.noteOutside(read);
+        this.#journal.append({ kind: "outside", read });
+      },
+    });
+    this.#conversation = new Conversation({
+      world,
+      settings: this.#settings,
+      journal: this.#journal,
+      tools: this.#tools,
+      events,
+      cacheKey: id,
+      ...defined({ restored: history?.restored }),
+    });
+    this.#gitWatch = new GitWatch(world, [cwd, ...(options.additionalDirectories ?? [])], onNotice);
+    this.#servers = this.#makeServers(options);
+    for (const notice of options.notices ?? []) onNotice("warning", notice);
+    this.#logins = new SessionLogins({ world, servers: this.#servers, ports, onNotice });
+    const earlier = history?.restored.turnCount ?? 0;
+    this.#turns = new SessionTurns({
+      world,
+      session: id,
+      journal: this.#journal,
+      events,
+      earlier,
+      isTitled: options.isTitled ?? earlier > 0,
+      run: (work, signal) => this.#runTurn(work, signal),
+      onEnd: () => this.#configuration?.turnEnds(),
+    });
+    if (options.config) {
+      const onApplied = (config: EffectiveConfig) => this.#apply(config);
+      const clientServers = options.servers;
+      this.#configuration = new SessionConfiguration({
+        world,
+        cwd,
+        clientServers,
+        ...options.config,
+        onApplied,
+        onNotice,
+      });
+    } else this.#servers.connect();
   }
 
-  /** Where every server stands now. */
+  /** The state of every server now. */
   get servers(): readonly ServerStatus[] {
-    return this.#parts.statuses;
+    return this.#servers.statuses;
   }
 
-  /** What the person may change about the session, and what each could be changed to. */
+  /** The settings a person may change, and the values each may have. */
   get settings(): SettingsView {
-    return this.#parts.settings.view;
+    return this.#settings.view;
   }
 
-  /** Holds from the next call, or the next model call, on. Throws a TenonError for what is not to be had. */
+  /** In force from the next call, or the next model call, on. Throws a TenonError for a value that is not available. */
   set(name: SettingName, value: string): void {
     this.#mustBeOpen();
-    this.#parts.settings.set(name, value);
+    this.#settings.set(name, value);
   }
 
   /** Of the whole session. */
   get usage(): ModelUsage {
-    return this.#parts.conversation.usage;
+    return this.#conversation.usage;
   }
 
   /** A person gave it another title. */
   retitled(title: string): void {
     this.#turns.titled();
-    this.#parts.audience.tell({ kind: "title", title });
+    this.#events.emit({ kind: "title", title });
   }
 
   /** The slash commands there are now, prompts of servers included. */
   get commands(): readonly CommandInfo[] {
-    return this.#parts.expansion.commands;
+    return this.#expansion.commands;
   }
 
   /** The session's tools: what is offered, searching, adding, and why one is or is not there. */
   get tools(): ToolControls {
-    return this.#parts.tools.controls;
+    return this.#tools.controls;
   }
 
   /** Resolves once the configuration has been read; at once when there is none. */
   get configured(): Promise<void> {
-    return this.#parts.configuration?.opened ?? Promise.resolve();
+    return this.#configuration?.opened ?? Promise.resolve();
   }
 
-  /** Says something to the person, now and to whoever attaches later. */
+  /** Shown to the person, and replayed to clients that subscribe later. */
   notice(level: NoticeLevel, text: string): void {
-    this.#parts.audience.notice(level, text);
+    this.#events.notice(level, text);
   }
 
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }
 
-  /** Who answers the session's questions from now on. Returns the way to detach. */
+  /** From now on `ports` answers the session's questions. Returns the function that detaches it. */
   attach(ports: SessionPorts): () => void {
-    this.#parts.ports = ports;
+    this.#ports = ports;
     return () => {
-      if (this.#parts.ports === ports) this.#parts.ports = undefined;
+      if (this.#ports === ports) this.#ports = undefined;
     };
   }
 
   get isAttached(): boolean {
-    return this.#parts.ports !== undefined;
+    return this.#ports !== undefined;
   }
 
   /** How many turns have begun. */
@@ -103,12 +189,12 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * First how everything stands now and what was noticed so far, then everything a client may show, in order. A reader
-   * that stops reading holds the session up once its backlog is full, so leave the loop (or close the session) when done.
+   * First the state of everything now and the notices so far, then every event a client may show, in order. A reader that
+   * stops reading holds the session up once its backlog is full, so leave the loop (or close the session) when done.
    */
   events(): AsyncIterableIterator<SessionEvent> {
     const known = this.servers.filter(({ state }) => state !== "connecting");
-    return this.#parts.audience.join([
+    return this.#events.subscribe([
       { kind: "settings", view: this.settings },
       { kind: "commands", commands: this.commands },
       ...known.map((status): SessionEvent => ({ kind: "server", status })),
@@ -118,31 +204,28 @@ export class Session implements AsyncDisposable {
   /** Runs one turn. Rejects with a TenonError when the session is busy or closed, or when the model fails. */
   async prompt(content: string | readonly ContentBlock[], signal?: AbortSignal): Promise<PromptResult> {
     this.#mustBeOpen();
-    if (this.#parts.options.owned) {
-      await this.#parts.options.owned;
+    if (this.#options.owned) {
+      await this.#options.owned;
       this.#mustBeOpen();
     }
-    return await this.#turns.run(content, signal);
+    return await this.#turns.run(content, this.#settings.model.id, signal);
   }
 
   /**
    * Replaces the servers the client or the embedder gave, also while a turn runs: tools of new ones join at the next model
-   * call, calls at those that go end with an unknown outcome. Resolves once it is in force; they connect in the background.
+   * call, calls at removed ones end with an unknown outcome. Resolves once it is in force; they connect in the background.
    */
   async setServers(given: GivenServers): Promise<void> {
     this.#mustBeOpen();
-    const { serverSet, configuration } = this.#parts;
-    serverSet.give(given);
-    await configuration?.setClientServers(given.servers);
-    if (!this.#closing) serverSet.connect();
+    await this.#servers.give(given);
   }
 
-  /** Stops the running turn, whose prompt resolves with `cancelled`; without one, the calls of before that still run. */
+  /** Stops the running turn, whose prompt resolves with `cancelled`; without one, calls of earlier turns that still run. */
   cancel(): void {
-    if (!this.#turns.cancel()) this.#parts.conversation.tasks.cancel();
+    if (!this.#turns.cancel()) this.#conversation.tasks.cancel();
   }
 
-  /** Cancels the turn but for what goes on at its server, ends every server's process tree, closes the journal. Safe twice. */
+  /** Cancels the turn but for tasks that go on at their server, ends every server's process tree, closes the journal. */
   close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
     this.#closing ??= this.#close(grace);
     return this.#closing;
@@ -153,23 +236,165 @@ export class Session implements AsyncDisposable {
   }
 
   async #close(grace: EndGrace): Promise<void> {
-    const { conversation, configuration, servers, logins, scope, expansion, tools, journal, audience } = this.#parts;
     const reason = new TenonError("session.closed", "the session is closing");
-    const left = conversation.leave(reason, this.#turns.isCancelled);
+    const left = this.#conversation.leave(reason, this.#turns.isCancelled);
     const turnEnded = this.#turns.end(reason);
-    const configured = configuration?.close();
-    const ended = servers.close(grace);
+    const configured = this.#configuration?.close();
+    const ended = this.#servers.close(grace);
     await turnEnded;
-    await Promise.all([ended, configured, logins[Symbol.asyncDispose](), left]);
-    await scope.close();
-    await expansion[Symbol.asyncDispose]();
-    await tools[Symbol.asyncDispose]();
-    journal.close();
-    audience.close();
-    await this.#parts.options.onClosed?.();
+    await Promise.all([ended, configured, this.#logins[Symbol.asyncDispose](), left]);
+    await this.#scope.close();
+    await this.#expansion[Symbol.asyncDispose]();
+    await this.#tools[Symbol.asyncDispose]();
+    this.#journal.close();
+    this.#events.close();
+    await this.#options.onClosed?.();
   }
 
   #mustBeOpen(): void {
     if (this.#closing) throw new TenonError("session.closed", `session ${this.id} is closed`);
+  }
+
+  #makeSettings({ world, id, model, models, history }: SessionOptions): SessionSettings {
+    return new SessionSettings({
+      model,
+      ...defined({ available: models, restored: history?.restored.settings }),
+      hasSandbox: world.platform === "linux",
+      observe: (one) => observedModel(one, world, id),
+      onChosen: (name, value) => {
+        this.#journal.append({ kind: "setting", name, value });
+        if (name === "include") this.#tools.setDefaultInclude(this.#settings.include);
+        if (name === "sandbox") this.#events.notice("info", this.#servers.sandboxChosen(value));
+      },
+      onChange: () => this.#events.emit({ kind: "settings", view: this.settings }),
+    });
+  }
+
+  #makeTools(options: SessionOptions): SessionTools {
+    return new SessionTools({
+      ...options,
+      outside: options.history?.restored.outside ?? [],
+      policy: () => this.#settings.policy,
+      ports: () => this.#ports,
+      allowHosts: () => this.#config?.allowHosts ?? [],
+      commandVariables: () => this.#config?.commandVariables ?? [],
+      onPlan: (entries) => this.#conversation.setPlan(entries),
+      onNotice: (level, text) => this.#events.notice(level, text),
+    });
+  }
+
+  #makeServers(options: SessionOptions): SessionServers {
+    const { world, id, config, additionalDirectories: directories = [] } = options;
+    const ports = () => this.#ports;
+    const sampling = samplingPeer({
+      world,
+      model: () => this.#settings.model,
+      ports,
+      onUsed: (_server, usage) => this.#conversation.alsoSpent(usage),
+    });
+    const hooks = {
+      ports,
+      sampling,
+      sandbox: () => ({ least: this.#settings.sandbox, directories }),
+      onGiven: (servers: GivenServers["servers"]) => this.#configuration?.setClientServers(servers),
+      onConnected: (...[open, absent]: Parameters<SessionTools["follow"]>) => {
+        this.#tools.follow(open, absent);
+        this.#expansion.follow(open);
+        this.#conversation.tasks.follow(open);
+      },
+      onStatus: (status: ServerStatus) => this.#onServerStatus(status),
+      onSandboxed: () => this.#gitWatch.begin(),
+      onRefused: (server: string) => {
+        this.#logins.refused(server);
+        this.#refetchSecrets(server);
+      },
+      onNotice: (level: NoticeLevel, text: string) => this.#events.notice(level, text),
+    };
+    return new SessionServers({ ...options, session: id, isConfigured: config !== undefined, ...hooks }, options);
+  }
+
+  #apply(config: EffectiveConfig): void {
+    this.#options.world.trace?.hide(readyServers(config).flatMap(({ settings }) => settings.secrets));
+    const { permissionMode, mayBypass, afterUntrusted, rules, leastSandbox } = config;
+    this.#config = config;
+    this.#settings.configure({ mode: permissionMode?.value ?? "ask", mayBypass, afterUntrusted, rules, leastSandbox });
+    this.#tools.configure(config, this.#scope);
+    this.#servers.configure(configuredServers(config));
+  }
+
+  #onServerStatus(status: ServerStatus): void {
+    const { name, state, error, needsLogin } = status;
+    if (state === "failed") this.#options.world.log.warn("server.failed", { session: this.id, server: name, error });
+    this.#logins.heard(status);
+    if (needsLogin === true) this.#refetchSecrets(name);
+    this.#events.emit({ kind: "server", status });
+  }
+
+  #refetchSecrets(server: string): void {
+    const configuration = this.#configuration;
+    if (!configuration || this.#scope.isClosed) return;
+    this.#scope.run("fetch refused secrets again", () => configuration.refused(server));
+  }
+
+  async #runTurn(work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
+    await this.#gitWatch.report(signal);
+    return work.invocation ? await this.#runCommand(work.invocation, work, signal) : await this.#answer(work, signal);
+  }
+
+  async #answer({ number, isFirst, content: typed }: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
+    await this.#settle(isFirst, signal);
+    const expanded = await this.#expansion.expand(typed, signal);
+    if (expanded.kind === "said") return await this.#say(expanded.text, signal);
+    const { content } = expanded;
+    await this.#tools.startPrompt(plainText(content), this.#ports, signal);
+    this.#system ??= await this.#systemPrompt();
+    return await this.#conversation.answer(content, { number, system: this.#system }, signal);
+  }
+
+  /** The first turn waits, within a bound, for the configuration and for servers still connecting; every turn may ask. */
+  async #settle(isFirst: boolean, signal: AbortSignal): Promise<void> {
+    const configuration = this.#configuration;
+    if (configuration) {
+      if (isFirst) await configuration.opened;
+      await configuration.retry();
+      await configuration.askForTrust(this.#ports, signal);
+      configuration.turnStarts();
+    }
+    if (this.#system === undefined) await this.#servers.settled(signal);
+    await this.#logins.ask(signal);
+  }
+
+  /** Answered by Tenon: the model does not see it. */
+  async #runCommand({ command, words }: Invocation, work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
+    if (work.isFirst) {
+      await this.#configuration?.opened;
+      await this.#servers.settled(signal);
+    }
+    const conversation = this.#conversation;
+    const text = await command.run(words, {
+      tools: this.#tools.controls,
+      servers: this.#servers,
+      permissions: this.#tools.permissions,
+      logins: this.#logins,
+      show: async (shown) => await this.#events.publish({ kind: "turn", event: { kind: "text", text: shown } }),
+      settings: this.#settings,
+      commands: this.commands,
+      usage: conversation.usage,
+      compact: () => conversation.compact({ number: work.number, system: this.#system ?? "" }, signal),
+      signal,
+    });
+    return await this.#say(text, signal);
+  }
+
+  async #say(text: string, signal: AbortSignal): Promise<TurnEnd> {
+    if (text !== "") await this.#conversation.say(text);
+    return { stopReason: signal.aborted ? "cancelled" : "end_turn", usage: NO_USAGE };
+  }
+
+  #systemPrompt(): Promise<string> {
+    const { world, cwd, additionalDirectories, systemPrompt } = this.#options;
+    const given = givenPrompts(this.#config?.systemPrompt ?? {}, systemPrompt);
+    const { serverIndex } = this.#tools;
+    return openingPrompt({ world, cwd, ...defined({ additionalDirectories }), date: this.#date, serverIndex, given });
   }
 }

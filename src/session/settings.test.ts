@@ -4,8 +4,7 @@ import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json/json.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { PermissionMode } from "../tools/index.js";
-import { modeInForce, modesFor } from "./modes.js";
-import { SessionSettings, type SettingName } from "./settings.js";
+import { modeInForce, modesFor, SessionSettings, type SettingName } from "./settings.js";
 
 function model(id: string, thinking: readonly ThinkingLevel[] = []): Model {
   const abilities = { contextTokens: 1_000, images: false, audio: false, pdf: false, thinking };

@@ -4,7 +4,6 @@ import type { JsonValue } from "../base/json/json.js";
 import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";
-import { modeInForce, modesFor, readMode } from "./modes.js";
 import type { SessionPolicy } from "./permission/clearance.js";
 
 /** Each with its value as a text; they are journaled under these names. */
@@ -195,4 +194,26 @@ export class SessionSettings {
 
 function refuse(name: SettingName, value: string, known: string): never {
   throw new TenonError("session.invalid_request", `"${value}" is no ${name} of this session; there are: ${known}`);
+}
+
+/** From the most careful to the least. */
+const MODES: readonly PermissionMode[] = ["ask", "plan", "auto-edit", "bypass"];
+
+/** `bypass` is for whoever's own configuration allows it. */
+export function modesFor(mayBypass: boolean): readonly PermissionMode[] {
+  return MODES.filter((mode) => mode !== "bypass" || mayBypass);
+}
+
+/** What was chosen for the session, else what the configuration says; what is not to be had any more is `ask`. */
+export function modeInForce(
+  chosen: PermissionMode | undefined,
+  configured: PermissionMode,
+  mayBypass: boolean,
+): PermissionMode {
+  const wanted = chosen ?? configured;
+  return modesFor(mayBypass).includes(wanted) ? wanted : "ask";
+}
+
+function readMode(value: unknown, mayBypass: boolean): PermissionMode | undefined {
+  return modesFor(mayBypass).find((mode) => mode === value);
 }

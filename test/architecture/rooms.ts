@@ -70,21 +70,20 @@ export const FREE_OF_MODELS: ReadonlySet<string> = new Set(["mcp", "testing", "c
 /** The modules that build messages for a model. Anything new needs an argument in its commit: who marked the content? */
 export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
   "src/engine/transcript.ts", // takes MarkedContent only
-  "src/engine/ask/ask.ts", // a constant
-  "src/engine/ask/refused-tools.ts", // a constant
-  "src/engine/context/put-away.ts", // results that were presented, shortened
-  "src/engine/context/summary.ts", // the conversation itself, and marked summaries of it
+  "src/engine/ask.ts", // a constant
+  "src/engine/put-away.ts", // results that were presented, shortened
+  "src/engine/summary.ts", // the conversation itself, and marked summaries of it
   "src/models/providers/to-prompt.ts", // the last step: marks hidden characters of everything
 ]);
 
 /** The modules that vouch for content: put together from marked words, or read from a journal that was written marked. */
 export const MARKED_BY: ReadonlySet<string> = new Set([
-  "src/session/commands/prompts/run.ts",
-  "src/session/conversation.ts",
-  "src/session/expansion.ts",
-  "src/session/history/history.ts",
-  "src/session/mentions/attach.ts",
-  "src/session/tasks/note-of.ts",
+  "src/session/conversation/server-prompts.ts",
+  "src/session/conversation/conversation.ts",
+  "src/session/conversation/expansion.ts",
+  "src/session/journal/history.ts",
+  "src/session/conversation/mentions.ts",
+  "src/session/conversation/tasks.ts",
 ]);
 
 /** The modules that build regular expressions. Anything new needs an argument in its commit: what bounds the time of a match? */

@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
 import type { Model } from "../../models/index.js";
 import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
-import type { ServerStatus } from "../event.js";
-import type { Switched } from "../server-switches.js";
+import { promptNameIn } from "../conversation/server-prompts.js";
+import type { ServerChange, ServerStatus } from "../events.js";
 import type { SettingName, SettingsView } from "../settings.js";
-import type { ToolControls } from "../tools/tool-controls.js";
+import type { ToolControls } from "../tools/controls.js";
 import type { CommandContext } from "./command.js";
-import { commandOf, commandsWith, promptNameIn } from "./index.js";
+import { commandOf, OWN_COMMANDS } from "./index.js";
 
 const { signal } = new AbortController();
 
@@ -65,14 +65,18 @@ interface Done {
   readonly said?: string[];
 }
 
-function around(done: Done): Pick<CommandContext, "mcp" | "permissions" | "logins" | "show" | "settings" | "commands"> {
-  const switched = (what: string): Switched => {
+function around(
+  done: Done,
+): Pick<CommandContext, "servers" | "permissions" | "logins" | "show" | "settings" | "commands"> {
+  const switched = (what: string): ServerChange => {
     done.switched.push(what);
     return what.endsWith("nobody") ? { ok: false, reason: "no such server" } : { ok: true, text: "Done." };
   };
   return {
-    commands: commandsWith([]),
-    mcp: {
+    commands: OWN_COMMANDS,
+    servers: {
+      statuses: SERVERS,
+      settled: async () => {},
       restart: async (name) => switched(`restart ${name}`),
       enable: (name) => switched(`enable ${name}`),
       disable: (name) => switched(`disable ${name}`),
@@ -117,8 +121,7 @@ async function say(prompt: string, tools = controls(), done: Done = { switched: 
   if (!invocation) throw new Error("not a command");
   const usage = { inputTokens: 1_200, outputTokens: 30, cachedInputTokens: 1_000, costUsd: 0.01 };
   const compact = async () => {};
-  const world = { servers: () => SERVERS, settled: async () => {} };
-  const context = { tools, ...world, usage, compact, signal, ...around(done) };
+  const context = { tools, usage, compact, signal, ...around(done) };
   return await invocation.command.run(invocation.words, context);
 }
 

@@ -1,22 +1,11 @@
 // `/permissions`: what is granted and refused in this session and project, taking it back, and granting a server's tools.
 import { messageOf } from "../../base/errors.js";
 import { grantId, grantLabel, type KeptDecision, type OfferedGrant } from "../../tools/index.js";
-import type { Command, CommandContext } from "./command.js";
-import { oneLine } from "./words.js";
+import { type Command, type CommandContext, oneLine } from "./command.js";
 
 const LINE_CHARS = 400;
 /** Enough of an id to tell one from another. */
 const ID_CHARS = 8;
-
-/** What the command may look at and change. */
-export interface PermissionControls {
-  /** Never rejects. */
-  decisions(): Promise<{ readonly session: readonly OfferedGrant[]; readonly kept: readonly KeptDecision[] }>;
-  /** Rejects when it cannot be taken back. */
-  revoke(decision: KeptDecision | OfferedGrant): Promise<void>;
-  /** Grants every tool a server has now in this project; the names of those granted. Undefined: no such server. */
-  grantServer(name: string): Promise<readonly string[] | undefined>;
-}
 
 interface Entry {
   readonly id: string;

@@ -1,8 +1,7 @@
 // `/tools`: what is in front of the model, what a search finds, and putting more in front of it.
 import { LIMITS } from "../../base/limits.js";
 import type { CatalogView, IncludeMode, Selection, ViewedTool } from "../../tools/index.js";
-import type { Command, CommandContext } from "./command.js";
-import { oneLine } from "./words.js";
+import { type Command, type CommandContext, oneLine } from "./command.js";
 
 const MODES: readonly string[] = ["always", "manual", "search"];
 

@@ -14,9 +14,8 @@ import {
   type ServerConnection,
 } from "../../mcp/index.js";
 import type { ToolSource } from "../../tools/index.js";
-import type { NoticeLevel, ServerStatus } from "../event.js";
+import type { NoticeLevel, ServerChange, ServerStatus } from "../events.js";
 import type { SessionPorts } from "../ports.js";
-import type { Switched } from "../server-switches.js";
 import { type LoginPage, loopbackWay } from "./loopback.js";
 import { pageMarkdown, pageMessage } from "./page-words.js";
 import { readPasted } from "./pasted.js";
@@ -145,7 +144,7 @@ export class SessionLogins implements AsyncDisposable {
   }
 
   /** `/mcp login`: whatever state the server is in, for one may want to log in as somebody else. */
-  async login(name: string, talk: LoginTalk, signal: AbortSignal): Promise<Switched> {
+  async login(name: string, talk: LoginTalk, signal: AbortSignal): Promise<ServerChange> {
     const target = this.#options.servers.open.find(({ connection }) => connection.spec.name === name);
     if (!target) return { ok: false, reason: `this session has no connected server "${name}"` };
     if (!target.login) return { ok: false, reason: whyNot(target, name) };

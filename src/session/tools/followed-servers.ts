@@ -7,7 +7,7 @@ import { commandPath } from "../../config/index.js";
 import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import type { CatalogTool, SessionCatalog, SourceSettings, ToolOrigin, ToolSource } from "../../tools/index.js";
 import type { ServerFacts } from "../permission/clearance.js";
-import type { OpenServer } from "../server-entry.js";
+import type { OpenServer } from "../servers/entry.js";
 
 export class FollowedServers {
   readonly #catalog: Pick<SessionCatalog, "add" | "remove">;

@@ -15,7 +15,7 @@ import {
 import { toolTokens } from "../../../engine/index.js";
 import { diskCache, type McpTool } from "../../../mcp/index.js";
 import { compileSchema } from "../../../models/index.js";
-import { LoneServer, type LoneServerOptions, type ServerStatus } from "../../../session/index.js";
+import { SingleServer, type SingleServerOptions, type ServerStatus } from "../../../session/index.js";
 import { misused } from "../../command.js";
 import type { CommandContext } from "../../context.js";
 import { stoppable } from "../../exit.js";
@@ -59,11 +59,11 @@ export interface VisitOptions {
   readonly signal: AbortSignal;
   /** The context's own unless given. */
   readonly world?: World;
-  readonly output?: LoneServerOptions["serverOutput"];
+  readonly output?: SingleServerOptions["serverOutput"];
 }
 
 export interface Visited {
-  readonly lone: LoneServer;
+  readonly lone: SingleServer;
   /** It was not ready when the time was up. */
   readonly isLate: boolean;
   /** Its words without its secrets: errors quote its stderr. */
@@ -78,7 +78,7 @@ export async function visit<T>(
   use: (visited: Visited) => Promise<T>,
 ): Promise<T> {
   const { world = context.world } = options;
-  await using lone = new LoneServer(server, config.project, {
+  await using lone = new SingleServer(server, config.project, {
     world,
     cwd: context.cwd,
     client: { name: "tenon", version: VERSION },

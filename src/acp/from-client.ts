@@ -1,0 +1,266 @@
+// Reads `session/new` and its kin (load, resume, fork) as clients really send them: what can be repaired is, what cannot is named, nothing fails the session.
+
+import { isAbsolute } from "node:path";
+import type * as acp from "@agentclientprotocol/sdk";
+import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
+import { type NamedKind, normaliseKind } from "../base/server-kind.js";
+import type { ContentBlock } from "../base/text/content.js";
+import type { BearerAuth, ServerSpec } from "../mcp/index.js";
+import type { NewSession, RejectedServer } from "../session/index.js";
+import type { IncludeMode, ServerInclude } from "../tools/index.js";
+
+export interface SessionRequest extends ClientServers {
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  readonly systemPrompt?: GivenPrompt;
+}
+
+type GivenPrompt = NonNullable<NewSession["systemPrompt"]>;
+
+export type ReadSession =
+  | { readonly ok: true; readonly request: SessionRequest }
+  | { readonly ok: false; readonly reason: string };
+
+/** For a session that is there already. */
+export type StoredSessionRequest = SessionRequest & { readonly id: string };
+
+export type ReadStoredSession =
+  | { readonly ok: true; readonly request: StoredSessionRequest }
+  | { readonly ok: false; readonly reason: string };
+
+export function readStoredRequest(params: unknown): ReadStoredSession {
+  const id = isJsonObject(params) ? params["sessionId"] : undefined;
+  if (typeof id !== "string") return { ok: false, reason: "sessionId is missing: send the id of the session" };
+  const read = readSessionRequest(params);
+  return read.ok ? { ok: true, request: { ...read.request, id } } : read;
+}
+
+export function readSessionRequest(params: unknown): ReadSession {
+  if (!isJsonObject(params)) return { ok: false, reason: "params must be an object" };
+  const cwd = params["cwd"];
+  if (typeof cwd !== "string")
+    return { ok: false, reason: "cwd is missing: send the absolute path of the session's directory" };
+  if (!isAbsolute(cwd)) return { ok: false, reason: `cwd must be an absolute path, got "${cwd}"` };
+  const prompt = readSystemPrompt(params["systemPrompt"]);
+  if (!prompt.ok) return prompt;
+  const { notices: odd, ...given } = readClientServers(params["mcpServers"]);
+  const notices = [...odd];
+  const additionalDirectories = readDirectories(params["additionalDirectories"], (problem) => notices.push(problem));
+  return { ok: true, request: { cwd, additionalDirectories, ...given, ...prompt.given, notices } };
+}
+
+type ReadPrompt =
+  | { readonly ok: true; readonly given: { readonly systemPrompt?: GivenPrompt } }
+  | { readonly ok: false; readonly reason: string };
+
+/** Here nothing is repaired: a session without the words its client relies on would be another session. */
+function readSystemPrompt(raw: JsonValue | undefined): ReadPrompt {
+  if (raw === undefined || raw === null) return { ok: true, given: {} };
+  const { mode, content } = isJsonObject(raw) ? raw : {};
+  if (mode !== "append" && mode !== "override") {
+    return { ok: false, reason: `systemPrompt.mode must be "append" or "override", got ${JSON.stringify(mode)}` };
+  }
+  if (!Array.isArray(content) || content.length === 0) {
+    return { ok: false, reason: "systemPrompt.content must be an array of text blocks, and not empty" };
+  }
+  const texts = content.map((block) => (isJsonObject(block) && block["type"] === "text" ? block["text"] : undefined));
+  if (!texts.every((text) => typeof text === "string")) {
+    return { ok: false, reason: "systemPrompt.content may have text blocks only" };
+  }
+  return { ok: true, given: { systemPrompt: { mode, text: texts.join("\n") } } };
+}
+
+/** One that cannot be used costs itself only, and that is told: a client that sends it has reason to think it has it. */
+function readDirectories(raw: JsonValue | undefined, tell: (problem: string) => void): readonly string[] {
+  if (raw === undefined || raw === null) return [];
+  if (!Array.isArray(raw)) {
+    tell("additionalDirectories is no array: the session has its own directory only");
+    return [];
+  }
+  const isUsable = (path: JsonValue): path is string => typeof path === "string" && isAbsolute(path);
+  for (const path of raw) {
+    if (!isUsable(path)) tell(`additionalDirectories: ${JSON.stringify(path)} is no absolute path, and is left out`);
+  }
+  return [...new Set(raw.filter(isUsable))];
+}
+
+export interface ClientServers {
+  readonly servers: readonly ServerSpec[];
+  readonly rejected: readonly RejectedServer[];
+  /** By server name, how its tools come before the model: what `_meta.tenon.include` of its entry says. */
+  readonly includes: Readonly<Record<string, ServerInclude>>;
+  /** What could not be understood although the server can be used, each in one sentence. */
+  readonly notices: readonly string[];
+}
+
+export function readClientServers(raw: JsonValue | undefined): ClientServers {
+  const servers = new Map<string, ServerSpec>();
+  const rejected: RejectedServer[] = [];
+  const includes = new Map<string, ServerInclude>();
+  const notices: string[] = [];
+  for (const [index, entry] of entriesOf(raw).entries()) {
+    const read = readServer(entry, index);
+    if ("reason" in read) {
+      rejected.push(read);
+      continue;
+    }
+    const tell = (problem: string) => notices.push(`server "${read.name}": _meta.tenon.include ${problem}`);
+    includes.set(read.name, readInclude(oursOf(isJsonObject(entry) ? entry["_meta"] : undefined)["include"], tell));
+    if (servers.has(read.name)) {
+      rejected.push({ name: read.name, reason: "another server of the same name follows: the last one counts" });
+    }
+    servers.set(read.name, read);
+  }
+  return { servers: [...servers.values()], rejected, includes: Object.fromEntries(includes), notices };
+}
+
+/**
+ * An array by the protocol. A map from names to entries is what people have in their files and some clients pass on, and
+ * an empty one is how an empty Lua table is written.
+ */
+function entriesOf(raw: JsonValue | undefined): readonly JsonValue[] {
+  if (raw === undefined || raw === null) return [];
+  if (!isJsonObject(raw)) return typeof raw === "object" ? raw : [raw];
+  return Object.entries(raw).map(([name, entry]) => (isJsonObject(entry) ? { name, ...entry } : { name }));
+}
+
+function readServer(raw: JsonValue, index: number): ServerSpec | RejectedServer {
+  if (!isJsonObject(raw)) return { name: `#${index + 1}`, reason: "the entry is not an object" };
+  const name = typeof raw["name"] === "string" && raw["name"] !== "" ? raw["name"] : undefined;
+  if (name === undefined) return { name: `#${index + 1}`, reason: "the entry has no name" };
+  const type = raw["type"] ?? (raw["command"] === undefined && raw["url"] !== undefined ? "http" : "stdio");
+  if (type === "acp") return readAcp(raw, name);
+  const named = typeof type === "string" ? kindOf(type) : undefined;
+  switch (named?.kind) {
+    case "stdio":
+      return readStdio(raw, name);
+    case "http":
+    case "sse": {
+      const url = raw["url"];
+      if (typeof url !== "string" || url === "")
+        return { name, reason: `a server of type "${named.kind}" needs a url` };
+      const { kind, note } = named;
+      return { kind, name, url, headers: readPairs(raw["headers"]), ...readAuth(raw["auth"]), ...(note && { note }) };
+    }
+    case undefined:
+      return { name, reason: `type ${JSON.stringify(type)} is not supported: use stdio, http, sse or acp` };
+  }
+}
+
+function kindOf(type: string): NamedKind | undefined {
+  return normaliseKind(type) ?? normaliseKind(type.toLowerCase());
+}
+
+/** `id` is what an earlier draft of the protocol called it. */
+function readAcp(raw: JsonObject, name: string): ServerSpec | RejectedServer {
+  const serverId = raw["serverId"] ?? raw["id"];
+  if (typeof serverId === "string" && serverId !== "") return { kind: "acp", name, serverId };
+  return { name, reason: 'a server of type "acp" needs a serverId' };
+}
+
+/** Only a bearer token is known; anything else is left to the server, which says what it wants. */
+function readAuth(raw: JsonValue | undefined): { auth?: BearerAuth } {
+  if (!isJsonObject(raw) || raw["type"] !== "bearer" || typeof raw["token"] !== "string") return {};
+  return { auth: { type: "bearer", token: raw["token"] } };
+}
+
+/** Some write program and arguments as one list. */
+function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {
+  const [command, ...more] = Array.isArray(raw["command"]) ? raw["command"] : [raw["command"]];
+  if (typeof command !== "string" || command === "") return { name, reason: "a stdio server needs a command" };
+  const given = Array.isArray(raw["args"]) ? raw["args"] : typeof raw["args"] === "string" ? [raw["args"]] : [];
+  const args = [...more, ...given].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg)));
+  const cwd = readCwd(raw);
+  return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...defined({ cwd }) };
+}
+
+/** ACP has no directory per server; `_meta.tenon.cwd` carries one for clients that have it, `cwd` for those that pass on a file. */
+function readCwd(raw: JsonObject): string | undefined {
+  const cwd = oursOf(raw["_meta"])["cwd"] ?? raw["cwd"];
+  return typeof cwd === "string" && cwd !== "" ? cwd : undefined;
+}
+
+function oursOf(meta: JsonValue | undefined): JsonObject {
+  const ours = isJsonObject(meta) ? meta["tenon"] : undefined;
+  return isJsonObject(ours) ? ours : {};
+}
+
+/** A mode for the whole server, or `{ default, tools: { name: mode } }`. What is wrong is told and costs only itself. */
+function readInclude(raw: JsonValue | undefined, tell: (problem: string) => void): ServerInclude {
+  if (raw === undefined || raw === null) return {};
+  if (!isJsonObject(raw)) {
+    const mode = readMode(raw, tell);
+    return mode ? { include: mode } : {};
+  }
+  for (const key of Object.keys(raw)) if (key !== "default" && key !== "tools") tell(`has an unknown key "${key}"`);
+  const { default: server, tools } = raw;
+  const include = server === undefined ? undefined : readMode(server, tell);
+  if (tools !== undefined && !isJsonObject(tools)) tell("has tools that are no object");
+  const byTool = Object.entries(isJsonObject(tools) ? tools : {}).flatMap(([name, given]): [string, IncludeMode][] => {
+    const mode = readMode(given, tell);
+    return mode ? [[name, mode]] : [];
+  });
+  return defined({
+    include: include || undefined,
+    includeByTool: byTool.length > 0 ? Object.fromEntries(byTool) : undefined,
+  });
+}
+
+function readMode(raw: JsonValue | undefined, tell: (problem: string) => void): IncludeMode | undefined {
+  if (raw === "always" || raw === "manual" || raw === "search") return raw;
+  tell(`is ${JSON.stringify(raw)}: use "always", "manual" or "search"`);
+  return undefined;
+}
+
+/** `[{name, value}]` as the protocol says, or a plain map as some clients send it. */
+function readPairs(raw: JsonValue | undefined): Record<string, string> {
+  const pairs: [string, string][] = [];
+  if (Array.isArray(raw)) {
+    for (const pair of raw) {
+      if (!isJsonObject(pair) || typeof pair["name"] !== "string") continue;
+      pairs.push([pair["name"], valueText(pair["value"])]);
+    }
+  } else if (isJsonObject(raw)) {
+    for (const [key, value] of Object.entries(raw)) pairs.push([key, valueText(value)]);
+  }
+  return Object.fromEntries(pairs);
+}
+
+function valueText(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+export function toBlocks(prompt: readonly acp.ContentBlock[]): ContentBlock[] {
+  return prompt.map((block) => toBlock(block));
+}
+
+function toBlock(block: acp.ContentBlock): ContentBlock {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text };
+    case "image":
+      return { type: "image", data: block.data, mimeType: block.mimeType, ...defined({ uri: block.uri || undefined }) };
+    case "audio":
+      return { type: "audio", data: block.data, mimeType: block.mimeType };
+    case "resource": {
+      const { resource } = block;
+      const mimeType = resource.mimeType ? { mimeType: resource.mimeType } : {};
+      return "text" in resource
+        ? { type: "resource", uri: resource.uri, text: resource.text, ...mimeType }
+        : { type: "resource", uri: resource.uri, blob: resource.blob, ...mimeType };
+    }
+    case "resource_link":
+      return {
+        type: "resource_link",
+        uri: block.uri,
+        name: block.name,
+        ...defined({
+          title: block.title || undefined,
+          description: block.description || undefined,
+          mimeType: block.mimeType || undefined,
+        }),
+      };
+  }
+}

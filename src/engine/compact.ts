@@ -1,0 +1,212 @@
+// Makes a conversation shorter before, or after, it no longer fits the model's window; whole or not at all.
+import { messageOf } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
+import type { ModelMessage, ModelTool, ModelUsage } from "../models/index.js";
+import { compileOffer } from "./offer.js";
+import { hasResultsToPutAway, putAwayResults } from "./put-away.js";
+import { isSummary, keptResultsText, summaryByHost, summaryByModel, summaryMessages } from "./summary.js";
+import { type CompactionCause, type CompactionMeans, type Turn, type TurnEvent, TurnState } from "./turn.js";
+
+export interface CompactionOrder {
+  readonly cause: CompactionCause;
+  /** Those of the request that is to fit. */
+  readonly tools: readonly ModelTool[];
+}
+
+interface Shortened {
+  readonly messages: readonly ModelMessage[];
+  readonly means: CompactionMeans;
+  readonly summary: string;
+}
+
+/** True when the conversation is shorter now. Says nothing when there is nothing to be done, unless somebody asked. */
+export async function* compact(
+  state: TurnState,
+  { cause, tools }: CompactionOrder,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, boolean, void> {
+  const { transcript } = state.turn;
+  const before = [...transcript.messages];
+  const room = new Room(state, tools, cause);
+  const compactionId = transcript.nextCompactionId();
+  const base = { kind: "compaction", compactionId } as const;
+  if (!room.mayShorten(before)) {
+    if (cause === "asked")
+      yield { ...base, phase: "failed", reason: "there is nothing yet that could be made shorter" };
+    return false;
+  }
+  const beforeTokens = room.tokensOf(before);
+  yield { ...base, phase: "started", cause, beforeTokens };
+  const shortened = yield* tryToShorten(state, before, { room, signal });
+  if (signal.aborted) {
+    yield { ...base, phase: "cancelled", reason: "cancelled" };
+    return false;
+  }
+  if (typeof shortened === "string") {
+    yield { ...base, phase: "failed", reason: shortened };
+    return false;
+  }
+  const { messages: after, means, summary } = shortened;
+  const afterTokens = room.tokensOf(after);
+  if (afterTokens >= beforeTokens) {
+    yield { ...base, phase: "failed", reason: "what is recent takes all of the room" };
+    return false;
+  }
+  transcript.replace(after);
+  yield { ...base, phase: "done", beforeTokens, afterTokens, means, summary, before, after };
+  return true;
+}
+
+/** A conversation that cannot be compacted goes on as it is: the reason in words instead of a failed turn. */
+async function* tryToShorten(
+  state: TurnState,
+  before: readonly ModelMessage[],
+  { room, signal }: { readonly room: Room; readonly signal: AbortSignal },
+): AsyncGenerator<TurnEvent, Shortened | string, void> {
+  try {
+    return yield* shorten(state, before, { room, signal });
+  } catch (error) {
+    state.turn.ports.world.log.error("compaction.failed", { error: messageOf(error) });
+    return messageOf(error);
+  }
+}
+
+async function* shorten(
+  state: TurnState,
+  before: readonly ModelMessage[],
+  { room, signal }: { readonly room: Room; readonly signal: AbortSignal },
+): AsyncGenerator<TurnEvent, Shortened, void> {
+  const { results } = state.turn.ports;
+  const light = await putAwayResults(before, results, room.recentStart(before));
+  if (room.isEnough(light)) return { messages: light, means: "handles", summary: "" };
+  const cut = room.cut(light);
+  const summarised = cut ? yield* withSummary(state, cut, signal) : undefined;
+  const { messages, means, summary } = summarised ?? { messages: light, means: "handles" as const, summary: "" };
+  // The last step alone may fill the window: then its results, too, are read by handle.
+  const last = room.isOver(messages) ? await putAwayResults(messages, results, messages.length) : messages;
+  return { messages: last, means, summary };
+}
+
+async function* withSummary(
+  state: TurnState,
+  { old, prompt, recent }: Cut,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, Shortened, void> {
+  const byModel = yield* summaryByModel(state, old, signal);
+  const summary = byModel ?? summaryByHost(old);
+  const kept = await keptResultsText(state.turn.ports.results);
+  const head = summaryMessages(summary, kept, state.turn.pinned?.() ?? []);
+  const messages = [...head, ...(prompt ? [prompt] : []), ...recent];
+  return { messages, means: byModel === undefined ? "host" : "model", summary };
+}
+
+/** The sizes that count for one compaction. */
+class Room {
+  readonly #state: TurnState;
+  readonly #tools: readonly ModelTool[];
+  readonly #isAsked: boolean;
+  readonly #keepTokens: number;
+
+  constructor(state: TurnState, tools: readonly ModelTool[], cause: CompactionCause) {
+    this.#state = state;
+    this.#tools = tools;
+    this.#isAsked = cause === "asked";
+    const { model, meter, transcript } = state.turn;
+    const keep = meter.windowOf(model) * LIMITS.context.keepShare;
+    // Whoever asks wants it shorter now, whether or not it is long.
+    const share = meter.messagesTokens(model, transcript.messages) * LIMITS.context.keepShare;
+    this.#keepTokens = this.#isAsked ? Math.min(keep, share) : keep;
+  }
+
+  tokensOf(messages: readonly ModelMessage[]): number {
+    const { model, meter, system } = this.#state.turn;
+    return meter.tokensOf(model, { system, messages, tools: this.#tools });
+  }
+
+  mayShorten(messages: readonly ModelMessage[]): boolean {
+    return hasResultsToPutAway(messages) || this.cut(messages) !== undefined;
+  }
+
+  /** Where the results begin that stay in sight. Nothing is put away while nothing is old. */
+  recentStart(messages: readonly ModelMessage[]): number {
+    const cut = this.cut(messages);
+    return cut ? messages.length - cut.recent.length : 0;
+  }
+
+  /** Nothing is gained by a summary of a summary. */
+  cut(messages: readonly ModelMessage[]): Cut | undefined {
+    const { model, meter } = this.#state.turn;
+    const tokensOf = (message: ModelMessage) => meter.messagesTokens(model, [message]);
+    const cut = cutRecent(messages, { keepTokens: this.#keepTokens, tokensOf });
+    return cut && cut.old.length <= 2 && isSummary(cut.old[0]) ? undefined : cut;
+  }
+
+  isEnough(messages: readonly ModelMessage[]): boolean {
+    const { model, meter } = this.#state.turn;
+    return !this.#isAsked && this.tokensOf(messages) <= meter.windowOf(model) * LIMITS.context.targetShare;
+  }
+
+  isOver(messages: readonly ModelMessage[]): boolean {
+    const { model, meter } = this.#state.turn;
+    return this.tokensOf(messages) > meter.budgetOf(model);
+  }
+}
+
+export interface Cut {
+  /** What a summary takes the place of. */
+  readonly old: readonly ModelMessage[];
+  /** The prompt of the turn in the middle of which `recent` begins: it stays word for word. */
+  readonly prompt?: ModelMessage;
+  readonly recent: readonly ModelMessage[];
+}
+
+export interface CutOptions {
+  readonly keepTokens: number;
+  readonly tokensOf: (message: ModelMessage) => number;
+}
+
+/** As many of the last turns as fit; of a last turn that does not fit, its prompt and as many of the last steps. Undefined when nothing is old. */
+export function cutRecent(messages: readonly ModelMessage[], options: CutOptions): Cut | undefined {
+  const lastPrompt = messages.findLastIndex(({ role }) => role === "user");
+  if (lastPrompt === -1) return undefined;
+  const start = recentStart(messages, options, (message, index) => message.role === "user" && index <= lastPrompt);
+  if (start !== undefined)
+    return start === 0 ? undefined : { old: messages.slice(0, start), recent: messages.slice(start) };
+  const prompt = messages[lastPrompt];
+  const isStep = (message: ModelMessage, index: number) => message.role === "assistant" && index > lastPrompt;
+  const step = recentStart(messages, options, isStep) ?? messages.findLastIndex(isStep);
+  // Nothing lies between the prompt and what stays: the turn stays whole, however long it is.
+  if (!prompt || step <= lastPrompt + 1) {
+    return lastPrompt === 0 ? undefined : { old: messages.slice(0, lastPrompt), recent: messages.slice(lastPrompt) };
+  }
+  return { old: messages.slice(0, step), prompt, recent: messages.slice(step) };
+}
+
+/** The first of the places from which on everything fits. */
+function recentStart(
+  messages: readonly ModelMessage[],
+  { keepTokens, tokensOf }: CutOptions,
+  isPlace: (message: ModelMessage, index: number) => boolean,
+): number | undefined {
+  let start: number | undefined;
+  let tokens = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index];
+    if (!message) break;
+    tokens += tokensOf(message);
+    if (tokens > keepTokens) break;
+    if (isPlace(message, index)) start = index;
+  }
+  return start;
+}
+
+/** `turn` is that of the next prompt; nothing of it happens. Returns what it used, and whether the conversation is shorter now. */
+export async function* compactBetweenTurns(
+  turn: Turn,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, { readonly isDone: boolean; readonly usage: ModelUsage }, void> {
+  const state = new TurnState(turn);
+  const { tools } = compileOffer(turn.offer(), turn.model, turn.transcript.messages);
+  const isDone = yield* compact(state, { cause: "asked", tools }, signal);
+  return { isDone, usage: state.usage };
+}

@@ -1,0 +1,349 @@
+// The conversation of a session: turns of the model over one transcript, each step journaled, then told.
+import type { World } from "../../base/ports/world.js";
+import { type ContentBlock, text } from "../../base/text/content.js";
+import { alreadyMarked, type MarkedContent } from "../../base/text/marking.js";
+import { type BuiltinPresentation, type PlanEntry, presentationOf } from "../../builtin/index.js";
+import {
+  addUsage,
+  compactBetweenTurns,
+  mediaOf,
+  NO_USAGE,
+  runTurn,
+  TokenMeter,
+  Transcript,
+  type Turn,
+  type TurnEnd,
+  type TurnEvent,
+} from "../../engine/index.js";
+import type { Model, ModelUsage, ThinkingLevel } from "../../models/index.js";
+import type { CatalogTool, KeptCall } from "../../tools/index.js";
+import type { EventStream } from "../events.js";
+import { changeOf, type JournalEntry, recordOf } from "../journal/entry.js";
+import { LateNotes, type Restored } from "../journal/history.js";
+import type { Journal } from "../journal/journal.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { SessionTools } from "../tools/tools.js";
+import { type LateEnd, noteOf, SessionTasks } from "./tasks.js";
+
+export interface ConversationOptions {
+  readonly world: Pick<World, "soon" | "now" | "log" | "after">;
+  /** Asked for with every model call, and how much it is to think: both may change. */
+  readonly settings: { readonly model: Model; readonly thinking: ThinkingLevel | undefined };
+  readonly journal: Journal;
+  readonly tools: SessionTools;
+  readonly events: EventStream;
+  /** The session's id: the same for all its requests, so that providers find what they cached. */
+  readonly cacheKey: string;
+  /** For a session that is taken up again. */
+  readonly restored?: Restored;
+}
+
+interface WithChange {
+  /** Calls whose notes are part of the prompt. */
+  readonly notes?: readonly string[];
+  readonly entries?: readonly JournalEntry[];
+}
+
+interface ShownCall {
+  readonly tool: CatalogTool;
+  readonly presentation: BuiltinPresentation;
+}
+
+export class Conversation {
+  /** Calls of before that still run. */
+  readonly tasks: SessionTasks;
+  readonly #options: ConversationOptions;
+  readonly #transcript: Transcript;
+  readonly #meter = new TokenMeter();
+  /** How the calls of this turn look, by id: Tenon's own tools say so before and while they run. */
+  readonly #shown = new Map<string, ShownCall>();
+  readonly #pieces: Pieces;
+  readonly #notes: LateNotes;
+  /** Calls of the turn under way that go on at their servers by themselves. */
+  readonly #lasting = new Set<string>();
+  /** Written with the next change of the transcript: both are there after a crash, or neither is. */
+  #withChange: WithChange = {};
+  #isBusy = false;
+  #usage: ModelUsage;
+  #plan: readonly PlanEntry[] = [];
+
+  constructor(options: ConversationOptions) {
+    const { journal, restored } = options;
+    this.#options = options;
+    this.#usage = restored?.usage ?? NO_USAGE;
+    this.#pieces = new Pieces(options);
+    this.#transcript = Transcript.from(restored?.messages ?? [], restored?.compactions);
+    this.#notes = new LateNotes(restored?.notes);
+    this.tasks = new SessionTasks({
+      world: options.world,
+      results: options.tools.results,
+      events: options.events,
+      restored: restored?.tasks ?? [],
+      media: () => mediaOf(options.settings.model),
+      end: (late) => this.#endLate(late),
+    });
+    this.#transcript.listen((change) => {
+      this.#pieces.write(); // what was said before stands before it
+      const { notes = [], entries = [] } = this.#withChange;
+      const isPrompt = change.kind === "added" && change.messages[0]?.role === "user";
+      const told = isPrompt && notes.length > 0 ? { notes } : {};
+      journal.append({ kind: "transcript", change: changeOf(change), ...told }, ...entries);
+      if (change.kind === "cut") this.#notes.takeBack();
+    });
+  }
+
+  /** Of the whole session. */
+  get usage(): ModelUsage {
+    return this.#usage;
+  }
+
+  /** What was spent beside the turns: by servers that used the model. */
+  alsoSpent(usage: ModelUsage): void {
+    this.#usage = addUsage(this.#usage, usage);
+  }
+
+  /** The whole plan of the work, each time it changes. It stays in sight of the model when the conversation is compacted. */
+  setPlan(entries: readonly PlanEntry[]): void {
+    this.#plan = entries;
+    this.#options.journal.append({ kind: "plan", entries });
+    this.#options.events.emit({ kind: "plan", entries });
+  }
+
+  /** One turn of the model. Throws a TenonError when the model fails; the transcript is valid in every case. */
+  async answer(
+    content: MarkedContent,
+    about: { readonly number: number; readonly system: string },
+    signal: AbortSignal,
+  ): Promise<TurnEnd> {
+    this.#addPrompt(content);
+    return await this.#follow(runTurn(this.#turn(about), signal));
+  }
+
+  /**
+   * Before the session closes. Where a call goes on at its server, and nobody cancelled it, the journal ends here: whoever
+   * loads the session next finds the turn as a crash would have left it, and asks for the call.
+   */
+  async leave(reason: Error, isCancelled = false): Promise<void> {
+    if (this.#lasting.size > 0 && !isCancelled) this.#options.journal.seal();
+    await this.tasks.close(reason);
+  }
+
+  /** A call of an earlier turn has ended at last: journaled once, told, and put before the model. */
+  async #endLate(late: LateEnd): Promise<void> {
+    const { toolCallId, subject, presented, elapsedMs } = late;
+    const { journal, events } = this.#options;
+    const outcome = { kind: "outcome", toolCallId, outcome: presented.outcome, elapsedMs } as const;
+    const result = { callId: toolCallId, name: subject, ...presented.model };
+    // While a turn runs the transcript is the turn's; and what the model has answered since does not know of the result.
+    if (this.#isBusy || !this.#during({ entries: [outcome] }, () => this.#transcript.resolve(result))) {
+      const note = { toolCallId, content: noteOf(late) };
+      this.#notes.add(note);
+      journal.append({ kind: "note", ...note }, outcome);
+    }
+    journal.sync();
+    const event = { kind: "call_ended", toolCallId, outcome: presented.outcome, elapsedMs } as const;
+    await events.publish({ kind: "turn", event });
+  }
+
+  /** The prompt, and before it what has come in since the last one. */
+  #addPrompt(content: MarkedContent): void {
+    const { waiting } = this.#notes;
+    const notes = waiting.map(({ toolCallId }) => toolCallId);
+    const whole = alreadyMarked([...waiting.flatMap((note) => note.content), ...content]);
+    this.#during({ notes }, () => this.#transcript.addUser(whole));
+    this.#notes.tell(notes);
+  }
+
+  #during<T>(withChange: WithChange, change: () => T): T {
+    this.#withChange = withChange;
+    try {
+      return change();
+    } finally {
+      this.#withChange = {};
+    }
+  }
+
+  /** Words of Tenon's own in a turn: the model hears nothing of them. */
+  async say(text: string): Promise<void> {
+    await this.#step({ kind: "text", text });
+    await this.#pieces.flush();
+  }
+
+  /** Because the person asked for it; says in its events what came of it. */
+  async compact(about: { readonly number: number; readonly system: string }, signal: AbortSignal): Promise<void> {
+    await this.#follow(compactBetweenTurns(this.#turn(about), signal));
+  }
+
+  #turn({ number, system }: { readonly number: number; readonly system: string }): Turn {
+    const { settings, tools, journal, cacheKey } = this.#options;
+    let { model, thinking } = settings;
+    const intent = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }) => {
+      journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
+      journal.assertWritten(); // a call that a crash would forget is not made
+    };
+    const lasting = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }, call: KeptCall) => {
+      const task = this.tasks.taskOf(tool, { ...call, toolCallId });
+      if (!task) return;
+      this.#lasting.add(toolCallId);
+      journal.append({ kind: "task", ...task });
+    };
+    return {
+      number,
+      get model() {
+        return model;
+      },
+      get thinking() {
+        return thinking;
+      },
+      system,
+      transcript: this.#transcript,
+      meter: this.#meter,
+      cacheKey,
+      // What the person changes holds from here on: within one model call the model stays the same.
+      offer: () => {
+        ({ model, thinking } = settings);
+        return tools.offer();
+      },
+      quarantine: (tool, reason) => tools.quarantine(tool, reason),
+      pinned: () => pinnedPlan(this.#plan),
+      ports: { ...tools.ports(), journal: { intent, lasting } },
+    };
+  }
+
+  async #follow<T>(turn: AsyncGenerator<TurnEvent, T, void>): Promise<T> {
+    let isOver = false;
+    this.#isBusy = true;
+    try {
+      for (;;) {
+        const step = await turn.next();
+        isOver = step.done === true;
+        if (step.done) return step.value;
+        const held = this.#step(step.value);
+        if (held) await held;
+      }
+    } finally {
+      await this.#pieces.flush();
+      this.#shown.clear();
+      this.#isBusy = false;
+      // Left early, it cancels the calls under way and waits for them. The step that failed is what is thrown.
+      if (!isOver) await endEarly(turn);
+    }
+  }
+
+  /** Journal first: what a client has seen must be there after a crash. */
+  #step(event: TurnEvent): Promise<void> | undefined {
+    return event.kind === "text" || event.kind === "thought" ? this.#pieces.add(event) : this.#other(event);
+  }
+
+  async #other(event: Exclude<TurnEvent, Piece>): Promise<void> {
+    await this.#pieces.flush();
+    const look = this.#look(event);
+    if (event.kind === "call_ended") this.#lasting.delete(event.toolCallId);
+    if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);
+    const record = recordOf(event, look.presentation);
+    if (record) this.#options.journal.append(record);
+    const usage = event.kind === "usage" ? { sessionUsage: this.#usage } : {};
+    await this.#options.events.publish({ kind: "turn", event, ...look, ...usage });
+  }
+
+  /** A presentation replaces the earlier one as a whole, and holds until the next. */
+  #look(event: TurnEvent): { presentation?: BuiltinPresentation } {
+    if (!("toolCallId" in event)) return {};
+    const { toolCallId } = event;
+    if (event.kind === "call_started") {
+      const { tool } = event.subject;
+      const presentation = this.#options.tools.describe(tool, event.arguments);
+      if (tool && presentation) this.#shown.set(toolCallId, { tool, presentation });
+    }
+    const shown = this.#shown.get(toolCallId);
+    if (!shown) return {};
+    const newer = event.kind === "call_progress" ? presentationOf(shown.tool, event.progress) : undefined;
+    if (newer) {
+      this.#shown.set(toolCallId, { ...shown, presentation: newer });
+      const isNew = JSON.stringify(newer) !== JSON.stringify(shown.presentation);
+      if (isNew) this.#options.journal.append({ kind: "look", toolCallId, look: newer });
+    }
+    return { presentation: newer ?? shown.presentation };
+  }
+}
+
+async function endEarly(turn: AsyncGenerator<unknown, unknown, void>): Promise<void> {
+  await turn.return(undefined).catch(() => undefined);
+}
+
+export type Piece = Extract<TurnEvent, { readonly kind: "text" | "thought" }>;
+
+export interface PiecesOptions {
+  readonly world: Pick<World, "soon">;
+  readonly journal: Journal;
+  readonly events: EventStream;
+}
+
+/** A piece costs a write to the disk and one to the client; those that a model sends in one packet share both. */
+export class Pieces {
+  readonly #options: PiecesOptions;
+  #waiting: Piece[] = [];
+  #isDue = false;
+  #told: Promise<void> | undefined;
+
+  constructor(options: PiecesOptions) {
+    this.#options = options;
+  }
+
+  /** A promise when readers cannot keep up: it resolves once they can. */
+  add(piece: Piece): Promise<void> | undefined {
+    this.#waiting.push(piece);
+    if (this.#waiting.length >= SESSION_LIMITS.piecesAtOnce) return this.flush();
+    if (!this.#isDue) {
+      this.#isDue = true;
+      this.#options.world.soon(() => {
+        this.#isDue = false;
+        this.write();
+      });
+    }
+    return this.#told;
+  }
+
+  /** What waits is in the journal when this returns, and told once the promise resolves. */
+  flush(): Promise<void> | undefined {
+    this.write();
+    return this.#told;
+  }
+
+  /** What waits is in the journal when this returns, and is told as soon as readers take it. */
+  write(): void {
+    if (this.#waiting.length === 0) return;
+    const pieces = this.#waiting;
+    this.#waiting = [];
+    const { journal, events } = this.#options;
+    journal.append(...recordsOf(pieces));
+    const before = this.#told;
+    const tell = () => events.publish(...pieces.map((event) => ({ kind: "turn", event }) as const));
+    const told = before ? before.then(tell) : tell();
+    this.#told = told;
+    told?.then(
+      () => {
+        if (this.#told === told) this.#told = undefined;
+      },
+      () => undefined, // it never rejects
+    );
+  }
+}
+
+/** Adjacent ones of a kind are joined, as readers of a journal join them too. */
+function recordsOf(pieces: readonly Piece[]): readonly JournalEntry[] {
+  const records: { kind: Piece["kind"]; text: string }[] = [];
+  for (const { kind, text } of pieces) {
+    const last = records.at(-1);
+    if (last?.kind === kind) last.text += text;
+    else records.push({ kind, text });
+  }
+  return records;
+}
+
+/** The rest of the plan, for the model; empty when all of it is done. */
+export function pinnedPlan(entries: readonly PlanEntry[]): readonly ContentBlock[] {
+  if (entries.every(({ status }) => status === "completed")) return [];
+  const lines = entries.map(({ status, content }) => `- ${status}: ${content}`);
+  return [text(["The plan, as you last updated it:", ...lines].join("\n"))];
+}

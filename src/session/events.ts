@@ -1,0 +1,129 @@
+// The events of a session, inside and outside turns, and the stream that carries them to every reader.
+
+import { Channel } from "../base/async/channel.js";
+import type { TenonError } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
+import type { ContentBlock } from "../base/text/content.js";
+import type { BuiltinPresentation, PlanEntry } from "../builtin/index.js";
+import type { StopReason, TurnEvent } from "../engine/index.js";
+import type { SandboxSpec, ServerIdentity } from "../mcp/index.js";
+import type { ModelUsage } from "../models/index.js";
+import type { ToolOrigin } from "../tools/index.js";
+import type { SettingsView } from "./settings.js";
+
+/** Where one server of a session stands, in words for people and states for programs. */
+export interface ServerStatus {
+  readonly name: string;
+  /** The layer it came from. */
+  readonly origin: ToolOrigin;
+  /** `idle`: lazy, its tools are remembered, and it is started when one of them is first used. */
+  readonly state: "idle" | "connecting" | "ready" | "reconnecting" | "failed" | "closed";
+  readonly toolCount: number;
+  /** Why it failed, with the end of its stderr where there is one. */
+  readonly error?: string;
+  readonly hint?: string;
+  /** It wants credentials, or refused those it got. */
+  readonly needsLogin?: true;
+  /** What its process may touch; left out for one that runs without a sandbox, or not here. */
+  readonly sandbox?: Pick<SandboxSpec, "mode" | "network">;
+  /** Milliseconds from the start of the attempt until it was ready. */
+  readonly connectMs?: number;
+  /** What the server calls itself, and how the two sides talk. */
+  readonly server?: ServerIdentity;
+  readonly era?: "legacy" | "modern";
+  readonly protocolVersion?: string;
+  /** Something about it that is no fault, for people. */
+  readonly note?: string;
+  /** What was left out of its lists, each in one sentence. */
+  readonly problems?: readonly string[];
+}
+
+/** A slash command as menus show it. */
+export interface CommandInfo {
+  /** Without the slash. */
+  readonly name: string;
+  readonly description: string;
+  /** What comes after the name, for people; none when nothing does. */
+  readonly input?: string;
+}
+
+/** The result of a change to a server, in one sentence. */
+export type ServerChange =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly reason: string };
+
+export type NoticeLevel = "info" | "warning" | "error";
+
+export type SessionEvent =
+  | { readonly kind: "user"; readonly content: readonly ContentBlock[] }
+  | {
+      readonly kind: "turn";
+      readonly event: TurnEvent;
+      /** How the call the event is about looks now, for calls of Tenon's own tools. */
+      readonly presentation?: BuiltinPresentation;
+      /** With an event about usage: what the whole session has used. */
+      readonly sessionUsage?: ModelUsage;
+    }
+  /** The whole plan of the work, each time it changes. */
+  | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
+  /** The last event of a turn: with its stop reason, or with the error its prompt rejects with. */
+  | { readonly kind: "turn_ended"; readonly turn: number; readonly stopReason: StopReason }
+  | { readonly kind: "turn_ended"; readonly turn: number; readonly error: TenonError }
+  | { readonly kind: "server"; readonly status: ServerStatus }
+  /** The settings, each time one of them or what it could be changes. */
+  | { readonly kind: "settings"; readonly view: SettingsView }
+  /** The slash commands there are, each time they change. */
+  | { readonly kind: "commands"; readonly commands: readonly CommandInfo[] }
+  /** What the session is called from now on. */
+  | { readonly kind: "title"; readonly title: string }
+  /** Something people should hear of that belongs to no turn. */
+  | { readonly kind: "notice"; readonly level: NoticeLevel; readonly text: string };
+
+/** The readers of a session's events: each gets all of them, in order. */
+export class EventStream {
+  readonly #notices: SessionEvent[] = [];
+  readonly #readers = new Set<Channel<SessionEvent>>();
+  #isClosed = false;
+
+  /** First `initial`, then the notices so far, then everything that follows. */
+  subscribe(initial: readonly SessionEvent[]): AsyncIterableIterator<SessionEvent> {
+    const channel = new Channel<SessionEvent>(LIMITS.eventBacklog);
+    if (this.#isClosed) channel.close();
+    else this.#readers.add(channel);
+    for (const event of [...initial, ...this.#notices]) channel.offer(event);
+    return channel[Symbol.asyncIterator]();
+  }
+
+  /** In order, to every reader. A promise while the backlog of one is full; undefined when all are served. */
+  publish(...events: readonly SessionEvent[]): Promise<void> | undefined {
+    const waits: Promise<void>[] = [];
+    for (const reader of this.#readers) {
+      const room = Math.max(0, LIMITS.eventBacklog - reader.size);
+      for (const event of events.slice(0, room)) reader.offer(event);
+      if (room < events.length) waits.push(sendAll(reader, events.slice(room)));
+    }
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+  }
+
+  /** For events outside of turns, where nothing can wait. */
+  emit(event: SessionEvent): void {
+    for (const reader of this.#readers) reader.offer(event);
+  }
+
+  /** Replayed to readers that subscribe later. */
+  notice(level: NoticeLevel, text: string): void {
+    const event: SessionEvent = { kind: "notice", level, text };
+    this.#notices.push(event);
+    this.emit(event);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const reader of this.#readers) reader.close();
+    this.#readers.clear();
+  }
+}
+
+async function sendAll(reader: Channel<SessionEvent>, events: readonly SessionEvent[]): Promise<void> {
+  for (const event of events) await reader.send(event);
+}

@@ -1,0 +1,190 @@
+// What a journal holds, record by record: enough to show a session again, and for its model to go on with it.
+
+import { unreachable } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import type { ContentBlock } from "../../base/text/content.js";
+import type { BuiltinPresentation, PlanEntry } from "../../builtin/index.js";
+import type {
+  CallSubject,
+  CompactionEvent,
+  ContextUse,
+  StopCause,
+  StopReason,
+  TranscriptChange,
+  TurnEvent,
+} from "../../engine/index.js";
+import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
+import type { CatalogTool, LastingCall, ToolOrigin, ToolOutcome } from "../../tools/index.js";
+import type { OutsideRead } from "../permission/clearance.js";
+
+/** The first line of a journal. */
+export interface JournalHeader {
+  readonly v: 1;
+  readonly id: string;
+  readonly cwd: string;
+  readonly additionalDirectories?: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly t: number;
+  /** The session this one began as a copy of. */
+  readonly forkedFrom?: string;
+}
+
+/** A compaction without what it was made from: the change of the transcript says that. */
+export type RecordedCompaction =
+  | Exclude<CompactionEvent, { readonly phase: "done" }>
+  | Omit<Extract<CompactionEvent, { readonly phase: "done" }>, "before" | "after">;
+
+/**
+ * How the conversation as the model sees it changed. `replaced` (compaction): a number stands for the message that had this
+ * place before, so that both states can be told from the journal, and nothing is written twice.
+ */
+export type RecordedChange =
+  | { readonly kind: "added"; readonly messages: readonly ModelMessage[] }
+  | { readonly kind: "cut"; readonly length: number }
+  | { readonly kind: "resolved"; readonly result: ModelToolResult }
+  | { readonly kind: "replaced"; readonly messages: readonly (number | ModelMessage)[] };
+
+/** A call that goes on at its server by itself, and whom to ask for it. */
+export interface OpenTask {
+  readonly toolCallId: string;
+  readonly server: string;
+  readonly origin: ToolOrigin;
+  /** Tells whether a server of that name is the same one, and nothing of how it is reached. */
+  readonly mark: string;
+  /** The server's own name of it. */
+  readonly tool: string;
+  readonly lasting: LastingCall;
+}
+
+/** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
+export type JournalEntry =
+  /** Before the first prompt, for listings. */
+  | { readonly kind: "title"; readonly title: string }
+  /** `isCommand`: answered by Tenon, and the model hears nothing of it. */
+  | {
+      readonly kind: "prompt";
+      readonly turn: number;
+      readonly content: readonly ContentBlock[];
+      readonly isCommand?: boolean;
+    }
+  | { readonly kind: "text" | "thought"; readonly text: string }
+  /** The model began to write a call; then comes `call`, or `dropped`. */
+  | { readonly kind: "announced"; readonly toolCallId: string; readonly subject: CallSubject }
+  | { readonly kind: "dropped"; readonly toolCallId: string; readonly reason: string }
+  | {
+      readonly kind: "call";
+      readonly toolCallId: string;
+      readonly subject: CallSubject;
+      readonly arguments: JsonObject;
+      readonly look?: BuiltinPresentation;
+    }
+  /** The call looks like this from now on. */
+  | { readonly kind: "look"; readonly toolCallId: string; readonly look: BuiltinPresentation }
+  /** The call is being sent: without an outcome nobody can say whether it took effect. */
+  | { readonly kind: "intent"; readonly toolCallId: string; readonly definitionHash: string }
+  /** It goes on at its server: without an outcome it is asked for again when the session is loaded. */
+  | ({ readonly kind: "task" } & OpenTask)
+  /** What the model is to be told with the next prompt: the result of a call that lasted longer than its turn. */
+  | { readonly kind: "note"; readonly toolCallId: string; readonly content: readonly ContentBlock[] }
+  | {
+      readonly kind: "outcome";
+      readonly toolCallId: string;
+      readonly outcome: ToolOutcome;
+      readonly elapsedMs: number;
+    }
+  | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
+  | {
+      readonly kind: "usage";
+      readonly usage: ModelUsage;
+      readonly turn: ModelUsage;
+      readonly context?: ContextUse;
+    }
+  | { readonly kind: "stopped"; readonly cause: StopCause; readonly reason: string }
+  | { readonly kind: "compaction"; readonly event: RecordedCompaction }
+  /** `notes`: the calls whose notes are part of the prompt that was added. */
+  | { readonly kind: "transcript"; readonly change: RecordedChange; readonly notes?: readonly string[] }
+  /** The prompt brought content from outside: a server's prompt, or a resource that it mentions. */
+  | { readonly kind: "outside"; readonly read: OutsideRead }
+  /** What the person chose for the session: its mode, its model and the like. The last of a name counts. */
+  | { readonly kind: "setting"; readonly name: string; readonly value: JsonValue }
+  | { readonly kind: "end"; readonly turn: number; readonly stopReason: StopReason }
+  | { readonly kind: "error"; readonly turn: number; readonly code: string; readonly message: string }
+  | { readonly kind: "closed" }
+  /** Writing goes on behind something that cannot be read: what lies between here and record `after` does not count. */
+  | { readonly kind: "reopened"; readonly after: number }
+  /** A long text or medium, written once; blocks name it by the hash of its data. */
+  | { readonly kind: "blob"; readonly blob: string; readonly data: string };
+
+export type JournalRecord = JournalEntry & {
+  /** Counts from 1 without a gap. */
+  readonly seq: number;
+  readonly t: number;
+};
+
+/** Undefined for what is of the moment only. `look`: how the call the event is about looks now. */
+export function recordOf(event: TurnEvent, look?: BuiltinPresentation): JournalEntry | undefined {
+  switch (event.kind) {
+    case "text":
+    case "thought":
+      return { kind: event.kind, text: event.text };
+    case "call_arguments": {
+      const { toolCallId, offset } = event;
+      return offset === 0 ? { kind: "announced", toolCallId, subject: subjectOf(event.subject) } : undefined;
+    }
+    case "call_dropped":
+      return { kind: "dropped", toolCallId: event.toolCallId, reason: event.reason };
+    case "call_started": {
+      const { toolCallId, subject } = event;
+      const call = { toolCallId, subject: subjectOf(subject), arguments: event.arguments };
+      return { kind: "call", ...call, ...defined({ look }) };
+    }
+    case "call_ended":
+      return {
+        kind: "outcome",
+        toolCallId: event.toolCallId,
+        outcome: event.outcome,
+        elapsedMs: Math.round(event.elapsedMs),
+      };
+    case "compaction": {
+      if (event.phase !== "done") return { kind: "compaction", event };
+      const { before: _, after: __, ...rest } = event;
+      return { kind: "compaction", event: rest };
+    }
+    case "stopped":
+    case "usage":
+      return event;
+    case "tool_quarantined":
+    case "call_awaiting_approval":
+    case "call_running":
+    case "call_progress":
+    case "waiting":
+      return undefined;
+    default:
+      return unreachable(event);
+  }
+}
+
+export function changeOf(change: TranscriptChange): RecordedChange {
+  if (change.kind !== "replaced") return change;
+  const places = new Map(change.before.map((message, index) => [message, index]));
+  return { kind: "replaced", messages: change.after.map((message) => places.get(message) ?? message) };
+}
+
+/** Of a tool what people are shown, without its description and its schemas. */
+function subjectOf({ name, tool }: CallSubject): CallSubject {
+  return tool ? { name, tool: shortened(tool) } : { name };
+}
+
+function shortened({ id, origin, source, label, definition, definitionHash }: CatalogTool): CatalogTool {
+  const { name, title, annotations } = definition;
+  const facts = defined({ title, annotations });
+  return {
+    id,
+    origin,
+    source,
+    label,
+    definition: { name, description: "", inputSchema: {}, ...facts },
+    definitionHash,
+  };
+}

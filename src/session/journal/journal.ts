@@ -1,0 +1,249 @@
+// The session's journal: append-only, one file per session, written before the client hears of what it records.
+import { join } from "node:path";
+import { messageOf, TenonError } from "../../base/errors.js";
+import type { SessionId } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
+import type { AppendFile, World } from "../../base/ports/world.js";
+import { type ContentBlock, plainText } from "../../base/text/content.js";
+import { markForeign } from "../../base/text/marking.js";
+import type { NoticeLevel } from "../events.js";
+import { SESSION_LIMITS } from "../limits.js";
+import { type BlobStock, BlobWriter } from "./blobs.js";
+import type { JournalEntry, JournalHeader } from "./entry.js";
+
+/** Where the writing of an earlier run ended. */
+export interface JournalTail {
+  /** Of the last record that counts. */
+  readonly seq: number;
+  /** Nothing lies behind that record: a line that is not whole, for one. */
+  readonly isClean: boolean;
+  readonly blobs: BlobStock;
+  /** Whether the first line was whole: if not, it is written again. */
+  readonly hasHeader: boolean;
+  /** How what was under way came to its end. Written with the next entry: looking at a session leaves its file alone. */
+  readonly repairs: readonly JournalEntry[];
+}
+
+export interface JournalOptions {
+  readonly world: World;
+  readonly path: string;
+  readonly header: Omit<JournalHeader, "v" | "t">;
+  /** For a journal that is there already. */
+  readonly tail?: JournalTail;
+  /** Somebody has written its first line, and nothing else. */
+  readonly isBegun?: boolean;
+  /** Called once when writing begins to fail: prompts fail until it works again. */
+  onFailing(reason: string): void;
+}
+
+/** The first line of a journal. */
+function headerLine(header: JournalOptions["header"], nowMs: number): string {
+  return `${JSON.stringify({ v: 1, ...header, t: nowMs })}\n`;
+}
+
+/**
+ * Records that cannot be written are kept and written again with the next ones, so that a disk that was full for a while costs
+ * nothing. Until then `assertWritten` fails: nobody is told that a turn is over which a crash would lose.
+ */
+export class Journal {
+  readonly #options: JournalOptions;
+  readonly #blobs: BlobWriter;
+  #file: AppendFile | undefined;
+  #seq: number;
+  /** To be written before the next record. */
+  #start: string;
+  #pending: readonly JournalEntry[];
+  /** Lines that are not on the disk, and the number of the first record in them. */
+  #unwritten = "";
+  #unwrittenSeq: number;
+  /** A part of `#unwritten` may be in the file. */
+  #isTorn = false;
+  #failure: string | undefined;
+  #isSealed = false;
+
+  constructor(options: JournalOptions) {
+    const { world, header, tail, isBegun = false } = options;
+    this.#options = options;
+    this.#seq = tail?.seq ?? 0;
+    this.#unwrittenSeq = this.#seq + 1;
+    this.#blobs = new BlobWriter(tail?.blobs);
+    // What is left of a line that was never finished must not become the beginning of the next one.
+    const end = tail && !tail.isClean ? "\n" : "";
+    this.#start = end + (isBegun || tail?.hasHeader ? "" : headerLine(header, world.now()));
+    const reopened: readonly JournalEntry[] = end === "" ? [] : [{ kind: "reopened", after: this.#seq }];
+    this.#pending = [...reopened, ...(tail?.repairs ?? [])];
+    if (!tail && !isBegun) this.append();
+  }
+
+  /** One write for all of them, done when this returns unless the disk fails. */
+  append(...entries: readonly JournalEntry[]): void {
+    if (this.#isSealed) return;
+    if (this.#unwritten === "") this.#unwrittenSeq = this.#seq + 1;
+    this.#unwritten += this.#start + [...this.#pending, ...entries].map((entry) => this.#lines(entry)).join("");
+    this.#start = "";
+    this.#pending = [];
+    this.#write();
+  }
+
+  /** At the end of a turn: what was acknowledged must survive the machine, not only the process. */
+  sync(): void {
+    if (this.#isSealed || !this.#file) return;
+    try {
+      this.#file.sync();
+    } catch {
+      this.#closeFile(); // a handle whose sync has failed once may report success for what it lost
+      this.#attempt(() => this.#open().sync());
+    }
+  }
+
+  /** Throws `session.not_recorded` when something is not on the disk, after one more attempt to write it. */
+  assertWritten(): void {
+    if (this.#isSealed || this.#failure === undefined) return;
+    if (this.#unwritten === "") this.#attempt(() => this.#open().sync());
+    else this.#write();
+    if (this.#failure === undefined) return;
+    const { path } = this.#options;
+    throw new TenonError("session.not_recorded", `the journal of this session cannot be written: ${this.#failure}`, {
+      hint: `Free space on the disk or make ${path} writable, then send the prompt again.`,
+    });
+  }
+
+  close(): void {
+    if (this.#file || this.#failure !== undefined) this.append({ kind: "closed" });
+    this.sync();
+    this.#closeFile();
+  }
+
+  /** Nothing is recorded any more: what is under way shall be found as it is now, by whoever loads the session next. */
+  seal(): void {
+    this.sync();
+    this.#closeFile();
+    this.#isSealed = true;
+  }
+
+  /** Nothing an entry holds may cost more than its own record, and the count goes on. */
+  #lines(entry: JournalEntry): string {
+    const first = this.#seq;
+    try {
+      return this.#blobs
+        .pack(entry)
+        .map((packed) => this.#line(packed))
+        .join("");
+    } catch (error) {
+      const { path, world } = this.#options;
+      world.log.error("journal.unwritable", { path, kind: entry.kind, error: messageOf(error) });
+      this.#seq = first + 1;
+      return `${JSON.stringify({ seq: this.#seq, t: world.now(), kind: "unwritable" })}\n`;
+    }
+  }
+
+  #line(entry: JournalEntry): string {
+    this.#seq += 1;
+    return `${JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry })}\n`;
+  }
+
+  #write(): void {
+    this.#attempt(() => {
+      const file = this.#open();
+      // The reader skips what it has already: these are the same records under the same numbers.
+      const again = this.#isTorn ? `\n${againLine(this.#unwrittenSeq)}` : "";
+      this.#isTorn = true;
+      file.write(again + this.#unwritten);
+      this.#isTorn = false;
+      this.#unwritten = "";
+    });
+  }
+
+  #open(): AppendFile {
+    this.#file ??= this.#options.world.files.openAppend(this.#options.path);
+    return this.#file;
+  }
+
+  #closeFile(): void {
+    const file = this.#file;
+    this.#file = undefined;
+    try {
+      file?.close();
+    } catch (error) {
+      // What was synced is on the disk, and what was not has been reported as such.
+      this.#options.world.log.warn("journal.close_failed", { path: this.#options.path, error: messageOf(error) });
+    }
+  }
+
+  #attempt(write: () => void): void {
+    try {
+      write();
+      this.#failure = undefined;
+    } catch (error) {
+      const { path, world } = this.#options;
+      const isNew = this.#failure === undefined;
+      this.#failure = messageOf(error);
+      this.#closeFile();
+      if (!isNew) return;
+      world.log.error("journal.failing", { path, error: this.#failure });
+      this.#options.onFailing(this.#failure);
+    }
+  }
+}
+
+/** Stands before records that are written a second time, since the first attempt may have left a part of them. */
+function againLine(seq: number): string {
+  return `${JSON.stringify({ again: seq })}\n`;
+}
+
+export function openJournal(
+  options: Beginning & {
+    readonly world: World;
+    readonly stateDir: string;
+    /** For a session that is loaded again. */
+    readonly history?: { readonly tail: JournalTail };
+  },
+  onNotice: (level: NoticeLevel, text: string) => void,
+): Journal {
+  const { world, history } = options;
+  const path = journalFile(options.stateDir, options.id);
+  return new Journal({
+    world,
+    path,
+    header: headerOf(options),
+    ...(history ? { tail: history.tail } : { isBegun: world.files.isFile(path) }),
+    onFailing: (reason) =>
+      onNotice("warning", `The journal of this session cannot be written (${reason}): prompts fail until it can`),
+  });
+}
+
+interface Beginning {
+  readonly id: SessionId;
+  readonly cwd: string;
+  readonly additionalDirectories?: readonly string[];
+}
+
+/** A journal's name and first line, for whoever gives out a session's id before the session can be opened. */
+export function journalStart(
+  stateDir: string,
+  beginning: Beginning,
+  nowMs: number,
+): { readonly path: string; readonly line: string } {
+  return { path: journalFile(stateDir, beginning.id), line: headerLine(headerOf(beginning), nowMs) };
+}
+
+function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Parameters<typeof headerLine>[0] {
+  return {
+    id,
+    cwd,
+    ...defined({ additionalDirectories: additionalDirectories.length > 0 ? additionalDirectories : undefined }),
+  };
+}
+
+/** The beginning of the first prompt, on one line. */
+export function titleOf(prompt: readonly ContentBlock[]): string {
+  const line = markForeign(plainText(prompt)).replaceAll(/\s+/gu, " ").trim();
+  if (line === "") return "(no words)";
+  if (line.length <= SESSION_LIMITS.journal.titleChars) return line;
+  const start = line.slice(0, SESSION_LIMITS.journal.titleChars).replace(/[\ud800-\udbff]$/u, ""); // half a character
+  return `${start.trimEnd()}…`;
+}
+
+export function journalFile(stateDir: string, id: SessionId): string {
+  return join(stateDir, "sessions", `${id}.ndjson`);
+}

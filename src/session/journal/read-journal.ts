@@ -1,0 +1,304 @@
+// Reads a journal from the first byte on: whatever its bytes are, what is whole before the first damage is read.
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import {
+  isJsonObject,
+  isTooDeep,
+  type JsonObject,
+  type JsonValue,
+  mayBeDeep,
+  parseJson,
+} from "../../base/json/json.js";
+import { type Line, LineSplitter } from "../../base/json/ndjson.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Files } from "../../base/ports/world.js";
+import { SESSION_LIMITS } from "../limits.js";
+import { unpack } from "./blobs.js";
+import type { JournalEntry, JournalHeader, JournalRecord, RecordedChange, RecordedCompaction } from "./entry.js";
+import {
+  isBlock,
+  isCount,
+  isListOf,
+  isLook,
+  isMessage,
+  isOutcome,
+  isPlanEntry,
+  isStopCause,
+  isStopReason,
+  isSubject,
+  isTask,
+  isText,
+  isToolResult,
+  isUsage,
+} from "./guards.js";
+import type { JournalTail } from "./journal.js";
+
+export interface JournalContent {
+  /** Missing when the first line is damaged. */
+  readonly header?: JournalHeader;
+  readonly tail: Omit<JournalTail, "repairs">;
+  /** What could not be read, in words for people. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * `onRecord` gets every record that counts, in order, but for those that only serve the file itself. Rejects when there is no
+ * such file or it cannot be read at all, and for a journal of another version, which is left alone.
+ */
+export async function readJournal(
+  files: Pick<Files, "readBytes">,
+  path: string,
+  onRecord: (record: JournalRecord) => void,
+): Promise<JournalContent> {
+  const lines = new LineSplitter(SESSION_LIMITS.journal.maxLineBytes);
+  const reader = new JournalReader(path, onRecord);
+  for (let start = 0; ; ) {
+    const bytes = await files.readBytes(path, { start, length: SESSION_LIMITS.journal.readBytes });
+    for (const line of lines.push(bytes)) reader.line(line);
+    start += bytes.length;
+    if (bytes.length < SESSION_LIMITS.journal.readBytes) break;
+  }
+  return reader.end(lines.flush()[0]);
+}
+
+class JournalReader {
+  readonly #path: string;
+  readonly #onRecord: (record: JournalRecord) => void;
+  readonly #blobs = new Map<string, string>();
+  #blobBytes = 0;
+  #header: JournalHeader | undefined;
+  #seq = 0;
+  #lineCount = 0;
+  /** Lines since the first that is no record, or not the next one. */
+  #skipped = 0;
+  /** Records come that were written before, as far as the disk took them. */
+  #isAgain = false;
+
+  constructor(path: string, onRecord: (record: JournalRecord) => void) {
+    this.#path = path;
+    this.#onRecord = onRecord;
+  }
+
+  line(line: Line): void {
+    const text = line.kind === "line" ? line.text : "";
+    this.#lineCount += 1;
+    if (!this.#header && this.#readHeader(text)) return;
+    if (this.#goesOnAgain(text)) return;
+    const record = readRecord(text);
+    if (this.#isAgain && (record ? record.seq <= this.#seq : readHeader(text))) return; // read already
+    if (!record && this.#lineCount === 1) return; // the header is damaged: the records need none
+    const isNext = record?.seq === this.#seq + 1;
+    const goesOn = record?.kind === "reopened" && record.after === this.#seq;
+    if (!record || !isNext || (this.#skipped > 0 && !goesOn)) {
+      this.#skipped += 1;
+      return;
+    }
+    this.#skipped = 0;
+    this.#isAgain = false;
+    this.#seq = record.seq;
+    switch (record.kind) {
+      case "strange":
+      case "reopened":
+        break;
+      case "blob":
+        this.#blobs.set(record.blob, record.data);
+        this.#blobBytes += record.data.length;
+        break;
+      default:
+        this.#onRecord({ seq: record.seq, t: record.t, ...unpack(record, this.#blobs, isBlock) });
+    }
+  }
+
+  /** `torn`: a line without its end, of which nobody was told: lines are written before anybody hears of them. */
+  end(torn: Line | undefined): JournalContent {
+    const skipped = this.#skipped;
+    // All of it may be there but its end: it counts as soon as there is something behind it, so it counts now.
+    if (torn) this.line(torn);
+    if (skipped === 0) this.#skipped = 0;
+    const blobs = { known: this.#blobs.keys(), bytes: this.#blobBytes };
+    const isClean = this.#skipped === 0 && !torn;
+    return {
+      ...defined({ header: this.#header }),
+      tail: { seq: this.#seq, isClean, blobs, hasHeader: this.#header !== undefined },
+      problems: this.#skipped === 0 ? [] : [this.#loss()],
+    };
+  }
+
+  /** After a write that failed: the same records follow once more, none of which may be missing. */
+  #goesOnAgain(text: string): boolean {
+    if (!text.startsWith('{"again":')) return false;
+    const from = Number(/^\{"again":(\d{1,15})\}$/u.exec(text)?.[1] ?? Number.NaN);
+    if (!(from <= this.#seq + 1)) return false;
+    this.#skipped = 0;
+    this.#isAgain = true;
+    return true;
+  }
+
+  #loss(): string {
+    const lines = this.#skipped === 1 ? "1 line" : `${this.#skipped} lines`;
+    const place = `after record ${this.#seq} of ${this.#path}`;
+    return `The journal of this session is damaged: ${lines} ${place} cannot be read and are not shown.`;
+  }
+
+  #readHeader(line: string): boolean {
+    const header = readHeader(line);
+    if (header && isHeader(header)) {
+      this.#header = header;
+      return true;
+    }
+    if (this.#lineCount === 1 && typeof header?.v === "number" && header.v !== 1) {
+      throw new TenonError(
+        "session.invalid_request",
+        `${this.#path} is a journal of version ${header.v}, which this Tenon cannot read`,
+        { hint: "Use the version that wrote it, or a newer one." },
+      );
+    }
+    return false;
+  }
+}
+
+/** A record of a kind this version does not know counts, and says nothing. */
+export interface StrangeRecord {
+  readonly kind: "strange";
+  readonly seq: number;
+}
+
+/** What nests too deep in it is replaced by a few words: a session that holds such a record can still be loaded. */
+export function readRecord(line: string): JournalRecord | StrangeRecord | undefined {
+  const parsed = parseJson(line, Number.POSITIVE_INFINITY);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const isDeep =
+    mayBeDeep(line.length, SESSION_LIMITS.journalMaxDepth) && isTooDeep(parsed.value, SESSION_LIMITS.journalMaxDepth);
+  const value = isDeep ? cutDeep(parsed.value) : parsed.value;
+  const { seq, t, kind } = value;
+  if (!isCount(seq) || seq === 0 || !isCount(t) || !isText(kind)) return undefined;
+  const isKnown = checks.get(kind);
+  if (!isKnown) return { kind: "strange", seq };
+  if (isRecord(value, isKnown)) return value;
+  return isDeep ? { kind: "strange", seq } : undefined;
+}
+
+/** Levels that are kept of a record that nests too deep: its own fields, and what a person can make sense of. */
+const KEPT_LEVELS = 12;
+const LEFT_OUT = `[left out: nested more than ${LIMITS.jsonMaxDepth} levels deep]`;
+
+function cutDeep(record: JsonObject): JsonObject {
+  const fields = Object.entries(record).map(([key, field]): [string, JsonValue | undefined] => {
+    const isDeep = field !== undefined && isTooDeep(field, SESSION_LIMITS.journalMaxDepth - 1);
+    return [key, isDeep ? cutBelow(field, KEPT_LEVELS) : field];
+  });
+  return Object.fromEntries(fields);
+}
+
+function cutBelow(value: JsonValue, levels: number): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  if (levels === 0) return LEFT_OUT;
+  if (!isJsonObject(value)) return value.map((item) => cutBelow(item, levels - 1));
+  const fields = Object.entries(value).map(([key, field]): [string, JsonValue | undefined] => {
+    return [key, field === undefined ? undefined : cutBelow(field, levels - 1)];
+  });
+  return Object.fromEntries(fields);
+}
+
+/** The header, or the version that wrote it when that is another one. */
+export function readHeader(line: string): JournalHeader | { readonly v: unknown } | undefined {
+  const parsed = parseJson(line);
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { value } = parsed;
+  if (value["v"] === undefined) return undefined;
+  return isHeader(value) ? value : { v: value["v"] };
+}
+
+export function isHeader(value: object): value is JournalHeader {
+  if (!isJsonObject(value) || value["v"] !== 1) return false;
+  const { id, cwd, t, additionalDirectories, forkedFrom } = value;
+  if (additionalDirectories !== undefined && !isListOf(additionalDirectories, isText)) return false;
+  return isText(id) && isText(cwd) && isCount(t) && (forkedFrom === undefined || isText(forkedFrom));
+}
+
+type Check = (value: JsonObject) => boolean;
+
+function isRecord(value: JsonObject, isKnown: Check): value is JsonObject & JournalRecord {
+  return isKnown(value);
+}
+
+const ofText: Check = ({ text }) => isText(text);
+
+const CHECKS: Readonly<Record<JournalEntry["kind"], Check>> = {
+  title: ({ title }) => isText(title),
+  prompt: ({ turn, content }) => isCount(turn) && isListOf(content, isBlock),
+  text: ofText,
+  thought: ofText,
+  announced: ({ toolCallId, subject }) => isText(toolCallId) && isSubject(subject),
+  dropped: ({ toolCallId, reason }) => isText(toolCallId) && isText(reason),
+  call: ({ toolCallId, subject, arguments: given, look }) =>
+    isText(toolCallId) && isSubject(subject) && isJsonObject(given) && (look === undefined || isLook(look)),
+  look: ({ toolCallId, look }) => isText(toolCallId) && isLook(look),
+  intent: ({ toolCallId, definitionHash }) => isText(toolCallId) && isText(definitionHash),
+  task: (value) => isTask(value),
+  note: ({ toolCallId, content }) => isText(toolCallId) && isListOf(content, isBlock),
+  outcome: ({ toolCallId, outcome, elapsedMs }) =>
+    isText(toolCallId) && isOutcome(outcome) && typeof elapsedMs === "number",
+  plan: ({ entries }) => isListOf(entries, isPlanEntry),
+  usage: ({ usage, turn, context }) => isUsage(usage) && isUsage(turn) && (context === undefined || isContext(context)),
+  stopped: ({ cause, reason }) => isStopCause(cause) && isText(reason),
+  compaction: ({ event }) => isCompaction(event),
+  transcript: ({ change, notes }) => isChange(change) && (notes === undefined || isListOf(notes, isText)),
+  outside: ({ read }) => isOutsideRead(read),
+  setting: ({ name, value }) => isText(name) && value !== undefined,
+  end: ({ turn, stopReason }) => isCount(turn) && isStopReason(stopReason),
+  error: ({ turn, code, message }) => isCount(turn) && isText(code) && isText(message),
+  closed: () => true,
+  reopened: ({ after }) => isCount(after),
+  blob: ({ blob, data }) => isText(blob) && isText(data),
+};
+
+/** A map, since a record may call itself `constructor`. */
+const checks: ReadonlyMap<string, Check> = new Map(Object.entries(CHECKS));
+
+function isOutsideRead(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { kind, server, origin } = value;
+  return kind === "page" || (kind === "server" && isText(server) && (origin === undefined || isText(origin)));
+}
+
+function isContext(value: unknown): boolean {
+  return isJsonObject(value) && isCount(value["usedTokens"]) && isCount(value["sizeTokens"]);
+}
+
+function isCompaction(value: unknown): value is RecordedCompaction {
+  if (!isJsonObject(value) || value["kind"] !== "compaction" || !isText(value["compactionId"])) return false;
+  const { phase, reason, cause, beforeTokens, afterTokens, means, summary } = value;
+  switch (phase) {
+    case "started":
+      return isText(cause) && isCount(beforeTokens);
+    case "done":
+      return isCount(beforeTokens) && isCount(afterTokens) && isText(means) && isText(summary);
+    case "failed":
+    case "cancelled":
+      return isText(reason);
+    default:
+      return false;
+  }
+}
+
+function isChange(value: unknown): value is RecordedChange {
+  if (!isJsonObject(value)) return false;
+  const { kind, messages, length } = value;
+  switch (kind) {
+    case "added":
+      return isListOf(messages, isMessage);
+    case "cut":
+      return isCount(length);
+    case "resolved":
+      return isToolResult(value["result"]);
+    case "replaced":
+      return isListOf(messages, isPlaceOrMessage);
+    default:
+      return false;
+  }
+}
+
+function isPlaceOrMessage(value: unknown): value is number | object {
+  return isCount(value) || isMessage(value);
+}

@@ -1,0 +1,191 @@
+// The sessions on the disk: their files, what is in them, and copying and removing them.
+import { join } from "node:path";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { isSessionId, type SessionId } from "../../base/id.js";
+import { type FileLock, tryFileLock } from "../../base/io/file-lock.js";
+import { defined } from "../../base/json/defined.js";
+import type { World } from "../../base/ports/world.js";
+import { markForeign } from "../../base/text/marking.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { JournalHeader } from "./entry.js";
+import { History } from "./history.js";
+import { type JournalTail, journalFile } from "./journal.js";
+import { readJournal, readRecord } from "./read-journal.js";
+
+export interface StoredSession {
+  readonly header?: JournalHeader;
+  readonly history: History;
+  readonly tail: JournalTail;
+  /** What people should hear of: damage to the file, a turn that was broken off. */
+  readonly problems: readonly string[];
+}
+
+const NEWLINE = 0x0a;
+const RESULT_INDEX = "index.ndjson";
+
+export class StoredSessions {
+  readonly #world: World;
+  readonly #stateDir: string;
+
+  constructor(world: World, stateDir: string) {
+    this.#world = world;
+    this.#stateDir = stateDir;
+  }
+
+  get folder(): string {
+    return join(this.#stateDir, "sessions");
+  }
+
+  /** False as well for what cannot be the id of a session: it never becomes a path. */
+  has(id: string): id is SessionId {
+    return isSessionId(id) && this.#world.files.isFile(this.#journal(id));
+  }
+
+  /** One process at a time has a session open. Throws `session.busy` when it is open, here or in another process. */
+  async lock(id: SessionId): Promise<FileLock> {
+    const path = this.#lockFile(id);
+    const attempt = await tryFileLock(this.#world, path);
+    if (attempt.lock) return attempt.lock;
+    throw inUse(this.#world, id, { heldBy: attempt.heldBy, path });
+  }
+
+  /** For a new session: a lock that cannot be written costs the protection, not the session. Throws `session.busy` all the same. */
+  async hold(id: SessionId): Promise<FileLock | undefined> {
+    try {
+      return await this.lock(id);
+    } catch (error) {
+      if (error instanceof TenonError && error.code === "session.busy") throw error;
+      this.#world.log.warn("session.not_locked", { session: id, error: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  async read(id: SessionId): Promise<StoredSession> {
+    const history = new History();
+    const { header, tail, problems } = await readJournal(this.#world.files, this.#journal(id), (record) =>
+      history.add(record),
+    );
+    const repairs = history.end();
+    const brokenOff =
+      repairs.length === 0
+        ? []
+        : ["The last turn of this session was broken off. Its prompt is not run again: send it again if it should be."];
+    return {
+      ...defined({ header }),
+      history,
+      tail: { ...tail, repairs },
+      problems: [...problems, ...brokenOff],
+    };
+  }
+
+  /** A session of its own with everything the other one has by now, its kept results included. */
+  async copy(
+    from: SessionId,
+    header: Omit<JournalHeader, "v" | "t" | "forkedFrom"> & { readonly id: SessionId },
+  ): Promise<void> {
+    const { files } = this.#world;
+    const first = `${JSON.stringify({ v: 1, ...header, forkedFrom: from, t: this.#world.now() })}\n`;
+    const records = await this.#recordBytes(from);
+    const results = await files.list(this.#results(from));
+    for (const { name } of results) {
+      const [source, target] = [join(this.#results(from), name), join(this.#results(header.id), name)];
+      // Results never change, so both sessions can have the same bytes; the list of them grows.
+      if (name === RESULT_INDEX) await files.writeAtomic(target, await files.readText(source));
+      else await files.adopt(source, target);
+    }
+    const title = titleFile(this.folder, from);
+    if (files.isFile(title)) await files.adopt(title, titleFile(this.folder, header.id));
+    await files.writeParts(this.#journal(header.id), [Buffer.from(first), ...records]);
+  }
+
+  /** What a listing shows from now on, in place of the beginning of the first prompt. */
+  async setTitle(id: SessionId, title: string): Promise<void> {
+    await this.#world.files.writeAtomic(titleFile(this.folder, id), title);
+  }
+
+  hasTitle(id: SessionId): boolean {
+    return this.#world.files.isFile(titleFile(this.folder, id));
+  }
+
+  async remove(id: SessionId): Promise<void> {
+    const { files } = this.#world;
+    await files.remove(this.#results(id));
+    await files.remove(titleFile(this.folder, id));
+    await files.remove(this.#journal(id));
+  }
+
+  /** Everything behind the header. */
+  async #recordBytes(id: SessionId): Promise<readonly Uint8Array[]> {
+    const parts: Uint8Array[] = [];
+    const length = SESSION_LIMITS.journal.readBytes;
+    for (let start = 0; ; ) {
+      const bytes = await this.#world.files.readBytes(this.#journal(id), { start, length });
+      parts.push(bytes);
+      start += bytes.length;
+      if (bytes.length < length) break;
+    }
+    const head = parts[0] ?? new Uint8Array();
+    const end = head.indexOf(NEWLINE) + 1;
+    const isRecord = readRecord(Buffer.from(head.subarray(0, end)).toString()) !== undefined;
+    return isRecord ? parts : [head.subarray(end), ...parts.slice(1)];
+  }
+
+  #journal(id: SessionId): string {
+    return journalFile(this.#stateDir, id);
+  }
+
+  #results(id: SessionId): string {
+    return resultsFolder(this.#stateDir, id);
+  }
+
+  #lockFile(id: SessionId): string {
+    return join(this.#stateDir, "session-locks", `${id}.lock`);
+  }
+}
+
+export function resultsFolder(stateDir: string, id: SessionId): string {
+  return join(stateDir, "sessions", `${id}.results`);
+}
+
+/** Throws `session.invalid_request` for a text that cannot be the id of a session. */
+export function sessionId(text: string): SessionId {
+  if (isSessionId(text)) return text;
+  const shown = JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+  throw new TenonError("session.invalid_request", `${shown} cannot be the id of a session`, {
+    hint: "Use 1 to 128 letters, digits, - and _, beginning with a letter or a digit; or leave it out.",
+  });
+}
+
+function inUse(
+  world: World,
+  id: SessionId,
+  { heldBy, path }: { readonly heldBy: number; readonly path: string },
+): TenonError {
+  if (heldBy === world.processes.ownId) {
+    return new TenonError("session.busy", `session "${id}" is already open here`, {
+      hint: "Go on with it, or close it first.",
+    });
+  }
+  return new TenonError("session.busy", `session "${id}" is open in process ${heldBy}`, {
+    hint: `Close it there. If that is no Tenon, delete the file ${path}.`,
+  });
+}
+
+export function unknownSession(id: string): TenonError {
+  return new TenonError("session.not_found", `there is no session "${id}"`, { hint: "List the sessions there are." });
+}
+
+export const TITLE_EXTENSION = ".title";
+
+export function titleFile(folder: string, id: SessionId): string {
+  return join(folder, `${id}${TITLE_EXTENSION}`);
+}
+
+/** On one line, and not longer than a list has room for. Throws `session.invalid_request` when nothing is left of it. */
+export function givenTitle(words: string): string {
+  const line = markForeign(words).replaceAll(/\s+/gu, " ").trim();
+  if (line === "") throw new TenonError("session.invalid_request", "the title is empty");
+  const characters = Array.from(line);
+  if (characters.length <= SESSION_LIMITS.journal.titleChars) return line;
+  return `${characters.slice(0, SESSION_LIMITS.journal.titleChars).join("").trimEnd()}…`;
+}

@@ -1,0 +1,173 @@
+// A server of a session: as it is wanted, as it is open, or why it cannot be used.
+import { defined } from "../../base/json/defined.js";
+import {
+  type EffectiveConfig,
+  type EffectiveServer,
+  grantAccount,
+  grantPerson,
+  type ReadyServer,
+  type ServerSandbox,
+  sourceSettings,
+  whyNotReady,
+} from "../../config/index.js";
+import type { ConnectionOptions, PoolSettings, ServerConnection, ServerLog, ServerSpec } from "../../mcp/index.js";
+import type { AbsentServer, SourceSettings, ToolOrigin, ToolSource } from "../../tools/index.js";
+import type { LoginSettings, ServerLogin } from "../login/server-login.js";
+import { inSandbox } from "./sandbox.js";
+
+/** A server entry that cannot be used, with what is wrong with it. */
+export interface RejectedServer {
+  readonly name: string;
+  readonly reason: string;
+  readonly origin?: ToolOrigin;
+  readonly hint?: string;
+}
+
+/** A server the session shall have, and how its connection is to behave. */
+export interface WantedServer {
+  readonly spec: ServerSpec;
+  readonly origin: ToolOrigin;
+  readonly settings?: Pick<ConnectionOptions, "limits" | "tools" | "allowHosts" | "urlSource" | "secrets">;
+  /** What the configuration says of its sandbox, also where that asks for none. */
+  readonly sandbox?: ServerSandbox;
+  /** Whose log-ins a remote server may use, and what its entry says about logging in. */
+  readonly login?: LoginSettings;
+  /** How the catalog is to treat its tools: filters, other names, include modes. A change of it needs no new connection. */
+  readonly catalog?: SourceSettings;
+  /** The user's word that what the server says about its tools is true. */
+  readonly trustsAnnotations?: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults?: boolean;
+  /** The project's real path, for a project's server. */
+  readonly project?: string;
+  /** The first turn waits longer for it. */
+  readonly isRequired?: boolean;
+  /** Started when one of its tools is first used, if they are remembered; like any other if not. */
+  readonly isLazy?: boolean;
+  /** Other sessions of this process may use the same server. One of the client is never shared. */
+  readonly mayShare?: boolean;
+  /** What the user says about all servers together. */
+  readonly pool?: PoolSettings;
+}
+
+/** A server of the session, whatever state it is in. */
+export interface OpenServer extends Pick<WantedServer, "catalog" | "trustsAnnotations" | "trustsResults" | "project"> {
+  readonly connection: ServerConnection;
+  readonly source: ToolSource;
+  /** Whether other sessions use the same server now. */
+  isShared?(): boolean;
+  /** Undefined when one cannot log in to it. */
+  readonly login?: ServerLogin | undefined;
+}
+
+/** What the catalog and the policy are told of a server: a change of it needs no new connection. */
+export function treatment({
+  catalog = {},
+  trustsAnnotations = false,
+  trustsResults = false,
+  project,
+}: WantedServer): Omit<OpenServer, "connection" | "source" | "login" | "isShared"> {
+  return { catalog, trustsAnnotations, trustsResults, ...defined({ project }) };
+}
+
+/** Whose words they are. */
+export interface OutputOwner {
+  readonly spec: ServerSpec;
+  readonly origin: ToolOrigin;
+  /** The project's real path, for a project's server. */
+  readonly project?: string;
+}
+
+/** Neither call throws or waits: a server is never held up by being heard. */
+export interface OutputSink {
+  stderr(chunk: Uint8Array): void;
+  log(entry: ServerLog): void;
+}
+
+export interface ServerOutput {
+  open(owner: OutputOwner): OutputSink;
+}
+
+/** The servers of a configuration: to connect, to report as failed, and not used with the reason. */
+export interface ConfiguredServers {
+  readonly wanted: readonly WantedServer[];
+  readonly rejected: readonly RejectedServer[];
+  readonly absent: readonly AbsentServer[];
+}
+
+export function configuredServers({ servers, project }: EffectiveConfig): ConfiguredServers {
+  const read = servers.map((server) => configuredServer(server, project));
+  return {
+    wanted: read.flatMap(({ wanted }) => wanted ?? []),
+    rejected: read.flatMap(({ rejected }) => rejected ?? []),
+    absent: servers.flatMap((server) => absentOf(server) ?? []),
+  };
+}
+
+/** One to connect, one to report, or neither: shadowed, untrusted and switched-off servers are reported in other ways. */
+export function configuredServer(
+  server: EffectiveServer,
+  project: string,
+): { readonly wanted?: WantedServer; readonly rejected?: RejectedServer } {
+  switch (server.status) {
+    case "ready":
+      return { wanted: wantedOf(server, project) };
+    case "disabled":
+    case "invalid": {
+      if (server.status === "disabled" && server.isIntended) return {};
+      const reason = whyNotReady(server) ?? "it cannot be used";
+      const origin = server.place.layer === "project" ? "project" : "user";
+      return { rejected: { name: server.name, origin, reason } };
+    }
+    case "untrusted": {
+      const reason = server.question.reasons && whyNotReady(server);
+      if (reason === undefined) return {};
+      const origin = server.place.layer === "client" ? "client" : "user";
+      return { rejected: { name: server.name, origin, reason, hint: LAUNCH_HINT } };
+    }
+    case "shadowed":
+      return {};
+  }
+}
+
+const LAUNCH_HINT =
+  "Approve it for this folder when Tenon asks, or give full paths in its entry, so that it does not depend on the folder.";
+
+/** Answers why a tool is not there. */
+function absentOf(server: EffectiveServer): AbsentServer | undefined {
+  const reason = whyNotReady(server);
+  if (reason === undefined || server.status === "ready") return undefined;
+  const { layer } = server.place;
+  const origin = layer === "project" || layer === "client" ? layer : "user";
+  return { name: server.name, origin, kind: ABSENCE[server.status], reason };
+}
+
+const ABSENCE = {
+  untrusted: "not_trusted",
+  disabled: "disabled",
+  invalid: "failed",
+  shadowed: "shadowed",
+} as const;
+
+function wantedOf({ spec, settings }: ReadyServer, project: string): WantedServer {
+  const { origin, limits, tools, allowHosts, urlSource, secrets, sandbox } = settings;
+  return {
+    spec: inSandbox(spec, sandbox),
+    origin,
+    sandbox,
+    settings: { limits, tools, allowHosts, urlSource, secrets },
+    login: {
+      account: grantAccount({ ...settings, project }),
+      person: grantPerson({ ...settings, project }),
+      settings: settings.oauth ?? {},
+    },
+    catalog: sourceSettings(settings),
+    trustsAnnotations: settings.trustsAnnotations,
+    trustsResults: settings.trustsResults,
+    isRequired: settings.isRequired,
+    isLazy: settings.isLazy,
+    mayShare: settings.mayShare,
+    pool: settings.pool,
+    ...defined({ project: origin === "project" ? project : undefined }),
+  };
+}

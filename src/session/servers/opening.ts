@@ -1,0 +1,222 @@
+// Opens one server for a session: what its connection is given, whom it may ask, what the session hears of it.
+
+import type { TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
+import type { World } from "../../base/ports/world.js";
+import {
+  type ConnectionOptions,
+  type ConnectionState,
+  type GrantStore,
+  type McpChannel,
+  type McpConnection,
+  type Peer,
+  type PooledServer,
+  type ServerCache,
+  type ServerLog,
+  type ServerPool,
+  type ServerSpec,
+  sharingKey,
+} from "../../mcp/index.js";
+import { mcpSource, type ToolOrigin } from "../../tools/index.js";
+import type { NoticeLevel, ServerStatus } from "../events.js";
+import { isLogInable, loginCommand, type ServerLogin, serverLogin } from "../login/server-login.js";
+import type { SessionPorts } from "../ports.js";
+import { type OpenServer, type OutputSink, type ServerOutput, treatment, type WantedServer } from "./entry.js";
+import { RunningCalls, ServerPeer } from "./peer.js";
+
+export interface OpeningOptions {
+  readonly world: World;
+  readonly cwd: string;
+  /** Roots of the servers beside it. */
+  readonly additionalDirectories?: readonly string[];
+  readonly client: { readonly name: string; readonly version: string };
+  readonly cache?: ServerCache;
+  /** Where log-ins are kept. */
+  readonly grants?: GrantStore;
+  /** Keeps what servers say beside the protocol. */
+  readonly serverOutput?: ServerOutput;
+  /** The session's id, for the trace and for the budget of processes. */
+  readonly session?: string;
+  /** Who is attached now, and answers what servers ask. */
+  ports?(): SessionPorts | undefined;
+  /** By server, how it may use the model. */
+  readonly sampling?: (server: string) => { readonly sample: NonNullable<Peer["sample"]> };
+  onStatus(status: ServerStatus): void;
+  /** A call was refused for want of a log-in, or of more than the log-in has. */
+  onRefused?(server: string): void;
+  onNotice?(level: NoticeLevel, text: string): void;
+  /** A server that may write the session's directories, in a sandbox, is about to be started. */
+  onSandboxed?(): void;
+}
+
+/** An open server with what the set it is in has to know of it. */
+export interface RunningServer extends OpenServer {
+  readonly connection: PooledServer;
+  readonly isRequired: boolean;
+  readonly isLazy: boolean;
+  readonly status: () => ServerStatus;
+  /** Covers everything that decides what is run and how: a change of it means another connection. */
+  readonly key: string;
+}
+
+/** Covers everything that decides what is run and how: a change of it means another connection. */
+export function keyOf(wanted: WantedServer, options: OpeningOptions): string {
+  const { spec, origin, isLazy = false } = wanted;
+  const key = sharingKey(spec, plainOptions(wanted, loginOf(wanted, options), options));
+  return [key, origin, isLazy, mayShare(wanted)].join(" ");
+}
+
+export function openServer(
+  wanted: WantedServer,
+  options: OpeningOptions,
+  pool: ServerPool,
+): Omit<RunningServer, "key"> {
+  const { spec, origin, isRequired = false, isLazy = false } = wanted;
+  const { world, cwd, additionalDirectories = [], sampling } = options;
+  if (spec.kind === "stdio" && spec.sandbox?.mode === "workspace") options.onSandboxed?.();
+  const calls = new RunningCalls(world);
+  // Of the client's servers nothing is written to disk.
+  const output = origin === "client" ? undefined : options.serverOutput?.open(wanted);
+  const peer = new ServerPeer({
+    world,
+    server: spec.name,
+    directories: [cwd, ...additionalDirectories],
+    calls,
+    ports: () => options.ports?.(),
+    ...defined({ onLog: output ? (entry: ServerLog) => output.log(entry) : undefined }),
+    ...sampling?.(spec.name),
+    onNotice: (level, text) => options.onNotice?.(level, text),
+  });
+  const login = loginOf(wanted, options);
+  const connection = pool.open({
+    spec,
+    options: {
+      ...plainOptions(wanted, login, options),
+      peer,
+      channel: channelOf(options),
+      ...defined({ onStderr: output ? into(output) : undefined }),
+    },
+    mayShare: mayShare(wanted),
+    ...defined({ settings: wanted.pool }),
+  });
+  const onFailed = ({ code }: TenonError) => {
+    if (code === "mcp.unauthorized") options.onRefused?.(spec.name);
+  };
+  const source = calls.follow(mcpSource(connection, origin, onFailed));
+  const status = followStatus(connection, wanted, options);
+  const isShared = () => connection.isShared;
+  return { connection, source, isShared, login, isRequired, isLazy, status, ...treatment(wanted) };
+}
+
+/** Reports each change of state that people should see. Returns how to read the status now. */
+function followStatus(
+  connection: PooledServer,
+  { origin, isLazy = false }: WantedServer,
+  options: OpeningOptions,
+): () => ServerStatus {
+  let hasRested = false;
+  let last: ServerStatus["state"] = "connecting";
+  const status = (): ServerStatus => {
+    const current = statusOf(connection, origin);
+    return isLazy && !hasRested && current.state === "ready" ? { ...current, note: NOT_LAZY_YET } : current;
+  };
+  connection.state.subscribe(({ kind }) => {
+    hasRested ||= kind === "resting";
+    const current = status();
+    if (current.state !== last) options.onStatus(current);
+    last = current.state;
+  });
+  return status;
+}
+
+/** To the client that is attached when a message is sent. */
+function channelOf(options: OpeningOptions): McpChannel {
+  return {
+    request: async (request) => {
+      const channel = options.ports?.()?.mcpChannel;
+      if (channel) return await channel.request(request);
+      return { kind: "failed", message: "no client is attached that has such servers" };
+    },
+  };
+}
+
+function loginOf(
+  { settings = {}, spec, origin, login }: WantedServer,
+  { grants }: OpeningOptions,
+): ServerLogin | undefined {
+  return serverLogin({ ...settings, spec, origin, login }, grants);
+}
+
+/** The options that are data: the key is made of exactly these. */
+function plainOptions(
+  { settings = {} }: WantedServer,
+  login: ServerLogin | undefined,
+  { world, cwd, client, session, cache }: OpeningOptions,
+): ConnectionOptions {
+  return { world, cwd, client, ...defined({ session, cache }), ...settings, ...defined({ oauth: login?.oauth }) };
+}
+
+const NOT_LAZY_YET = "It is lazy, but was started: its tools were not known. From now on the first use starts it.";
+
+/** Apart from everything else of a session: a shared server holds on to it for longer. */
+function into(output: OutputSink): (chunk: Uint8Array) => void {
+  return (chunk) => output.stderr(chunk);
+}
+
+function mayShare({ origin, mayShare: isAllowed = true }: WantedServer): boolean {
+  return isAllowed && (origin === "user" || origin === "project");
+}
+
+/** What is looked at of a connection. */
+export type StatusSource = Pick<McpConnection, "spec" | "state" | "tools" | "problems">;
+
+export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerStatus {
+  const state: ConnectionState = connection.state.value;
+  const { spec } = connection;
+  const note = "note" in spec && spec.note !== undefined ? [spec.note] : [];
+  const told = [...note, ...connection.problems];
+  const problems = told.length === 0 ? {} : { problems: told };
+  const base = { name: spec.name, origin, toolCount: connection.tools.value.length, ...sandboxIn(spec), ...problems };
+  switch (state.kind) {
+    case "resting":
+      return { ...base, state: "idle" };
+    case "idle":
+    case "connecting":
+      return { ...base, state: "connecting" };
+    case "ready":
+      return { ...base, state: "ready", connectMs: state.connectMs, server: state.server, ...state.agreement };
+    case "waiting":
+      return { ...base, state: "reconnecting", ...troubleOf(state.cause, connection, origin) };
+    case "failed":
+      return { ...base, state: "failed", ...troubleOf(state.cause, connection, origin) };
+    case "closing":
+    case "closed":
+      return { ...base, state: "closed" };
+    default:
+      return unreachable(state);
+  }
+}
+
+function sandboxIn(spec: StatusSource["spec"]): Pick<ServerStatus, "sandbox"> {
+  if (spec.kind !== "stdio" || !spec.sandbox) return {};
+  const { mode, network } = spec.sandbox;
+  return { sandbox: { mode, network } };
+}
+
+type Trouble = Pick<ServerStatus, "error" | "hint" | "needsLogin">;
+
+function troubleOf({ code, message, hint }: TenonError, { spec }: StatusSource, origin: ToolOrigin): Trouble {
+  if (code !== "mcp.unauthorized") return { error: message, hint };
+  return { error: message, hint: loginHint(spec, origin), needsLogin: true };
+}
+
+/** A server that is given a token has no use for a log-in: the token is what is wrong. */
+function loginHint(spec: ServerSpec, origin: ToolOrigin): string {
+  const where = origin === "client" ? "in your editor's settings" : `in its entry (tenon mcp get ${spec.name})`;
+  if (isLogInable(spec)) {
+    const ways = `/mcp login ${spec.name} here, or ${loginCommand(spec, origin)} in a terminal`;
+    return `It needs a log-in: ${ways}; or an Authorization header ${where}.`;
+  }
+  return `It needs a log-in, and refused the token it is given: correct that one ${where}.`;
+}

@@ -1,0 +1,215 @@
+// What one server may ask of a session: its directories, the person, the model. What nobody can answer is not declared.
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import { orAborted } from "../../base/async/deadline.js";
+import { uuidV7 } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
+import type { Timer, World } from "../../base/ports/world.js";
+import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../../mcp/index.js";
+import type { SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../../tools/index.js";
+import type { NoticeLevel } from "../events.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { SessionPorts } from "../ports.js";
+
+type Sample = NonNullable<Peer["sample"]>;
+
+export interface ServerPeerOptions {
+  readonly world: World;
+  readonly server: string;
+  /** The session's own directories, the one it runs in first. */
+  readonly directories: readonly string[];
+  readonly calls: RunningCalls;
+  /** Who is attached now. */
+  ports(): SessionPorts | undefined;
+  /** Puts a request to the model, once somebody approved it. */
+  readonly sample?: Sample;
+  /** Gets what the server logs. */
+  onLog?(entry: ServerLog): void;
+  onNotice(level: NoticeLevel, text: string): void;
+}
+
+export class ServerPeer implements Peer {
+  readonly #options: ServerPeerOptions;
+  /** Ours by the server's own: two servers may use the same. */
+  readonly #elicitations = new Map<string, string>();
+  readonly #told = new Set<string>();
+
+  constructor(options: ServerPeerOptions) {
+    this.#options = options;
+  }
+
+  readonly roots = (): readonly Root[] =>
+    this.#options.directories.map((directory, index) => ({
+      uri: pathToFileURL(directory).href,
+      name: index === 0 ? "session" : basename(directory),
+    }));
+
+  get elicit(): Peer["elicit"] {
+    return this.#options.ports()?.elicit && ((request, signal) => this.#elicit(request, signal));
+  }
+
+  get elicitModes(): Peer["elicitModes"] {
+    return this.#options.ports()?.elicitModes;
+  }
+
+  get sample(): Peer["sample"] {
+    const { sample } = this.#options;
+    if (!sample || !this.#options.ports()?.approveSampling) return undefined;
+    return async (params, signal) => {
+      const over = this.#untilOver(signal);
+      return await orAborted(sample(params, over), over);
+    };
+  }
+
+  log(entry: ServerLog): void {
+    this.#options.calls.log(entry);
+    this.overheard(entry);
+  }
+
+  overheard(entry: ServerLog): void {
+    const { level, logger, text } = entry;
+    this.#options.world.log.debug("server.log", { server: this.#options.server, level, logger, text });
+    this.#options.onLog?.(entry);
+  }
+
+  elicitationCompleted(elicitationId: string): void {
+    const id = this.#elicitations.get(elicitationId);
+    if (id === undefined) return;
+    this.#elicitations.delete(elicitationId);
+    this.#options.ports()?.elicitationCompleted?.(id);
+  }
+
+  /** Told once for each reason: a server that asks again and again is no more news. */
+  unanswered(method: string, reason: string): void {
+    const what = method === "sampling/createMessage" ? "wants to use the model" : "asks for input";
+    const text = `the server "${this.#options.server}" ${what}, which was declined: ${reason}`;
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#options.onNotice("warning", text);
+  }
+
+  async #elicit(request: ElicitRequest, signal: AbortSignal): Promise<ElicitAnswer> {
+    const { world, server, calls } = this.#options;
+    const attached = this.#options.ports();
+    if (!attached?.elicit) return { action: "decline" };
+    const id = uuidV7(world.now(), (count) => world.randomBytes(count));
+    if (request.elicitationId !== undefined) this.#remember(request.elicitationId, id);
+    const toolCallId = calls.only?.toolCallId;
+    const over = this.#untilOver(signal);
+    const question = { id, server, request, ...defined({ toolCallId }) };
+    return await orAborted(attached.elicit(question, over), over);
+  }
+
+  /** A question asked for a call is over with it: servers do not always take theirs back. */
+  #untilOver(signal: AbortSignal): AbortSignal {
+    const call = this.#options.calls.only;
+    return call ? AbortSignal.any([signal, call.signal]) : signal;
+  }
+
+  #remember(theirs: string, ours: string): void {
+    const [oldest] = this.#elicitations.keys();
+    if (oldest !== undefined && this.#elicitations.size >= SESSION_LIMITS.openElicitations)
+      this.#elicitations.delete(oldest);
+    this.#elicitations.set(theirs, ours);
+  }
+}
+
+type Followable = Pick<SourceCall, "toolCallId" | "signal" | "onProgress">;
+
+const NO_END: ToolOutcome = { kind: "unknown", reason: "its source knows nothing of calls that last" };
+
+export class RunningCalls {
+  readonly #world: Pick<World, "after">;
+  readonly #running = new Set<FollowedCall>();
+
+  constructor(world: Pick<World, "after">) {
+    this.#world = world;
+  }
+
+  /** The same source; its calls are known here while they run. */
+  follow(source: ToolSource): ToolSource {
+    const resumed: NonNullable<ToolSource["resume"]> = (call, lasting) =>
+      this.#during(call, (onProgress) => source.resume?.({ ...call, onProgress }, lasting) ?? Promise.resolve(NO_END));
+    return {
+      ...source,
+      call: (call) => this.#during(call, (onProgress) => source.call({ ...call, onProgress })),
+      ...defined({ resume: source.resume ? resumed : undefined }),
+    };
+  }
+
+  async #during(
+    call: Followable,
+    run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>,
+  ): Promise<ToolOutcome> {
+    const followed = new FollowedCall(call, this.#world);
+    this.#running.add(followed);
+    try {
+      return await run((progress) => followed.progress(progress));
+    } finally {
+      this.#running.delete(followed);
+      followed.end();
+    }
+  }
+
+  /** The call that runs, if it is only one: of several nobody can say which one the server means. */
+  get only(): Followable | undefined {
+    const [first, second] = this.#running;
+    return second ? undefined : first?.call;
+  }
+
+  /** On every call of the server that runs: the protocol does not say which one a line is about. */
+  log({ level, logger, text }: ServerLog): void {
+    if (level === "debug") return;
+    const line = logger === undefined ? `[${level}] ${text}` : `[${level}] ${logger}: ${text}`;
+    for (const call of this.#running) call.say(line);
+  }
+}
+
+/** One call with what was said during it: the last lines, told at a pace people can read. */
+class FollowedCall {
+  readonly call: Followable;
+  readonly #world: Pick<World, "after">;
+  #lines: readonly string[] = [];
+  #last: ToolProgress = { progress: 0 };
+  #pause: Timer | undefined;
+  #isStale = false;
+  #isOver = false;
+
+  constructor(call: Followable, world: Pick<World, "after">) {
+    this.call = call;
+    this.#world = world;
+  }
+
+  progress(progress: ToolProgress): void {
+    this.#last = progress;
+    this.#tell();
+  }
+
+  say(line: string): void {
+    const { lines, lineChars } = SESSION_LIMITS.callLog;
+    const shown = line.length <= lineChars ? line : `${line.slice(0, lineChars)}…`;
+    this.#lines = [...this.#lines, shown].slice(-lines);
+    if (this.#pause) this.#isStale = true;
+    else this.#tellAndPause();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#pause?.clear();
+  }
+
+  #tellAndPause(): void {
+    this.#isStale = false;
+    this.#tell();
+    this.#pause = this.#world.after(SESSION_LIMITS.callLog.everyMs, () => {
+      this.#pause = undefined;
+      if (this.#isStale) this.#tellAndPause();
+    });
+  }
+
+  #tell(): void {
+    if (this.#isOver) return;
+    const { onProgress } = this.call;
+    onProgress(this.#lines.length === 0 ? this.#last : { ...this.#last, log: this.#lines });
+  }
+}

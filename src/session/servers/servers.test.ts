@@ -1,0 +1,143 @@
+// The set of a session's servers: replaced without touching what stays, waited for as long as each is worth.
+import { expect, test } from "vitest";
+import { LIMITS } from "../../base/limits.js";
+import { diskCache, type StdioSpec } from "../../mcp/index.js";
+import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../../testing/index.js";
+import type { ServerStatus } from "../events.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { RejectedServer, WantedServer } from "./entry.js";
+import { SessionServers } from "./servers.js";
+
+function setUp(behaviour: Behaviour = { tools: [echoTool()] }, before?: FakeWorld) {
+  const world = before ?? fakeWorld({ spawn: spawnsServer(behaviour) });
+  const cache = diskCache({ world, dir: "/cache" });
+  const told: ServerStatus[] = [];
+  const client = { name: "t", version: "1" };
+  const onStatus = (status: ServerStatus) => told.push(status);
+  const servers = new SessionServers({ world, cwd: "/project", client, cache, isConfigured: true, onStatus });
+  const close = async () => {
+    const closing = servers.close(LIMITS.exitGrace);
+    await world.advance(10_000);
+    await closing;
+  };
+  return { world, servers, told, close };
+}
+
+function wanted(name: string, more: Partial<WantedServer> & { args?: string[] } = {}): WantedServer {
+  const { args = [], ...rest } = more;
+  const spec: StdioSpec = { kind: "stdio", name, command: "/bin/server", args, env: {} };
+  return { spec, origin: "user", ...rest };
+}
+
+function replace(
+  servers: SessionServers,
+  wanted: readonly WantedServer[],
+  rejected: readonly RejectedServer[] = [],
+): void {
+  servers.configure({ wanted, rejected, absent: [] });
+}
+
+test("what stays the same stays connected; what is changed, new or gone is started or ended", async () => {
+  const { world, servers, told, close } = setUp();
+  replace(servers, [wanted("a"), wanted("b")]);
+  await world.advance(100);
+  expect(world.children).toHaveLength(2);
+  replace(servers, [wanted("a"), wanted("b", { args: ["--other"] }), wanted("c")]);
+  await world.advance(10_000);
+  expect(world.children).toHaveLength(4);
+  expect(world.children.map((child) => child.isGroupAlive())).toEqual([true, false, true, true]);
+  expect(servers.statuses.map(({ name, state }) => [name, state])).toEqual([
+    ["a", "ready"],
+    ["b", "ready"],
+    ["c", "ready"],
+  ]);
+  expect(told.filter(({ state }) => state === "closed").map(({ name }) => name)).toEqual(["b"]);
+  await close();
+});
+
+test("a required server is waited for, another one only up to the usual bound", async () => {
+  const slow: Behaviour = { tools: [echoTool()], steps: { initialize: [{ do: "delay", ms: 20_000 }] } };
+  for (const isRequired of [true, false]) {
+    const { world, servers, close } = setUp(slow);
+    replace(servers, [wanted("s", { isRequired })]);
+    let isSettled = false;
+    const settling = servers.settled(new AbortController().signal).then(() => (isSettled = true));
+    await world.advance(SESSION_LIMITS.firstPromptWaitMs + 1);
+    expect(isSettled).toBe(!isRequired);
+    await world.advance(30_000);
+    await settling;
+    await close();
+  }
+});
+
+test("another treatment of a server's tools needs no new connection", async () => {
+  const { world, servers, close } = setUp();
+  replace(servers, [wanted("s")]);
+  await world.advance(100);
+  const [before] = servers.open;
+  replace(servers, [wanted("s", { catalog: { deny: ["echo"] }, trustsAnnotations: true })]);
+  expect(servers.open).toMatchObject([{ catalog: { deny: ["echo"] }, trustsAnnotations: true }]);
+  expect(servers.open[0]?.connection).toBe(before?.connection);
+  expect(world.children).toHaveLength(1);
+  await close();
+});
+
+test("an entry that cannot be used is told once, however often the set is replaced", async () => {
+  const { servers, told, close } = setUp();
+  replace(servers, [], [{ name: "x", reason: "no command" }]);
+  replace(servers, [], [{ name: "x", reason: "no command" }]);
+  expect(told).toMatchObject([{ name: "x", state: "failed", error: "no command" }]);
+  await close();
+});
+
+test("a lazy server is started the first time, with a note; after that not before it is used", async () => {
+  const first = setUp();
+  const { world } = first;
+  replace(first.servers, [wanted("s", { isLazy: true })]);
+  await world.advance(100);
+  expect(first.told).toMatchObject([{ state: "ready", toolCount: 1, note: expect.stringContaining("It is lazy") }]);
+  expect(world.children).toHaveLength(1);
+  await first.close();
+
+  const second = setUp({}, world);
+  replace(second.servers, [wanted("s", { isLazy: true }), wanted("other")]);
+  let isSettled = false;
+  const settling = second.servers.settled(new AbortController().signal).then(() => (isSettled = true));
+  await world.advance(100);
+  expect(isSettled).toBe(true);
+  await settling;
+  expect(world.children).toHaveLength(2); // the other one
+  expect(second.servers.statuses).toMatchObject([
+    { name: "s", state: "idle", toolCount: 1 },
+    { name: "other", state: "ready" },
+  ]);
+  const [server] = second.servers.open;
+  const { signal } = new AbortController();
+  const call = server?.source.call({ tool: "echo", arguments: { text: "hi" }, signal, onProgress: () => {} });
+  await world.advance(100);
+  expect(await call).toMatchObject({ kind: "done" });
+  expect(world.children).toHaveLength(3);
+  expect(second.told.filter(({ name }) => name === "s").map(({ state, note }) => [state, note])).toEqual([
+    ["idle", undefined],
+    ["connecting", undefined],
+    ["ready", undefined],
+  ]);
+  await second.close();
+});
+
+test("a lazy server that is not to be lazy any more is started", async () => {
+  const first = setUp();
+  const { world } = first;
+  replace(first.servers, [wanted("s")]);
+  await world.advance(100);
+  await first.close();
+  const second = setUp({}, world);
+  replace(second.servers, [wanted("s", { isLazy: true })]);
+  await world.advance(100);
+  expect(world.children).toHaveLength(1);
+  replace(second.servers, [wanted("s")]);
+  await world.advance(100);
+  expect(world.children).toHaveLength(2);
+  expect(second.servers.statuses).toMatchObject([{ state: "ready" }]);
+  await second.close();
+});

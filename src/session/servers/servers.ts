@@ -1,0 +1,271 @@
+// The servers of one session: which it shall have, their connections, and the changes a person makes within the session.
+import { Scope } from "../../base/async/scope.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/io/process.js";
+import { defined } from "../../base/json/defined.js";
+import { ServerPool, type ServerSpec, startInTurn } from "../../mcp/index.js";
+import type { AbsentServer, ServerInclude } from "../../tools/index.js";
+import type { ServerChange, ServerStatus } from "../events.js";
+import { SESSION_LIMITS } from "../limits.js";
+import { type ConfiguredServers, type OpenServer, type RejectedServer, treatment, type WantedServer } from "./entry.js";
+import { keyOf, type OpeningOptions, openServer, type RunningServer } from "./opening.js";
+import { inSandbox, type SessionSandbox } from "./sandbox.js";
+
+/** The servers a client or an embedder gives: always the whole set. */
+export interface GivenServers {
+  readonly servers: readonly ServerSpec[];
+  /** Entries that could not be read: shown as failed servers, never dropped in silence. */
+  readonly rejected?: readonly RejectedServer[];
+  /** By server name, how its tools come before the model; `always` unless given. */
+  readonly includes?: Readonly<Record<string, ServerInclude>>;
+}
+
+export interface SessionServersOptions extends OpeningOptions {
+  /** The servers of all sessions of the process; its own unless given. */
+  readonly pool?: ServerPool;
+  /** With a configuration nothing is connected before it is known: it may say something about the same names. */
+  readonly isConfigured?: boolean;
+  /** The least sandbox of the session, as it is now. */
+  sandbox?(): SessionSandbox;
+  /** Called with other servers of the client, before they are connected: the configuration takes them into account. */
+  onGiven?(servers: readonly ServerSpec[]): Promise<void> | undefined;
+  /** Called whenever the servers may have changed, with those that are not used and why. */
+  onConnected?(open: readonly OpenServer[], absent: readonly AbsentServer[]): void;
+}
+
+interface Off extends Pick<WantedServer, "origin"> {
+  /** Off for a moment: it comes back by itself. */
+  readonly isRestarting: boolean;
+}
+
+export class SessionServers {
+  readonly #options: SessionServersOptions;
+  readonly #scope: Scope;
+  readonly #pool: ServerPool;
+  /** Switched off by the person, by name. */
+  readonly #off = new Map<string, Off>();
+  /** Restarted while other sessions used the same server: those keep theirs, and this session has its own from then on. */
+  readonly #own = new Set<string>();
+  #given: GivenServers;
+  #configured: ConfiguredServers | undefined;
+  #running: readonly RunningServer[] = [];
+  #rejected: readonly ServerStatus[] = [];
+  #isClosed = false;
+
+  constructor(options: SessionServersOptions, given: GivenServers = { servers: [] }) {
+    this.#options = options;
+    this.#given = given;
+    this.#scope = new Scope(options.world.log);
+    this.#pool = options.pool ?? new ServerPool(options);
+  }
+
+  get open(): readonly OpenServer[] {
+    return this.#running;
+  }
+
+  /** The state of every server, those that are switched off or cannot be used included. */
+  get statuses(): readonly ServerStatus[] {
+    const off = [...this.#off].map(([name, { origin }]): ServerStatus => {
+      return { name, origin, state: "closed", toolCount: 0, note: whyOff(name) };
+    });
+    return [...this.#running.map(({ status }) => status()), ...this.#rejected, ...off];
+  }
+
+  /** Other servers of the client. Resolves once they are in force; they connect in the background. */
+  async give(given: GivenServers): Promise<void> {
+    if (this.#isClosed) throw new TenonError("session.closed", "the session is closed");
+    this.#given = given;
+    await this.#options.onGiven?.(given.servers);
+    if (!this.#isClosed) this.connect();
+  }
+
+  configure(configured: ConfiguredServers): void {
+    this.#configured = configured;
+    this.connect();
+  }
+
+  /** Makes the servers those that are wanted. A call at a server that is removed ends with an unknown outcome. */
+  connect(): void {
+    const { isConfigured = false } = this.#options;
+    const configured = isConfigured ? this.#configured : this.#withoutConfiguration();
+    if (!configured) return;
+    const on = configured.wanted.filter(({ spec }) => !this.#off.has(spec.name));
+    this.#replace(on.map((server) => this.#asChosen(server)));
+    this.#reject([...configured.rejected, ...(this.#given.rejected ?? [])]);
+    const off = [...this.#off].map(([name, { origin }]): AbsentServer => {
+      return { name, origin, kind: "disabled", reason: whyOff(name) };
+    });
+    this.#options.onConnected?.(this.#running, [...configured.absent, ...off]);
+  }
+
+  /** The person chose another least sandbox: servers it changes are restarted. Returns a sentence that names them. */
+  sandboxChosen(mode: string): string {
+    const before = new Set(this.#running.map(({ connection }) => connection));
+    this.connect();
+    const restarted = this.#running.filter(({ connection }) => !before.has(connection));
+    const names = restarted.map(({ connection }) => `"${connection.spec.name}"`).join(", ");
+    const least = mode === "off" ? "as each is configured" : `${mode} at least`;
+    return `the sandbox of the session's servers is now ${least}; ${names === "" ? "none had to be started anew" : `started anew: ${names}`}`;
+  }
+
+  /** Waits until no server is connecting any more (lazy ones that rest are not), but never longer than the bound. */
+  async settled(signal: AbortSignal): Promise<void> {
+    const { world } = this.#options;
+    using deadline = world.deadline(SESSION_LIMITS.firstPromptWaitMs, signal);
+    using patience = world.deadline(SESSION_LIMITS.requiredWaitMs, signal);
+    const settling = this.#running.map(({ connection, isRequired }) =>
+      connection.state
+        .until(({ kind }) => kind !== "connecting" && kind !== "idle", isRequired ? patience.signal : deadline.signal)
+        .catch(() => undefined),
+    );
+    await Promise.all(settling);
+    if (signal.aborted) return;
+    const late = this.#running.filter(({ connection }) => connection.state.value.kind === "connecting");
+    if (late.length === 0) return;
+    const names = late.map(({ connection }) => JSON.stringify(connection.spec.name)).join(", ");
+    const text = `not ready yet: ${names}. This turn begins without their tools; they join as soon as they are there.`;
+    this.#options.onNotice?.("warning", text);
+  }
+
+  disable(name: string): ServerChange {
+    if (this.#off.has(name)) return { ok: true, text: `"${name}" is off already.` };
+    const open = this.#find(name);
+    if (!open) return this.#unknown(name);
+    this.#switch(name, { origin: open.source.origin, isRestarting: false });
+    return { ok: true, text: `"${name}" is off for this session. Its tools say so when they are called.` };
+  }
+
+  enable(name: string): ServerChange {
+    if (!this.#off.has(name)) return this.#find(name) ? { ok: true, text: `"${name}" is on.` } : this.#unknown(name);
+    this.#switch(name, undefined);
+    return { ok: true, text: `"${name}" is on again and is being connected.` };
+  }
+
+  /**
+   * The old process has ended before the new one begins: some servers cannot run twice at a time. Where other sessions use
+   * it too it stays for them, and this session gets its own.
+   */
+  async restart(name: string): Promise<ServerChange> {
+    const open = this.#find(name);
+    if (!open) return this.#off.has(name) ? this.enable(name) : this.#unknown(name);
+    const { connection, source } = open;
+    const { kind } = connection.state.value;
+    if (kind === "failed" || kind === "waiting") connection.restart();
+    else {
+      if (open.isShared?.()) this.#own.add(name);
+      this.#switch(name, { origin: source.origin, isRestarting: true });
+      await connection.closed;
+      if (this.#off.get(name)?.isRestarting) this.#switch(name, undefined);
+    }
+    return { ok: true, text: `"${name}" is being started anew.` };
+  }
+
+  async add(spec: ServerSpec): Promise<ServerChange> {
+    const { name } = spec;
+    if (this.#find(name) || this.#off.has(name)) return { ok: false, reason: `there is a server "${name}" already` };
+    return await this.#change([...this.#given.servers, spec], `"${name}" is being connected.`);
+  }
+
+  /** One of the configuration is only switched off: a session does not change the file. */
+  async remove(name: string): Promise<ServerChange> {
+    const { servers } = this.#given;
+    const others = servers.filter((spec) => spec.name !== name);
+    if (others.length < servers.length) {
+      this.#off.delete(name);
+      return await this.#change(others, `"${name}" is removed from this session.`);
+    }
+    const off = this.disable(name);
+    if (!off.ok) return off;
+    const text = `"${name}" is off for this session. It is configured: tenon mcp remove ${name} removes it.`;
+    return { ok: true, text };
+  }
+
+  /** Servers that only this session uses end with it; a shared server may stay for a while. */
+  async close(grace: EndGrace): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#running.map(({ connection }) => connection.leave(grace)));
+    await this.#scope.close();
+    if (this.#options.pool === undefined) await this.#pool.close(grace);
+  }
+
+  async #change(servers: readonly ServerSpec[], done: string): Promise<ServerChange> {
+    try {
+      await this.give({ ...this.#given, servers });
+      return { ok: true, text: done };
+    } catch (error) {
+      return { ok: false, reason: messageOf(error) };
+    }
+  }
+
+  #switch(name: string, off: Off | undefined): void {
+    if (off) this.#off.set(name, off);
+    else this.#off.delete(name);
+    this.connect();
+  }
+
+  #find(name: string): OpenServer | undefined {
+    return this.#running.find(({ connection }) => connection.spec.name === name);
+  }
+
+  #unknown(name: string): ServerChange {
+    const names = [...this.#running.map(({ connection }) => connection.spec.name), ...this.#off.keys()];
+    const known = names.length === 0 ? "it has none" : `there are: ${names.join(", ")}`;
+    return { ok: false, reason: `this session has no connected server "${name}"; ${known}` };
+  }
+
+  #withoutConfiguration(): ConfiguredServers {
+    const wanted = this.#given.servers.map((spec): WantedServer => ({ spec, origin: "client" }));
+    return { wanted, rejected: [], absent: [] };
+  }
+
+  /** With the session's sandbox and what the client says of its own servers, which is stronger than any default. */
+  #asChosen(server: WantedServer): WantedServer {
+    const { name } = server.spec;
+    const include = server.origin === "client" ? this.#given.includes?.[name] : undefined;
+    return {
+      ...server,
+      spec: inSandbox(server.spec, server.sandbox, this.#options.sandbox?.()),
+      ...defined({
+        catalog: include ? { ...server.catalog, ...include } : undefined,
+        mayShare: this.#own.has(name) ? false : undefined,
+      }),
+    };
+  }
+
+  /** Servers that are unchanged stay connected, others are ended, new ones are started. */
+  #replace(wanted: readonly WantedServer[]): void {
+    const options = this.#options;
+    const kept = new Map(this.#running.map((one) => [one.key, one]));
+    const fresh: RunningServer[] = [];
+    this.#running = wanted.map((server) => {
+      const key = keyOf(server, options);
+      const same = kept.get(key);
+      kept.delete(key);
+      if (same) return { ...same, ...treatment(server) };
+      const opened = { ...openServer(server, options, this.#pool), key };
+      fresh.push(opened);
+      return opened;
+    });
+    for (const { connection } of kept.values()) {
+      this.#scope.run(`end ${connection.spec.name}`, () => connection.close());
+    }
+    for (const { connection, isLazy } of fresh) {
+      startInTurn(options.world, () => (isLazy ? connection.startWhenUsed() : connection.start()));
+    }
+  }
+
+  /** Each reported once, as long as its reason stays the same. */
+  #reject(rejected: readonly RejectedServer[]): void {
+    const known = new Set(this.#rejected.map(({ name, error }) => `${name}\0${error}`));
+    this.#rejected = rejected.map(({ name, reason, origin = "client", hint }) => {
+      return { name, origin, state: "failed", toolCount: 0, error: reason, ...defined({ hint }) };
+    });
+    for (const status of this.#rejected) {
+      if (!known.has(`${status.name}\0${status.error}`)) this.#options.onStatus(status);
+    }
+  }
+}
+
+function whyOff(name: string): string {
+  return `switched off in this session; /mcp enable ${name} brings it back`;
+}

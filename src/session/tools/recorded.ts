@@ -1,0 +1,149 @@
+// Tenon's own tools, told to whoever watches: what they did to this machine can be looked at, and is not done again in a replay.
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { recorded } from "../../base/ports/trace.js";
+import type { World } from "../../base/ports/world.js";
+import { type BuiltinPresentation, type BuiltinSource, presentationOf, type TextFile } from "../../builtin/index.js";
+import type { DecisionStore, LoadedDecisions, SourceCall, ToolOutcome } from "../../tools/index.js";
+
+/** They touch nothing but the session and its person, who are both heard elsewhere. */
+const TALK: readonly string[] = ["update_plan", "ask_person"];
+
+/** The source itself, unless somebody watches or a recording is run again. */
+export function recordedBuiltin(source: BuiltinSource, world: World): BuiltinSource {
+  if (!world.trace && !world.replay) return source;
+  return {
+    name: source.name,
+    origin: source.origin,
+    tools: source.tools,
+    describe: (tool, args) => source.describe(tool, args),
+    call: (call) => (TALK.includes(call.tool) ? source.call(call) : callOf(source, call, world)),
+    preview: async (tool, args, signal) => {
+      const work = async () => (await source.preview(tool, args, signal)) ?? null;
+      const shown = await recorded<BuiltinPresentation | null>(world, {
+        ask: "preview",
+        about: { tool, arguments: args },
+        work,
+        read: (recorded) => (isPresentation(recorded) ? recorded : null),
+      });
+      return shown ?? undefined;
+    },
+    impossible: async (tool, args) => {
+      const work = async () => ({ reason: (await source.impossible(tool, args)) ?? null });
+      const { reason } = await recorded<{ readonly reason: string | null }>(world, {
+        ask: "impossible",
+        about: { tool, arguments: args },
+        work,
+        read: (recorded) => (isJsonObject(recorded) ? { reason: textOf(recorded["reason"]) } : undefined),
+      });
+      return reason ?? undefined;
+    },
+    readText: async (path, signal) =>
+      await recorded(world, {
+        ask: "file",
+        about: path,
+        work: () => source.readText(path, signal),
+        read: (recorded) => (isTextFile(recorded) ? recorded : undefined),
+      }),
+    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+  };
+}
+
+interface Done {
+  readonly outcome: ToolOutcome;
+  /** How the call looked in the end. */
+  readonly shown: BuiltinPresentation | null;
+}
+
+async function callOf(source: BuiltinSource, call: SourceCall, world: World): Promise<ToolOutcome> {
+  const { tool, toolCallId = null, arguments: args, onProgress } = call;
+  let shown: BuiltinPresentation | null = null;
+  const work = async (): Promise<Done> => {
+    const outcome = await source.call({
+      ...call,
+      onProgress: (progress) => {
+        shown = presentationOf(source, progress) ?? shown;
+        onProgress(progress);
+      },
+    });
+    return { outcome, shown };
+  };
+  const done = await recorded(world, {
+    ask: "tool",
+    about: { tool, toolCallId, arguments: args },
+    work,
+    read: doneOf,
+  });
+  if (world.replay && done.shown) onProgress(withLooks(done.shown));
+  return done.outcome;
+}
+
+function withLooks(presentation: BuiltinPresentation): { progress: number; presentation: BuiltinPresentation } {
+  return { progress: 1, presentation };
+}
+
+function doneOf(recorded: JsonValue): Done | undefined {
+  if (!isJsonObject(recorded)) return undefined;
+  const { outcome, shown } = recorded;
+  return isOutcome(outcome) ? { outcome, shown: isPresentation(shown) ? shown : null } : undefined;
+}
+
+const OUTCOMES = ["done", "failed", "refused", "cancelled", "unknown"] as const;
+
+/** Our own words, which the trace may only have made shorter. */
+function isOutcome(value: JsonValue | undefined): value is JsonObject & ToolOutcome {
+  return isJsonObject(value) && OUTCOMES.some((kind) => value["kind"] === kind);
+}
+
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function isPresentation(value: JsonValue | undefined): value is JsonObject & BuiltinPresentation {
+  return isJsonObject(value) && typeof value["title"] === "string" && Array.isArray(value["locations"]);
+}
+
+function isTextFile(value: JsonValue): value is JsonObject & TextFile {
+  return isJsonObject(value) && ["text", "elsewhere", "failed"].some((kind) => value["kind"] === kind);
+}
+
+const NOTHING: LoadedDecisions = { decisions: [], problems: [] };
+
+/** The store itself, unless somebody watches or a recording is run again. */
+export function recordedDecisions(store: DecisionStore, world: World): DecisionStore {
+  if (!world.trace && !world.replay) return store;
+  return {
+    load: async (project) =>
+      await recorded<LoadedDecisions>(world, {
+        ask: "decisions",
+        about: {},
+        work: () => store.load(project),
+        read: (recorded) => (isLoaded(recorded) ? recorded : undefined),
+      }).catch(() => NOTHING),
+    keep: (decision) => store.keep(decision),
+    remove: (id) => store.remove(id),
+  };
+}
+
+/** A text about the machine, or nothing. Never rejects: what cannot be told is nothing. */
+export async function recordedText(
+  world: World,
+  ask: "folder" | "program",
+  about: JsonObject,
+  work: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  if (!world.trace && !world.replay) return await work().catch(() => undefined);
+  const answer = await recorded<{ readonly text: string | null }>(world, {
+    ask,
+    about,
+    work: async () => ({ text: (await work().catch(() => undefined)) ?? null }),
+    read: (recorded) => {
+      const text = isJsonObject(recorded) ? recorded["text"] : undefined;
+      return typeof text === "string" || text === null ? { text } : undefined;
+    },
+  }).catch(() => ({ text: null }));
+  return answer.text ?? undefined;
+}
+
+function isLoaded(value: JsonValue): value is JsonObject & LoadedDecisions {
+  return isJsonObject(value) && Array.isArray(value["decisions"]) && Array.isArray(value["problems"]);
+}
