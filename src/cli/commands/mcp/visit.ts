@@ -15,7 +15,7 @@ import {
 import { toolTokens } from "../../../engine/index.js";
 import { diskCache, type McpTool } from "../../../mcp/index.js";
 import { compileSchema } from "../../../models/index.js";
-import { SingleServer, type SingleServerOptions, type ServerStatus } from "../../../session/index.js";
+import { type ServerStatus, SingleServer, type SingleServerOptions } from "../../../session/index.js";
 import { misused } from "../../command.js";
 import type { CommandContext } from "../../context.js";
 import { stoppable } from "../../exit.js";
