@@ -6,8 +6,8 @@ import type { Link } from "./era/link.js";
 import type { ToolList } from "./lists/discovery.js";
 import type { ConnectionOptions, ProcessSlot } from "./options.js";
 import type { ServerSpec } from "./spec.js";
-import type { SpillDirectory } from "./transport/large/spill-directory.js";
-import { withLastWords } from "./transport/stdio/with-last-words.js";
+import type { SpillDirectory } from "./transport/large/spilled.js";
+import { withLastWords } from "./transport/stdio/launch.js";
 
 export interface AttemptOptions {
   readonly connection: ConnectionOptions;

@@ -20,7 +20,7 @@ import type { ConnectionState } from "./state.js";
 import { Supervision } from "./supervision.js";
 import { ServerTasks } from "./tasks/server-tasks.js";
 import type { TaskHandle } from "./tasks/task.js";
-import { SpillDirectory } from "./transport/large/spill-directory.js";
+import { SpillDirectory } from "./transport/large/spilled.js";
 
 export class McpConnection implements AsyncDisposable {
   readonly spec: ServerSpec;

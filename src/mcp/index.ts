@@ -71,7 +71,7 @@ export type {
 } from "./spec.js";
 export type { ConnectionState, ServerIdentity } from "./state.js";
 export type { TaskHandle } from "./tasks/task.js";
-export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp-channel.js";
+export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp.js";
 export { type LaunchConcern, launchConcern, pinnedProgram } from "./transport/launchers/guarded-launch.js";
 export { bubblewrap } from "./transport/sandbox/bubblewrap.js";
 export { BARE_PARTS, findGitPlaces } from "./transport/sandbox/git-places.js";

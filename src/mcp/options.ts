@@ -5,7 +5,7 @@ import type { World } from "../base/ports/world.js";
 import type { OAuthOptions } from "./auth/port.js";
 import type { McpTool } from "./lists/tolerate.js";
 import type { Peer } from "./peer.js";
-import type { McpChannel } from "./transport/acp-channel.js";
+import type { McpChannel } from "./transport/acp.js";
 
 export interface CallLimits {
   /** Without progress a call ends after this. */

@@ -95,7 +95,6 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/builtin/match-worker.ts", // that thread
   "src/mcp/transport/large/message-splitter.ts", // of a number of our own
   "src/mcp/lists/next-cursor.ts", // of constants
-  "src/mcp/transport/http/status.ts", // of constants, its repetitions bounded
   "src/models/dialect/write.ts", // only to see whether it is valid
   // The offline model reads the prompt of the person who runs it, by words of plain text.
   "src/models/offline/arguments.ts",

@@ -20,7 +20,7 @@ import type { ServerTasks } from "../tasks/server-tasks.js";
 import { startedTask, type TaskHandle } from "../tasks/task.js";
 import type { RpcId } from "../transport/json-rpc.js";
 import { spilledOf } from "../transport/large/spilled.js";
-import { withLastWords } from "../transport/stdio/with-last-words.js";
+import { withLastWords } from "../transport/stdio/launch.js";
 import type { SendHint } from "../transport/transport.js";
 import { inSeconds, outcomeError } from "./outcome-error.js";
 import { checkOutput } from "./output-check.js";

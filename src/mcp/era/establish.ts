@@ -15,15 +15,13 @@ import { type ConnectionOptions, type ServerLimits, serverLimits } from "../opti
 import type { ServerSpec } from "../spec.js";
 import { AcpTransport } from "../transport/acp.js";
 import { httpTransport } from "../transport/http/http-transport.js";
-import type { SpillDirectory } from "../transport/large/spill-directory.js";
+import type { SpillDirectory } from "../transport/large/spilled.js";
 import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
-import { RedactingTransport } from "../transport/redact.js";
-import { ReplayedTransport } from "../transport/replay.js";
+import { redactedTransport } from "../transport/redact.js";
 import { sandboxedLaunch } from "../transport/sandbox/sandboxed-launch.js";
-import { launchOf } from "../transport/stdio/launch.js";
+import { launchOf, withLastWords } from "../transport/stdio/launch.js";
 import { StdioTransport } from "../transport/stdio/stdio-transport.js";
-import { withLastWords } from "../transport/stdio/with-last-words.js";
-import { tracedTransport } from "../transport/trace.js";
+import { replayedTransport, tracedTransport } from "../transport/trace.js";
 import type { Agreement, Transport } from "../transport/transport.js";
 import { Line } from "./line.js";
 import type { Link } from "./link.js";
@@ -179,10 +177,10 @@ interface Opening extends Life {
 function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Opening): Transport {
   const { session } = options;
   const { trace, replay } = options.world;
-  if (replay) return new ReplayedTransport(replay, spec.name);
+  if (replay) return replayedTransport(replay, spec.name);
   const wire = plainTransport(spec, options, life);
   const traced = trace ? tracedTransport(wire, { trace, spec, ...defined({ session }) }) : wire;
-  return new RedactingTransport(traced, life.secrets);
+  return redactedTransport(traced, life.secrets);
 }
 
 function plainTransport(

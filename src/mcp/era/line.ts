@@ -6,8 +6,7 @@ import type { EndGrace } from "../../base/io/process.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { ConnectionOptions } from "../options.js";
 import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
-import type { Agreement, SendHint, Transport } from "../transport/transport.js";
-import { WrappedTransport } from "../transport/wrapped.js";
+import { type Agreement, type SendHint, type Transport, wrapTransport } from "../transport/transport.js";
 import { PeerAnswers } from "./answer-peer.js";
 import { envelopeOf, META, withEnvelope } from "./envelope.js";
 import { type Rounds, requestInRounds } from "./input-required.js";
@@ -55,7 +54,7 @@ export class Line implements RpcHandler {
     this.broken = new Promise((resolve) => {
       this.#break = resolve;
     });
-    this.wire = new OwnedTransport(wire, (grace) => this.close(grace));
+    this.wire = wrapTransport(wire, { close: (grace) => this.close(grace) });
     this.rpc = new Rpc(wire, options.world, this);
     this.#rounds = {
       world: options.world,
@@ -173,19 +172,5 @@ export class Line implements RpcHandler {
     );
     this.#changes = changes;
     this.#scope.run("listen for changes", (signal) => changes.run(signal));
-  }
-}
-
-/** The wire as the owner of the link sees it: closing it ends what is under way on it too. */
-class OwnedTransport extends WrappedTransport {
-  readonly #close: (grace: EndGrace) => Promise<void>;
-
-  constructor(wire: Transport, close: (grace: EndGrace) => Promise<void>) {
-    super(wire);
-    this.#close = close;
-  }
-
-  override close(grace: EndGrace): Promise<void> {
-    return this.#close(grace);
   }
 }

@@ -6,7 +6,7 @@ import { TenonError } from "../../base/errors.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
-import type { PartFacts } from "../transport/large/slim-parts.js";
+import type { PartFacts } from "../transport/large/message-parts.js";
 import { type PartLookup, withParts } from "../transport/large/spilled.js";
 import { type DiscoveredTools, listTools } from "./discovery.js";
 

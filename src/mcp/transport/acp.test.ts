@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { McpConnection } from "../connection.js";
-import type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp-channel.js";
+import type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp.js";
 
 const never = new AbortController().signal;
 const spec = { kind: "acp", name: "editor", serverId: "id-1" } as const;

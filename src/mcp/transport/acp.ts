@@ -1,12 +1,34 @@
-// A transport over the client's own protocol (MCP-over-ACP): every request is one message of the channel, and knows no session.
-import { messageOf, TenonError } from "../../base/errors.js";
-import { isJsonObject } from "../../base/json/json.js";
+// The transport over the client's own protocol (MCP-over-ACP): each request is one message of the channel.
+import { type ErrorCode, messageOf, TenonError } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { AcpSpec } from "../spec.js";
-import type { ChannelAnswer, McpChannel } from "./acp-channel.js";
-import { isEnd, lossOf } from "./acp-loss.js";
-import type { OutgoingMessage, RpcId } from "./json-rpc.js";
+import type { OutgoingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
 import type { RequestLoss, Transport, TransportListener } from "./transport.js";
 
+/** Reaches servers on the client's side: the layer above carries MCP messages over its protocol. */
+export interface McpChannel {
+  /** Rejects only for a bug. Requests to one server may overlap. */
+  request(request: ChannelRequest): Promise<ChannelAnswer>;
+}
+
+export interface ChannelRequest {
+  /** As the client declared the server. */
+  readonly serverId: string;
+  readonly method: string;
+  readonly params: JsonObject;
+  /** Aborting it tells the other side, as far as the carrier can. */
+  readonly signal: AbortSignal;
+  /** Hears what the server says about this request before its answer: progress, log lines, changes it subscribed to. */
+  onNotification(method: string, params: JsonObject): void;
+}
+
+/** `failed`: there is no answer of the server; `code` is the carrier's own, where it gave one. */
+export type ChannelAnswer =
+  | { readonly kind: "result"; readonly result: JsonValue }
+  | { readonly kind: "error"; readonly error: RpcErrorBody }
+  | { readonly kind: "failed"; readonly message: string; readonly code?: number };
+
+type Failure = Extract<ChannelAnswer, { kind: "failed" }>;
 type Request = Extract<OutgoingMessage, { readonly method: string; readonly id: RpcId }>;
 
 export class AcpTransport implements Transport {
@@ -72,7 +94,12 @@ export class AcpTransport implements Transport {
   }
 
   #answered(id: RpcId, method: string, answer: ChannelAnswer): void {
-    if (answer.kind === "failed") return this.#failed(id, answer);
+    if (answer.kind === "failed") {
+      const loss = lossOf(answer);
+      this.#lose(id, loss);
+      if (isEnd(answer)) this.#end(loss.error);
+      return;
+    }
     if (answer.kind === "result" && !isJsonObject(answer.result)) {
       const error = new TenonError("mcp.protocol", `the result of ${method} is no object`);
       return this.#lose(id, { error, wasSent: true });
@@ -80,12 +107,6 @@ export class AcpTransport implements Transport {
     this.#running.delete(id);
     if (answer.kind === "error") this.#listener?.onMessage({ kind: "error", id, error: answer.error });
     else if (isJsonObject(answer.result)) this.#listener?.onMessage({ kind: "result", id, result: answer.result });
-  }
-
-  #failed(id: RpcId, failure: Extract<ChannelAnswer, { kind: "failed" }>): void {
-    const loss = lossOf(failure);
-    this.#lose(id, loss);
-    if (isEnd(failure)) this.#end(loss.error);
   }
 
   #lose(id: RpcId, loss: RequestLoss): void {
@@ -101,4 +122,35 @@ export class AcpTransport implements Transport {
     this.#running.clear();
     this.#listener?.onClosed(error);
   }
+}
+
+/** The codes of the binding. They are never those of an MCP server, whose errors travel inside a success. */
+const METHOD_NOT_FOUND = -32_601;
+const SERVER_GONE = -33_001;
+
+/** By code: our error, what happened, and whether the server may have acted on the request. */
+const FAILURES: Readonly<Record<number, readonly [ErrorCode, string, boolean]>> = {
+  [METHOD_NOT_FOUND]: [
+    "mcp.unsupported_version",
+    'the client named a server of type "acp" and does not know mcp/message',
+    false,
+  ],
+  [-32_602]: ["mcp.protocol", "the client refused the message to its server", false],
+  [-32_800]: ["mcp.connection_lost", "the client gave the request up", true],
+  [-33_000]: ["mcp.rate_limited", "the client takes no more requests to this server at once", false],
+  [SERVER_GONE]: ["mcp.unavailable", "the client does not offer this server any more", false],
+  [-33_002]: ["mcp.unavailable", "the client could not get an answer from its server", true],
+};
+const CLIENT_GONE = ["mcp.connection_lost", "the connection to the client ended", true] as const;
+const OTHER_FAILURE = ["mcp.protocol", "the client answered for its server with an error", true] as const;
+
+function lossOf({ code, message }: Failure): RequestLoss {
+  const [ours, what, wasSent] = code === undefined ? CLIENT_GONE : (FAILURES[code] ?? OTHER_FAILURE);
+  const text = `${what}: ${code === undefined ? message : `${message} (${code})`}`;
+  return { error: new TenonError(ours, text), wasSent };
+}
+
+/** Nothing more can be sent: the server was withdrawn, the client does not support this, or it is gone. */
+function isEnd({ code }: Failure): boolean {
+  return code === SERVER_GONE || code === METHOD_NOT_FOUND || code === undefined;
 }

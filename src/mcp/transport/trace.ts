@@ -1,14 +1,11 @@
-// A transport that tells the trace what crosses it, and changes nothing.
-
-import type { TenonError } from "../../base/errors.js";
-import { unreachable } from "../../base/id.js";
-import type { EndGrace } from "../../base/io/process.js";
+// A transport that records its messages in a trace, and one on which a recorded server answers.
+import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { ReplayedConnection, WireEntry, WireReplay, WireTrace } from "../../base/ports/trace.js";
 import type { ServerSpec } from "../spec.js";
-import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
-import type { RequestLoss, SendHint, Transport, TransportListener } from "./transport.js";
-import { WrappedTransport } from "./wrapped.js";
+import { type IncomingMessage, type RpcId, readMessage } from "./json-rpc.js";
+import { type Transport, type TransportListener, wrapTransport } from "./transport.js";
 
 export interface TraceOptions {
   readonly trace: WireTrace;
@@ -16,93 +13,97 @@ export interface TraceOptions {
   readonly session?: string;
 }
 
-/** Beside the messages themselves it tells of the opening (`open`, with the spec), the end (`closed`), requests that got no answer (`lost`) and `noise`. */
-export function tracedTransport(transport: Transport, { trace, spec, session }: TraceOptions): Transport {
-  const place = {
-    channel: "mcp",
-    server: spec.name,
-    connection: trace.nextConnection(),
-    ...defined({ session }),
-  } as const;
-  const tell = (dir: WireEntry["dir"], message: object) => trace.record({ ...place, dir, message });
-  tell("out", { open: spec });
-  return new TracedTransport(transport, tell);
+type RecordEntry = (dir: WireEntry["dir"], message: object) => void;
+
+/** Besides the messages it records the opening (`open`, with the spec), the end (`closed`), lost requests (`lost`) and `noise`. */
+export function tracedTransport(inner: Transport, { trace, spec, session }: TraceOptions): Transport {
+  const server = { channel: "mcp", server: spec.name, connection: trace.nextConnection() } as const;
+  const record: RecordEntry = (dir, message) => trace.record({ ...server, ...defined({ session }), dir, message });
+  record("out", { open: spec });
+  return wrapTransport(inner, {
+    start: (listener) => inner.start(tracedListener(listener, record)),
+    send: (message, hint) => {
+      record("out", message);
+      inner.send(message, hint);
+    },
+    cancel: (id, reason) => {
+      record("out", cancelled(id, reason));
+      inner.cancel(id, reason);
+    },
+    close: async (grace) => {
+      await inner.close(grace);
+      record("out", { closed: {} });
+    },
+  });
 }
 
-type Tell = (dir: WireEntry["dir"], message: object) => void;
+/** Without `onPeek`: a request sent because of a peek would be recorded before the response that caused it. */
+function tracedListener(listener: TransportListener, record: RecordEntry): TransportListener {
+  return {
+    onMessage: (message) => {
+      record("in", asSent(message));
+      listener.onMessage(message);
+    },
+    onRequestLost: (id, loss) => {
+      const { code, message } = loss.error;
+      record("in", { lost: { id, wasSent: loss.wasSent, httpStatus: loss.httpStatus, code, message } });
+      listener.onRequestLost(id, loss);
+    },
+    onClosed: (error) => {
+      record("in", { closed: { code: error.code, message: error.message } });
+      listener.onClosed(error);
+    },
+    onNoise: (what) => {
+      record("in", { noise: what });
+      listener.onNoise(what);
+    },
+  };
+}
 
-class TracedTransport extends WrappedTransport {
-  readonly #tell: Tell;
+function cancelled(id: RpcId, reason: string): object {
+  return { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } };
+}
 
-  constructor(transport: Transport, tell: Tell) {
-    super(transport);
-    this.#tell = tell;
-  }
+/** The message as it was sent, as far as it was read. */
+function asSent({ kind, ...fields }: IncomingMessage): object {
+  return { jsonrpc: "2.0", ...fields };
+}
 
-  override start(listener: TransportListener): void {
-    this.inner.start(new TracedListener(listener, this.#tell));
-  }
+/** Nothing is started and nothing is sent. */
+export function replayedTransport(replay: WireReplay, server: string): Transport {
+  let connection: ReplayedConnection | undefined;
+  return {
+    stderrTail: "",
+    start: (listener) => {
+      connection = replay.connect(server, (entry) => replayEntry(entry, listener));
+    },
+    send: (message) => connection?.send(message),
+    cancel: (id, reason) => connection?.send(cancelled(id, reason)),
+    agreed: () => {},
+    close: async () => connection?.close(),
+  };
+}
 
-  override send(message: OutgoingMessage, hint?: SendHint): void {
-    this.#tell("out", message);
-    this.inner.send(message, hint);
-  }
-
-  override cancel(id: RpcId, reason: string): void {
-    this.#tell("out", { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
-    this.inner.cancel(id, reason);
-  }
-
-  override async close(grace: EndGrace): Promise<void> {
-    await this.inner.close(grace);
-    this.#tell("out", { closed: {} });
+/** An entry that `tracedTransport` recorded. */
+function replayEntry(entry: JsonObject, listener: TransportListener): void {
+  const { lost, closed, noise } = entry;
+  if (isJsonObject(lost)) {
+    const { id, wasSent, httpStatus } = lost;
+    if (typeof id !== "number" && typeof id !== "string") return;
+    const status = typeof httpStatus === "number" ? { httpStatus } : {};
+    listener.onRequestLost(id, { error: errorOf(lost), wasSent: wasSent === true, ...status });
+  } else if (isJsonObject(closed)) listener.onClosed(errorOf(closed));
+  else if (typeof noise === "string") listener.onNoise(noise);
+  else {
+    const message = readMessage(entry);
+    if (message) listener.onMessage(message);
   }
 }
 
-/** Without peeks: who acts on one sends before the answer is told, and a trace must read as cause and effect. */
-class TracedListener implements TransportListener {
-  readonly #listener: TransportListener;
-  readonly #tell: Tell;
-
-  constructor(listener: TransportListener, tell: Tell) {
-    this.#listener = listener;
-    this.#tell = tell;
-  }
-
-  onMessage(message: IncomingMessage): void {
-    this.#tell("in", asSent(message));
-    this.#listener.onMessage(message);
-  }
-
-  onRequestLost(id: RpcId, loss: RequestLoss): void {
-    const { code, message } = loss.error;
-    this.#tell("in", { lost: { id, wasSent: loss.wasSent, httpStatus: loss.httpStatus, code, message } });
-    this.#listener.onRequestLost(id, loss);
-  }
-
-  onClosed(error: TenonError): void {
-    this.#tell("in", { closed: { code: error.code, message: error.message } });
-    this.#listener.onClosed(error);
-  }
-
-  onNoise(what: string): void {
-    this.#tell("in", { noise: what });
-    this.#listener.onNoise(what);
-  }
+function errorOf({ code, message }: JsonObject): TenonError {
+  return new TenonError(isErrorCode(code) ? code : "mcp.protocol", typeof message === "string" ? message : "");
 }
 
-/** As it stood on the wire, as far as it was read. */
-function asSent(message: IncomingMessage): object {
-  switch (message.kind) {
-    case "request":
-      return { jsonrpc: "2.0", id: message.id, method: message.method, params: message.params };
-    case "notification":
-      return { jsonrpc: "2.0", method: message.method, params: message.params };
-    case "result":
-      return { jsonrpc: "2.0", id: message.id, result: message.result };
-    case "error":
-      return { jsonrpc: "2.0", id: message.id, error: message.error };
-    default:
-      return unreachable(message);
-  }
+function isErrorCode(code: JsonValue | undefined): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(ERROR_CODES, code);
 }

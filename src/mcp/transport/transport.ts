@@ -1,4 +1,4 @@
-// The port every transport implements: messages out, messages in, and an honest word when one is lost.
+// The port every transport implements: messages out, messages in, and a report for every request that gets no response.
 import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { IncomingMessage, OutgoingMessage, RpcId } from "./json-rpc.js";
@@ -11,13 +11,13 @@ export interface RequestLoss {
   readonly httpStatus?: number;
 }
 
-/** The first and the last of a message's text: enough to see whose answer it is, and often more. */
+/** The start and the end of a message's text: enough to see which request it answers, and often more. */
 export interface MessageEnds {
   readonly head: string;
   readonly tail: string;
 }
 
-/** What a transport tells whoever started it. Never called before `start`, never after `close` has resolved. */
+/** Receives what a transport reports. Never called before `start`, never after `close` has resolved. */
 export interface TransportListener {
   onMessage(message: IncomingMessage): void;
   /** A long answer has come and is about to be read. A peek and no promise: it may turn out to be no message at all. */
@@ -58,4 +58,22 @@ export interface Transport {
   readonly sessionId?: string | undefined;
   /** Ends it and everything it started. Idempotent. */
   close(grace: EndGrace): Promise<void>;
+}
+
+/** A transport that does what `inner` does, except for `changes`. */
+export function wrapTransport(inner: Transport, changes: Partial<Transport>): Transport {
+  const same: Transport = {
+    start: (listener) => inner.start(listener),
+    send: (message, hint) => inner.send(message, hint),
+    cancel: (id, reason) => inner.cancel(id, reason),
+    agreed: (agreement) => inner.agreed(agreement),
+    close: (grace) => inner.close(grace),
+    get stderrTail() {
+      return inner.stderrTail;
+    },
+    get sessionId() {
+      return inner.sessionId;
+    },
+  };
+  return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes));
 }

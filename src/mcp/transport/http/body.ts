@@ -1,8 +1,7 @@
-// Reads the body of an answer, capped, and says how it ended.
-import type { Buffer } from "node:buffer";
+// Reads the body of a response, capped, and reports how it ended.
+import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { MCP_LIMITS } from "../../limits.js";
-import { Gathered } from "./gathered.js";
 
 export type Body =
   | { readonly kind: "whole"; readonly bytes: Buffer }
@@ -20,7 +19,6 @@ export function readBody(response: IncomingMessage, maxBytes: number, done: (bod
     isDone = true;
     done(body);
   };
-  const isAnnounced = Number(response.headers["content-length"] ?? 0) > maxBytes;
   response.on("data", (chunk: Buffer) => {
     if (isDone) return;
     gathered.add(chunk);
@@ -31,7 +29,7 @@ export function readBody(response: IncomingMessage, maxBytes: number, done: (bod
   response.on("end", () => end({ kind: "whole", bytes: gathered.take() }));
   response.on("error", (error: Error) => end({ kind: "broken", error }));
   response.on("close", () => end({ kind: "broken", error: new Error("the connection was closed") }));
-  if (!isAnnounced) return;
+  if (Number(response.headers["content-length"] ?? 0) <= maxBytes) return;
   end({ kind: "too_large" });
   response.destroy();
 }
@@ -50,4 +48,73 @@ export function mediaType(response: IncomingMessage): string {
   const given = response.headers["content-type"] ?? "";
   if (given === "application/json" || given === "text/event-stream") return given; // every call asks
   return given.split(";")[0]?.trim().toLowerCase() ?? "";
+}
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/** Joins bytes that come in pieces, in linear time and capped. A first piece is kept as it is; later ones are copied to it. */
+export class Gathered {
+  droppedBytes = 0;
+  readonly #maxBytes: number;
+  #bytes: Buffer = NOTHING;
+  #length = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0 && this.droppedBytes === 0;
+  }
+
+  add(piece: Buffer): void {
+    if (this.droppedBytes > 0 || this.#length + piece.length > this.#maxBytes) {
+      this.droppedBytes += this.#length + piece.length;
+      this.#bytes = NOTHING;
+      this.#length = 0;
+      return;
+    }
+    if (this.#length === 0) this.#bytes = piece;
+    else this.#append(piece);
+    this.#length += piece.length;
+  }
+
+  /** All of it, with this last piece. */
+  with(last: Buffer): Buffer {
+    if (last.length > 0) this.add(last);
+    return this.peek();
+  }
+
+  /** What is there so far. */
+  peek(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** All of it, and nothing is kept. */
+  take(): Buffer {
+    const all = this.with(NOTHING);
+    this.clear();
+    return all;
+  }
+
+  clear(): void {
+    this.#bytes = NOTHING;
+    this.#length = 0;
+    this.droppedBytes = 0;
+  }
+
+  #append(piece: Buffer): void {
+    const wanted = this.#length + piece.length;
+    // Always so after the first piece, whose memory is not ours to write to.
+    if (wanted > this.#bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(wanted, this.#length * 2), this.#maxBytes));
+      this.#bytes.copy(grown, 0, 0, this.#length);
+      this.#bytes = grown;
+    }
+    piece.copy(this.#bytes, this.#length);
+  }
 }

@@ -2,12 +2,13 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { handled } from "../../../base/async/scope.js";
 import { messageOf, TenonError, toTenonError } from "../../../base/errors.js";
-import { LIMITS } from "../../../base/limits.js";
+import { LIMITS, OAUTH_LIMITS } from "../../../base/limits.js";
 import { sharedLog } from "../../../base/ports/log.js";
 import type { HttpPool } from "../../../base/ports/world.js";
 import type { RequestLoss } from "../transport.js";
 import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";
+import { type RequestAccess, readChallenge } from "./request-access.js";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
@@ -25,12 +26,22 @@ export interface HttpHandler {
   onFailed(loss: RequestLoss): void;
 }
 
-/** A request on its way, seen by whoever sent it. */
+/** A request in progress, as its sender sees it. */
 export interface OpenRequest {
-  /** Ends it and whatever of the answer is still to come; nothing is told any more. */
+  /** Ends it and the rest of its response; the handler is not called any more. */
   abort(): void;
   /** What becomes of the request when it is given up at this moment. */
   lossNow(why: string): RequestLoss;
+}
+
+/** Sends a request, with a token where there is an `access`. */
+export function openRequest(
+  dialler: Dialler,
+  request: HttpRequest,
+  handler: HttpHandler,
+  access?: RequestAccess,
+): OpenRequest {
+  return access ? new AuthorizedExchange(dialler, request, handler, access) : new Exchange(dialler, request, handler);
 }
 
 /** Exactly one of the handler's methods is called, once, unless it is aborted first. */
@@ -128,7 +139,7 @@ export class Exchange implements OpenRequest {
 
   #answered(response: IncomingMessage, place: Place): void {
     this.#isAnswered = true;
-    response.on("error", ignore); // told again to whoever reads the body; unheard it would end the process
+    response.on("error", () => {}); // reported again to the reader of the body; unheard it would end the process
     if (this.#isOver) {
       response.destroy();
       return;
@@ -185,4 +196,94 @@ function isSameServer(from: URL, to: URL): boolean {
   return from.hostname === to.hostname && from.port === "" && to.port === "" && to.protocol === "https:";
 }
 
-function ignore(): void {}
+/**
+ * Sends a request with the token of a log-in: waits for the token, and sends the request again after a refusal that a new
+ * token can resolve. A final refusal is a failure of its own, since the server did nothing.
+ */
+class AuthorizedExchange implements OpenRequest {
+  readonly #dialler: Dialler;
+  readonly #request: HttpRequest;
+  readonly #handler: HttpHandler;
+  readonly #access: RequestAccess;
+  #exchange: Exchange | undefined;
+  #rounds = 0;
+  #isOver = false;
+
+  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler, access: RequestAccess) {
+    this.#dialler = dialler;
+    this.#request = request;
+    this.#handler = handler;
+    this.#access = access;
+    this.#go();
+  }
+
+  abort(): void {
+    this.#isOver = true;
+    this.#exchange?.abort();
+  }
+
+  lossNow(why: string): RequestLoss {
+    return this.#exchange?.lossNow(why) ?? { error: new TenonError("mcp.unavailable", why), wasSent: false };
+  }
+
+  #go(): void {
+    const token = this.#access.token();
+    if (!(token instanceof Promise)) {
+      this.#send(token);
+      return;
+    }
+    const sent = token
+      .then((known) => this.#send(known))
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }));
+    handled(sent, sharedLog(), "send an authorized request");
+  }
+
+  #send(token: string | undefined): void {
+    if (this.#isOver) return;
+    const request = token === undefined ? this.#request : this.#withToken(token);
+    this.#exchange = new Exchange(this.#dialler, request, {
+      onFailed: (loss) => this.#fail(loss),
+      onHead: (response, place) => this.#onHead(response, place, token),
+    });
+  }
+
+  #withToken(token: string): HttpRequest {
+    const { headers, method, place } = this.#request;
+    const more = this.#access.headers(token, { method, url: place.url.href });
+    return { ...this.#request, headers: [...headers, ...more], isConfidential: true };
+  }
+
+  #onHead(response: IncomingMessage, place: Place, token: string | undefined): void {
+    const status = response.statusCode ?? 0;
+    const isRefused = status === 401 || status === 403;
+    const challenge = isRefused ? readChallenge(response.headers["www-authenticate"]) : undefined;
+    const isAboutToken = status === 401 || challenge?.error === "insufficient_scope";
+    const nonce = response.headers["dpop-nonce"];
+    const isNewNonce = typeof nonce === "string" && this.#access.takeNonce(nonce);
+    const isWorthIt = isAboutToken && this.#request.method !== "DELETE"; // the end of a session is worth no log-in
+    if (!isWorthIt || this.#rounds >= OAUTH_LIMITS.roundsPerCall) {
+      if (status !== 401) this.#access.worked(token);
+      this.#isOver = true;
+      this.#handler.onHead(response, place);
+      return;
+    }
+    this.#rounds += 1;
+    drain(response);
+    this.#exchange = undefined;
+    const isNonce = isNewNonce && challenge?.error === "use_dpop_nonce";
+    const verdict = isNonce ? Promise.resolve("again" as const) : this.#access.refused({ status, challenge, token });
+    const judged = verdict
+      .then((next) => {
+        if (next !== "again") this.#fail({ error: next, wasSent: false, httpStatus: status });
+        else if (!this.#isOver) this.#go();
+      })
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown), wasSent: false, httpStatus: status }));
+    handled(judged, sharedLog(), "answer a refusal");
+  }
+
+  #fail(loss: RequestLoss): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#handler.onFailed(loss);
+  }
+}

@@ -50,17 +50,13 @@ export function userHeaders(spec: RemoteSpec): UserHeaders {
   return { headers, ignored, hasAuthorization: Object.hasOwn(headers, "authorization"), isConfidential };
 }
 
-interface Conversation {
-  readonly agreement: Agreement | undefined;
-  readonly sessionId: string | undefined;
-}
-
-/** The headers of one conversation, as names and values in turn: what does not change is put together once. */
+/** The headers of one conversation, as names and values in turn: those that do not change are built once. */
 export class HeaderWriter {
   readonly #always: readonly string[];
   readonly #posting: readonly string[];
   #session: readonly string[] = [];
   #agreement: Agreement | undefined;
+  #sessionId: string | undefined;
 
   constructor(user: UserHeaders) {
     this.#always = Object.entries(user.headers).flat();
@@ -70,8 +66,18 @@ export class HeaderWriter {
     ];
   }
 
-  converse({ agreement, sessionId }: Conversation): void {
+  get agreement(): Agreement | undefined {
+    return this.#agreement;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  /** From now on requests carry the agreed version and the session id. */
+  converse(agreement: Agreement | undefined, sessionId: string | undefined): void {
     this.#agreement = agreement;
+    this.#sessionId = sessionId;
     this.#session = [
       ...(agreement ? ["mcp-protocol-version", agreement.protocolVersion] : []),
       ...(sessionId === undefined ? [] : ["mcp-session-id", sessionId]),
@@ -119,17 +125,16 @@ function envelopeVersion(message: OutgoingMessage): string | undefined {
 function nameIn(message: OutgoingMessage): string | undefined {
   if (!("method" in message)) return undefined;
   const { method, params } = message;
-  const key =
-    method === "tools/call" || method === "prompts/get"
-      ? "name"
-      : method === "resources/read"
-        ? "uri"
-        : method.startsWith("tasks/")
-          ? "taskId"
-          : undefined;
+  const key = method.startsWith("tasks/") ? "taskId" : NAMED_BY[method];
   const name = key === undefined ? undefined : params?.[key];
   return typeof name === "string" ? name : undefined;
 }
+
+const NAMED_BY: Readonly<Record<string, string>> = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+};
 
 /** Visible ASCII, as the protocol wants it: anything else is not sent back. */
 export function isSessionId(value: unknown): value is string {

@@ -53,7 +53,7 @@ test("a server that takes no answer of ours is not dialled without end, and gets
   });
   await full;
   expect(open).toHaveLength(atOnce);
-  expect(told.map(({ kind }) => kind)).toEqual(Array.from({ length: 5 }, () => "undelivered"));
+  expect(told.map(({ kind }) => kind)).toEqual(Array.from({ length: 5 }, () => "loss"));
   takesAnswers = true;
   for (const response of open) response.writeHead(202).end();
   await all;

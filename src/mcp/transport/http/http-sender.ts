@@ -1,20 +1,19 @@
-// Carries our messages to one server: builds the requests, remembers what is under way, and judges refusals.
+// Sends our messages to one server: builds the requests, keeps those in progress, and classifies refusals.
 
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
-import type { Timer, World } from "../../../base/ports/world.js";
+import type { Timer } from "../../../base/ports/world.js";
 import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { OutgoingMessage, RpcId } from "../json-rpc.js";
-import type { Agreement, RequestLoss, SendHint } from "../transport.js";
-import { AuthorizedExchange } from "./authorized-exchange.js";
+import type { SendHint } from "../transport.js";
 import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";
-import { Exchange, type HttpHandler, type HttpRequest, type OpenRequest } from "./exchange.js";
+import { type HttpHandler, type HttpRequest, type OpenRequest, openRequest } from "./exchange.js";
 import { HeaderWriter, type UserHeaders } from "./headers.js";
-import type { IntakeParts } from "./intake.js";
+import type { IntakeParts } from "./incoming.js";
 import { type Refused, readRefusal } from "./refusal.js";
 import type { RequestAccess } from "./request-access.js";
 
@@ -22,19 +21,16 @@ export interface RemoteParts extends IntakeParts {
   readonly dialler: Dialler;
   readonly place: Place;
   readonly user: UserHeaders;
-  /** Some servers say them back. */
+  /** Some servers repeat them. */
   readonly secrets: KnownSecrets;
-  /** Where somebody may have to log in. */
+  /** Where a log-in may be needed. */
   readonly access?: RequestAccess;
-  /** Gives back what is kept outside of memory. */
+  /** Removes files of long results. */
   readonly dispose: () => Promise<void>;
 }
 
-/** How a message of ours ended to which no answer is expected. */
-export type Delivery =
-  | { readonly kind: "delivered" }
-  | { readonly kind: "undelivered"; readonly loss: RequestLoss }
-  | Exclude<Refused, { readonly kind: "loss" }>;
+/** How a message ended that expects no response. */
+export type Delivery = { readonly kind: "delivered" } | Refused;
 
 interface Unsent {
   readonly message: OutgoingMessage;
@@ -51,53 +47,31 @@ export class HttpSender {
   place: Place;
   /** The place itself is a secret of the session: HTTP+SSE puts the session into the URL. */
   hasSessionInPlace = false;
-  readonly world: World;
+  readonly headers: HeaderWriter;
   readonly #parts: RemoteParts;
-  readonly #headers: HeaderWriter;
   readonly #notices = new Set<Notice>();
   readonly #waiting: Unsent[] = [];
-  #agreement: Agreement | undefined;
-  #sessionId: string | undefined;
   #isStopped = false;
 
   constructor(parts: RemoteParts) {
     this.#parts = parts;
-    this.world = parts.world;
     this.place = parts.place;
-    this.#headers = new HeaderWriter(parts.user);
-  }
-
-  get agreement(): Agreement | undefined {
-    return this.#agreement;
-  }
-
-  set agreement(agreement: Agreement | undefined) {
-    this.#agreement = agreement;
-    this.#headers.converse(this);
-  }
-
-  get sessionId(): string | undefined {
-    return this.#sessionId;
-  }
-
-  set sessionId(sessionId: string | undefined) {
-    this.#sessionId = sessionId;
-    this.#headers.converse(this);
+    this.headers = new HeaderWriter(parts.user);
   }
 
   post(message: OutgoingMessage, hint: SendHint | undefined, handler: HttpHandler): OpenRequest {
     const body = JSON.stringify(message);
-    const headers = this.#headers.post(message, Buffer.byteLength(body), hint);
-    return this.#open("POST", this.place, headers, handler, body);
+    const headers = this.headers.post(message, Buffer.byteLength(body), hint);
+    return this.#open({ method: "POST", place: this.place, headers, body }, handler);
   }
 
   get(lastEventId: string | undefined, handler: HttpHandler): OpenRequest {
-    const headers = this.#headers.plain("text/event-stream");
+    const headers = this.headers.plain("text/event-stream");
     if (lastEventId !== undefined) headers.push("last-event-id", lastEventId);
-    return this.#open("GET", this.#parts.place, headers, handler);
+    return this.#open({ method: "GET", place: this.#parts.place, headers, body: undefined }, handler);
   }
 
-  /** For a message whose HTTP answer says only that it has come: `done` is called once, in time, unless stopped first. */
+  /** For a message whose response only confirms that it arrived: `done` is called once, in time, unless stopped first. */
   deliver(message: OutgoingMessage, done: (delivery: Delivery) => void): void {
     const { atOnce, waiting } = MCP_LIMITS.httpNotices;
     if (this.#notices.size < atOnce) this.#deliverNow({ message, done });
@@ -105,7 +79,7 @@ export class HttpSender {
     else {
       const error = new TenonError("mcp.unavailable", `the server has not taken ${atOnce + waiting} messages of ours`);
       queueMicrotask(() => {
-        if (!this.#isStopped) done({ kind: "undelivered", loss: { error, wasSent: false } });
+        if (!this.#isStopped) done({ kind: "loss", loss: { error, wasSent: false } });
       });
     }
   }
@@ -120,7 +94,7 @@ export class HttpSender {
       if (next) this.#deliverNow(next);
     };
     const exchange = this.post(message, undefined, {
-      onFailed: (loss) => end({ kind: "undelivered", loss }),
+      onFailed: (loss) => end({ kind: "loss", loss }),
       onHead: (response) => {
         const status = response.statusCode ?? 0;
         if (status >= 200 && status <= 299) {
@@ -129,14 +103,12 @@ export class HttpSender {
           return;
         }
         const id = "id" in message && "method" in message ? message.id : undefined;
-        this.judge(response, id, (refused) =>
-          end(refused.kind === "loss" ? { kind: "undelivered", loss: refused.loss } : refused),
-        );
+        this.judge(response, id, end);
       },
     });
-    const deadline = this.world.after(MCP_LIMITS.httpNoticeTimeoutMs, () => {
+    const deadline = this.#parts.world.after(MCP_LIMITS.httpNoticeTimeoutMs, () => {
       exchange.abort();
-      end({ kind: "undelivered", loss: exchange.lossNow("the server did not take it in time") });
+      end({ kind: "loss", loss: exchange.lossNow("the server did not take it in time") });
     });
     const notice = { exchange, deadline };
     this.#notices.add(notice);
@@ -146,10 +118,10 @@ export class HttpSender {
   judge(response: HttpResponse, id: RpcId | undefined, done: (refused: Refused) => void): void {
     const context = {
       ...defined({ id }),
-      hadSession: this.sessionId !== undefined || this.hasSessionInPlace,
+      hadSession: this.headers.sessionId !== undefined || this.hasSessionInPlace,
       hadCredentials: this.#parts.user.hasAuthorization || this.#parts.access !== undefined,
       secrets: this.#parts.secrets,
-      nowMs: this.world.now(),
+      nowMs: this.#parts.world.now(),
     };
     readRefusal(response, context, (refused) => {
       if (!this.#isStopped) done(refused);
@@ -166,29 +138,23 @@ export class HttpSender {
     this.#waiting.length = 0;
   }
 
-  /** A courtesy: the server may forget the session at once. Whatever it says, and if it says nothing, we are done. */
+  /** Tells the server that the session is over. Its response does not matter, nor whether there is one. */
   async deleteSession(withinMs: number): Promise<void> {
-    if (this.sessionId === undefined) return;
+    if (this.headers.sessionId === undefined) return;
     await new Promise<void>((resolve) => {
-      const deadline = this.world.after(withinMs, resolve);
+      const deadline = this.#parts.world.after(withinMs, resolve);
       const end = () => {
         deadline.clear();
         resolve();
       };
-      this.#open("DELETE", this.place, this.#headers.plain(), { onHead: end, onFailed: end });
+      const request = { method: "DELETE", place: this.place, headers: this.headers.plain(), body: undefined } as const;
+      this.#open(request, { onHead: end, onFailed: end });
     });
   }
 
-  #open(
-    method: HttpRequest["method"],
-    place: Place,
-    headers: readonly string[],
-    handler: HttpHandler,
-    body?: string,
-  ): OpenRequest {
+  #open(request: Omit<HttpRequest, "isConfidential">, handler: HttpHandler): OpenRequest {
     const { dialler, user, access } = this.#parts;
-    const isConfidential = user.isConfidential || this.#sessionId !== undefined || this.hasSessionInPlace;
-    const request = { method, place, headers, body, isConfidential };
-    return access ? new AuthorizedExchange(dialler, request, handler, access) : new Exchange(dialler, request, handler);
+    const isConfidential = user.isConfidential || this.headers.sessionId !== undefined || this.hasSessionInPlace;
+    return openRequest(dialler, { ...request, isConfidential }, handler, access);
   }
 }

@@ -1,14 +1,13 @@
 // The transport to a remote server: Streamable HTTP, or the older HTTP+SSE when the entry or the server says so.
 
 import { type TenonError, toTenonError } from "../../../base/errors.js";
-import type { EndGrace } from "../../../base/io/process.js";
 import { defined } from "../../../base/json/defined.js";
 import type { World } from "../../../base/ports/world.js";
 import { KnownSecrets } from "../../../base/text/secrets.js";
 import type { RemoteSpec } from "../../spec.js";
-import type { IncomingMessage, OutgoingMessage, RpcId } from "../json-rpc.js";
-import { SpillDirectory } from "../large/spill-directory.js";
-import type { Agreement, RequestLoss, SendHint, Transport, TransportListener } from "../transport.js";
+import type { OutgoingMessage, RpcId } from "../json-rpc.js";
+import { SpillDirectory } from "../large/spilled.js";
+import type { RequestLoss, Transport, TransportListener } from "../transport.js";
 import { Dialler } from "./dial.js";
 import { userHeaders } from "./headers.js";
 import type { RemoteParts } from "./http-sender.js";
@@ -53,126 +52,93 @@ export function httpTransport(spec: RemoteSpec, options: HttpTransportOptions): 
         if (!options.spill) await spill.dispose();
       },
     };
-    return spec.kind === "sse" ? new SseTransport(parts) : new FallbackTransport(parts);
+    return spec.kind === "sse" ? new SseTransport(parts) : withOlderFallback(parts);
   } catch (thrown) {
-    return new RefusedTransport(toTenonError(thrown, "mcp.invalid_spec"));
+    return refusedTransport(toTenonError(thrown, "mcp.invalid_spec"));
   }
 }
 
-/** What servers of the older transport answer to a POST they know nothing of. */
+/** The statuses with which servers of the older transport refuse a POST they do not know. */
 const NO_SUCH_POST: readonly (number | undefined)[] = [400, 404, 405];
 
-/** Streamable HTTP until the server refuses `initialize` itself; then, if a GET brings an endpoint, HTTP+SSE. */
-class FallbackTransport implements Transport, TransportListener {
-  readonly stderrTail = "";
-  readonly #parts: RemoteParts;
-  #transport: Transport;
-  #listener: TransportListener | undefined;
-  #initialize: (OutgoingMessage & { readonly id: RpcId }) | undefined;
-  #trial: SseTransport | undefined;
-
-  constructor(parts: RemoteParts) {
-    this.#parts = parts;
-    this.#transport = new StreamableTransport(parts);
-  }
-
-  get sessionId(): string | undefined {
-    return this.#transport.sessionId;
-  }
-
-  start(listener: TransportListener): void {
-    this.#listener = listener;
-    this.#transport.start(this);
-  }
-
-  send(message: OutgoingMessage, hint?: SendHint): void {
-    if ("method" in message && "id" in message && message.method === "initialize") this.#initialize = message;
-    this.#transport.send(message, hint);
-  }
-
-  cancel(id: RpcId, reason: string): void {
-    if (this.#initialize?.id === id) {
-      this.#initialize = undefined;
-      this.#trial?.stop();
-    }
-    this.#transport.cancel(id, reason);
-  }
-
-  agreed(agreement: Agreement): void {
-    this.#initialize = undefined;
-    this.#transport.agreed(agreement);
-  }
-
-  async close(grace: EndGrace): Promise<void> {
-    this.#trial?.stop();
-    await this.#transport.close(grace);
-  }
-
-  onMessage(message: IncomingMessage): void {
-    this.#listener?.onMessage(message);
-  }
-
-  onRequestLost(id: RpcId, loss: RequestLoss): void {
-    const initialize = this.#initialize;
-    if (initialize?.id === id && !this.#trial && NO_SUCH_POST.includes(loss.httpStatus))
-      this.#tryOlder(initialize, loss);
-    else this.#listener?.onRequestLost(id, loss);
-  }
-
-  onClosed(error: TenonError): void {
-    this.#listener?.onClosed(error);
-  }
-
-  onNoise(what: string): void {
-    this.#listener?.onNoise(what);
-  }
-
-  /** A trial that fails changes nothing: then the refusal of `initialize` is what is told. */
-  #tryOlder(initialize: OutgoingMessage & { readonly id: RpcId }, loss: RequestLoss): void {
+/** Streamable HTTP until the server refuses `initialize` itself; then HTTP+SSE, if a GET brings an endpoint. */
+function withOlderFallback(parts: RemoteParts): Transport {
+  let current: Transport = new StreamableTransport(parts);
+  let initialize: (OutgoingMessage & { readonly id: RpcId }) | undefined;
+  let trial: SseTransport | undefined;
+  /** If the trial fails, nothing changes: then the refusal of `initialize` is reported. */
+  const tryOlder = (request: OutgoingMessage & { readonly id: RpcId }, loss: RequestLoss, to: TransportListener) => {
     let isReady = false;
-    const trial = new SseTransport(this.#parts, () => {
+    const older = new SseTransport(parts, () => {
       isReady = true;
-      this.#transport = trial;
+      current = older;
     });
-    this.#trial = trial;
-    trial.start({
-      onMessage: (message) => this.onMessage(message),
-      onNoise: (what) => this.onNoise(what),
+    trial = older;
+    older.start({
+      onMessage: (message) => to.onMessage(message),
+      onNoise: (what) => to.onNoise(what),
       onRequestLost: (id, why) => {
-        if (isReady) this.#listener?.onRequestLost(id, why);
+        if (isReady) to.onRequestLost(id, why);
       },
       onClosed: (error) => {
-        if (isReady) this.onClosed(error);
-        else this.#listener?.onRequestLost(initialize.id, loss);
+        if (isReady) to.onClosed(error);
+        else to.onRequestLost(request.id, loss);
       },
     });
-    trial.send(initialize);
-  }
+    older.send(request);
+  };
+  return {
+    stderrTail: "",
+    get sessionId() {
+      return current.sessionId;
+    },
+    start: (listener) =>
+      current.start({
+        onMessage: (message) => listener.onMessage(message),
+        onNoise: (what) => listener.onNoise(what),
+        onClosed: (error) => listener.onClosed(error),
+        onRequestLost: (id, loss) => {
+          const isUnknown = initialize?.id === id && !trial && NO_SUCH_POST.includes(loss.httpStatus);
+          if (initialize && isUnknown) tryOlder(initialize, loss, listener);
+          else listener.onRequestLost(id, loss);
+        },
+      }),
+    send: (message, hint) => {
+      if ("method" in message && "id" in message && message.method === "initialize") initialize = message;
+      current.send(message, hint);
+    },
+    cancel: (id, reason) => {
+      if (initialize?.id === id) {
+        initialize = undefined;
+        trial?.stop();
+      }
+      current.cancel(id, reason);
+    },
+    agreed: (agreement) => {
+      initialize = undefined;
+      current.agreed(agreement);
+    },
+    close: async (grace) => {
+      trial?.stop();
+      await current.close(grace);
+    },
+  };
 }
 
-/** A transport that was over before it began. */
-class RefusedTransport implements Transport {
-  readonly stderrTail = "";
-  readonly #error: TenonError;
-  #isClosed = false;
-
-  constructor(error: TenonError) {
-    this.#error = error;
-  }
-
-  start(listener: TransportListener): void {
-    queueMicrotask(() => {
-      if (!this.#isClosed) listener.onClosed(this.#error);
-    });
-  }
-
-  send(): void {}
-
-  cancel(): void {}
-
-  agreed(): void {}
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-  }
+/** A transport that cannot be opened at all. */
+function refusedTransport(error: TenonError): Transport {
+  let isClosed = false;
+  return {
+    stderrTail: "",
+    start: (listener) =>
+      queueMicrotask(() => {
+        if (!isClosed) listener.onClosed(error);
+      }),
+    send: () => {},
+    cancel: () => {},
+    agreed: () => {},
+    close: async () => {
+      isClosed = true;
+    },
+  };
 }

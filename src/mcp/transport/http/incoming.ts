@@ -1,24 +1,28 @@
-// From JSON values to JSON-RPC messages, and from bytes to values where that is done at once.
-
+// From the bytes of a response to JSON-RPC messages: short ones are parsed at once, long ones like those of stdio.
 import { Buffer } from "node:buffer";
 import type { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import type { World } from "../../../base/ports/world.js";
+import { MCP_LIMITS } from "../../limits.js";
 import { emptyAnswerError, emptyAnswerId, type IncomingMessage, type RpcId, readMessage } from "../json-rpc.js";
+import { MessageLines } from "../large/message-lines.js";
+import type { TransportListener } from "../transport.js";
+import { Gathered } from "./body.js";
 
 export interface Incoming {
   readonly messages: readonly IncomingMessage[];
-  /** What was in it besides, in words. */
+  /** Describes anything else that was in it. */
   readonly noise?: string;
-  /** An answer that came and could not be read. */
+  /** A response that came and could not be read. */
   readonly unread?: { readonly id: RpcId; readonly error: TenonError };
 }
 
 /**
- * `postId` is the request whose POST this answers, if any: servers leave the id of errors out or null, and on HTTP the
- * POST itself says whose they are.
+ * `postId` is the request whose POST this answers, if any: servers leave the id of errors out or null, and over HTTP the
+ * POST itself tells which request they belong to.
  */
-export function incomingOf(value: JsonValue, postId: RpcId | undefined): Incoming {
+function incomingOf(value: JsonValue, postId: RpcId | undefined): Incoming {
   const whole = readMessage(value);
   if (whole) return { messages: [whole] };
   // Batches: the version of 2025-03-26 had them, and servers of that time still send them.
@@ -27,7 +31,8 @@ export function incomingOf(value: JsonValue, postId: RpcId | undefined): Incomin
   let strangers = 0;
   let emptyId: RpcId | undefined;
   for (const item of values) {
-    const message = readMessage(item) ?? errorWithoutId(item, postId);
+    const isWithoutId = isJsonObject(item) && (item["id"] ?? null) === null;
+    const message = readMessage(item) ?? (isWithoutId ? errorOf(item, postId) : undefined);
     if (message) messages.push(message);
     else {
       emptyId ??= emptyAnswerId(item);
@@ -43,27 +48,152 @@ export function incomingOf(value: JsonValue, postId: RpcId | undefined): Incomin
   };
 }
 
-export function readIncoming(bytes: Buffer, postId: RpcId | undefined): Incoming {
-  const parsed = parseJson(textOf(bytes));
-  return parsed.ok ? incomingOf(parsed.value, postId) : { messages: [], noise: `it is not JSON: ${parsed.reason}` };
-}
-
-/** A JSON-RPC error in a body, whatever its id says: it is about the POST it answers. */
-export function readErrorFor(bytes: Buffer, postId: RpcId): IncomingMessage | undefined {
-  const parsed = parseJson(textOf(bytes));
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const message = readMessage({ ...parsed.value, id: postId });
-  return message?.kind === "error" ? message : undefined;
-}
-
-function errorWithoutId(value: JsonValue, postId: RpcId | undefined): IncomingMessage | undefined {
-  if (postId === undefined || !isJsonObject(value) || (value["id"] ?? null) !== null) return undefined;
+function errorOf(value: JsonValue, postId: RpcId | undefined): IncomingMessage | undefined {
+  if (postId === undefined || !isJsonObject(value)) return undefined;
   const message = readMessage({ ...value, id: postId });
   return message?.kind === "error" ? message : undefined;
+}
+
+/** A JSON-RPC error in a body, whatever its id: it is about the POST it answers. */
+export function readErrorFor(bytes: Buffer, postId: RpcId): IncomingMessage | undefined {
+  const parsed = parseJson(textOf(bytes));
+  return parsed.ok ? errorOf(parsed.value, postId) : undefined;
+}
+
+export interface Reporting {
+  /** The transport ended meanwhile. */
+  readonly isGone: () => boolean;
+  /** A request has its response. False: nothing waits for it. */
+  readonly answered: (id: RpcId) => boolean;
+}
+
+/** Hands everything of it to the listener. */
+export function report(
+  { messages, noise, unread }: Incoming,
+  listener: TransportListener | undefined,
+  { isGone, answered }: Reporting,
+): void {
+  for (const message of messages) {
+    if (message.kind === "result" || message.kind === "error") answered(message.id);
+    listener?.onMessage(message);
+    if (isGone()) return;
+  }
+  if (noise !== undefined) listener?.onNoise(noise);
+  if (unread && answered(unread.id)) listener?.onRequestLost(unread.id, { error: unread.error, wasSent: true });
 }
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 function textOf(bytes: Buffer): string {
   return (bytes[0] === BOM[0] && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes).toString("utf8");
+}
+
+export interface IntakeParts {
+  readonly world: World;
+  /** A folder for results that are too long for memory. */
+  readonly folder: () => string;
+}
+
+export interface IntakeListener {
+  onIncoming(incoming: Incoming): void;
+  /** More than can be handled at the moment: the source should wait until it is called with false. */
+  onFull(isFull: boolean): void;
+  /** The message in progress is over every limit: the rest of it is dropped as it comes. Once a message. */
+  onTooLarge(): void;
+}
+
+const LF = 0x0a;
+const SPACE = 0x20;
+const LINE_END: Buffer = Buffer.from("\n");
+
+/** Takes the bytes of one message after the other. */
+export class Intake {
+  readonly #parts: IntakeParts;
+  readonly #listener: IntakeListener;
+  readonly #postId: RpcId | undefined;
+  readonly #short = new Gathered(MCP_LIMITS.messagePlainBytes);
+  #long: MessageLines | undefined;
+  #isInLong = false;
+  #bytes = 0;
+
+  constructor(parts: IntakeParts, listener: IntakeListener, postId?: RpcId) {
+    this.#parts = parts;
+    this.#listener = listener;
+    this.#postId = postId;
+  }
+
+  /** The next bytes of the message in progress. */
+  push(bytes: Buffer): void {
+    const isWithin = this.#bytes <= MCP_LIMITS.mcpMaxLineBytes;
+    this.#bytes += bytes.length;
+    if (!this.#isInLong && this.#short.length + bytes.length <= MCP_LIMITS.messagePlainBytes) {
+      this.#short.add(bytes);
+      return;
+    }
+    const long = (this.#long ??= this.#lines());
+    if (!this.#isInLong) long.push(onOneLine(this.#short.take()));
+    this.#isInLong = true;
+    long.push(onOneLine(bytes));
+    if (isWithin && this.#bytes > MCP_LIMITS.mcpMaxLineBytes) this.#listener.onTooLarge();
+  }
+
+  /** The message is whole. It is reported now, or when it has been read. */
+  end(): void {
+    this.#bytes = 0;
+    if (this.#isInLong) {
+      this.#isInLong = false;
+      this.#long?.push(LINE_END);
+      return;
+    }
+    const parsed = parseJson(textOf(this.#short.take()));
+    const noise = parsed.ok ? "" : `it is not JSON: ${parsed.reason}`;
+    this.#listener.onIncoming(parsed.ok ? incomingOf(parsed.value, this.#postId) : { messages: [], noise });
+  }
+
+  /** Removes the bytes since the last end, which turned out to be no message. Of a long one nothing is returned. */
+  take(): Buffer {
+    this.#bytes = 0;
+    if (this.#isInLong) {
+      this.close();
+      this.#long = undefined;
+      this.#isInLong = false;
+    }
+    return this.#short.take();
+  }
+
+  get isEmpty(): boolean {
+    return this.#short.isEmpty && !this.#isInLong;
+  }
+
+  /** Everything that was whole has been reported. */
+  get isIdle(): boolean {
+    return this.#long === undefined;
+  }
+
+  /** Resolves when nothing is being read any more. A message that is not whole by then is dropped. */
+  async settled(): Promise<void> {
+    await this.#long?.end();
+  }
+
+  close(): void {
+    this.#long?.close();
+  }
+
+  #lines(): MessageLines {
+    return new MessageLines(this.#parts, {
+      onValue: (value) => this.#listener.onIncoming(incomingOf(value, this.#postId)),
+      onLost: (id, error) => this.#listener.onIncoming({ messages: [], unread: { id, error } }),
+      onNoise: (noise) => this.#listener.onIncoming({ messages: [], noise }),
+      onFull: (isFull) => this.#listener.onFull(isFull),
+    });
+  }
+}
+
+/** Between the values of JSON a newline is no more than a space, and inside of them there is none. */
+function onOneLine(bytes: Buffer): Buffer {
+  let at = bytes.indexOf(LF);
+  if (at === -1) return bytes;
+  const own = Buffer.from(bytes);
+  for (; at !== -1; at = own.indexOf(LF, at + 1)) own[at] = SPACE;
+  return own;
 }

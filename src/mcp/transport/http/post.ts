@@ -1,42 +1,53 @@
-// One request of ours over Streamable HTTP: its POST, its answer as JSON or as a stream, and the stream's resumption.
+// One request over Streamable HTTP: its POST, its response as JSON or as a stream, and the stream's resumption.
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { backoffDelayMs } from "../../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../../base/errors.js";
 import type { Timer } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
+import type { OutgoingMessage, RpcId } from "../json-rpc.js";
 import type { RequestLoss, SendHint } from "../transport.js";
 import { drain, mediaType } from "./body.js";
-import type { PostChannel, Request } from "./channel.js";
-import { EventPump, type PumpHandler } from "./event-pump.js";
 import type { HttpHandler, OpenRequest } from "./exchange.js";
-import type { Incoming } from "./incoming.js";
-import { JsonBody, type JsonBodyHandler } from "./json-body.js";
-import type { Refused } from "./refusal.js";
-import { emptyLoss } from "./status.js";
+import type { HttpSender } from "./http-sender.js";
+import type { Incoming, IntakeParts } from "./incoming.js";
+import { BodyReader, type StreamHandler, StreamReader } from "./readers.js";
+import { emptyLoss, type Refused } from "./refusal.js";
 
-export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
-  readonly #channel: PostChannel;
+export type Request = OutgoingMessage & { readonly id: RpcId; readonly method: string };
+
+/** The transport, as one of its requests sees it. */
+export interface PostOwner extends IntakeParts {
+  readonly sender: HttpSender;
+  onIncoming(incoming: Incoming): void;
+  /** The head of a success, before its body is read. */
+  onAccepted(request: Request, response: HttpResponse): void;
+  /** At most once, and not after it was answered or stopped. */
+  onUnanswered(id: RpcId, why: Exclude<Refused, { readonly kind: "answer" }>): void;
+  /** It was answered before, and now its stream has ended too. */
+  onFinished(post: Post): void;
+}
+
+export class Post implements HttpHandler, StreamHandler {
+  readonly #owner: PostOwner;
   readonly #request: Request;
   #exchange: OpenRequest | undefined;
-  #reading: JsonBody | EventPump | undefined;
-  /** What a JSON body brought that was not our answer. */
-  #strange: Incoming | undefined;
+  #reader: BodyReader | StreamReader | undefined;
   #timer: Timer | undefined;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
-  /** Attempts in a row to resume that brought neither a message nor a new place in the stream. */
+  /** Attempts in a row to resume that brought neither a message nor a new event id. */
   #fruitless = 0;
   #isOver = false;
-  /** The whole answer has been read: its connection is free again. */
+  /** The whole response has been read: its connection is free again. */
   #isComplete = false;
 
-  constructor(channel: PostChannel, request: Request, hint?: SendHint) {
-    this.#channel = channel;
+  constructor(owner: PostOwner, request: Request, hint?: SendHint) {
+    this.#owner = owner;
     this.#request = request;
-    this.#exchange = channel.post(request, hint, this);
+    this.#exchange = owner.sender.post(request, hint, this);
   }
 
-  /** Its answer has come, on whatever stream. True when nothing of it is open any more. */
+  /** Its response has come, on any stream. True when nothing of it is open any more. */
   answered(): boolean {
     this.#isOver = true;
     this.#timer?.clear();
@@ -44,21 +55,21 @@ export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
     return this.#isComplete;
   }
 
-  /** Nobody waits for it any more. */
+  /** Its response is not needed any more. */
   stop(): void {
     this.#isOver = true;
     this.#timer?.clear();
-    this.#reading?.stop();
+    this.#reader?.stop();
     this.#exchange?.abort();
   }
 
   /**
-   * What a Map has outgrown still refers to all that was in it, and survives with it until V8 collects everything: so what
-   * is over must not hold requests and bodies, or many calls at once fill the memory with those of earlier ones.
+   * A Map that has grown still refers to entries of its old table until V8 collects everything: so a finished request must
+   * not hold its exchange and bodies, or many calls at once fill the memory with those of earlier ones.
    */
   #release(): void {
     this.#exchange = undefined;
-    this.#reading = undefined;
+    this.#reader = undefined;
   }
 
   onFailed(loss: RequestLoss): void {
@@ -68,29 +79,29 @@ export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
   onHead(response: HttpResponse): void {
     const status = response.statusCode ?? 0;
     if (status < 200 || status > 299) {
-      this.#channel.judge(response, this.#request.id, (refused) => this.#refused(refused));
+      this.#owner.sender.judge(response, this.#request.id, (refused) => this.#refused(refused));
       return;
     }
-    this.#channel.accepted(this.#request, response);
+    this.#owner.onAccepted(this.#request, response);
     const type = mediaType(response);
     const encoding = response.headers["content-encoding"] ?? "identity";
     if (encoding !== "identity") this.#useless(response, `compressed its answer (${encoding}), which nobody asked for`);
     else if (type === "text/event-stream") this.#follow(response);
     else if (status === 202 || status === 204) this.#useless(response, "gave no answer to it");
-    else if (type !== "application/json" && type !== "") {
+    else if (type !== "application/json" && type !== "")
       this.#useless(response, `answered with ${type} instead of a message`);
-    } else this.#reading = new JsonBody(response, this.#channel, this, this.#request.id);
+    else this.#readBody(response);
   }
 
   #refused(refused: Refused): void {
     if (this.#isOver) return;
     this.#isComplete = true;
     if (refused.kind === "answer") {
-      this.#channel.hear({ messages: [refused.message] });
+      this.#owner.onIncoming({ messages: [refused.message] });
       return;
     }
     this.#isOver = true;
-    this.#channel.unanswered(this.#request.id, refused);
+    this.#owner.onUnanswered(this.#request.id, refused);
   }
 
   #useless(response: HttpResponse, what: string): void {
@@ -98,55 +109,63 @@ export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
     this.#lose(emptyLoss(response, what));
   }
 
-  onIncoming(incoming: Incoming): void {
-    this.#channel.hear(incoming);
-  }
-
-  onJson(incoming: Incoming): void {
-    this.#isComplete = true;
-    this.#channel.hear(incoming);
-    if (!this.#isOver) this.#strange = incoming;
-  }
-
-  /** Whosever it was, in this answer it can only have been ours. */
-  onTooLarge(): void {
-    if (this.#isOver) return;
-    this.#lose(tooLarge());
-    this.stop();
-  }
-
-  onJsonEnd(response: HttpResponse, end: "whole" | "empty" | Error): void {
-    if (this.#isOver) return; // the transport has found our answer in it, or has been closed
-    if (end instanceof Error) this.#lose(brokenOff("the answer broke off", end));
-    else if (end === "empty") this.#lose(emptyLoss(response, "gave an empty answer"));
-    else {
-      const { messages = [], noise } = this.#strange ?? {};
-      const what = messages.length > 0 ? "its answer is to something else" : "its answer is no message";
-      this.#lose(emptyLoss(response, noise === undefined ? what : `${what}: ${noise}`));
-    }
+  #readBody(response: HttpResponse): void {
+    let strange: Incoming | undefined;
+    const handler = {
+      onIncoming: (incoming: Incoming) => {
+        this.#isComplete = true;
+        this.#owner.onIncoming(incoming);
+        if (!this.#isOver) strange = incoming;
+      },
+      onTooLarge: () => this.onTooLarge(),
+      onBodyEnd: (end: "whole" | "empty" | Error) => {
+        if (this.#isOver) return; // our response was in it, or the transport has been closed
+        if (end instanceof Error) this.#lose(brokenOff("the answer broke off", end));
+        else if (end === "empty") this.#lose(emptyLoss(response, "gave an empty answer"));
+        else {
+          const { messages = [], noise } = strange ?? {};
+          const what = messages.length > 0 ? "its answer is to something else" : "its answer is no message";
+          this.#lose(emptyLoss(response, noise === undefined ? what : `${what}: ${noise}`));
+        }
+      },
+    };
+    this.#reader = new BodyReader(response, this.#owner, handler, this.#request.id);
   }
 
   #follow(response: HttpResponse): void {
-    this.#reading = new EventPump(response, this.#channel, this, this.#request.id);
+    this.#reader = new StreamReader(response, this.#owner, this, this.#request.id);
   }
 
-  onEnd(error: Error | undefined, pump: EventPump): void {
+  onIncoming(incoming: Incoming): void {
+    this.#owner.onIncoming(incoming);
+  }
+
+  /** In this response it can only have been ours. */
+  onTooLarge(): void {
+    if (this.#isOver) return;
+    const text = `the server's answer is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} bytes`;
+    this.#lose({ error: new TenonError("mcp.too_large", text), wasSent: true });
+    this.stop();
+  }
+
+  onStreamEnd(error: Error | undefined, stream: StreamReader): void {
     this.#isComplete = true;
     if (this.#isOver) {
       this.#release();
-      this.#channel.finished(this);
+      this.#owner.onFinished(this);
       return;
     }
-    const isFurther = pump.lastEventId !== undefined && pump.lastEventId !== this.#lastEventId;
-    this.#fruitless = isFurther || pump.messageCount > 0 ? 0 : this.#fruitless + 1;
-    this.#lastEventId = pump.lastEventId ?? this.#lastEventId;
-    this.#retryMs = pump.retryMs ?? this.#retryMs;
+    const isFurther = stream.lastEventId !== undefined && stream.lastEventId !== this.#lastEventId;
+    this.#fruitless = isFurther || stream.messageCount > 0 ? 0 : this.#fruitless + 1;
+    this.#lastEventId = stream.lastEventId ?? this.#lastEventId;
+    this.#retryMs = stream.retryMs ?? this.#retryMs;
     this.#resumeOr(brokenOff("the event stream ended without the answer", error));
   }
 
   #resumeOr(loss: RequestLoss): void {
-    const { mayResume, world } = this.#channel;
-    if (!mayResume || this.#lastEventId === undefined || this.#fruitless > MCP_LIMITS.httpReopenAttempts) {
+    const { sender, world } = this.#owner;
+    const mayResume = sender.headers.agreement?.era !== "modern" && this.#lastEventId !== undefined;
+    if (!mayResume || this.#fruitless > MCP_LIMITS.httpReopenAttempts) {
       this.#lose(loss);
       return;
     }
@@ -154,7 +173,7 @@ export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
     const slower = this.#fruitless === 0 ? 0 : backoffDelayMs(MCP_LIMITS.httpReopen, this.#fruitless, world.random());
     this.#timer = world.after(Math.max(asked, slower), () => {
       this.#isComplete = false;
-      this.#exchange = this.#channel.openStream(this.#lastEventId, {
+      this.#exchange = sender.get(this.#lastEventId, {
         onHead: (response) => this.#resumed(response, loss),
         onFailed: () => this.#notResumed(loss),
       });
@@ -181,16 +200,11 @@ export class Post implements HttpHandler, JsonBodyHandler, PumpHandler {
   #lose(loss: RequestLoss): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#channel.unanswered(this.#request.id, { kind: "loss", loss });
+    this.#owner.onUnanswered(this.#request.id, { kind: "loss", loss });
   }
 }
 
 function brokenOff(what: string, error: Error | undefined): RequestLoss {
   const why = error === undefined ? "" : `: ${messageOf(error)}`;
   return { error: new TenonError("mcp.connection_lost", `${what}${why}`, { cause: error }), wasSent: true };
-}
-
-function tooLarge(): RequestLoss {
-  const text = `the server's answer is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} bytes`;
-  return { error: new TenonError("mcp.too_large", text), wasSent: true };
 }

@@ -9,10 +9,10 @@ import type { OutgoingMessage, RpcId } from "../json-rpc.js";
 import type { Agreement, Transport, TransportListener } from "../transport.js";
 import { mediaType } from "./body.js";
 import { type Place, placeAt } from "./dial.js";
-import { EventPump } from "./event-pump.js";
 import type { OpenRequest } from "./exchange.js";
 import { type Delivery, HttpSender, type RemoteParts } from "./http-sender.js";
-import type { Incoming } from "./incoming.js";
+import { type Incoming, type Reporting, report } from "./incoming.js";
+import { StreamReader } from "./readers.js";
 import type { Refused } from "./refusal.js";
 
 const METHOD_NOT_FOUND = -32601;
@@ -27,10 +27,11 @@ export class SseTransport implements Transport {
   readonly #waiting = new Map<RpcId, boolean>();
   #listener: TransportListener | undefined;
   #stream: OpenRequest | undefined;
-  #pump: EventPump | undefined;
+  #reader: StreamReader | undefined;
   #deadline: Timer | undefined;
   #isReady = false;
   #isGone = false;
+  readonly #reporting: Reporting = { isGone: () => this.#isGone, answered: (id) => this.#waiting.delete(id) };
 
   /** `onReady`: the server has named its endpoint, so it does speak this transport. */
   constructor(parts: RemoteParts, onReady: () => void = () => {}) {
@@ -75,7 +76,7 @@ export class SseTransport implements Transport {
   }
 
   agreed(agreement: Agreement): void {
-    this.#sender.agreement = agreement;
+    this.#sender.headers.converse(agreement, undefined);
   }
 
   async close(_grace: EndGrace): Promise<void> {
@@ -89,7 +90,7 @@ export class SseTransport implements Transport {
     this.#isGone = true;
     this.#deadline?.clear();
     this.#sender.stop();
-    this.#pump?.stop();
+    this.#reader?.stop();
     this.#stream?.abort();
     this.#held.length = 0;
     this.#waiting.clear();
@@ -105,12 +106,12 @@ export class SseTransport implements Transport {
   }
 
   #follow(response: HttpResponse, place: Place): void {
-    this.#pump = new EventPump(response, this.#parts, {
-      onIncoming: (incoming) => this.#hear(incoming),
+    this.#reader = new StreamReader(response, this.#parts, {
+      onIncoming: (incoming) => this.#receive(incoming),
       onOther: (type, data) => {
         if (type === "endpoint" && !this.#isReady) this.#ready(data, place);
       },
-      onEnd: () => {
+      onStreamEnd: () => {
         const words = this.#isReady ? "the server ended the event stream" : "the event stream ended before it began";
         this.#end(new TenonError(this.#isReady ? "mcp.session_lost" : "mcp.connect_failed", words));
       },
@@ -135,21 +136,9 @@ export class SseTransport implements Transport {
     for (const message of this.#held.splice(0)) this.#post(message);
   }
 
-  #hear(incoming: Incoming): void {
-    if (!this.#isReady) {
-      this.#end(new TenonError("mcp.protocol", "the server's event stream does not begin with its endpoint"));
-      return;
-    }
-    for (const message of incoming.messages) {
-      if (message.kind === "result" || message.kind === "error") this.#waiting.delete(message.id);
-      this.#listener?.onMessage(message);
-      if (this.#isGone) return;
-    }
-    const { noise, unread } = incoming;
-    if (noise !== undefined) this.#listener?.onNoise(noise);
-    if (unread && this.#waiting.delete(unread.id)) {
-      this.#listener?.onRequestLost(unread.id, { error: unread.error, wasSent: true });
-    }
+  #receive(incoming: Incoming): void {
+    if (this.#isReady) report(incoming, this.#listener, this.#reporting);
+    else this.#end(new TenonError("mcp.protocol", "the server's event stream does not begin with its endpoint"));
   }
 
   #post(message: OutgoingMessage): void {

@@ -12,8 +12,8 @@ import { nodeWorld } from "../../../world/index.js";
 import { MCP_LIMITS } from "../../limits.js";
 import { readMessage } from "../json-rpc.js";
 import { LargeMessage } from "./large-message.js";
+import { runSplitter, type SplitterData, type SplitterPort, type ToSplitter } from "./message-splitter.js";
 import { spilledOf } from "./spilled.js";
-import { runSplitter, type SplitterData, type SplitterPort, type ToSplitter } from "./splitter-thread.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tenon-large-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -3,9 +3,9 @@ import { messageOf } from "../../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../../base/json/json.js";
 import type { Thread, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
-import type { PartFacts } from "./slim-parts.js";
+import type { PartFacts } from "./message-parts.js";
+import type { FromSplitter, SplitterData, ToSplitter } from "./message-splitter.js";
 import { withParts } from "./spilled.js";
-import type { FromSplitter, SplitterData, ToSplitter } from "./splitter-thread.js";
 
 export interface LargeMessageOptions {
   readonly world: World;

@@ -1,6 +1,6 @@
 // Whose answer an unreadable message was: found at either end, and never guessed from what lies inside.
 import { describe, expect, test } from "vitest";
-import { answeredId } from "./message-id.js";
+import { answeredId } from "./message-lines.js";
 
 const id = (head: string, tail: string) => answeredId({ head, tail });
 

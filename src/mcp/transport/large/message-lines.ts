@@ -15,8 +15,6 @@ import { MCP_LIMITS } from "../../limits.js";
 import type { RpcId } from "../json-rpc.js";
 import type { MessageEnds } from "../transport.js";
 import { LargeMessage } from "./large-message.js";
-import { answeredId, END_BYTES, endsOf } from "./message-id.js";
-import { isQuicklyParsed } from "./parse-cost.js";
 
 const NEWLINE = 0x0a;
 /** Smaller pieces of a line are gathered: a list of tiny buffers would cost far more than their bytes. */
@@ -284,4 +282,67 @@ export class MessageLines {
 /** Latin-1 is three times as fast where it gives the same. */
 function textOf(line: Buffer): string {
   return line.toString(isAscii(line) ? "latin1" : "utf8");
+}
+
+/** `{"jsonrpc":"2.0","id":7,…`: as most write it. */
+const AT_START = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*,/;
+/** `…,"jsonrpc":"2.0","id":7}`: as the SDKs write results. Only the message itself ends in a single bracket after its id. */
+const AT_END = /"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+/** A request or notification answers nothing. */
+const IS_METHOD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*[^,]{1,200},\s*)?"method"\s*:/;
+
+/** So much of each end is enough to find the id. */
+const END_BYTES = 1_024;
+
+function endsOf(line: Buffer): MessageEnds {
+  return {
+    head: line.toString("utf8", 0, END_BYTES),
+    tail: line.toString("utf8", Math.max(0, line.length - END_BYTES)),
+  };
+}
+
+export function answeredId({ head, tail }: MessageEnds): RpcId | undefined {
+  if (IS_METHOD.test(head)) return undefined;
+  const [, found] = AT_END.exec(tail) ?? AT_START.exec(head) ?? [];
+  if (found === undefined) return undefined;
+  return found.startsWith('"') ? found.slice(1, -1) : Number(found);
+}
+
+/** Measured on Node 20, rounded up. Containers are what makes JSON slow: `[[[[…` takes 160 ns for each. */
+const NS_PER_CONTAINER = 160;
+const NS_PER_VALUE = 20;
+const NS_PER_STRING = 60;
+const NS_PER_ASCII_BYTE = 2;
+const NS_PER_OTHER_BYTE = 8;
+
+/** True when parsing these bytes is likely to take less than `maxMs`. Strings are jumped over, so long ones cost nothing. */
+export function isQuicklyParsed(bytes: Buffer, maxMs: number): boolean {
+  const budget = maxMs * 1_000_000;
+  let cost = bytes.length * (isAscii(bytes) ? NS_PER_ASCII_BYTE : NS_PER_OTHER_BYTE);
+  for (let at = 0; at < bytes.length && cost <= budget; at++) {
+    switch (bytes[at]) {
+      case 0x22:
+        at = closingQuote(bytes, at + 1);
+        cost += NS_PER_STRING;
+        break;
+      case 0x5b:
+      case 0x7b:
+        cost += NS_PER_CONTAINER;
+        break;
+      case 0x2c:
+        cost += NS_PER_VALUE;
+        break;
+      default:
+    }
+  }
+  return cost <= budget;
+}
+
+function closingQuote(bytes: Buffer, from: number): number {
+  for (let quote = bytes.indexOf(0x22, from); quote !== -1; quote = bytes.indexOf(0x22, quote + 1)) {
+    let slashes = 0;
+    while (bytes[quote - 1 - slashes] === 0x5c) slashes++;
+    if (slashes % 2 === 0) return quote;
+  }
+  return bytes.length;
 }

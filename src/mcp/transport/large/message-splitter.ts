@@ -1,5 +1,84 @@
-// Takes one long JSON-RPC message apart as it streams by: a small skeleton, lists in pieces, and long parts on their own.
-import { Bytes, type SlimSettings, type SlimSink } from "./slim-parts.js";
+// Splits one long JSON-RPC message as it streams by into a small skeleton, pieces of lists, and long parts. Runs in a worker.
+import { Buffer } from "node:buffer";
+import { messageOf } from "../../../base/errors.js";
+import { Bytes, type PartFacts, type PartSettings, PartStore, type SplitterFiles } from "./message-parts.js";
+
+export interface SplitterSettings {
+  /** Unguessable: placeholders of lists (`L<n>`) and parts (`P<n>`) begin with it. */
+  readonly nonce: string;
+  readonly longTextBytes: number;
+  readonly skeletonBytes: number;
+  readonly elementBytes: number;
+  readonly pieceBytes: number;
+  readonly maxValues: number;
+  readonly maxListBytes: number;
+}
+
+export interface SplitterData extends PartSettings {
+  readonly settings: SplitterSettings;
+  /** Shared memory through which the bytes come. */
+  readonly slots: Uint8Array;
+  readonly slotBytes: number;
+  readonly spillBytes: number;
+}
+
+/** The worker's end of the channel between the threads. */
+export interface SplitterPort {
+  postMessage(message: FromSplitter): void;
+  on(event: "message", listener: (message: ToSplitter) => void): unknown;
+}
+
+export type ToSplitter =
+  | { readonly kind: "chunk"; readonly slot: number; readonly length: number }
+  | { readonly kind: "end" }
+  /** Asks for one more piece of a list. */
+  | { readonly kind: "next" };
+
+export type FromSplitter =
+  | { readonly kind: "taken"; readonly slot: number; readonly length: number }
+  | { readonly kind: "failed"; readonly reason: string }
+  | { readonly kind: "skeleton"; readonly text: string; readonly parts: readonly PartFacts[] }
+  | { readonly kind: "piece"; readonly list: number; readonly text: string; readonly hasParts: boolean }
+  | { readonly kind: "over" };
+
+/** Runs in the worker: splits one message, whose chunks the main thread announces over `port`. */
+export function runSplitter(port: SplitterPort, data: SplitterData, files: SplitterFiles): void {
+  const send = (message: FromSplitter) => port.postMessage(message);
+  const pieces: FromSplitter[] = [];
+  const parts = new PartStore(data, files);
+  const splitter = new MessageSplitter(data.settings, parts, (list, elements, hasParts) => {
+    pieces.push({ kind: "piece", list, text: new TextDecoder().decode(elements), hasParts });
+  });
+  const chunk = new Uint8Array(data.slotBytes);
+  let bytes = 0;
+  const handle = (message: ToSplitter): void => {
+    switch (message.kind) {
+      case "chunk": {
+        const { slot, length } = message;
+        const start = slot * data.slotBytes;
+        chunk.set(data.slots.subarray(start, start + length)); // decoders take no shared memory
+        send({ kind: "taken", slot, length });
+        bytes += length;
+        if (bytes > data.spillBytes) parts.spill();
+        splitter.push(chunk.subarray(0, length));
+        break;
+      }
+      case "end":
+        send({ kind: "skeleton", text: new TextDecoder().decode(splitter.end()), parts: parts.facts() });
+        break;
+      case "next":
+        send(pieces.shift() ?? { kind: "over" });
+        break;
+    }
+  };
+  port.on("message", (message: ToSplitter) => {
+    try {
+      handle(message);
+    } catch (thrown) {
+      send({ kind: "failed", reason: messageOf(thrown) });
+    }
+  });
+}
 
 /**
  * Where a byte belongs. `outer`: the message and its `result`, up to where a value begins. `value`: a member that is kept
@@ -7,46 +86,51 @@ import { Bytes, type SlimSettings, type SlimSink } from "./slim-parts.js";
  */
 type Place = "outer" | "value" | "list" | "element" | "rest";
 
-export class MessageSplitter {
-  readonly #settings: SlimSettings;
-  readonly #sink: SlimSink;
+interface OpenString {
+  readonly isKey: boolean;
+  /** Where it begins in what is held. */
+  readonly start: number;
+  part: number;
+  /** Bytes left of an escape: 0 outside, 1 right after the backslash, more inside of `\uXXXX`. */
+  escape: number;
+}
+
+/** Elements of a list with commas between them, valid during the call. `hasParts`: with placeholders of parts. */
+type OnPiece = (list: number, elements: Uint8Array, hasParts: boolean) => void;
+
+class MessageSplitter {
+  readonly #settings: SplitterSettings;
+  readonly #parts: PartStore;
+  readonly #onPiece: OnPiece;
   readonly #skeleton = new Bytes();
   readonly #held = new Bytes();
   readonly #piece = new Bytes();
-  readonly #encoder: InstanceType<typeof TextEncoder> = new TextEncoder();
+  #pieceHasParts = false;
   #place: Place = "outer";
   /** Open containers, 1 for an object; and how many of them. */
   #stack: Uint8Array = new Uint8Array(64);
   #depth = 0;
-  #base = 0;
   #key = "";
   #wantsValue = false;
   #expectsKey = false;
   #isBase64Key = false;
   #isDone = false;
-  #lists = 0;
-  #listBytes = 0;
   #values = 0;
-  #pieceHasParts = false;
-  /** The part that the whole value goes to, once it is too long. */
-  #valuePart = -1;
-  #valueHasParts = false;
-  #isInString = false;
-  #isKeyString = false;
-  #stringStart = 0;
-  #stringPart = -1;
-  /** Bytes left of an escape: 0 outside, 1 right after the backslash, more inside of `\uXXXX`. */
-  #escape = 0;
+  readonly #list = { count: 0, bytes: 0 };
+  /** The value in progress: the depth it began at, and the part it is written to once it is too long. */
+  readonly #value = { base: 0, part: -1, hasParts: false };
+  #string: OpenString | undefined;
 
-  constructor(settings: SlimSettings, sink: SlimSink) {
+  constructor(settings: SplitterSettings, parts: PartStore, onPiece: OnPiece) {
     this.#settings = settings;
-    this.#sink = sink;
+    this.#parts = parts;
+    this.#onPiece = onPiece;
   }
 
   /** Throws when it is no JSON object. */
   push(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.length; ) {
-      if (this.#isInString) at = this.#string(chunk, at);
+      if (this.#string) at = this.#inString(chunk, at, this.#string);
       else if (this.#place === "outer" || this.#place === "list") at = this.#outer(chunk, at);
       else at = this.#inner(chunk, at);
     }
@@ -66,9 +150,7 @@ export class MessageSplitter {
     if (this.#place === "list") return this.#betweenElements(byte, at);
     if (this.#wantsValue) return this.#beginMember(byte, at);
     if (this.#depth > 0 && byte === 0x22) {
-      this.#isInString = true;
-      this.#isKeyString = true;
-      this.#stringStart = this.#skeleton.length;
+      this.#string = { isKey: true, start: this.#skeleton.length, part: -1, escape: 0 };
     } else if (this.#depth === 0 && byte === 0x7b) this.#enter(1);
     else if (byte === 0x7d) this.#leave(byte);
     else if (byte === 0x3a) this.#wantsValue = true;
@@ -88,7 +170,7 @@ export class MessageSplitter {
     if (byte === 0x2c) return at + 1;
     if (byte === 0x7d) throw new Error("its brackets do not match");
     const { maxValues, maxListBytes } = this.#settings;
-    this.#begin(this.#values > maxValues || this.#listBytes > maxListBytes ? "rest" : "element");
+    this.#begin(this.#values > maxValues || this.#list.bytes > maxListBytes ? "rest" : "element");
     return at;
   }
 
@@ -96,15 +178,15 @@ export class MessageSplitter {
     this.#wantsValue = false;
     if (this.#depth === 1 && this.#key === "result" && byte === 0x7b) {
       this.#enter(1);
-      this.#skeleton.append(this.#encoder.encode("{"));
+      this.#skeleton.append(Buffer.from("{"));
       return at + 1;
     }
     const isWhole = this.#key === "structuredContent" || this.#key === "_meta";
     if (this.#depth === 2 && byte === 0x5b && !isWhole) {
       this.#enter(0);
       this.#place = "list";
-      this.#listBytes = 0;
-      this.#skeleton.append(this.#encoder.encode(`"${this.#settings.nonce}L${this.#lists++}"`));
+      this.#list.bytes = 0;
+      this.#skeleton.append(Buffer.from(`"${this.#settings.nonce}L${this.#list.count++}"`));
       return at + 1;
     }
     this.#begin("value");
@@ -113,14 +195,14 @@ export class MessageSplitter {
 
   #begin(place: "value" | "element" | "rest"): void {
     this.#place = place;
-    this.#base = this.#depth;
+    this.#value.base = this.#depth;
     this.#expectsKey = false;
     this.#held.cut(0);
-    this.#valuePart = -1;
-    this.#valueHasParts = false;
+    this.#value.part = -1;
+    this.#value.hasParts = false;
     if (place !== "rest") return;
-    this.#valuePart = this.#sink.open("json");
-    this.#sink.write(this.#valuePart, this.#encoder.encode("["));
+    this.#value.part = this.#parts.open("json");
+    this.#parts.write(this.#value.part, Buffer.from("["));
   }
 
   /** Inside a value: to its end, to a string that needs care, or to the end of the chunk. */
@@ -132,9 +214,7 @@ export class MessageSplitter {
           const end = this.#shortStringEnd(chunk, at);
           if (end === -1) {
             this.#emit(chunk.subarray(from, at));
-            this.#isInString = true;
-            this.#isKeyString = this.#expectsKey;
-            this.#stringStart = this.#held.length;
+            this.#string = { isKey: this.#expectsKey, start: this.#held.length, part: -1, escape: 0 };
             this.#emit(chunk.subarray(at, at + 1));
             return at + 1;
           }
@@ -148,13 +228,14 @@ export class MessageSplitter {
           break;
         case 0x5d:
         case 0x7d:
-          if (this.#depth === this.#base) return this.#finish(chunk.subarray(from, at), at);
+          if (this.#depth === this.#value.base) return this.#finish(chunk.subarray(from, at), at);
           this.#leave(byte);
           break;
         case 0x2c:
-          if (this.#depth === this.#base && this.#place !== "rest") return this.#finish(chunk.subarray(from, at), at);
+          if (this.#depth === this.#value.base && this.#place !== "rest")
+            return this.#finish(chunk.subarray(from, at), at);
           this.#values++;
-          this.#expectsKey = this.#stack[this.#depth - 1] === 1 && this.#depth > this.#base;
+          this.#expectsKey = this.#stack[this.#depth - 1] === 1 && this.#depth > this.#value.base;
           break;
         case 0x3a:
           this.#expectsKey = false;
@@ -181,59 +262,57 @@ export class MessageSplitter {
     return more.length === 0 && (isData || isBlob);
   }
 
-  #string(chunk: Uint8Array, from: number): number {
-    const end = this.#stringEnd(chunk, from);
+  #inString(chunk: Uint8Array, from: number, string: OpenString): number {
+    const end = this.#stringEnd(chunk, from, string);
     const stop = end === -1 ? chunk.length : end;
-    const text = chunk.subarray(from, stop);
     if (this.#place === "outer") {
       this.#skeleton.append(chunk.subarray(from, end === -1 ? stop : stop + 1));
-      if (this.#skeleton.length - this.#stringStart > 1_024) throw new Error("a member has too long a name");
-      if (end !== -1) this.#key = new TextDecoder().decode(this.#skeleton.from(this.#stringStart + 1).slice(0, -1));
-    } else this.#valueString(text, end !== -1);
+      if (this.#skeleton.length - string.start > 1_024) throw new Error("a member has too long a name");
+      if (end !== -1) this.#key = new TextDecoder().decode(this.#skeleton.from(string.start + 1).slice(0, -1));
+    } else this.#valueString(chunk.subarray(from, stop), end !== -1, string);
     if (end === -1) return stop;
-    this.#isInString = false;
+    this.#string = undefined;
     return end + 1;
   }
 
-  #valueString(text: Uint8Array, isOver: boolean): void {
-    const mayMove = this.#place === "element" && !this.#isKeyString && this.#valuePart === -1;
-    const length = this.#held.length - this.#stringStart - 1 + text.length;
-    if (this.#stringPart === -1 && mayMove && length > this.#settings.longTextBytes) {
-      this.#stringPart = this.#sink.open(this.#isBase64Key ? "base64" : "text");
-      this.#sink.write(this.#stringPart, this.#held.from(this.#stringStart + 1));
-      this.#held.cut(this.#stringStart);
+  #valueString(text: Uint8Array, isOver: boolean, string: OpenString): void {
+    const mayMove = this.#place === "element" && !string.isKey && this.#value.part === -1;
+    const length = this.#held.length - string.start - 1 + text.length;
+    if (string.part === -1 && mayMove && length > this.#settings.longTextBytes) {
+      string.part = this.#parts.open(this.#isBase64Key ? "base64" : "text");
+      this.#parts.write(string.part, this.#held.from(string.start + 1));
+      this.#held.cut(string.start);
     }
-    if (this.#stringPart === -1) this.#emit(text);
-    else this.#sink.write(this.#stringPart, text);
+    if (string.part === -1) this.#emit(text);
+    else this.#parts.write(string.part, text);
     if (!isOver) return;
-    if (this.#stringPart === -1) {
-      if (this.#isKeyString) this.#isBase64Key = this.#isBase64Name(this.#held.from(this.#stringStart + 1));
-      this.#emit(this.#encoder.encode('"'));
+    if (string.part === -1) {
+      if (string.isKey) this.#isBase64Key = this.#isBase64Name(this.#held.from(string.start + 1));
+      this.#emit(Buffer.from('"'));
     } else {
-      this.#sink.close(this.#stringPart);
-      this.#valueHasParts = true;
-      this.#emit(this.#placeholder(this.#stringPart));
-      this.#stringPart = -1;
+      this.#parts.close(string.part);
+      this.#value.hasParts = true;
+      this.#emit(this.#placeholder(string.part));
     }
   }
 
   /** The closing quote, or -1 when it is in a later chunk. */
-  #stringEnd(chunk: Uint8Array, from: number): number {
+  #stringEnd(chunk: Uint8Array, from: number, string: OpenString): number {
     let quote = chunk.indexOf(0x22, from);
     let slash = chunk.indexOf(0x5c, from);
     for (let at = from; at < chunk.length; ) {
-      if (this.#escape === 1) {
-        this.#escape = chunk[at] === 0x75 ? 5 : 0;
+      if (string.escape === 1) {
+        string.escape = chunk[at] === 0x75 ? 5 : 0;
         at++;
-      } else if (this.#escape > 1) {
-        this.#escape--;
+      } else if (string.escape > 1) {
+        string.escape--;
         at++;
-        if (this.#escape === 1) this.#escape = 0;
+        if (string.escape === 1) string.escape = 0;
       } else {
         if (slash !== -1 && slash < at) slash = chunk.indexOf(0x5c, at);
         if (quote !== -1 && quote < at) quote = chunk.indexOf(0x22, at);
         if (slash === -1 || (quote !== -1 && quote < slash)) return quote;
-        this.#escape = 1;
+        string.escape = 1;
         at = slash + 1;
       }
     }
@@ -242,27 +321,27 @@ export class MessageSplitter {
 
   /** To the value under way: held while it is small, to a part of its own beyond that. */
   #emit(bytes: Uint8Array): void {
-    if (this.#valuePart !== -1) {
-      this.#sink.write(this.#valuePart, bytes);
+    if (this.#value.part !== -1) {
+      this.#parts.write(this.#value.part, bytes);
       return;
     }
     this.#held.append(bytes);
     const { skeletonBytes, elementBytes } = this.#settings;
     const limit = this.#place === "element" ? elementBytes : Math.max(0, skeletonBytes - this.#skeleton.length);
     if (this.#held.length <= limit) return;
-    this.#valuePart = this.#sink.open("json");
-    this.#sink.write(this.#valuePart, this.#withPaths(this.#held.from(0)));
+    this.#value.part = this.#parts.open("json");
+    this.#parts.write(this.#value.part, this.#withPaths(this.#held.from(0)));
     this.#held.cut(0);
   }
 
   /** Long parts that were taken out of a value before it turned out to be too long itself: it says where they are. */
   #withPaths(held: Uint8Array): Uint8Array {
-    if (!this.#valueHasParts) return held;
+    if (!this.#value.hasParts) return held;
     const placeholder = new RegExp(`"${this.#settings.nonce}P(\\d+)"`, "g");
     // Byte by byte: what is held may end in the middle of a character.
     const text = Buffer.from(held).toString("latin1");
     const filled = text.replace(placeholder, (_, part: string) => {
-      const note = JSON.stringify(`[kept in the file ${this.#sink.pathOf(Number(part))}]`);
+      const note = JSON.stringify(`[kept in the file ${this.#parts.pathOf(Number(part))}]`);
       return Buffer.from(note).toString("latin1");
     });
     return Buffer.from(filled, "latin1");
@@ -270,31 +349,31 @@ export class MessageSplitter {
 
   #finish(last: Uint8Array, at: number): number {
     this.#emit(last);
-    const text = this.#valuePart === -1 ? this.#held.from(0) : this.#placeholder(this.#valuePart);
-    if (this.#place === "rest") this.#sink.write(this.#valuePart, this.#encoder.encode("]"));
-    if (this.#valuePart !== -1) this.#sink.close(this.#valuePart);
+    const text = this.#value.part === -1 ? this.#held.from(0) : this.#placeholder(this.#value.part);
+    if (this.#place === "rest") this.#parts.write(this.#value.part, Buffer.from("]"));
+    if (this.#value.part !== -1) this.#parts.close(this.#value.part);
     if (this.#place === "value") {
       this.#skeleton.append(text);
       this.#place = "outer";
       return at;
     }
-    if (this.#piece.length > 0) this.#piece.append(this.#encoder.encode(","));
+    if (this.#piece.length > 0) this.#piece.append(Buffer.from(","));
     this.#piece.append(text);
-    this.#listBytes += text.length;
+    this.#list.bytes += text.length;
     if (this.#piece.length >= this.#settings.pieceBytes) this.#flushPiece();
     this.#place = "list";
     return at;
   }
 
   #flushPiece(): void {
-    if (this.#piece.length > 0) this.#sink.piece(this.#lists - 1, this.#piece.from(0), this.#pieceHasParts);
+    if (this.#piece.length > 0) this.#onPiece(this.#list.count - 1, this.#piece.from(0), this.#pieceHasParts);
     this.#piece.cut(0);
     this.#pieceHasParts = false;
   }
 
   #placeholder(part: number): Uint8Array {
     this.#pieceHasParts = true;
-    return this.#encoder.encode(`"${this.#settings.nonce}P${part}"`);
+    return Buffer.from(`"${this.#settings.nonce}P${part}"`);
   }
 
   #enter(isObject: number): void {

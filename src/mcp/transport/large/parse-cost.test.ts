@@ -1,7 +1,7 @@
 // The guess is cheap, and on the safe side: what is called quick is parsed in time.
 import { describe, expect, test } from "vitest";
 import { MCP_LIMITS } from "../../limits.js";
-import { isQuicklyParsed } from "./parse-cost.js";
+import { isQuicklyParsed } from "./message-lines.js";
 
 const MB = 1_048_576;
 const quick = (text: string) => isQuicklyParsed(Buffer.from(text), MCP_LIMITS.messageParseMs);

@@ -2,8 +2,9 @@
 
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
+import type { World } from "../../../base/ports/world.js";
 import type { SpilledBlock } from "../../../base/text/content.js";
-import type { PartFacts, PartForm } from "./slim-parts.js";
+import type { PartFacts, PartForm } from "./message-parts.js";
 
 /** Kept beside the values and not in them: a server can write any JSON, and must not make us read any file. */
 const blocks = new WeakMap<object, SpilledBlock>();
@@ -96,4 +97,31 @@ function spilled(
       uri: typeof uri === "string" ? uri : undefined,
     }),
   };
+}
+
+/** A folder for results that are too long for memory. Its owner removes it; otherwise it goes with the process. */
+export class SpillDirectory implements AsyncDisposable {
+  readonly #world: World;
+  #folder: string | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The folder is created with the first file in it. */
+  get folder(): string {
+    this.#folder ??= `${this.#world.files.scratchFolder()}/${Buffer.from(this.#world.randomBytes(6)).toString("hex")}`;
+    return this.#folder;
+  }
+
+  /** Removes every file. Idempotent; the directory can be used again. */
+  async dispose(): Promise<void> {
+    const folder = this.#folder;
+    this.#folder = undefined;
+    if (folder !== undefined) await this.#world.files.remove(folder);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
 }

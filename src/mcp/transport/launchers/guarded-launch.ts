@@ -1,22 +1,34 @@
 // What is started for a server: nothing in the session's folder can replace it, or the person approved exactly that.
 
-import { posix, win32 } from "node:path";
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { hashBytes, hashJson } from "../../../base/json/hash.js";
 import { LAUNCH_LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import type { PinnedFile, StdioSpec } from "../../spec.js";
-import { shebang } from "../sandbox/program.js";
-import { launchOf } from "../stdio/launch.js";
-import { viaShim } from "../stdio/windows-shim.js";
-import { type Concern, type GuardContext, type GuardedWords, unchanged } from "./guard.js";
+import { launchOf, viaShim } from "../stdio/launch.js";
+import { runProgram } from "../stdio/run-program.js";
+import {
+  isInside,
+  type PrivateFolder,
+  pathsOf,
+  privateFolder,
+  programIn,
+  type SearchPath,
+  searchPath,
+  sessionFolder,
+} from "./folders.js";
 import { environmentConcerns, guardWords, relativeProgram } from "./launchers.js";
-import { binaryName, packageRunner } from "./package-runner.js";
-import { type PrivateFolder, privateFolder } from "./private-folder.js";
-import { pythonVersion } from "./python-version.js";
-import { isInside, programIn, type SearchPath, searchPath, sessionFolder } from "./session-folder.js";
-import { namedFiles, programName } from "./words.js";
+import { binaryName, packageRunner } from "./package-runners.js";
+import {
+  type Concern,
+  type GuardContext,
+  type GuardedWords,
+  namedFiles,
+  programName,
+  shebang,
+  unchanged,
+} from "./words.js";
 
 /** Why a launch cannot be kept apart from the session's folder: what a person is asked about. */
 export interface LaunchConcern {
@@ -108,7 +120,7 @@ function contextOf(
   { folder, serverFolders }: { folder: Pick<PrivateFolder, "paths">; serverFolders: readonly string[] },
 ): GuardContext {
   const isWindows = world.platform === "win32";
-  const paths = isWindows ? win32 : posix;
+  const paths = pathsOf(world);
   const home = world.env["HOME"] ?? world.env["USERPROFILE"];
   const configHome = env["XDG_CONFIG_HOME"] ?? (home === undefined ? undefined : paths.join(home, ".config"));
   const uvConfig = configHome === undefined ? undefined : paths.join(configHome, "uv", "uv.toml");
@@ -213,6 +225,61 @@ async function interpreterOf(program: string, world: World): Promise<string | un
   return shebang(Buffer.from(bytes).toString("latin1")).find((word) => /python/u.test(word) && word.startsWith("/"));
 }
 
+interface PythonVersion {
+  readonly major: number;
+  readonly minor: number;
+}
+
+const known = new WeakMap<World["files"], Map<string, Promise<PythonVersion | undefined>>>();
+
+/** How it is run to be asked. `cwd` is a private folder: version managers read files of the one they run in. */
+interface Asked {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** By its name, by its virtual environment, or asked once. Without `asked` it is not run. */
+async function pythonVersion(
+  program: string,
+  asked: Asked | undefined,
+  world: World,
+): Promise<PythonVersion | undefined> {
+  if (!asked) return await findVersion(program, asked, world).catch(() => undefined);
+  const versions = known.get(world.files) ?? new Map<string, Promise<PythonVersion | undefined>>();
+  const answer = versions.get(program) ?? findVersion(program, asked, world).catch(() => undefined);
+  known.set(world.files, versions.set(program, answer));
+  return await answer;
+}
+
+async function findVersion(
+  program: string,
+  asked: Asked | undefined,
+  world: World,
+): Promise<PythonVersion | undefined> {
+  const paths = pathsOf(world);
+  const found = await world.files.find(program);
+  const named = /^(?:python|pypy)(\d)\.(\d+)/u.exec(paths.basename(found?.realPath ?? program));
+  if (named) return versionOf(named);
+  const config = paths.join(paths.dirname(paths.dirname(program)), "pyvenv.cfg");
+  if (world.files.isFile(config)) {
+    const written = /^version(?:_info)?\s*=\s*(\d+)\.(\d+)/mu.exec(await world.files.readText(config));
+    if (written) return versionOf(written);
+  }
+  return asked ? await askVersion(program, asked, world) : undefined;
+}
+
+async function askVersion(program: string, { cwd, env }: Asked, world: World): Promise<PythonVersion | undefined> {
+  using deadline = world.deadline(LAUNCH_LIMITS.versionMs);
+  const request = { command: program, args: ["--version"], env: { ...env }, cwd };
+  const run = { world, signal: deadline.signal, maxOutputBytes: LAUNCH_LIMITS.versionBytes, output: "all" } as const;
+  const printed = /Python (\d+)\.(\d+)/u.exec((await runProgram(request, run)).output);
+  return printed ? versionOf(printed) : undefined;
+}
+
+function versionOf([, major = "0", minor = "0"]: readonly string[]): PythonVersion {
+  return { major: Number(major), minor: Number(minor) };
+}
+
 /** They choose a version by files of the folder they are told of. */
 const VERSION_MANAGERS = (folder: string): Record<string, string> => ({
   PYENV_DIR: folder,
@@ -238,7 +305,7 @@ async function concernOf(
   { spec, plain, program, world }: { spec: StdioSpec; plain: SpawnRequest; program: string | undefined; world: World },
 ): Promise<{ readonly concern?: LaunchConcern }> {
   if (concerns.length === 0) return {};
-  const paths = world.platform === "win32" ? win32 : posix;
+  const paths = pathsOf(world);
   const reasons = [...new Set(concerns.map(({ reason }) => reason))];
   const named = [
     ...new Set(concerns.flatMap(({ file }) => (file === undefined ? [] : [paths.resolve(plain.cwd, file)]))),
@@ -247,21 +314,10 @@ async function concernOf(
   const real = program === undefined ? undefined : (await world.files.find(program).catch(() => undefined))?.realPath;
   const names = Object.keys(spec.env).sort();
   const { command, args } = spec;
-  const key = hashJson({
-    v: 1,
-    command,
-    args,
-    names,
-    cwd: plain.cwd,
-    program: real ?? null,
-    reasons,
-    files: plainFiles(files),
-  });
+  const hashed = files.map(({ path, hash }) => ({ path, hash }));
+  const { cwd } = plain;
+  const key = hashJson({ v: 1, command, args, names, cwd, program: real ?? null, reasons, files: hashed });
   return { concern: { reasons, files, key, ...defined({ program: real }) } };
-}
-
-function plainFiles(files: readonly PinnedFile[]): readonly { path: string; hash: string }[] {
-  return files.map(({ path, hash }) => ({ path, hash }));
 }
 
 /** A file by its real path and content; undefined when there is none. Of a long one, the size and the first part count. */
@@ -287,8 +343,7 @@ export async function pinnedProgram(
   { command, args, cwd, project }: ProjectProgram,
   world: World,
 ): Promise<readonly PinnedFile[]> {
-  const isWindows = world.platform === "win32";
-  const paths = isWindows ? win32 : posix;
+  const paths = pathsOf(world);
   const isWithin = (path: string) => path !== project && isInside(project, path, world);
   // A full path into the project is one of its files as much as a relative one.
   const relative = args.map((arg) => (paths.isAbsolute(arg) && isWithin(arg) ? `./${paths.relative(cwd, arg)}` : arg));
@@ -304,7 +359,7 @@ export async function pinnedProgram(
     ...namedFiles(relative).map((file) => paths.resolve(cwd, file)),
   ];
   const files = await Promise.all([...new Set(named)].map((path) => pinned(path, world)));
-  return files.filter((file) => file !== undefined && isWithin(file.path)).filter((file) => file !== undefined);
+  return files.filter((file) => file !== undefined).filter(({ path }) => isWithin(path));
 }
 
 /** Only the files matter here; nothing is started. */

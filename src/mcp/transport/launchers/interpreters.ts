@@ -1,6 +1,16 @@
 // Interpreters and build tools: which of their words are files of the working directory that would run.
-import { type Concern, type GuardContext, type GuardedWords, relativeValues, unchanged } from "./guard.js";
-import { type CommandWords, firstWord, isAbsolutePath, optionValues, type ValueOptions } from "./words.js";
+import {
+  type CommandWords,
+  type Concern,
+  firstWord,
+  type GuardContext,
+  type GuardedWords,
+  isAbsolutePath,
+  optionValues,
+  relativeValues,
+  unchanged,
+  type ValueOptions,
+} from "./words.js";
 
 const NODE_MODULES = ["-r", "--require", "--import", "--loader", "--experimental-loader"];
 const NODE_VALUES: ValueOptions = new Set([

@@ -1,6 +1,6 @@
 // Which words keep which launcher out of the working directory, and what is asked about instead.
 import { describe, expect, it } from "vitest";
-import type { GuardContext } from "./guard.js";
+import type { GuardContext } from "./words.js";
 import { environmentConcerns, guardWords } from "./launchers.js";
 import { namedFiles } from "./words.js";
 

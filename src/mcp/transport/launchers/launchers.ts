@@ -1,6 +1,5 @@
 // From the words of a launch to words that nothing in the working directory can change, or to what must be asked first.
 import { posix } from "node:path";
-import { type Concern, type GuardContext, type GuardedWords, relativeValues, unchanged } from "./guard.js";
 import {
   guardBun,
   guardDeno,
@@ -26,12 +25,17 @@ import {
 } from "./package-runners.js";
 import {
   type CommandWords,
+  type Concern,
   firstWord,
+  type GuardContext,
+  type GuardedWords,
   isAbsolutePath,
   optionValues,
   plainShellWords,
   programName,
+  relativeValues,
   shellText,
+  unchanged,
   type ValueOptions,
 } from "./words.js";
 

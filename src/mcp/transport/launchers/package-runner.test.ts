@@ -1,6 +1,6 @@
 // Which commands download what they run, by their names and words.
 import { expect, it } from "vitest";
-import { binaryName, fetchWords, isContainerRunner, packageRunner } from "./package-runner.js";
+import { binaryName, fetchWords, isContainerRunner, packageRunner } from "./package-runners.js";
 
 it.each([
   ["npx", ["-y", "@scope/server@1.2.3", "/dir"], { name: "npx", target: "@scope/server@1.2.3" }],

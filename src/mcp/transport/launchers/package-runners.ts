@@ -1,7 +1,19 @@
 // Programs that download a package and run it: the words and variables that keep them out of the working directory.
-import { type Concern, type GuardContext, type GuardedWords, isAddress, relativeValues, unchanged } from "./guard.js";
+import { defined } from "../../../base/json/defined.js";
 import { nodeOptionConcerns, PYTHON_NAME } from "./interpreters.js";
-import { type CommandWords, firstWord, isAbsolutePath, optionValues, type ValueOptions } from "./words.js";
+import {
+  type CommandWords,
+  type Concern,
+  firstWord,
+  type GuardContext,
+  type GuardedWords,
+  isAbsolutePath,
+  isAddress,
+  optionValues,
+  relativeValues,
+  unchanged,
+  type ValueOptions,
+} from "./words.js";
 
 /** Guards the words a runner hands on to a program that is an interpreter itself. */
 export type Nested = (words: CommandWords) => GuardedWords;
@@ -261,4 +273,73 @@ function localPackages(name: string, packages: readonly string[], context: Guard
 function trapped(name: string, traps: readonly string[], { trap }: GuardContext): readonly Concern[] {
   const found = trap(traps);
   return found === undefined ? [] : [{ reason: `${name} would read ${found}, which can decide what it runs` }];
+}
+
+export interface PackageRunner {
+  /** As people call it: `npx`, `uv run`. */
+  readonly name: string;
+  /** What it would run, if that can be told from its words. */
+  readonly target?: string;
+}
+
+/** Each by its name, with the words that make it run what it may have to download; none when it always does. */
+const RUNNERS: Readonly<Record<string, readonly string[] | undefined>> = {
+  npx: undefined,
+  pnpx: undefined,
+  bunx: undefined,
+  uvx: undefined,
+  npm: ["exec", "x"],
+  pnpm: ["dlx", "exec"],
+  yarn: ["dlx"],
+  bun: ["x"],
+  uv: ["run", "tool", "x"],
+  pipx: ["run"],
+};
+
+/** Options that are followed by a path, often before the word that says what is done. */
+const TAKES_PATH: ReadonlySet<string> = new Set("--directory --project --prefix --script-shell --dir --cwd".split(" "));
+
+/** They use a service of the machine that may do everything: from a sandbox it must not be reachable. */
+const CONTAINERS: ReadonlySet<string> = new Set(["docker", "podman", "nerdctl"]);
+
+export function isContainerRunner(command: string): boolean {
+  return CONTAINERS.has(nameOf(command));
+}
+
+export function packageRunner(command: string, args: readonly string[]): PackageRunner | undefined {
+  const name = nameOf(command);
+  if (!Object.hasOwn(RUNNERS, name)) return undefined;
+  const verbs = RUNNERS[name];
+  const words = args.filter((word, at) => !word.startsWith("-") && !TAKES_PATH.has(args[at - 1] ?? ""));
+  const [verb, first] = words;
+  if (!verbs) return { name, ...defined({ target: verb }) };
+  return verbs.includes(verb ?? "") ? { name: `${name} ${verb}`, ...defined({ target: first }) } : undefined;
+}
+
+/**
+ * The words that make npm download what the command would run, and run nothing; undefined for those it is not known of,
+ * and where the package is a folder or file of this machine, which is not there when it is downloaded.
+ */
+export function fetchWords(command: string, args: readonly string[]): readonly string[] | undefined {
+  const name = nameOf(command);
+  const runner = packageRunner(command, args);
+  if ((name !== "npx" && name !== "npm") || runner?.target === undefined) return undefined;
+  const named = args.flatMap((word, at) => {
+    if (word === "-p" || word === "--package") return [args[at + 1] ?? ""];
+    return word.startsWith("--package=") ? [word.slice("--package=".length)] : [];
+  });
+  const packages = named.length > 0 ? named : [runner.target];
+  if (!packages.every((one) => /^(?:@[\w.-]+\/)?[\w.-]+(?:@[\w.^~<>=*+-]+)?$/u.test(one) && !one.startsWith(".")))
+    return undefined;
+  return [...(name === "npm" ? ["exec"] : []), "--yes", ...packages.map((one) => `--package=${one}`), "--call", "true"];
+}
+
+/** The command a package gives in most cases: its own name, without scope and version. */
+export function binaryName(target: string): string {
+  const name = target.replace(/^@[^/]*\//u, "");
+  return name.split("@", 1)[0] ?? name;
+}
+
+function nameOf(command: string): string {
+  return command.slice(command.lastIndexOf("/") + 1);
 }

@@ -11,7 +11,7 @@ function ending(...tries: readonly Try[]): SpawnScript {
   return (request) => {
     const { code, says = "" } = tries[Math.min(count++, tries.length - 1)] ?? { code: 0 };
     const child = new FakeChild(request);
-    setImmediate(() => {
+    process.nextTick(() => {
       child.stderr.write(says);
       child.exit(code);
     });

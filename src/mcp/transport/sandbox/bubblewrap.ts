@@ -1,16 +1,12 @@
-// The bubblewrap of this machine: found, tried out once with everything a sandbox needs, and refused in clear words if it does not work.
+// The bubblewrap of this machine: found, tried once with everything a sandbox needs, and the system folders it shows.
 
 import { posix } from "node:path";
-import { orAborted } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
-import { endTree } from "../../../base/io/process.js";
 import { defined } from "../../../base/json/defined.js";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
-import type { ChildExit, World } from "../../../base/ports/world.js";
-import { Tail } from "../stdio/tail.js";
-import { bwrapArgs } from "./bwrap-args.js";
-import type { Mount } from "./mounts.js";
-import { isInSystem, systemMounts } from "./system-folders.js";
+import type { Files, World } from "../../../base/ports/world.js";
+import { runProgram } from "../stdio/run-program.js";
+import { bwrapArgs, type Mount } from "./mounts.js";
 
 export interface Bubblewrap {
   readonly path: string;
@@ -19,16 +15,16 @@ export interface Bubblewrap {
   readonly system: readonly Mount[];
 }
 
-/** Whoever is inside cannot make namespaces of its own, in which the kernel lets it do more. */
+/** A process inside cannot create namespaces of its own, in which the kernel would allow it more. */
 const HARDENING: readonly string[] = ["--disable-userns"];
 
-/** Before PATH is asked: nobody but root puts anything there. */
+/** Searched before PATH: only root can write there. */
 const USUAL_FOLDERS: readonly string[] = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
 const found = new WeakMap<World, Promise<Bubblewrap>>();
 
 /**
- * Tried out once per World. Only success is remembered: whoever installs it, or allows it, starts the server again.
+ * Tried once per World. Only success is remembered: after installing or allowing it, the server can be started again.
  * Rejects with `mcp.sandbox_unavailable`.
  */
 export async function bubblewrap(world: World): Promise<Bubblewrap> {
@@ -69,10 +65,10 @@ async function look(world: World): Promise<Bubblewrap> {
   const plainly: Bubblewrap = { path, hardening: [], system };
   const plain = await refusalOf(world, plainly);
   if (plain === undefined) return plainly;
-  throw unavailable(`its sandbox does not work here: ${plain}`, `${cure(plain)} ${OR_OFF}.`);
+  throw unavailable(`its sandbox does not work here: ${plain}`, `${recovery(plain)} ${OR_OFF}.`);
 }
 
-/** In a folder of PATH that somebody's project brought along, anybody may have put a program of that name. */
+/** Folders of PATH inside of `node_modules` do not count: a package could bring a program of that name. */
 async function findProgram({ files, env }: World): Promise<string | undefined> {
   const inPath = (env["PATH"] ?? "")
     .split(posix.delimiter)
@@ -85,33 +81,54 @@ async function findProgram({ files, env }: World): Promise<string | undefined> {
   return undefined;
 }
 
-/** Undefined when a sandbox without network starts. What runs in it is bubblewrap itself: it is certainly there. */
+/** Undefined when a sandbox without network starts. It runs bubblewrap itself, which is certainly there. */
 async function refusalOf(world: World, { path, hardening, system }: Bubblewrap): Promise<string | undefined> {
   // Where it was installed by hand its libraries may be anywhere; for the others the whole disk would only take time.
   const whole: readonly Mount[] = [{ kind: "read", path: "/" }];
   const mounts = isInSystem(path) ? [...system, { kind: "empty", path: "/tmp" } as const] : whole;
   const args = bwrapArgs({ network: false, mounts, cwd: "/", insideEnv: {}, hardening }, path, ["--version"]);
-  const child = world.spawn({ command: path, args, env: {}, cwd: "/" });
-  const said = new Tail(1_024);
-  child.stderr.on("data", (chunk: Buffer) => said.push(chunk));
-  child.stderr.on("error", () => {});
-  child.stdout.resume();
-  child.stdin.on("error", () => {});
   using deadline = world.deadline(SANDBOX_LIMITS.probeMs);
-  const exit = await orAborted(child.exited, deadline.signal).catch(() => undefined);
-  await endTree(child, world, { stdinMs: 100, terminateMs: 100 });
-  return exit?.kind === "exited" && exit.code === 0 ? undefined : refusalText(exit, said.text);
-}
-
-function refusalText(exit: ChildExit | undefined, said: string): string {
-  if (!exit) return `bwrap was not done within ${SANDBOX_LIMITS.probeMs / 1000} s`;
+  const run = { world, signal: deadline.signal, maxOutputBytes: 1_024, output: "stderr" } as const;
+  const grace = { stdinMs: 100, terminateMs: 100 };
+  const ran = await runProgram({ command: path, args, env: {}, cwd: "/" }, { ...run, grace }).catch(() => undefined);
+  if (!ran) return `bwrap was not done within ${SANDBOX_LIMITS.probeMs / 1000} s`;
+  const { exit, output } = ran;
   if (exit.kind === "not_started") return `bwrap cannot be started (${exit.error.message})`;
-  return said === "" ? `bwrap ended with code ${exit.code ?? "unknown"}` : said;
+  if (exit.code === 0) return undefined;
+  return output === "" ? `bwrap ended with code ${exit.code ?? "unknown"}` : output;
 }
 
-function cure(refusal: string): string {
+function recovery(refusal: string): string {
   if (/proc/u.test(refusal)) {
     return "In a container, give that one a /proc it may mount (Docker: --security-opt systempaths=unconfined),";
   }
   return "Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in Docker --security-opt seccomp=unconfined),";
+}
+
+/** Read-only and for everybody; nothing in them is the person's own. */
+const SYSTEM_FOLDERS: readonly string[] = ["/usr", "/opt", "/nix/store", "/gnu/store", "/run/current-system"];
+
+/** Links into /usr on most systems, folders on some. */
+const BESIDE_USR: readonly string[] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/** Only what programs look for when they run: each of them costs a tenth of a millisecond at every start. */
+const FROM_ETC: readonly string[] = [
+  ...["alternatives", "ld.so.cache", "localtime", "os-release", "mime.types", "fonts", "gitconfig"],
+  ...["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf", "services"],
+  ...["ssl", "pki", "ca-certificates", "crypto-policies", "java-17-openjdk", "java-21-openjdk"],
+].map((name) => `/etc/${name}`);
+
+export function isInSystem(path: string): boolean {
+  return [...SYSTEM_FOLDERS, ...BESIDE_USR].some((folder) => path === folder || path.startsWith(`${folder}/`));
+}
+
+export async function systemMounts(files: Files): Promise<readonly Mount[]> {
+  const beside = await Promise.all(
+    BESIDE_USR.map(async (path): Promise<Mount> => {
+      const target = await files.linkTarget(path);
+      return target === undefined ? { kind: "read", path, isOptional: true } : { kind: "link", path, target };
+    }),
+  );
+  const others = [...SYSTEM_FOLDERS, ...FROM_ETC].map((path): Mount => ({ kind: "read", path, isOptional: true }));
+  return [...beside, ...others];
 }

@@ -1,8 +1,8 @@
 // The command line of bubblewrap: always closed, open only where the plan says so.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bwrapArgs, type SandboxPlan } from "./bwrap-args.js";
 import type { Mount } from "./mounts.js";
+import { bwrapArgs, type SandboxPlan } from "./mounts.js";
 
 const word = fc.string({ minLength: 1, maxLength: 12 }).map((text) => text.replaceAll("\0", ""));
 const path = fc

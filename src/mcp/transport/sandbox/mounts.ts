@@ -1,4 +1,4 @@
-// Paths of a sandbox, pure: which of them lie in which, which show too much, and in what order they are put in place.
+// The mounts of a sandbox and the command line of bubblewrap. Pure: the planner looked up what is on this machine.
 import { posix } from "node:path";
 
 /** From the weakest to the strongest: of several words on one path the strongest counts. */
@@ -61,26 +61,83 @@ function depth(path: string): number {
   return path === "/" ? 0 : path.split("/").length;
 }
 
-/** What lies in a home that no server has any business with, beside the home itself. */
+/** Folders of a home that no server needs, beside the home itself. */
 const PRIVATE_IN_HOME: readonly string[] = [
-  ".ssh",
-  ".gnupg",
-  ".aws",
-  ".azure",
-  ".kube",
-  ".docker",
-  ".mozilla",
-  ".config",
-  ".cache",
-  ".local/share",
-  ".local/state",
+  ...[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".mozilla", ".config", ".cache"],
+  ...[".local/share", ".local/state"],
 ];
 
-/** Sockets and handles of other programs lie there: whoever reaches those is not in a sandbox any more. */
+/** Sockets and handles of other programs: a process that reaches those is not in a sandbox any more. */
 const PRIVATE_ANYWHERE: readonly string[] = ["/tmp", "/var/tmp", "/run", "/var/run", "/proc", "/sys", "/dev"];
 
 /** Whether a folder would show what the sandbox is there to hide, being it or holding it. */
 export function showsTooMuch(folder: string, homes: readonly string[]): boolean {
   const inHomes = homes.flatMap((home) => [home, ...PRIVATE_IN_HOME.map((name) => posix.join(home, name))]);
   return [...inHomes, ...PRIVATE_ANYWHERE].some((hidden) => isWithin(hidden, folder));
+}
+
+export interface SandboxPlan {
+  readonly network: boolean;
+  readonly mounts: readonly Mount[];
+  /** Where the server runs, as it is called inside. */
+  readonly cwd: string;
+  /** Variables that would change bubblewrap itself, so they are set inside only. They stand in its command line: no secrets. */
+  readonly insideEnv: Readonly<Record<string, string>>;
+  /** What this machine's bubblewrap can do besides. */
+  readonly hardening: readonly string[];
+}
+
+/** Also held when the network is granted: nobody sees or signals processes of others, or talks to them by System V IPC. */
+const NAMESPACES: readonly string[] = [
+  ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  // It is ended with whoever started it, and everything inside with it.
+  ["--die-with-parent"],
+  // Root keeps its powers otherwise.
+  ["--cap-drop", "ALL"],
+].flat();
+
+/**
+ * A /proc and a /dev of its own. bubblewrap leaves the files in /proc/sys writable for root (0.8.0: a server could set
+ * `core_pattern` and so run a program outside).
+ */
+const KERNEL_FOLDERS: readonly string[] = [
+  ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"],
+  ["--dev", "/dev"],
+].flat();
+
+/**
+ * No `--new-session`: every child of a World leads a session of its own already, so there is no terminal to type into,
+ * and in its group the server still hears SIGTERM. No `--setenv` but for what must be kept from bubblewrap: command lines
+ * are for everybody to read.
+ */
+export function bwrapArgs(plan: SandboxPlan, command: string, args: readonly string[]): readonly string[] {
+  const inside = Object.entries(plan.insideEnv).flatMap(([name, value]) => ["--setenv", name, value]);
+  return [
+    ...NAMESPACES,
+    ...plan.hardening,
+    ...(plan.network ? [] : ["--unshare-net"]),
+    ...inOrder(plan.mounts).flatMap(mountArgs),
+    ...KERNEL_FOLDERS,
+    ...["--remount-ro", "/"],
+    ...["--chdir", plan.cwd],
+    ...inside,
+    "--",
+    command,
+    ...args,
+  ];
+}
+
+function mountArgs(mount: Mount): readonly string[] {
+  switch (mount.kind) {
+    case "empty":
+    case "hidden":
+      return ["--tmpfs", mount.path];
+    case "read":
+    case "guard":
+      return [mount.isOptional ? "--ro-bind-try" : "--ro-bind", mount.source ?? mount.path, mount.path];
+    case "write":
+      return [mount.isOptional ? "--bind-try" : "--bind", mount.source ?? mount.path, mount.path];
+    case "link":
+      return ["--symlink", mount.target, mount.path];
+  }
 }

@@ -5,17 +5,15 @@ import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
 import { launchFingerprint } from "../../fingerprint.js";
 import type { StdioSpec } from "../../spec.js";
-import { binaryName, fetchWords, isContainerRunner, packageRunner } from "../launchers/package-runner.js";
-import { privateFolder } from "../launchers/private-folder.js";
+import { privateFolder } from "../launchers/folders.js";
+import { binaryName, fetchWords, isContainerRunner, packageRunner } from "../launchers/package-runners.js";
 import { optionValues } from "../launchers/words.js";
 import { explainExit } from "../stdio/launch.js";
-import { type Bubblewrap, unavailable } from "./bubblewrap.js";
+import { type Bubblewrap, isInSystem, unavailable } from "./bubblewrap.js";
 import { BARE_PARTS, findGitPlaces, type GitPlace, gitFolderOf } from "./git-places.js";
 import { isWithin, isWithinAny, type Mount, showsTooMuch, writtenOutside } from "./mounts.js";
-import type { PackageFetch } from "./package-fetch.js";
 import { argumentPlaces, commandFile, type ProgramSurroundings, programPlaces } from "./program.js";
 import type { SandboxSpec } from "./sandbox-spec.js";
-import { isInSystem } from "./system-folders.js";
 
 export interface SandboxedLaunch {
   readonly spec: StdioSpec;
@@ -36,8 +34,16 @@ export interface Planned {
   readonly program: string;
   /** Folders that bubblewrap makes as places for mounts: nobody else needs them. */
   readonly made: readonly string[];
-  /** What must be downloaded before, by a program that has no network when it runs. */
-  readonly fetch?: Pick<PackageFetch, "args" | "folder" | "isFresh" | "mounts">;
+  /** A package to download first, for a program that has no network when it runs. */
+  readonly fetch?: {
+    /** The words with which the program downloads, and runs nothing. */
+    readonly args: readonly string[];
+    /** The home of the program, which is kept. */
+    readonly folder: string;
+    /** It was not there, so an earlier download is lost. */
+    readonly isFresh: boolean;
+    readonly mounts: readonly Mount[];
+  };
 }
 
 export class Planner {

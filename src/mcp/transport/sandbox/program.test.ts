@@ -2,8 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type FakeFiles, fakeWorld } from "../../../testing/index.js";
+import { shebang } from "../launchers/words.js";
 import { isWithin, showsTooMuch } from "./mounts.js";
-import { argumentPlaces, commandFile, type ProgramSurroundings, programPlaces, shebang } from "./program.js";
+import { argumentPlaces, commandFile, type ProgramSurroundings, programPlaces } from "./program.js";
 
 const HOME = "/home/ada";
 

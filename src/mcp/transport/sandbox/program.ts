@@ -2,8 +2,9 @@
 import { posix } from "node:path";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { Files } from "../../../base/ports/world.js";
+import { shebang } from "../launchers/words.js";
+import { isInSystem } from "./bubblewrap.js";
 import { isWithin, isWithinAny, showsTooMuch } from "./mounts.js";
-import { isInSystem } from "./system-folders.js";
 
 type ProgramFiles = Pick<Files, "find" | "isFile" | "readBytes">;
 
@@ -136,15 +137,4 @@ async function head(files: ProgramFiles, file: string): Promise<string> {
   const range = { start: 0, length: SANDBOX_LIMITS.shebangBytes };
   const bytes = await files.readBytes(file, range).catch(() => new Uint8Array());
   return Buffer.from(bytes).toString("latin1");
-}
-
-/** The words after `#!`; none when the text is no script. */
-export function shebang(text: string): readonly string[] {
-  const [line = ""] = text.split("\n", 1);
-  return line.startsWith("#!")
-    ? line
-        .slice(2)
-        .split(/[ \t\r]+/u)
-        .filter((word) => word !== "")
-    : [];
 }

@@ -1,12 +1,14 @@
 // From what would be started to the same in a sandbox, or a refusal: there is no way through here without one.
 
+import { orAborted } from "../../../base/async/deadline.js";
+import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
-import type { SpawnRequest } from "../../../base/ports/world.js";
-import { bubblewrap } from "./bubblewrap.js";
-import { bwrapArgs } from "./bwrap-args.js";
-import { isWithinAny, type Mount } from "./mounts.js";
-import { fetchedPackage } from "./package-fetch.js";
-import { Planner, type SandboxedLaunch } from "./planner.js";
+import { LIMITS } from "../../../base/limits.js";
+import type { SpawnRequest, World } from "../../../base/ports/world.js";
+import { runProgram } from "../stdio/run-program.js";
+import { type Bubblewrap, bubblewrap } from "./bubblewrap.js";
+import { bwrapArgs, isWithinAny, type Mount } from "./mounts.js";
+import { type Planned, Planner, type SandboxedLaunch } from "./planner.js";
 
 /** Rejects with `mcp.sandbox_unavailable`, or with `mcp.spawn_failed` where it would not start outside either. */
 export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnRequest> {
@@ -67,4 +69,57 @@ function splitEnv(
   const seen = mounts.flatMap(({ kind, path }) => (kind === "write" ? [path] : []));
   if (outside["TMPDIR"] !== undefined && !isWithinAny(outside["TMPDIR"], seen)) outside["TMPDIR"] = "/tmp";
   return { outside, inside };
+}
+
+interface PackageFetch extends NonNullable<Planned["fetch"]> {
+  readonly world: World;
+  readonly wrapper: Bubblewrap;
+  /** The program that downloads. */
+  readonly program: string;
+  /** Its home inside, where `folder` is mounted. */
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** By folder: launches that need the same package wait for one download. */
+const underWay = new Map<string, Promise<void>>();
+
+/** Downloads a package once, in a sandbox with a network. A mark beside the folder, where no server can write, records it. */
+async function fetchedPackage(fetch: PackageFetch): Promise<void> {
+  const { world, folder, isFresh, signal } = fetch;
+  const mark = `${folder}.fetched`;
+  if (!isFresh && world.files.isFile(mark)) return;
+  const others = underWay.get(folder);
+  if (others) await orAborted(others, signal);
+  else {
+    // Not given up before its processes are gone.
+    const own = download(fetch).finally(() => underWay.delete(folder));
+    underWay.set(folder, own);
+    await own;
+  }
+  await world.files.writeAtomic(mark, "");
+}
+
+async function download(fetch: PackageFetch): Promise<void> {
+  const { world, wrapper, program, mounts, args, home, folder, env, signal } = fetch;
+  const plan = {
+    network: true,
+    mounts: [...mounts, { kind: "write", path: home, source: folder } as const],
+    cwd: home,
+    insideEnv: {},
+    hardening: wrapper.hardening,
+  };
+  const request = {
+    command: wrapper.path,
+    args: bwrapArgs(plan, program, args),
+    env: { ...env, HOME: home },
+    cwd: "/",
+  };
+  const run = { world, signal, maxOutputBytes: LIMITS.stderrTailBytes, output: "stderr" } as const;
+  const { exit, output } = await runProgram({ ...request, isKeeper: true }, run);
+  if (exit.kind === "exited" && exit.code === 0) return;
+  throw new TenonError("mcp.spawn_failed", `its package could not be downloaded; ${program} says: ${output}`, {
+    hint: "Check the name of the package and the network, or install it and start it by its own command.",
+  });
 }

@@ -5,48 +5,20 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import type { ChildExit, SpawnRequest, World } from "../../../base/ports/world.js";
 import type { StdioSpec } from "../../spec.js";
-import { viaShim } from "./windows-shim.js";
 
 /**
  * What a program needs to find its way about, and nothing that carries a secret. Everything else a server gets must be
  * named in its own entry. `TENON_SERVER` is added to find what a server leaves behind; it says nothing else.
  */
 const INHERITED_ENV: readonly string[] = [
-  "PATH",
-  "HOME",
-  "USER",
-  "LOGNAME",
-  "SHELL",
-  "TERM",
-  "TMPDIR",
-  "TZ",
-  "LANG",
-  "LC_ALL",
-  "LC_CTYPE",
-  "XDG_CONFIG_HOME",
-  "XDG_CACHE_HOME",
-  "XDG_DATA_HOME",
-  "XDG_RUNTIME_DIR",
+  ..."PATH HOME USER LOGNAME SHELL TERM TMPDIR TZ LANG LC_ALL LC_CTYPE".split(" "),
+  ..."XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR".split(" "),
 ];
 
-/** The same for Windows, whose programs find less than nothing without these. Their names ignore case. */
+/** The same for Windows, where programs find nothing without these. Their names ignore case. */
 const INHERITED_ENV_ON_WINDOWS: readonly string[] = [
-  "APPDATA",
-  "COMSPEC",
-  "HOMEDRIVE",
-  "HOMEPATH",
-  "LOCALAPPDATA",
-  "PATHEXT",
-  "PROGRAMDATA",
-  "PROGRAMFILES",
-  "PROGRAMFILES(X86)",
-  "SYSTEMDRIVE",
-  "SYSTEMROOT",
-  "TEMP",
-  "TMP",
-  "USERNAME",
-  "USERPROFILE",
-  "WINDIR",
+  ..."APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86)".split(" "),
+  ..."SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR".split(" "),
 ];
 
 export function launchOf(spec: StdioSpec, sessionCwd: string, world: World): SpawnRequest {
@@ -145,4 +117,78 @@ function explainStart(error: Error, request: SpawnRequest, world: World): { mess
   }
   if (code === "EACCES") return { message: `cannot start "${command}": it is not executable`, hint: "See `chmod +x`." };
   return { message: `cannot start "${command}": ${error.message}` };
+}
+
+/** The error with the end of the server's stderr, where most servers write what is wrong; unchanged if it is there already. */
+export function withLastWords(error: TenonError, stderrTail: string): TenonError {
+  const { code, message, hint, retryAfterMs } = error;
+  if (stderrTail === "" || message.includes(stderrTail)) return error;
+  const text = `${message}; its stderr ends: ${stderrTail}`;
+  return new TenonError(code, text, { cause: error, hint, ...defined({ retryAfterMs }) });
+}
+
+// Windows: `npx` is really `npx.cmd`, which only a command interpreter can run, with quoting of its own.
+
+const DEFAULT_EXTENSIONS = ".COM;.EXE;.BAT;.CMD";
+
+/** The request as Windows can run it. What is not found is left as it is: the system's own error says so. */
+export function viaShim(request: SpawnRequest, isFile: (path: string) => boolean): SpawnRequest {
+  const file = findCommand(request, isFile);
+  switch (win32.extname(file ?? request.command).toLowerCase()) {
+    case ".cmd":
+    case ".bat":
+      return viaInterpreter(request, file ?? request.command);
+    case ".ps1": {
+      const options = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File"];
+      return { ...request, command: "powershell.exe", args: [...options, file ?? request.command, ...request.args] };
+    }
+    default:
+      return file === undefined ? request : { ...request, command: file };
+  }
+}
+
+/** As the system itself looks: the folders of PATH for a bare name, and the known extensions for one without any. */
+export function findCommand(request: SpawnRequest, isFile: (path: string) => boolean): string | undefined {
+  const { command } = request;
+  const folders = /[/\\]/.test(command)
+    ? [""]
+    : (variable(request, "PATH") ?? "").split(";").filter((part) => part !== "");
+  const known = (variable(request, "PATHEXT") ?? DEFAULT_EXTENSIONS).split(";").filter((part) => part !== "");
+  const endings = win32.extname(command) === "" ? known : ["", ...known];
+  for (const folder of folders) {
+    const base = folder === "" ? command : win32.join(folder.replace(/^"(.*)"$/, "$1"), command);
+    const found = endings.map((ending) => base + ending.toLowerCase()).find((path) => isFile(path));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function variable(request: SpawnRequest, name: string): string | undefined {
+  return Object.entries(request.env).find(([given]) => given.toUpperCase() === name)?.[1];
+}
+
+function viaInterpreter(request: SpawnRequest, file: string): SpawnRequest {
+  // Shims of npm hand their arguments on to a second interpreter, which takes one layer of quoting off again.
+  const isDouble = /node_modules[\\/]\.bin[\\/][^\\/]+\.cmd$/i.test(file);
+  const words = [escapeMeta(win32.normalize(file)), ...request.args.map((word) => quoteForCmd(word, isDouble))];
+  return {
+    ...request,
+    command: variable(request, "COMSPEC") ?? "cmd.exe",
+    args: ["/d", "/s", "/c", `"${words.join(" ")}"`],
+    isVerbatim: true,
+  };
+}
+
+/**
+ * One argument, so that the program gets exactly it: quoted as the C runtime reads it (backslashes count only before a
+ * quote), then every character `cmd.exe` would act upon is escaped with a caret, also inside the quotes.
+ */
+export function quoteForCmd(word: string, isDouble: boolean): string {
+  const quoted = `"${word.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\*)$/, "$1$1")}"`;
+  const escaped = escapeMeta(quoted);
+  return isDouble ? escapeMeta(escaped) : escaped;
+}
+
+function escapeMeta(text: string): string {
+  return text.replace(/[()\][%!^"`<>&|;, *?]/g, "^$&");
 }

@@ -1,4 +1,5 @@
-// The transport to a child process: JSON lines over its pipes, an honest end, and nothing left of it after `close`.
+// The transport to a child process: JSON lines over its pipes. After `close` nothing of the process is left.
+import type { Writable } from "node:stream";
 import { orAborted } from "../../../base/async/deadline.js";
 import { handled } from "../../../base/async/scope.js";
 import { TenonError } from "../../../base/errors.js";
@@ -8,49 +9,44 @@ import { LIMITS } from "../../../base/limits.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../json-rpc.js";
-import { answeredId } from "../large/message-id.js";
-import { MessageLines } from "../large/message-lines.js";
-import { SpillDirectory } from "../large/spill-directory.js";
+import { answeredId, MessageLines } from "../large/message-lines.js";
+import { SpillDirectory } from "../large/spilled.js";
 import type { Agreement, MessageEnds, Transport, TransportListener } from "../transport.js";
 import { explainExit } from "./launch.js";
-import { StdioOutput } from "./stdio-output.js";
-import { Tail } from "./tail.js";
+import { Tail } from "./run-program.js";
 
 export interface StdioTransportOptions {
-  /** Where results too long for memory are kept. Given one, the transport leaves it to its owner to dispose of. */
+  /** For results too long for memory. The owner of a given one disposes of it. */
   readonly spill?: SpillDirectory;
-  /** Told the process that was started; undefined when it was not. */
+  /** Called with the id of the process; undefined when none was started. */
   readonly onSpawned?: (id: number | undefined) => void;
   /** Gets all of its stderr, as it comes. */
   readonly onStderr?: (chunk: Uint8Array) => void;
 }
 
-/** A pipe that is being flooded gives large chunks; asking the clock for each small one would cost more than it tells. */
+/** A flooded pipe gives large chunks; reading the clock for each small one would cost more than it tells. */
 const FLOOD_CHUNK_BYTES = 16_384;
 
 export class StdioTransport implements Transport {
   readonly #request: SpawnRequest;
   readonly #world: World;
   readonly #child: Child;
-  readonly #output: StdioOutput;
+  readonly #stdin: StdinWriter;
   readonly #stderr = new Tail(LIMITS.stderrTailBytes);
   readonly #spill: SpillDirectory;
   readonly #ownsSpill: boolean;
-  /** Requests of the server we have not answered. */
-  readonly #asked = new Set<RpcId>();
+  /** Requests of the server that we have not answered. */
+  readonly #unanswered = new Set<RpcId>();
   #onAllAnswered: () => void = () => {};
   #listener: TransportListener | undefined;
   #lines: MessageLines | undefined;
-  #initializeId: RpcId | undefined;
-  #initializedMs = Number.NEGATIVE_INFINITY;
-  #isAgreed = false;
-  /** Then servers ask nothing this way, and one that does all the same gets no answer. */
-  #isModern = false;
-  #isBreaking = false;
+  #initialize: { id: RpcId | undefined; doneMs: number } = { id: undefined, doneMs: Number.NEGATIVE_INFINITY };
+  /** In the modern era servers send no requests, and one that does all the same gets no answer. */
+  #era: Agreement["era"] | undefined;
+  /** Reading stdout: whether it is paused, and the time spent on it without a break. */
+  #reading: { isFull: boolean; busyMs: number; lastEndMs: number } = { isFull: false, busyMs: 0, lastEndMs: 0 };
+  #hasEnded = false;
   #closing: Promise<void> | undefined;
-  #isFull = false;
-  #busyMs = 0;
-  #lastEndMs = 0;
 
   /** Spawns at once, so that the server starts up while the rest of Tenon is still loading. */
   constructor(request: SpawnRequest, world: World, options: StdioTransportOptions = {}) {
@@ -60,8 +56,8 @@ export class StdioTransport implements Transport {
     this.#ownsSpill = options.spill === undefined;
     this.#child = world.spawn(request);
     options.onSpawned?.(this.#child.pid);
-    this.#output = new StdioOutput(this.#child.stdin, {
-      onBroken: () => this.#breakOff(),
+    this.#stdin = new StdinWriter(this.#child.stdin, {
+      onBroken: () => this.#end(),
       onRefused: (id, error) => this.#listener?.onRequestLost(id, { error, wasSent: false }),
     });
     this.#child.stderr.on("data", (chunk: Buffer) => {
@@ -88,39 +84,31 @@ export class StdioTransport implements Transport {
       },
     );
     this.#lines = lines;
-    const { stdout } = this.#child;
+    const { stdout, exited } = this.#child;
     stdout.on("data", (chunk: Buffer) => this.#take(lines, chunk));
-    stdout.on("end", () => this.#breakOff());
-    stdout.on("error", () => this.#breakOff());
-    handled(
-      this.#child.exited.finally(() => this.#breakOff()),
-      this.#world.log,
-      "end of a server's process",
-    );
-    if (this.#output.isOver) this.#breakOff(); // its stdin broke before anybody listened
+    stdout.on("end", () => this.#end());
+    stdout.on("error", () => this.#end());
+    const ended = exited.finally(() => this.#end());
+    handled(ended, this.#world.log, "end of a server's process");
+    if (this.#stdin.isOver) this.#end(); // it broke before `start`
   }
 
   send(message: OutgoingMessage): void {
-    if ("method" in message) {
-      if ("id" in message && message.method === "initialize") this.#initializeId = message.id;
-      if (message.method === "notifications/initialized") this.#initializedMs = this.#world.monotonicMs();
-      this.#output.write(message);
-      return;
-    }
-    this.#output.write(message);
-    if (this.#asked.delete(message.id) && this.#asked.size === 0) this.#onAllAnswered();
+    this.#stdin.write(message);
+    if (!("method" in message)) this.#settled(message.id);
+    else if (message.method === "notifications/initialized") this.#initialize.doneMs = this.#world.monotonicMs();
+    else if (message.method === "initialize" && "id" in message) this.#initialize.id = message.id;
   }
 
-  /** By the protocol `initialize` is never cancelled; ending the process says enough. */
+  /** By the protocol `initialize` is never cancelled; the end of the process says enough. */
   cancel(id: RpcId, reason: string): void {
-    if (id === this.#initializeId) return;
-    this.#output.write({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
+    if (id === this.#initialize.id) return;
+    this.#stdin.write({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id, reason } });
   }
 
   agreed({ era }: Agreement): void {
-    this.#isAgreed = true;
-    this.#isModern = era === "modern";
-    if (this.#isModern) this.#asked.clear();
+    this.#era = era;
+    if (era === "modern") this.#unanswered.clear();
   }
 
   close(grace: EndGrace): Promise<void> {
@@ -129,8 +117,15 @@ export class StdioTransport implements Transport {
   }
 
   async #close(grace: EndGrace): Promise<void> {
-    await this.#answerAll(Math.min(MCP_LIMITS.drainMs, grace.stdinMs));
-    await this.#output.end(Math.min(MCP_LIMITS.drainMs, grace.stdinMs), this.#world);
+    const drainMs = Math.min(MCP_LIMITS.drainMs, grace.stdinMs);
+    // Some servers do not see the end of their input while they wait for an answer of ours (the SDKs' `roots/list`).
+    if (this.#unanswered.size > 0 && !this.#hasEnded) {
+      const answered = new Promise<void>((resolve) => {
+        this.#onAllAnswered = resolve;
+      });
+      await this.#within(drainMs, answered);
+    }
+    await this.#stdin.end(drainMs, this.#world);
     await endTree(this.#child, this.#world, { ...grace, stdinMs: this.#patienceMs(grace.stdinMs) });
     this.#listener = undefined;
     this.#lines?.close();
@@ -143,48 +138,40 @@ export class StdioTransport implements Transport {
    */
   #patienceMs(stdinMs: number): number {
     const { afterMs, stdinMs: youngMs } = MCP_LIMITS.youngClose;
-    const isYoung = this.#world.monotonicMs() - this.#initializedMs < afterMs;
+    const isYoung = this.#world.monotonicMs() - this.#initialize.doneMs < afterMs;
     return isYoung ? Math.min(stdinMs, youngMs) : stdinMs;
   }
 
-  /** Some servers do not see the end of their input while they wait for an answer of ours (the SDKs' `roots/list`). */
-  async #answerAll(withinMs: number): Promise<void> {
-    if (this.#asked.size === 0 || this.#isBreaking) return;
-    const answered = new Promise<void>((resolve) => {
-      this.#onAllAnswered = resolve;
-    });
-    await this.#within(withinMs, answered);
-  }
-
-  /** One server that floods us gets its share of a turn, and the others theirs. */
+  /** A server that floods us gets its share of a turn of the event loop, so that others get theirs. */
   #take(lines: MessageLines, chunk: Buffer): void {
     if (chunk.length < FLOOD_CHUNK_BYTES) {
       lines.push(chunk);
       return;
     }
+    const reading = this.#reading;
     const startMs = this.#world.monotonicMs();
-    if (startMs - this.#lastEndMs > 1) this.#busyMs = 0;
+    if (startMs - reading.lastEndMs > 1) reading.busyMs = 0;
     lines.push(chunk);
-    this.#lastEndMs = this.#world.monotonicMs();
-    this.#busyMs += this.#lastEndMs - startMs;
-    if (this.#busyMs <= MCP_LIMITS.serverTurnMs) return;
-    this.#busyMs = 0;
+    reading.lastEndMs = this.#world.monotonicMs();
+    reading.busyMs += reading.lastEndMs - startMs;
+    if (reading.busyMs <= MCP_LIMITS.serverTurnMs) return;
+    reading.busyMs = 0;
     this.#child.stdout.pause();
-    this.#world.after(0, () => this.#waitForRoom(this.#isFull));
+    this.#world.after(0, () => this.#waitForRoom(reading.isFull));
   }
 
   #waitForRoom(isFull: boolean): void {
-    this.#isFull = isFull;
+    this.#reading.isFull = isFull;
     if (isFull) this.#child.stdout.pause();
     else this.#child.stdout.resume();
   }
 
-  /** Reading a long answer takes a while, in which the server could already work on what its receiver asks next. */
+  /** Parsing a long response takes a while, in which the server can already work on the next request. */
   #peek(ends: MessageEnds): void {
     const id = answeredId(ends);
     if (id === undefined || !this.#listener?.onPeek) return;
     this.#listener.onPeek(id, ends);
-    this.#output.flush();
+    this.#stdin.flush();
   }
 
   /** 2025-03-26 allows several messages in one array. */
@@ -193,53 +180,49 @@ export class StdioTransport implements Transport {
     else this.#deliver(value);
   }
 
-  #deliver(value: unknown): void {
+  #deliver(value: JsonValue): void {
     const message = readMessage(value);
-    if (!message) {
-      this.#strange(value);
+    if (message) {
+      if (message.kind === "request" && this.#era !== "modern") this.#unanswered.add(message.id);
+      else if (message.kind === "notification" && message.method === "notifications/cancelled")
+        this.#settled(message.params["requestId"]);
+      this.#listener?.onMessage(message);
       return;
     }
-    if (message.kind === "request" && !this.#isModern) this.#asked.add(message.id);
-    else if (message.kind === "notification" && message.method === "notifications/cancelled")
-      this.#forget(message.params);
-    this.#listener?.onMessage(message);
-  }
-
-  #strange(value: unknown): void {
     const id = emptyAnswerId(value);
     if (id === undefined) this.#listener?.onNoise("no JSON-RPC message");
     else this.#listener?.onRequestLost(id, { error: emptyAnswerError(), wasSent: true });
   }
 
-  #forget(params: { readonly requestId?: JsonValue }): void {
-    const { requestId } = params;
-    if (typeof requestId !== "string" && typeof requestId !== "number") return;
-    if (this.#asked.delete(requestId) && this.#asked.size === 0) this.#onAllAnswered();
+  /** A request of the server was answered, or the server took it back. */
+  #settled(id: JsonValue | undefined): void {
+    if (typeof id !== "string" && typeof id !== "number") return;
+    if (this.#unanswered.delete(id) && this.#unanswered.size === 0) this.#onAllAnswered();
   }
 
-  /** The process ended, or closed a pipe we need. What it said before that still counts, and tells why. */
-  #breakOff(): void {
-    if (this.#isBreaking || !this.#listener) return;
-    this.#isBreaking = true;
+  /** The process ended, or closed a pipe we need. What it wrote before that still counts, and tells why. */
+  #end(): void {
+    if (this.#hasEnded || !this.#listener) return;
+    this.#hasEnded = true;
     this.#onAllAnswered();
-    const announced = this.#lastWords()
+    const reported = this.#drain()
       .catch(() => undefined)
-      .then((exit) => this.#announce(exit));
-    handled(announced, this.#world.log, "report the end of a server");
+      .then((exit) => this.#report(exit));
+    handled(reported, this.#world.log, "report the end of a server");
   }
 
-  #announce(exit: ChildExit | undefined): void {
+  #report(exit: ChildExit | undefined): void {
     if (this.#closing) return;
     const error = explainExit(exit, { request: this.#request, world: this.#world, stderrTail: this.stderrTail });
-    const code = this.#isAgreed && error.code === "mcp.connect_failed" ? "mcp.connection_lost" : error.code;
-    this.#listener?.onClosed(code === error.code ? error : new TenonError(code, error.message));
+    const isLost = this.#era !== undefined && error.code === "mcp.connect_failed";
+    this.#listener?.onClosed(isLost ? new TenonError("mcp.connection_lost", error.message) : error);
   }
 
   /** Waits, within a bound, for the exit and the ends of its streams: the pipe often breaks before the cause is known. */
-  async #lastWords(): Promise<ChildExit | undefined> {
+  async #drain(): Promise<ChildExit | undefined> {
     const { stdout, stderr, exited, pid } = this.#child;
     if (pid === undefined) return await exited;
-    if (!this.#isFull) stdout.resume();
+    if (!this.#reading.isFull) stdout.resume();
     // A grandchild may hold the pipes open; a long message on its way through a thread is worth more patience.
     const isBusy = this.#lines?.isBusy === true;
     await this.#within(isBusy ? MCP_LIMITS.lastMessageMs : MCP_LIMITS.lastWordsMs, ended(stdout));
@@ -260,4 +243,94 @@ function ended(stream: Child["stdout"]): Promise<void> {
     stream.once("end", resolve);
     stream.once("close", resolve);
   });
+}
+
+interface StdinListener {
+  /** The child does not read any more. Once. */
+  onBroken(): void;
+  /** A request that did not fit: the child has not read the requests before it. */
+  onRefused(id: RpcId, error: TenonError): void;
+}
+
+/** So much is written at once even in the middle of a turn: the server works on it while we write the rest. */
+const PART_CHARS = 4_096;
+
+/** Writes the messages of one turn in few writes, and never more than the child takes. */
+class StdinWriter {
+  readonly #stdin: Writable;
+  readonly #listener: StdinListener;
+  /** Lines not written yet. */
+  #text = "";
+  #isScheduled = false;
+  #mustDrain = false;
+  isOver = false;
+  #onFlushed: () => void = () => {};
+  /** One function for all turns: every call comes through here. */
+  readonly #flushNow: () => void = () => this.flush();
+
+  constructor(stdin: Writable, listener: StdinListener) {
+    this.#stdin = stdin;
+    this.#listener = listener;
+    stdin.on("error", () => this.#break());
+    stdin.on("close", () => this.#break());
+    stdin.on("drain", () => {
+      this.#mustDrain = false;
+      this.flush();
+    });
+  }
+
+  write(message: OutgoingMessage): void {
+    if (this.isOver) return;
+    if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) {
+      this.#refuse(message);
+      return;
+    }
+    this.#text += `${JSON.stringify(message)}\n`;
+    if (this.#text.length >= PART_CHARS) {
+      this.flush();
+      return;
+    }
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(this.#flushNow);
+  }
+
+  /** Writes what is left, within a bound. Nothing is written after that. */
+  async end(withinMs: number, world: World): Promise<void> {
+    if (this.isOver) return;
+    this.flush();
+    if (this.#text !== "") {
+      using deadline = world.deadline(withinMs);
+      const flushed = new Promise<void>((resolve) => {
+        this.#onFlushed = resolve;
+      });
+      await orAborted(flushed, deadline.signal).catch(() => {});
+    }
+    this.isOver = true;
+  }
+
+  /** Writes now, as far as the child takes it, instead of at the end of the turn. */
+  flush(): void {
+    this.#isScheduled = false;
+    if (this.isOver || this.#mustDrain) return;
+    const text = this.#text;
+    this.#text = "";
+    if (text !== "") this.#mustDrain = !this.#stdin.write(text);
+    if (!this.#mustDrain) this.#onFlushed();
+  }
+
+  #refuse(message: OutgoingMessage): void {
+    if (!("method" in message) || !("id" in message)) return;
+    const { id } = message;
+    const error = new TenonError("mcp.unavailable", "the server has stopped reading its input");
+    queueMicrotask(() => this.#listener.onRefused(id, error));
+  }
+
+  #break(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#text = "";
+    this.#onFlushed();
+    this.#listener.onBroken();
+  }
 }

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SpawnRequest } from "../../../base/ports/world.js";
-import { findCommand, quoteForCmd, viaShim } from "./windows-shim.js";
+import { findCommand, quoteForCmd, viaShim } from "./launch.js";
 
 function request(command: string, args: readonly string[] = []): SpawnRequest {
   return { command, args, env: { Path: 'C:\\bin;"D:\\my tools"', PathExt: ".EXE;.CMD" }, cwd: "C:\\s" };

@@ -3,14 +3,14 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { KnownSecrets } from "../../../base/text/secrets.js";
-import { lossOf } from "./status.js";
+import { lossOf } from "./refusal.js";
 
 function said(status: number, text: string): string {
   const response = new IncomingMessage(new Socket());
   response.statusCode = status;
   const secrets = new KnownSecrets();
   secrets.learn(["Bearer remote-secret", "remote-secret", "key-in-a-header", "blue"]);
-  return lossOf({ response, text, nowMs: 0, hadCredentials: true, secrets }).error.message;
+  return lossOf(response, { text }, { nowMs: 0, hadCredentials: true, secrets }).error.message;
 }
 
 test.each([400, 403, 500, 503])("credentials that are said back are taken out: %i", (status) => {

@@ -3,29 +3,6 @@ import type * as fs from "node:fs";
 
 export type PartForm = "text" | "base64" | "json";
 
-/** Where the long parts and the lists go. Bytes are valid only during the call. */
-export interface SlimSink {
-  /** `text` and `base64` are written as they stand in the JSON text, escapes and all, cut anywhere. */
-  open(form: PartForm): number;
-  write(part: number, bytes: Uint8Array): void;
-  close(part: number): void;
-  /** Puts a closed part into a file, if it is not in one, and says which. */
-  pathOf(part: number): string;
-  /** Elements of a list, with commas between them. `hasParts`: placeholders of long parts are among them. */
-  piece(list: number, elements: Uint8Array, hasParts: boolean): void;
-}
-
-export interface SlimSettings {
-  /** Unguessable: with it begin the placeholders that stand for lists (`L<n>`) and parts (`P<n>`). */
-  readonly nonce: string;
-  readonly longTextBytes: number;
-  readonly skeletonBytes: number;
-  readonly elementBytes: number;
-  readonly pieceBytes: number;
-  readonly maxValues: number;
-  readonly maxListBytes: number;
-}
-
 /** Bytes that grow, and can be cut back. */
 export class Bytes {
   #held: Uint8Array = new Uint8Array(1_024);
@@ -114,6 +91,8 @@ interface Part {
   readonly preview: Uint8Array[];
 }
 
+const NEW_PART = { odd: "", file: -1, isClosed: false, path: "", bytes: 0 };
+
 /** What becomes of a part: its text, or the file it is in. */
 export type PartFacts =
   | { readonly text: string }
@@ -121,21 +100,22 @@ export type PartFacts =
 
 export type SplitterFiles = Pick<typeof fs, "openSync" | "writeSync" | "closeSync" | "mkdirSync">;
 
-export interface PartStoreNeeds {
-  readonly fs: SplitterFiles;
-  /** Made when the first file is. */
+export interface PartSettings {
+  /** Created with the first file in it. */
   readonly folder: string;
   readonly previewBytes: number;
-  readonly piece: SlimSink["piece"];
 }
 
-export class PartStore implements SlimSink {
-  readonly #needs: PartStoreNeeds;
+/** `text` and `base64` are written as they stand in the JSON text, escapes and all, cut anywhere. */
+export class PartStore {
+  readonly #settings: PartSettings;
+  readonly #files: SplitterFiles;
   readonly #parts: Part[] = [];
   #isSpilling = false;
 
-  constructor(needs: PartStoreNeeds) {
-    this.#needs = needs;
+  constructor(settings: PartSettings, files: SplitterFiles) {
+    this.#settings = settings;
+    this.#files = files;
   }
 
   /** From now on everything goes to files, also what was kept in memory so far. */
@@ -146,18 +126,8 @@ export class PartStore implements SlimSink {
   }
 
   open(form: PartForm): number {
-    this.#parts.push({
-      form,
-      unescaper: new Unescaper(),
-      texts: [],
-      odd: "",
-      file: -1,
-      isClosed: false,
-      path: "",
-      bytes: 0,
-      preview: [],
-    });
-    return this.#parts.length - 1;
+    const unescaper = new Unescaper();
+    return this.#parts.push({ ...NEW_PART, form, unescaper, texts: [], preview: [] }) - 1;
   }
 
   write(index: number, bytes: Uint8Array): void {
@@ -177,26 +147,18 @@ export class PartStore implements SlimSink {
     this.#closeFile(part);
   }
 
+  /** Puts a closed part into a file, if it is not in one. */
   pathOf(index: number): string {
     const part = this.#parts[index];
     if (part) this.#toFile(part);
     return part?.path ?? "";
   }
 
-  piece(list: number, elements: Uint8Array, hasParts: boolean): void {
-    this.#needs.piece(list, elements, hasParts);
-  }
-
   /** After everything is closed. */
   facts(): PartFacts[] {
     return this.#parts.map(({ texts, path, bytes, form, preview }) =>
-      path === "" ? { text: texts.join("") } : { path, bytes, form, preview: this.#startOf(preview) },
+      path === "" ? { text: texts.join("") } : { path, bytes, form, preview: startOf(preview) },
     );
-  }
-
-  /** Without the character at its end that it may have only a part of. */
-  #startOf(preview: readonly Uint8Array[]): string {
-    return new TextDecoder().decode(Buffer.concat(preview), { stream: true });
   }
 
   #toFile(part: Part): void {
@@ -226,21 +188,26 @@ export class PartStore implements SlimSink {
   #closeFile(part: Part): void {
     if (part.odd !== "") this.#storeBytes(part, Buffer.from(part.odd, "base64"));
     part.odd = "";
-    if (part.file !== -1) this.#needs.fs.closeSync(part.file);
+    if (part.file !== -1) this.#files.closeSync(part.file);
     part.file = -1;
   }
 
   #storeBytes(part: Part, bytes: Uint8Array): void {
-    const { fs, folder, previewBytes } = this.#needs;
+    const { folder, previewBytes } = this.#settings;
     if (part.path === "") {
-      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      this.#files.mkdirSync(folder, { recursive: true, mode: 0o700 });
       part.path = `${folder}/${this.#parts.indexOf(part)}`;
-      part.file = fs.openSync(part.path, "wx", 0o600);
+      part.file = this.#files.openSync(part.path, "wx", 0o600);
     }
     if (part.form !== "base64" && part.bytes < previewBytes) {
       part.preview.push(bytes.slice(0, previewBytes - part.bytes));
     }
     part.bytes += bytes.length;
-    for (let done = 0; done < bytes.length; ) done += fs.writeSync(part.file, bytes, done);
+    for (let done = 0; done < bytes.length; ) done += this.#files.writeSync(part.file, bytes, done);
   }
+}
+
+/** Without the last character where only a part of it is there. */
+function startOf(preview: readonly Uint8Array[]): string {
+  return new TextDecoder().decode(Buffer.concat(preview), { stream: true });
 }
