@@ -65,7 +65,7 @@ function cancelled(id: RpcId, reason: string): object {
 }
 
 /** The message as it was sent, as far as it was read. */
-function asSent({ kind, ...fields }: IncomingMessage): object {
+function asSent({ kind: _kind, ...fields }: IncomingMessage): object {
   return { jsonrpc: "2.0", ...fields };
 }
 

@@ -122,7 +122,7 @@ export function isInSystem(path: string): boolean {
   return [...SYSTEM_FOLDERS, ...BESIDE_USR].some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 
-export async function systemMounts(files: Files): Promise<readonly Mount[]> {
+async function systemMounts(files: Files): Promise<readonly Mount[]> {
   const beside = await Promise.all(
     BESIDE_USR.map(async (path): Promise<Mount> => {
       const target = await files.linkTarget(path);
