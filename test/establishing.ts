@@ -2,13 +2,14 @@
 import type { TenonError } from "../src/base/errors.js";
 import type { JsonObject, JsonValue } from "../src/base/json/json.js";
 import { LIMITS } from "../src/base/limits.js";
-import { MODERN_VERSION } from "../src/mcp/era/envelope.js";
-import { establishOver } from "../src/mcp/era/establish.js";
-import type { Link } from "../src/mcp/era/link.js";
-import type { ConnectionOptions, ServerCache } from "../src/mcp/options.js";
+import type { ServerCache } from "../src/mcp/connection/cache.js";
+import { establishOver } from "../src/mcp/connection/connect.js";
+import type { ConnectionOptions } from "../src/mcp/connection/options.js";
+import type { Link } from "../src/mcp/protocol/link.js";
 import type { RemoteSpec, ServerSpec, StdioSpec } from "../src/mcp/spec.js";
 import type { OutgoingMessage, RpcId } from "../src/mcp/transport/json-rpc.js";
 import type { Agreement, RequestLoss, Transport, TransportListener } from "../src/mcp/transport/transport.js";
+import { MODERN_VERSION } from "../src/mcp/versions.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";
 
 /** What a scripted server does with a request: an answer, a loss of it, the end of the wire, or nothing. */

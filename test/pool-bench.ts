@@ -1,10 +1,11 @@
 // What the tests of the pool stand on: sessions with peers that remember what they were asked, on a world where nothing is real.
 import { LIMITS } from "../src/base/limits.js";
-import type { CallOutcome } from "../src/mcp/call/call.js";
-import type { ConnectionOptions, ServerCache } from "../src/mcp/options.js";
-import type { ElicitRequest, Peer, ServerLog } from "../src/mcp/peer.js";
-import type { PooledServer } from "../src/mcp/pool/pooled-server.js";
-import { ServerPool } from "../src/mcp/pool/server-pool.js";
+import type { ServerCache } from "../src/mcp/connection/cache.js";
+import type { ConnectionOptions } from "../src/mcp/connection/options.js";
+import type { CallOutcome } from "../src/mcp/protocol/call.js";
+import type { ElicitRequest, Peer, ServerLog } from "../src/mcp/protocol/peer.js";
+import type { PooledServer } from "../src/mcp/sharing/pooled-server.js";
+import { ServerPool } from "../src/mcp/sharing/server-pool.js";
 import type { ServerSpec, StdioSpec } from "../src/mcp/spec.js";
 import {
   type Behaviour,

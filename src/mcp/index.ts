@@ -1,4 +1,4 @@
-// The door of the MCP room: one server, from its spec to its answers.
+// The entry of `mcp`: one server, from its spec to the results of its calls.
 
 export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-fit.js";
 export { login, logout } from "./auth/index.js";
@@ -24,12 +24,20 @@ export {
   type RedirectWay,
   resourceOf,
 } from "./auth/port.js";
-export type { CallOptions, CallOutcome, CallProgress } from "./call/call.js";
-export { McpConnection } from "./connection.js";
-export type { Link } from "./era/link.js";
-export { launchFingerprint } from "./fingerprint.js";
-export { type DiskCacheOptions, diskCache } from "./lists/cache.js";
-export type { Listing } from "./lists/list.js";
+export {
+  type CachedTools,
+  type DiskCacheOptions,
+  diskCache,
+  recordedCache,
+  type ServerCache,
+} from "./connection/cache.js";
+export { McpConnection, type ServerConnection } from "./connection/connection.js";
+export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connection/options.js";
+export type { ConnectionState } from "./connection/state.js";
+export type { CallOptions, CallOutcome, CallProgress } from "./protocol/call.js";
+export type { Link, ServerIdentity } from "./protocol/link.js";
+export type { Listing } from "./protocol/lists.js";
+export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./protocol/peer.js";
 export {
   type Completion,
   type CompletionRequest,
@@ -41,8 +49,7 @@ export {
   type McpPromptArgument,
   type McpPromptMessage,
   type McpPromptText,
-} from "./lists/prompts.js";
-export { recordedCache } from "./lists/recorded-cache.js";
+} from "./protocol/prompts.js";
 export {
   type AskOptions,
   listResources,
@@ -50,30 +57,31 @@ export {
   type McpResource,
   type McpResourceTemplate,
   readResource,
-} from "./lists/resources.js";
-export type { McpTool, McpToolAnnotations } from "./lists/tolerate.js";
-export type { CachedTools, ConnectionOptions, ServerCache, ServerLimits, ToolOverrides } from "./options.js";
-export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./peer.js";
-export type { PooledServer } from "./pool/pooled-server.js";
-export type { ServerConnection } from "./pool/server-connection.js";
-export { type PoolRequest, type PoolSettings, ServerPool, type ServerPoolOptions } from "./pool/server-pool.js";
-export { sharingKey } from "./pool/sharing-key.js";
-export { startInTurn } from "./pool/start-queue.js";
+} from "./protocol/resources.js";
+export type { TaskHandle } from "./protocol/task.js";
+export type { McpTool, McpToolAnnotations } from "./protocol/tools.js";
 export { RpcRefusal } from "./rpc/rpc.js";
-export type {
-  AcpSpec,
-  BearerAuth,
-  LaunchApproval,
-  PinnedFile,
-  RemoteSpec,
-  ServerSpec,
-  StdioSpec,
+export { type PooledServer, startInTurn } from "./sharing/pooled-server.js";
+export {
+  type PoolRequest,
+  type PoolSettings,
+  ServerPool,
+  type ServerPoolOptions,
+  sharingKey,
+} from "./sharing/server-pool.js";
+export {
+  type AcpSpec,
+  type BearerAuth,
+  type LaunchApproval,
+  launchFingerprint,
+  type PinnedFile,
+  type RemoteSpec,
+  type SandboxSpec,
+  type ServerSpec,
+  type StdioSpec,
 } from "./spec.js";
-export type { ConnectionState, ServerIdentity } from "./state.js";
-export type { TaskHandle } from "./tasks/task.js";
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp.js";
 export { type LaunchConcern, launchConcern, pinnedProgram } from "./transport/launchers/guarded-launch.js";
 export { bubblewrap } from "./transport/sandbox/bubblewrap.js";
 export { BARE_PARTS, findGitPlaces } from "./transport/sandbox/git-places.js";
-export type { SandboxSpec } from "./transport/sandbox/sandbox-spec.js";
 export type { Agreement } from "./transport/transport.js";

@@ -1,5 +1,6 @@
 // What decides how one MCP server is reached: a union of its transports, already parsed and complete.
-import type { SandboxSpec } from "./transport/sandbox/sandbox-spec.js";
+import { hashJson } from "../base/json/hash.js";
+import type { JsonObject } from "../base/json/json.js";
 
 /** A file as it was approved: its real path, its size and the hash of its content. */
 export interface PinnedFile {
@@ -61,4 +62,58 @@ export type ServerSpec = StdioSpec | RemoteSpec | AcpSpec;
 
 export function isRemote(spec: ServerSpec): spec is RemoteSpec {
   return spec.kind === "http" || spec.kind === "sse";
+}
+
+/** Left out of a spec, a server runs like any other program of the person's. */
+export interface SandboxSpec {
+  /** What becomes of the session's directories: `workspace` may be written, `read-only` may not. */
+  readonly mode: "workspace" | "read-only";
+  /** Granted, it has the network of this machine; if not, one of its own without anybody in it. */
+  readonly network: boolean;
+  /** The session's further directories, beside the one it runs in. */
+  readonly directories?: readonly string[];
+  /** Files and folders besides that it may read, and write: absolute, `~/…`, or relative to the session's directory. */
+  readonly read?: readonly string[];
+  readonly write?: readonly string[];
+  /** Its entry is not to be trusted with that: naming a file or a directory does not make it visible, but for the program. */
+  readonly isConfined?: boolean;
+  /** Folders that stay out of sight, also where they lie in one that is granted: whoever writes there rules the sandbox. */
+  readonly hidden?: readonly string[];
+  /** Where a server that is downloaded when it starts may keep what it downloads, in a folder of its own. */
+  readonly cacheDir?: string;
+}
+
+/**
+ * What decides which program or service answers, for the caches of era and tools. Values of variables and headers and the
+ * directory are left out: they are secrets or accidents. Its name is not part of it either: that is only what we call it.
+ */
+export function launchFingerprint(spec: ServerSpec): string {
+  return hashJson(launchOf(spec));
+}
+
+function launchOf(spec: ServerSpec): JsonObject {
+  switch (spec.kind) {
+    case "stdio": {
+      const { kind, command, args, env, approved } = spec;
+      // `node ./server.mjs` is another program in another project.
+      const files = approved && approved.files.length > 0 ? { files: approved.files.map(({ path }) => path) } : {};
+      return { kind, command, args, env: Object.keys(env).sort(), ...files };
+    }
+    case "http":
+    case "sse": {
+      const { kind, url, headers, auth } = spec;
+      const names = Object.keys(headers).map((name) => name.toLowerCase());
+      return { kind, url: withoutPassword(url), headers: names.sort(), auth: auth?.type ?? null };
+    }
+    case "acp": // its id is made up anew for each connection: the name is all that tells it again
+      return { kind: spec.kind, name: spec.name };
+  }
+}
+
+function withoutPassword(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  parsed.username = "";
+  parsed.password = "";
+  return parsed.href;
 }

@@ -94,7 +94,7 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/builtin/grep.ts", // only to see whether it is valid: it runs in a thread with a deadline
   "src/builtin/match-worker.ts", // that thread
   "src/mcp/transport/large/message-splitter.ts", // of a number of our own
-  "src/mcp/lists/next-cursor.ts", // of constants
+  "src/mcp/protocol/lists.ts", // of constants
   "src/models/dialect/write.ts", // only to see whether it is valid
   // The offline model reads the prompt of the person who runs it, by words of plain text.
   "src/models/offline/arguments.ts",

@@ -11,8 +11,8 @@ import type {
   OAuthSettings,
   RedirectWay,
 } from "../../src/mcp/auth/port.js";
-import type { CallOptions, CallOutcome } from "../../src/mcp/call/call.js";
-import { McpConnection } from "../../src/mcp/connection.js";
+import { McpConnection } from "../../src/mcp/connection/connection.js";
+import type { CallOptions, CallOutcome } from "../../src/mcp/protocol/call.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
 import { ProtectedServer } from "../../src/testing/lab/auth-server/protected-server.js";

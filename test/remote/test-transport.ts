@@ -2,11 +2,11 @@
 import type { TenonError } from "../../src/base/errors.js";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import type { World } from "../../src/base/ports/world.js";
-import { META, MODERN_VERSION } from "../../src/mcp/era/envelope.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { httpTransport } from "../../src/mcp/transport/http/http-transport.js";
 import type { IncomingMessage, RpcId } from "../../src/mcp/transport/json-rpc.js";
 import type { RequestLoss, SendHint, Transport, TransportListener } from "../../src/mcp/transport/transport.js";
+import { META, MODERN_VERSION } from "../../src/mcp/versions.js";
 import { Feed } from "../../src/testing/kit/feed.js";
 import { nodeWorld } from "../../src/world/index.js";
 

@@ -10,13 +10,13 @@ import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { KnownSecrets } from "../../base/text/secrets.js";
 import { VERSION } from "../../base/version.js";
-import { META, MODERN_VERSION } from "../era/envelope.js";
 import type { RemoteSpec } from "../spec.js";
 import { readBody } from "../transport/http/body.js";
 import { Dialler, type Place } from "../transport/http/dial.js";
 import { Exchange, type HttpRequest } from "../transport/http/exchange.js";
 import { HeaderWriter, userHeaders } from "../transport/http/headers.js";
 import { type Challenge, readChallenge } from "../transport/http/request-access.js";
+import { META, MODERN_VERSION } from "../versions.js";
 import { visible } from "./messages.js";
 
 /** Which addresses the requests of a log-in may reach. */

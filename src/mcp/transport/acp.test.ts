@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import { McpConnection } from "../connection.js";
+import { McpConnection } from "../connection/connection.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "./acp.js";
 
 const never = new AbortController().signal;

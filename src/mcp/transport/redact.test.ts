@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { bench } from "../../../test/remote/bench.js";
 import { type Behaviour, FakeWorld, fakeWorld, spawnsServer, type ToolReply } from "../../testing/index.js";
-import { McpConnection } from "../connection.js";
+import { McpConnection } from "../connection/connection.js";
 import { MCP_LIMITS } from "../limits.js";
-import type { ServerLog } from "../peer.js";
+import type { ServerLog } from "../protocol/peer.js";
 
 const { own, serve } = bench();
 const never = new AbortController().signal;

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { WireEntry, WireTrace } from "../../base/ports/trace.js";
 import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../../testing/index.js";
-import { McpConnection } from "../connection.js";
+import { McpConnection } from "../connection/connection.js";
 
 const spec = { kind: "stdio", name: "s", command: "/bin/server", args: ["-x"], env: { A: "b" } } as const;
 const never = new AbortController().signal;

@@ -1,11 +1,10 @@
 // The remote transport under a whole connection: what people see when a remote server changes under their hands.
-
 import { expect, test } from "vitest";
 import { bench, ECHO, jsonType } from "../../../../test/remote/bench.js";
 import { echoTool, type FaultMatch, type HttpFault } from "../../../testing/index.js";
 import { nodeWorld } from "../../../world/index.js";
-import { McpConnection } from "../../connection.js";
-import type { ToolOverrides } from "../../options.js";
+import { McpConnection } from "../../connection/connection.js";
+import type { ToolOverrides } from "../../connection/options.js";
 
 const { own, serve } = bench();
 

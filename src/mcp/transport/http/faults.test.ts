@@ -1,11 +1,10 @@
 // Every way an HTTP answer goes wrong ends the call exactly once, with its reason, and the next call works.
-
 import { expect, test } from "vitest";
 import { bench, ECHO, jsonType } from "../../../../test/remote/bench.js";
 import { textOf } from "../../../../test/remote/test-transport.js";
 import type { ErrorCode } from "../../../base/errors.js";
 import { FakeWorld, type HttpFault } from "../../../testing/index.js";
-import { retryDelayMs } from "../../retry.js";
+import { retryDelayMs } from "../../connection/state.js";
 
 const { serve, legacy, transportTo } = bench();
 

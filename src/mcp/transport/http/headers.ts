@@ -2,11 +2,11 @@
 import { TenonError } from "../../../base/errors.js";
 import { isJsonObject } from "../../../base/json/json.js";
 import { VERSION } from "../../../base/version.js";
-import { META } from "../../era/envelope.js";
-import { encodeHeaderValue } from "../../era/param-headers.js";
 import type { RemoteSpec } from "../../spec.js";
+import { META } from "../../versions.js";
 import type { OutgoingMessage } from "../json-rpc.js";
 import type { Agreement, SendHint } from "../transport.js";
+import { encodeHeaderValue } from "./param-headers.js";
 
 /** Ours alone, or the connection's: a user's header of that name is left out. */
 const RESERVED: ReadonlySet<string> = new Set([

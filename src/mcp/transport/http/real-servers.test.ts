@@ -1,5 +1,4 @@
 // The reference server over both remote transports, where `npm run peers` has installed it.
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
@@ -7,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { bench, closeListener, listenOnLoopback } from "../../../../test/remote/bench.js";
 import { nodeWorld } from "../../../world/index.js";
-import { McpConnection } from "../../connection.js";
+import { McpConnection } from "../../connection/connection.js";
 
 const { own } = bench();
 const program = join(

@@ -1,11 +1,10 @@
 // Sessions that are forgotten, streams that end, answers that come later: the legacy era when things go wrong.
-
 import { describe, expect, test } from "vitest";
 import { bench, ECHO, jsonType } from "../../../../test/remote/bench.js";
 import { textOf } from "../../../../test/remote/test-transport.js";
 import { echoTool, FakeWorld, type ScriptedHttpServer } from "../../../testing/index.js";
+import { retryDelayMs } from "../../connection/state.js";
 import { MCP_LIMITS } from "../../limits.js";
-import { retryDelayMs } from "../../retry.js";
 
 const { serve, legacy } = bench();
 

@@ -3,8 +3,7 @@ import { posix } from "node:path";
 import { hashJson } from "../../../base/json/hash.js";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
-import { launchFingerprint } from "../../fingerprint.js";
-import type { StdioSpec } from "../../spec.js";
+import { launchFingerprint, type SandboxSpec, type StdioSpec } from "../../spec.js";
 import { privateFolder } from "../launchers/folders.js";
 import { binaryName, fetchWords, isContainerRunner, packageRunner } from "../launchers/package-runners.js";
 import { optionValues } from "../launchers/words.js";
@@ -13,7 +12,6 @@ import { type Bubblewrap, isInSystem, unavailable } from "./bubblewrap.js";
 import { BARE_PARTS, findGitPlaces, type GitPlace, gitFolderOf } from "./git-places.js";
 import { isWithin, isWithinAny, type Mount, showsTooMuch, writtenOutside } from "./mounts.js";
 import { argumentPlaces, commandFile, type ProgramSurroundings, programPlaces } from "./program.js";
-import type { SandboxSpec } from "./sandbox-spec.js";
 
 export interface SandboxedLaunch {
   readonly spec: StdioSpec;

@@ -2,9 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import { FakeChild, type FakeWorld, fakeWorld } from "../../../testing/index.js";
-import type { StdioSpec } from "../../spec.js";
+import type { SandboxSpec, StdioSpec } from "../../spec.js";
 import { launchOf } from "../stdio/launch.js";
-import type { SandboxSpec } from "./sandbox-spec.js";
 import { sandboxedLaunch } from "./sandboxed-launch.js";
 
 const HOME = "/home/ada";

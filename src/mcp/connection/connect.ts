@@ -1,0 +1,317 @@
+// From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
+import { orAborted, sleep } from "../../base/async/deadline.js";
+import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
+import type { EndGrace } from "../../base/io/process.js";
+import { defined } from "../../base/json/defined.js";
+import type { SpawnRequest } from "../../base/ports/world.js";
+import type { KnownSecrets } from "../../base/text/secrets.js";
+import { Access } from "../auth/access.js";
+import { MCP_LIMITS } from "../limits.js";
+import type { Link } from "../protocol/link.js";
+import { negotiate, type Terms } from "../protocol/negotiate.js";
+import { OpenLink } from "../protocol/open-link.js";
+import { watchedLink } from "../protocol/spans.js";
+import { launchFingerprint, type ServerSpec } from "../spec.js";
+import { AcpTransport } from "../transport/acp.js";
+import { httpTransport } from "../transport/http/http-transport.js";
+import { SpillDirectory } from "../transport/large/spilled.js";
+import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
+import { redactedTransport } from "../transport/redact.js";
+import { sandboxedLaunch } from "../transport/sandbox/sandboxed-launch.js";
+import { launchOf, withLastWords } from "../transport/stdio/launch.js";
+import { StdioTransport } from "../transport/stdio/stdio-transport.js";
+import { replayedTransport, tracedTransport } from "../transport/trace.js";
+import type { Agreement, Transport } from "../transport/transport.js";
+import { entrySecrets } from "./entry-secrets.js";
+import { type ConnectionOptions, type ProcessSlot, type ServerLimits, serverLimits } from "./options.js";
+import type { ToolList } from "./tool-list.js";
+
+export interface Life {
+  /** Aborts when the attempt is given up: too late, or the connection is being closed. */
+  readonly signal: AbortSignal;
+  /** How much time processes get to end, asked when they must. */
+  readonly grace: () => EndGrace;
+  /** Where long results are kept: they outlive the wire they came over, but not the connection. */
+  readonly spill?: SpillDirectory;
+  /** Told of every process that is started for it. */
+  readonly onSpawned?: (id: number | undefined) => void;
+}
+
+/** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
+async function establish(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
+  const secrets = entrySecrets(spec, options);
+  const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
+    throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
+  });
+  const open = () => openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
+  return await establishOver(open, { spec, options, life });
+}
+
+/** Undefined for what is not started here. A server that the folder could replace, or without its sandbox, is not started. */
+async function preparedLaunch(
+  spec: ServerSpec,
+  { world, cwd }: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<SpawnRequest | undefined> {
+  if (spec.kind !== "stdio" || (world.replay && !spec.sandbox)) return undefined;
+  const request = world.replay ? launchOf(spec, cwd, world) : await guardedLaunch(spec, cwd, world);
+  if (!spec.sandbox) return request;
+  return await sandboxedLaunch({ spec, sandbox: spec.sandbox, request, sessionCwd: cwd, world, signal });
+}
+
+export interface Establishing {
+  readonly spec: ServerSpec;
+  readonly options: ConnectionOptions;
+  readonly life: Life;
+}
+
+/** The same over any wire. `open` is called a second time when a server does not survive the probe. */
+export async function establishOver(open: () => Transport, establishing: Establishing): Promise<Link> {
+  const { spec, options } = establishing;
+  const remembered = recallEra(spec, options); // the process starts up while the disk is asked what it is
+  try {
+    return await inTwoAttempts(open, establishing, remembered);
+  } catch (thrown) {
+    // Begun as legacy, a process that has become modern may end or be silent: the next attempt asks it anew.
+    const era = await Promise.race([remembered, Promise.resolve(undefined)]);
+    if (era === "legacy" && spec.kind === "stdio") await options.cache?.writeEra(launchFingerprint(spec), undefined);
+    throw thrown;
+  }
+}
+
+async function inTwoAttempts(
+  open: () => Transport,
+  { spec, options, life }: Establishing,
+  remembered: Promise<Agreement["era"] | undefined>,
+): Promise<Link> {
+  const begin = async () => ((await remembered) === "legacy" || spec.kind === "sse" ? "legacy" : "probe");
+  const first = await attempt(open, { spec, options, life }, { begin, remembered });
+  if (!(first instanceof TenonError)) return first;
+  options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
+  // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
+  await sleep((ms, run) => options.world.after(ms, run), MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
+  const { probeTimeoutMs: believeWithinMs } = serverLimits(options.limits);
+  const course: Course = { begin: async () => "legacy", remembered, believeWithinMs };
+  const second = await attempt(open, { spec, options, life }, course);
+  if (second instanceof TenonError) throw second;
+  return second;
+}
+
+interface Agreed {
+  readonly spec: ServerSpec;
+  readonly options: ConnectionOptions;
+  readonly era: Agreement["era"];
+  readonly course: Course;
+}
+
+interface Course {
+  readonly begin: () => Promise<"probe" | "legacy">;
+  readonly remembered: Promise<Agreement["era"] | undefined>;
+  /** Slower than this it may have been silent at the probe only because it starts slowly: not worth remembering. */
+  readonly believeWithinMs?: number;
+}
+
+/** One wire. Returns why when it is worth another one, as legacy; rejects when it is not. It is closed in both cases. */
+async function attempt(
+  open: () => Transport,
+  { spec, options, life }: Establishing,
+  course: Course,
+): Promise<Link | TenonError> {
+  if (life.signal.aborted) throw givenUp(life.signal.reason, "");
+  const line = new OpenLink(open(), options);
+  const startedMs = options.world.monotonicMs();
+  let failure: TenonError;
+  try {
+    const terms = await orAborted(termsOf(spec, options, course), life.signal);
+    const agreed = await negotiate(line, options, { ...terms, signal: life.signal });
+    if (agreed.kind === "agreed") {
+      const { handshake, isCertain } = agreed;
+      const tookMs = options.world.monotonicMs() - startedMs;
+      const verdict = { spec, options, era: handshake.agreement.era, course };
+      if (!isCertain) rememberSilence(line, verdict);
+      else if (tookMs <= (course.believeWithinMs ?? tookMs)) rememberEra(line, verdict);
+      return watchedLink(line.link(handshake), spec, options.world.telemetry);
+    }
+    failure = agreed.cause;
+  } catch (thrown) {
+    await line.close(life.grace());
+    throw connectError(thrown, line, life.signal);
+  }
+  await line.close(life.grace());
+  return connectError(failure, line, life.signal);
+}
+
+async function termsOf(spec: ServerSpec, options: ConnectionOptions, course: Course): Promise<Omit<Terms, "signal">> {
+  const { probeTimeoutMs, connectTimeoutMs } = serverLimits(options.limits);
+  const isKnownModern = (await course.remembered) === "modern";
+  return {
+    begin: await course.begin(),
+    isRemote: spec.kind !== "stdio",
+    serverName: spec.name,
+    // One known to be modern may be slow; should that be wrong by now, it must still heal within the attempt.
+    restartAfterMs: isKnownModern ? connectTimeoutMs / 4 : connectTimeoutMs / 2,
+    probeTimeoutMs: patienceFor(spec, isKnownModern, { probeTimeoutMs, connectTimeoutMs }),
+  };
+}
+
+/** Over ACP only the modern era is spoken: one that is slow to answer the probe has nothing else to be asked. */
+function patienceFor(
+  { kind }: ServerSpec,
+  isKnownModern: boolean,
+  { probeTimeoutMs, connectTimeoutMs }: Pick<ServerLimits, "probeTimeoutMs" | "connectTimeoutMs">,
+): number {
+  if (kind === "acp") return connectTimeoutMs;
+  return isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs;
+}
+
+/** What one wire is opened with. */
+interface Opening extends Life {
+  /** No error leaves the wire with one of these. */
+  readonly secrets: KnownSecrets;
+  /** What is started, where that had to be prepared. */
+  readonly launch?: SpawnRequest;
+}
+
+function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Opening): Transport {
+  const { session } = options;
+  const { trace, replay } = options.world;
+  if (replay) return replayedTransport(replay, spec.name);
+  const wire = plainTransport(spec, options, life);
+  const traced = trace ? tracedTransport(wire, { trace, spec, ...defined({ session }) }) : wire;
+  return redactedTransport(traced, life.secrets);
+}
+
+function plainTransport(
+  spec: ServerSpec,
+  options: ConnectionOptions,
+  { spill, onSpawned, launch, secrets }: Opening,
+): Transport {
+  const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
+  const shared = spill ? { spill } : {};
+  switch (spec.kind) {
+    case "stdio":
+      return new StdioTransport(launch ?? launchOf(spec, cwd, world), world, {
+        ...shared,
+        ...defined({ onSpawned, onStderr: options.onStderr }),
+      });
+    case "http":
+    case "sse": {
+      const remote = { world, allowHosts, urlSource, secrets };
+      const access = oauth && new Access(spec, { ...remote, oauth });
+      return httpTransport(spec, { ...remote, ...defined({ access }), ...shared });
+    }
+    case "acp":
+      return new AcpTransport(spec, channel);
+    default:
+      return unreachable(spec);
+  }
+}
+
+/** A cache that fails is no cache. */
+async function recallEra(spec: ServerSpec, options: ConnectionOptions): Promise<Agreement["era"] | undefined> {
+  try {
+    return await options.cache?.readEra(launchFingerprint(spec));
+  } catch (thrown) {
+    options.world.log.debug("mcp.era_unread", { server: spec.name, error: messageOf(thrown) });
+    return undefined;
+  }
+}
+
+/** In the background of the link: nobody waits for the disk. */
+function rememberEra(line: OpenLink, { spec, options, era, course }: Agreed): void {
+  line.run("remember the era", async () => {
+    if ((await course.remembered) === era) return;
+    await options.cache?.writeEra(launchFingerprint(spec), era);
+  });
+}
+
+/**
+ * One that was silent at the probe and answered `initialize` has read both, unless the answer to the probe is only late. If
+ * none has come after as long again, there is none, and the next start need not wait for it.
+ */
+function rememberSilence(line: OpenLink, { spec, options, era, course }: Agreed): void {
+  if (spec.kind !== "stdio") return; // elsewhere the probe was called off, and nothing can come
+  const { probeTimeoutMs } = serverLimits(options.limits);
+  line.run("remember the silence", async (signal) => {
+    const waiting = sleep((ms, run) => options.world.after(ms, run), probeTimeoutMs, signal);
+    const isOver = await waiting.then(
+      () => false,
+      () => true,
+    );
+    if (isOver || line.rpc.counters.strayAnswers > 0 || (await course.remembered) === era) return;
+    await options.cache?.writeEra(launchFingerprint(spec), era);
+  });
+}
+
+/** What people read: the cause, as a failure to connect, with the server's own last words if it has any. */
+function connectError(thrown: unknown, line: OpenLink, signal: AbortSignal): TenonError {
+  if (signal.aborted) return givenUp(thrown, line.wire.stderrTail);
+  const error = withLastWords(toTenonError(thrown, "mcp.connect_failed"), line.wire.stderrTail);
+  return error.code === "mcp.connection_lost"
+    ? new TenonError("mcp.connect_failed", error.message, { cause: error })
+    : error;
+}
+
+function givenUp(cause: unknown, stderrTail: string): TenonError {
+  return withLastWords(new TenonError("mcp.connect_failed", "connecting was given up", { cause }), stderrTail);
+}
+
+export interface AttemptOptions {
+  readonly connection: ConnectionOptions;
+  /** For the conversation, and once more for the tools. */
+  readonly connectTimeoutMs: number;
+  readonly spill: SpillDirectory;
+}
+
+/** Only processes need one. */
+export function takePlace(
+  spec: ServerSpec,
+  { admit }: Pick<ConnectionOptions, "admit">,
+): ProcessSlot | TenonError | undefined {
+  if (spec.kind !== "stdio") return undefined;
+  try {
+    return admit?.(spec.name);
+  } catch (thrown) {
+    return toTenonError(thrown, "mcp.over_budget");
+  }
+}
+
+export async function converse(
+  spec: ServerSpec,
+  { connection, connectTimeoutMs, spill }: AttemptOptions,
+  life: { readonly slot: ProcessSlot | undefined; readonly signal: AbortSignal; readonly grace: () => EndGrace },
+): Promise<Link | TenonError> {
+  const { slot, grace } = life;
+  using deadline = connection.world.deadline(connectTimeoutMs, life.signal);
+  const onSpawned = (id: number | undefined) => slot?.started(id);
+  try {
+    return await establish(spec, connection, { signal: deadline.signal, grace, spill, onSpawned });
+  } catch (thrown) {
+    if (deadline.expired) return late(connectTimeoutMs, thrown, messageOf(thrown));
+    return toTenonError(thrown, "mcp.connect_failed");
+  }
+}
+
+/** Undefined when they are listed. */
+export async function loadTools(
+  list: ToolList,
+  link: Link,
+  { connection, connectTimeoutMs }: AttemptOptions,
+  signal: AbortSignal,
+): Promise<TenonError | undefined> {
+  using deadline = connection.world.deadline(connectTimeoutMs, signal);
+  try {
+    await list.load(deadline.signal);
+    return undefined;
+  } catch (thrown) {
+    const error = deadline.expired
+      ? late(connectTimeoutMs, thrown, "its tools were not listed")
+      : toTenonError(thrown, "mcp.connect_failed");
+    return withLastWords(error, link.wire.stderrTail);
+  }
+}
+
+function late(withinMs: number, thrown: unknown, detail: string): TenonError {
+  return new TenonError("mcp.connect_timeout", `not ready within ${withinMs / 1000} s: ${detail}`, { cause: thrown });
+}

@@ -1,0 +1,211 @@
+// One server of one session: connected in the background and kept so, asked through calls that each end once, closed for good.
+import type { ReadonlyCell } from "../../base/async/cell.js";
+import { Scope } from "../../base/async/scope.js";
+import { TenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/io/process.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { LIMITS } from "../../base/limits.js";
+import type { World } from "../../base/ports/world.js";
+import { type CallOptions, type CallOutcome, callTool, ProgressPace } from "../protocol/call.js";
+import type { Link } from "../protocol/link.js";
+import type { TaskHandle } from "../protocol/task.js";
+import { ServerTasks } from "../protocol/tasks.js";
+import type { McpTool } from "../protocol/tools.js";
+import { isRemote, type ServerSpec } from "../spec.js";
+import { SpillDirectory } from "../transport/large/spilled.js";
+import { CallGate } from "./call-gate.js";
+import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
+import type { ConnectionState } from "./state.js";
+import { Supervision } from "./supervisor.js";
+import { CurrentTools } from "./tool-list.js";
+
+export class McpConnection implements AsyncDisposable {
+  readonly spec: ServerSpec;
+  readonly #options: ConnectionOptions;
+  readonly #limits: ServerLimits;
+  readonly #world: World;
+  readonly #scope: Scope;
+  readonly #gate: CallGate;
+  readonly #tasks: ServerTasks;
+  /** Long results, kept across reconnects: whoever holds one may still read it. */
+  readonly #spill: SpillDirectory;
+  readonly #tools: CurrentTools;
+  readonly #supervision: Supervision;
+  #closing: Promise<void> | undefined;
+
+  constructor(spec: ServerSpec, options: ConnectionOptions) {
+    this.spec = spec;
+    this.#options = options;
+    this.#limits = serverLimits(options.limits);
+    this.#world = options.world;
+    this.#scope = new Scope(options.world.log);
+    this.#gate = new CallGate(options.world, this.#limits);
+    this.#spill = new SpillDirectory(options.world);
+    this.#tasks = new ServerTasks({
+      world: options.world,
+      isRemote: isRemote(spec),
+      current: () => this.link,
+      next: (signal) => this.#supervision.ready(signal, { isPatient: true }),
+    });
+    this.#tools = new CurrentTools(spec, options);
+    this.#supervision = new Supervision(spec, {
+      connection: options,
+      connectTimeoutMs: this.#limits.connectTimeoutMs,
+      scope: this.#scope,
+      spill: this.#spill,
+      tools: this.#tools,
+      onLink: (link) => this.#tasks.attach(link),
+    });
+  }
+
+  /** Starts connecting and returns at once; what comes of it shows in `state`. Starting again changes nothing. */
+  start(): void {
+    this.#supervision.start();
+  }
+
+  /** With tools in the cache it rests until the first call; without, nobody could call any, so it is started. */
+  startWhenUsed(): void {
+    this.#supervision.startWhenUsed();
+  }
+
+  get state(): ReadonlyCell<ConnectionState> {
+    return this.#supervision.state;
+  }
+
+  /** The live list once there is one; before that, what the cache remembers of the same server. */
+  get tools(): ReadonlyCell<readonly McpTool[]> {
+    return this.#tools.list;
+  }
+
+  /** What was left out of the lists or changed in them, each in one sentence. */
+  get problems(): readonly string[] {
+    return this.#tools.problems;
+  }
+
+  /** Why it last broke, also after it has come back. */
+  get lastError(): TenonError | undefined {
+    return this.#supervision.lastError;
+  }
+
+  /** The live conversation, for what is not a tool call (resources, prompts); undefined unless ready. */
+  get link(): Link | undefined {
+    return this.#supervision.link;
+  }
+
+  /** More calls than this at the same time wait in line, and not for long. */
+  get callsAtOnce(): number {
+    return this.#limits.callsAtOnce;
+  }
+
+  /** Aborts when the connection is closed. */
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+
+  /** Resolves once everything it started is gone. */
+  get closed(): Promise<void> {
+    return this.state.until((state) => state.kind === "closed", new AbortController().signal).then(() => undefined);
+  }
+
+  /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one is connecting. */
+  async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
+    const link = this.link ?? (await this.#supervision.ready(options.signal));
+    if (options.signal.aborted) return { kind: "cancelled" };
+    if (link instanceof TenonError) return { kind: "failed", error: link };
+    const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
+    const { signal, onTask, sharingSession } = options;
+    using progress = new ProgressPace(this.#world, options.onProgress);
+    const seen = (one: Link) => sharingSession?.view(one) ?? one;
+    const request = {
+      world: this.#world,
+      server: this.spec.name,
+      tool,
+      args,
+      timeoutMs,
+      maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
+      definition: this.#tools.find(tool),
+      signal,
+      onProgress: progress.take,
+      onTask,
+      tasks: this.#tasks,
+      view: seen,
+      ...defined({ sharingSession: sharingSession?.id }),
+    };
+    const outcome = await this.#gate.run(request, () => callTool(seen(link), request));
+    // A server that has forgotten the session has not looked at the call: that is no replay.
+    const isUntouched = outcome.kind === "failed" && outcome.error.code === "mcp.session_lost";
+    if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
+    const { code } = outcome.error;
+    // The time of one that was silent is up.
+    const again =
+      code === "mcp.call_timeout" ? undefined : await this.#supervision.again(link, { code, timeoutMs, signal });
+    return again ? await this.#gate.run(request, () => callTool(seen(again), request)) : outcome;
+  }
+
+  /** How many sessions use it: while there are several, none may have all of its calls. */
+  setSharingSessions(count: number): void {
+    this.#gate.setSharingSessions(count);
+  }
+
+  /** Goes on following what the server does as a task; the call that began it may have been another process's. */
+  async resume(
+    tool: string,
+    task: TaskHandle,
+    { sharingSession, signal, onProgress }: CallOptions,
+  ): Promise<CallOutcome> {
+    const { timeoutMs = 0 } = this.#options.tools?.[tool] ?? {};
+    using progress = new ProgressPace(this.#world, onProgress);
+    return await this.#tasks.resume(task, {
+      world: this.#world,
+      server: this.spec.name,
+      tool,
+      maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
+      definition: this.#tools.find(tool),
+      signal,
+      onProgress: progress.take,
+      view: (link) => sharingSession?.view(link) ?? link,
+    });
+  }
+
+  /** Tries anew after a failure, or now instead of later. A ready or connecting server is left alone. */
+  restart(): void {
+    this.#supervision.restart();
+  }
+
+  /** Ends calls, reconnection and every process. Safe in any state, any number of times. */
+  close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
+    this.#supervision.endWithin(grace);
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const told = this.#tasks.close();
+    this.#supervision.closing();
+    await told;
+    await this.#scope.close();
+    await this.#spill.dispose();
+    this.#supervision.closed();
+  }
+}
+
+export type ServerConnection = Pick<
+  McpConnection,
+  | "spec"
+  | "state"
+  | "tools"
+  | "problems"
+  | "lastError"
+  | "link"
+  | "callsAtOnce"
+  | "closed"
+  | "call"
+  | "resume"
+  | "restart"
+  | "close"
+>;

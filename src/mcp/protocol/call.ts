@@ -1,0 +1,404 @@
+// Runs one tool call: deadline, progress, cancel, and exactly one typed outcome.
+import { Pace } from "../../base/async/pace.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { unreachable } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { DepthProbe, measure } from "../../base/json/measure.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Timer, World } from "../../base/ports/world.js";
+import { OutOfFuel, SchemaCheck } from "../../base/schema/schema-check.js";
+import { describeMisfit, type PreparedSchema, prepareSchema } from "../../base/schema/schema-fit.js";
+import type { ContentBlock } from "../../base/text/content.js";
+import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
+import type { RpcOutcome } from "../rpc/rpc.js";
+import { paramHeaders } from "../transport/http/param-headers.js";
+import type { RpcErrorBody, RpcId } from "../transport/json-rpc.js";
+import { spilledOf } from "../transport/large/spilled.js";
+import { withLastWords } from "../transport/stdio/launch.js";
+import type { SendHint } from "../transport/transport.js";
+import { readContent } from "./content.js";
+import { inSeconds, type Link, outcomeError } from "./link.js";
+import { startedTask, type TaskHandle } from "./task.js";
+import type { ServerTasks } from "./tasks.js";
+import { listTools, type McpTool } from "./tools.js";
+
+export interface CallProgress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: CallProgress) => void;
+  /** The server goes on with it as a task: with this it can be asked for again, also by another process. */
+  readonly onTask?: ((task: TaskHandle) => void) | undefined;
+  /** Whose call it is, on a connection that several sessions use. */
+  readonly sharingSession?: SharingSession;
+}
+
+/** One of several who use a connection. */
+export interface SharingSession {
+  /** Tells it from the others, and nothing else. */
+  readonly id: object;
+  /** The link as this one may use it. */
+  view(link: Link): Link;
+}
+
+/** `failed`: the server refused or could not be asked. `unknown`: it was asked, and whether it acted nobody can say. */
+export type CallOutcome =
+  | {
+      readonly kind: "answered";
+      readonly isError: boolean;
+      readonly content: readonly ContentBlock[];
+      readonly structured?: JsonValue;
+      /** What is wrong with the answer although it is used, each in one sentence. */
+      readonly warnings?: readonly string[];
+    }
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "failed"; readonly error: TenonError }
+  | { readonly kind: "unknown"; readonly error: TenonError };
+
+export interface CallRequest extends Omit<CallOptions, "sharingSession"> {
+  readonly world: World;
+  readonly server: string;
+  readonly tool: string;
+  readonly args: JsonObject;
+  /** Without progress it ends after this, and after `maxTotalMs` in any case. */
+  readonly timeoutMs: number;
+  readonly maxTotalMs: number;
+  /** As listed: its schema names the headers of a modern call and what the output must look like. */
+  readonly definition?: McpTool | undefined;
+  /** Who follows a task to its end; without it none is asked for. */
+  readonly tasks?: ServerTasks;
+  /** A link as this call may use it; as it is unless given. */
+  readonly view?: (link: Link) => Link;
+}
+
+/** How a call was sent: whether the server was asked for a task, and under which id. */
+interface Sending {
+  readonly isTask: boolean;
+  id?: RpcId;
+}
+
+/** Never rejects. */
+export async function callTool(link: Link, request: CallRequest): Promise<CallOutcome> {
+  if (request.signal.aborted) return { kind: "cancelled" };
+  const { world } = request;
+  let hasProgress = false;
+  const onProgress = (progress: CallProgress) => {
+    hasProgress = true;
+    try {
+      request.onProgress(progress);
+    } catch (thrown) {
+      world.log.error("mcp.progress_listener_failed", { error: messageOf(thrown) }); // it must not take the wire down
+    }
+  };
+  const sending: Sending = { isTask: request.tasks?.isWanted(link, request.definition) ?? false };
+  const outcome = await send(link, request, { onProgress, sending });
+  if (outcome.kind === "result") return resultOf(outcome.result, request, { link, sending });
+  const where = `${request.server} / ${request.tool}`;
+  switch (outcome.kind) {
+    case "error": {
+      const { error } = outcome;
+      if (error.code !== PAGES_REQUIRED) return { kind: "failed", error: outcomeError(outcome, where) };
+      return { kind: "failed", error: await pagesFirst(link, { error, where, signal: request.signal }) };
+    }
+    case "cancelled":
+      return { kind: "cancelled" };
+    case "timed_out": {
+      const spent = inSeconds(outcome.afterMs);
+      const isAtCap = hasProgress && outcome.afterMs >= request.maxTotalMs - EARLY_MS;
+      const told = isAtCap ? `still under way after ${spent}, the most a call may take` : `no answer within ${spent}`;
+      const text = `${where}: ${told}${hasProgress && !isAtCap ? ", and no more progress" : ""}; ${NOBODY_KNOWS}`;
+      const error = new TenonError("mcp.call_timeout", text);
+      return { kind: "unknown", error: withLastWords(error, link.wire.stderrTail) };
+    }
+    case "lost":
+      return lostOutcome(outcome, where);
+    default:
+      return unreachable(outcome);
+  }
+}
+
+export const NOBODY_KNOWS = "whether it took effect is unknown";
+
+/** Node's timers fire up to a millisecond early, as the clock has it by which durations are taken. */
+const EARLY_MS = 2;
+
+/** Codes that say by themselves that the server did not act on the request, or that it did and its answer is the trouble. */
+const DECIDED: ReadonlySet<string> = new Set(["mcp.unauthorized", "mcp.too_large"]);
+
+function lostOutcome(outcome: Extract<RpcOutcome, { kind: "lost" }>, where: string): CallOutcome {
+  const error = outcomeError(outcome, where);
+  if (!outcome.loss.wasSent || DECIDED.has(error.code)) return { kind: "failed", error };
+  const { cause, hint, retryAfterMs } = error;
+  const options = { cause, hint, ...defined({ retryAfterMs }) };
+  return { kind: "unknown", error: new TenonError(error.code, `${error.message}; ${NOBODY_KNOWS}`, options) };
+}
+
+const HEADER_MISMATCH = -32_020;
+
+/** The result, or what comes of the task that the server answered with instead. */
+function resultOf(
+  result: JsonObject,
+  request: CallRequest,
+  { link, sending }: { readonly link: Link; readonly sending: Sending },
+): CallOutcome | Promise<CallOutcome> {
+  const { tasks } = request;
+  const { era } = link.agreement;
+  const task = tasks && (sending.isTask || era === "modern") ? startedTask(result, era) : undefined;
+  if (tasks && task) return tasks.finish({ task, link, requestId: sending.id }, request);
+  return answerOf(result, request);
+}
+
+interface SendOptions extends Pick<CallOptions, "onProgress"> {
+  readonly sending: Sending;
+}
+
+/** Calls are what there is most of: whatever only the modern era needs is left out of a legacy one. */
+function send(link: Link, request: CallRequest, { onProgress, sending }: SendOptions): Promise<RpcOutcome> {
+  if (link.agreement.era === "modern") return sendModern(link, request, onProgress);
+  const { tool, args, signal, timeoutMs, maxTotalMs } = request;
+  const params = { name: tool, arguments: args };
+  const options = { signal, timeoutMs, maxTotalMs, onProgress, hint: { name: tool } };
+  if (!sending.isTask) return link.request("tools/call", params, options);
+  const task = { ttl: maxTotalMs + TASK_LIMITS.ttlMarginMs };
+  const onSent = (id: RpcId) => {
+    sending.id = id;
+  };
+  return link.request("tools/call", { ...params, task }, { ...options, onSent });
+}
+
+/**
+ * A modern server that finds the headers wrong has refused the call before looking at it: the definition they were made
+ * from is out of date. It is fetched anew, and the call is sent once more with the right ones.
+ */
+async function sendModern(
+  link: Link,
+  request: CallRequest,
+  onProgress: CallOptions["onProgress"],
+): Promise<RpcOutcome> {
+  const { tool, args, signal, timeoutMs, maxTotalMs } = request;
+  const sendOnce = (definition: McpTool | undefined) => {
+    const headers = definition ? paramHeaders(definition.inputSchema, args) : {};
+    const params = { name: tool, arguments: args };
+    const hint: SendHint = { name: tool, headers };
+    return link.request("tools/call", params, { signal, timeoutMs, maxTotalMs, onProgress, hint });
+  };
+  const outcome = await sendOnce(request.definition);
+  if (outcome.kind !== "error" || outcome.error.code !== HEADER_MISMATCH) return outcome;
+  const listed = await listTools(link, request.world, signal).catch(() => undefined);
+  if (signal.aborted) return { kind: "cancelled" };
+  const definition = listed?.tools.find((known) => known.name === tool);
+  return definition ? await sendOnce(definition) : outcome;
+}
+
+type AnswerContext = Pick<CallRequest, "world" | "server" | "tool" | "definition">;
+
+/** At once for what most tools answer; only structured content takes steps of its own. */
+export function answerOf(result: JsonObject, request: AnswerContext): CallOutcome | Promise<CallOutcome> {
+  const content = readContent(result["content"]);
+  const isError = result["isError"] === true;
+  // `toolResult` is what the very first servers sent instead of content.
+  const given = result["structuredContent"];
+  const structured = given === undefined && content.length === 0 ? result["toolResult"] : given;
+  if (structured === undefined) return { kind: "answered", isError, content };
+  const spilled = spilledOf(structured);
+  if (spilled) return { kind: "answered", isError, content: [...content, spilled] };
+  return structuredAnswer(structured, { isError, content }, request);
+}
+
+async function structuredAnswer(
+  structured: JsonValue,
+  { isError, content }: { readonly isError: boolean; readonly content: readonly ContentBlock[] },
+  request: AnswerContext,
+): Promise<CallOutcome> {
+  const pace = Pace.of(request.world);
+  if (await isTooDeep(structured, pace)) {
+    const warning = `structured content nested more than ${LIMITS.dataMaxDepth} deep was left out`;
+    return { kind: "answered", isError, content, warnings: warned(request, [warning]) };
+  }
+  const warnings = await outputWarnings(structured, isError, request);
+  return {
+    kind: "answered",
+    isError,
+    content,
+    structured,
+    ...defined({ warnings: warnings.length > 0 ? warnings : undefined }),
+  };
+}
+
+/** An error need not look like a success: only what a tool returns is held against its schema. */
+async function outputWarnings(
+  structured: JsonValue,
+  isError: boolean,
+  request: AnswerContext,
+): Promise<readonly string[]> {
+  const schema = request.definition?.outputSchema;
+  if (isError || !schema) return [];
+  const { world, server, tool } = request;
+  const verdict = await checkOutput(schema, structured, world);
+  if (verdict.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: verdict.reason });
+  return verdict.kind === "mismatch" ? warned(request, [verdict.warning]) : [];
+}
+
+function warned({ world, server, tool }: AnswerContext, warnings: readonly string[]): readonly string[] {
+  for (const warning of warnings) world.log.warn("mcp.output_mismatch", { server, tool, warning });
+  return warnings;
+}
+
+const PROBE_STEPS = 20_000;
+
+async function isTooDeep(value: JsonValue, pace: Pace): Promise<boolean> {
+  if (typeof value !== "object" || value === null) return false;
+  const probe = new DepthProbe(value, LIMITS.dataMaxDepth);
+  for (;;) {
+    const found = await pace.run(() => probe.step(PROBE_STEPS));
+    if (found !== "more") return found === "too deep";
+  }
+}
+
+export type OutputVerdict =
+  | { readonly kind: "fits" }
+  | { readonly kind: "mismatch"; readonly warning: string }
+  /** Too large, too deep, too much work, or beyond what is checked here. */
+  | { readonly kind: "unchecked"; readonly reason: string };
+
+/**
+ * A walk over both, in lumps of bounded work (measuring, preparing, checking), each of which waits for its turn: the event
+ * loop is free in between, however many answers come at once. No compiler and no library: ajv takes a millisecond a tool
+ * and runs patterns with an engine that a hostile one stalls; @cfworker/json-schema runs them with the same engine.
+ */
+export async function checkOutput(schema: JsonObject, value: JsonValue, world: World): Promise<OutputVerdict> {
+  const pace = Pace.of(world);
+  const { over } = await pace.run(() => measure(value, MCP_LIMITS.outputValue));
+  if (over !== undefined) return { kind: "unchecked", reason: `the output is ${over}` };
+  const prepared = await pace.run(() => prepareSchema(schema));
+  if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
+  return await pace.run(() => verdictOn(schema, value, prepared, world));
+}
+
+function verdictOn(
+  schema: JsonObject,
+  value: JsonValue,
+  { refs, patterns }: PreparedSchema,
+  world: World,
+): OutputVerdict {
+  const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
+  const isLate = () => world.monotonicMs() > endMs;
+  try {
+    const verdict = new SchemaCheck(refs, patterns, LIMITS.outputFuel, isLate).check(schema, value);
+    if (verdict === undefined) return { kind: "fits" };
+    if (verdict === "unsure") return { kind: "unchecked", reason: "its schema has parts that are not checked" };
+    return { kind: "mismatch", warning: `the structured output does not fit its schema: ${describeMisfit(verdict)}` };
+  } catch (thrown) {
+    if (thrown instanceof OutOfFuel) return { kind: "unchecked", reason: "checking it takes too long" };
+    return { kind: "unchecked", reason: `checking it failed: ${messageOf(thrown)}` }; // no result is lost over a check
+  }
+}
+
+const PAGES_REQUIRED = -32_042;
+
+export interface RefusedCall {
+  readonly error: RpcErrorBody;
+  /** `server / tool`. */
+  readonly where: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The server has not acted. It is not asked again by itself either: only the person knows when they are done at the page,
+ * and the model may call again.
+ */
+export async function pagesFirst(
+  link: Pick<Link, "askPeer">,
+  { error, where, signal }: RefusedCall,
+): Promise<TenonError> {
+  const pages = pagesIn(error).slice(0, MCP_LIMITS.inputMaxRequests);
+  let isAgreed = pages.length > 0 && link.askPeer !== undefined;
+  for (const page of pages) {
+    if (!isAgreed || signal.aborted) break;
+    const answer = await link.askPeer?.("elicitation/create", page, signal).catch(() => undefined);
+    isAgreed = answer?.["action"] === "accept";
+  }
+  const next = isAgreed
+    ? "the person was shown the page; call again once they say that it is done"
+    : "the person was not sent to the page, so it cannot be called now";
+  const refusal = outcomeError({ kind: "error", error }, where);
+  return new TenonError(refusal.code, `${refusal.message}; ${next}`, { cause: refusal.cause });
+}
+
+function pagesIn({ data }: RpcErrorBody): readonly JsonObject[] {
+  const listed = isJsonObject(data) ? data["elicitations"] : undefined;
+  const pages = Array.isArray(listed) ? listed.filter((page) => isJsonObject(page)) : [];
+  // Whatever else it says of itself, a form is not what this error is for.
+  return pages.map((page) => ({ ...page, mode: "url" }));
+}
+
+/** Tells a few notices at once, then the latest one per interval. The last notice is told before the call ends. */
+export class ProgressPace implements Disposable {
+  readonly #world: Pick<World, "after" | "monotonicMs">;
+  readonly #tell: (progress: CallProgress) => void;
+  #windowStartMs = Number.NEGATIVE_INFINITY;
+  #told = 0;
+  #pending: CallProgress | undefined;
+  #timer: Timer | undefined;
+  #isOver = false;
+
+  constructor(world: Pick<World, "after" | "monotonicMs">, tell: (progress: CallProgress) => void) {
+    this.#world = world;
+    this.#tell = tell;
+  }
+
+  readonly take = (progress: CallProgress): void => {
+    if (this.#isOver) return;
+    if (this.#timer) {
+      this.#pending = progress;
+      return;
+    }
+    const { burst, everyMs } = MCP_LIMITS.callProgress;
+    const nowMs = this.#world.monotonicMs();
+    if (nowMs - this.#windowStartMs >= everyMs) {
+      this.#windowStartMs = nowMs;
+      this.#told = 0;
+    }
+    if (this.#told < burst) {
+      this.#told += 1;
+      this.#tell(cut(progress));
+      return;
+    }
+    this.#pending = progress;
+    this.#wait();
+  };
+
+  [Symbol.dispose](): void {
+    this.#timer?.clear();
+    this.#flush();
+    this.#isOver = true;
+  }
+
+  /** One notice per interval from now on, until an interval brings none. */
+  #wait(): void {
+    this.#timer = this.#world.after(MCP_LIMITS.callProgress.everyMs, () => {
+      this.#timer = undefined;
+      if (!this.#pending) return;
+      this.#wait();
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (pending) this.#tell(cut(pending));
+  }
+}
+
+function cut(progress: CallProgress): CallProgress {
+  const { messageChars } = MCP_LIMITS.callProgress;
+  const { message } = progress;
+  if (message === undefined || message.length <= messageChars) return progress;
+  return { ...progress, message: `${message.slice(0, messageChars)}…` };
+}

@@ -1,0 +1,172 @@
+// One transport with its requests, from its start to its end: serves the peer meanwhile, and becomes a link once both sides agree.
+import { Scope } from "../../base/async/scope.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import type { EndGrace } from "../../base/io/process.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
+import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
+import { type Agreement, type SendHint, type Transport, wrapTransport } from "../transport/transport.js";
+import { META } from "../versions.js";
+import { envelopeOf, withEnvelope } from "./envelope.js";
+import { FOREVER_MS, type Handshake, type Link, type LinkOptions } from "./link.js";
+import { ChangeListener } from "./listen.js";
+import { PeerAnswers } from "./peer.js";
+import { type Rounds, requestInRounds } from "./rounds.js";
+
+/** What a request names goes into a header of its own over modern HTTP. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
+};
+
+export class OpenLink implements RpcHandler {
+  readonly rpc: Rpc;
+  readonly wire: Transport;
+  readonly envelope: JsonObject;
+  /** Resolves when the wire ends by itself. */
+  readonly broken: Promise<TenonError>;
+  readonly #inner: Transport;
+  readonly #options: LinkOptions;
+  readonly #answers: PeerAnswers;
+  readonly #rounds: Rounds;
+  readonly #scope: Scope;
+  /** Subscriptions beside the one for changes, by the ids of their requests. */
+  readonly #streams = new Set<unknown>();
+  readonly #listeners: ((method: string, params: JsonObject) => void)[] = [];
+  #break: (error: TenonError) => void = () => {};
+  #changes: ChangeListener | undefined;
+  #era: Agreement["era"] | undefined;
+
+  /** Starts the wire at once. */
+  constructor(wire: Transport, options: LinkOptions) {
+    this.#inner = wire;
+    this.#options = options;
+    this.#answers = new PeerAnswers(options.peer, options.world.log);
+    this.#scope = new Scope(options.world.log);
+    this.envelope = envelopeOf(options.client, options.peer);
+    this.broken = new Promise((resolve) => {
+      this.#break = resolve;
+    });
+    this.wire = wrapTransport(wire, { close: (grace) => this.close(grace) });
+    this.rpc = new Rpc(wire, options.world, this);
+    this.#rounds = {
+      world: options.world,
+      answers: this.#answers,
+      send: (method, params, leg) => this.rpc.request(method, withEnvelope(params, this.envelope), leg),
+    };
+    this.rpc.start();
+  }
+
+  /** Work that belongs to this line: over with it, and awaited when it is closed. */
+  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    this.#scope.run(name, work);
+  }
+
+  link(handshake: Handshake): Link {
+    const { era } = handshake.agreement;
+    this.#era = era;
+    if (era === "modern") this.#followChanges(handshake.capabilities);
+    const { rpc, wire, broken } = this;
+    return {
+      ...handshake,
+      wire,
+      broken,
+      counters: rpc.counters,
+      request: (method, params, options) =>
+        era === "legacy" ? rpc.request(method, params, options) : this.#requestModern(method, params, options),
+      notify: (method, params) => rpc.notify(method, era === "legacy" ? params : withEnvelope(params, this.envelope)),
+      followProgress: (id, listener) => rpc.followProgress(id, listener),
+      ...(era === "modern" ? { listen: (filter, signal) => this.#listen(filter, signal) } : {}),
+      askPeer: (method, params, signal) => this.#answers.answer(method, params, signal),
+      onNotification: (listener) => {
+        this.#listeners.push(listener);
+      },
+    };
+  }
+
+  async close(grace: EndGrace): Promise<void> {
+    this.rpc.end(new TenonError("mcp.connection_lost", "the connection was closed"));
+    await Promise.all([this.#inner.close(grace), this.#scope.close()]);
+  }
+
+  async onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject | undefined> {
+    if (this.#era !== "modern") return await this.#answers.answer(method, params, signal);
+    this.rpc.onNoise(`a request of the server (${method}), which the modern era does not know`);
+    return undefined;
+  }
+
+  onNotification(method: string, params: JsonObject): void {
+    if (this.#isOfStream(method, params) || this.#changes?.hear(method, params)) return;
+    if (method === "notifications/cancelled") return;
+    this.#answers.hear(method, params);
+    this.#announce(method, params);
+  }
+
+  onClosed(error: TenonError): void {
+    this.#break(error);
+  }
+
+  #announce(method: string, params: JsonObject): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(method, params);
+      } catch (thrown) {
+        this.#options.world.log.error("mcp.listener_failed", { method, error: messageOf(thrown) });
+      }
+    }
+  }
+
+  #requestModern(method: string, params: JsonObject, options: RequestOptions): Promise<RpcOutcome> {
+    const named = params[NAMED_BY[method] ?? ""];
+    const { answer } = options;
+    const rounds = answer ? { ...this.#rounds, answers: { answer } } : this.#rounds;
+    if (typeof named !== "string" || options.hint?.name !== undefined) {
+      return requestInRounds(rounds, { method, params }, options);
+    }
+    const hint: SendHint = { name: named, ...options.hint };
+    return requestInRounds(rounds, { method, params }, { ...options, hint });
+  }
+
+  async #listen(notifications: JsonObject, signal: AbortSignal): Promise<void> {
+    let stream: unknown;
+    const outcome = await this.rpc.request("subscriptions/listen", withEnvelope({ notifications }, this.envelope), {
+      signal,
+      timeoutMs: FOREVER_MS,
+      onSent: (id) => {
+        stream = id;
+        this.#streams.add(id);
+      },
+    });
+    this.#streams.delete(stream);
+    if (outcome.kind !== "error") return;
+    this.#options.world.log.debug("mcp.listen_refused", { message: outcome.error.message });
+  }
+
+  /** About one of those streams itself: that it is open, or that its server takes it back. */
+  #isOfStream(method: string, params: JsonObject): boolean {
+    if (method === "notifications/cancelled") return this.#streams.has(params["requestId"]);
+    if (method !== "notifications/subscriptions/acknowledged") return false;
+    const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    return this.#streams.has(meta[META.subscriptionId]);
+  }
+
+  #followChanges(capabilities: JsonObject): void {
+    const changes = new ChangeListener(
+      {
+        world: this.#options.world,
+        listen: (params, signal) =>
+          this.rpc.request("subscriptions/listen", withEnvelope(params, this.envelope), {
+            signal,
+            timeoutMs: FOREVER_MS,
+          }),
+        announce: (method) => this.#announce(method, {}),
+      },
+      capabilities,
+    );
+    this.#changes = changes;
+    this.#scope.run("listen for changes", (signal) => changes.run(signal));
+  }
+}

@@ -1,0 +1,237 @@
+// What a server may ask of us, as a port. Only what the peer can answer is declared to the server.
+
+import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { Log } from "../../base/ports/log.js";
+import { MCP_LIMITS } from "../limits.js";
+import { RpcRefusal } from "../rpc/rpc.js";
+import { elicitModes } from "./envelope.js";
+
+export interface Root {
+  readonly uri: string;
+  readonly name?: string;
+}
+
+export interface ElicitRequest {
+  readonly mode: "form" | "url";
+  readonly message: string;
+  /** Form mode: the flat JSON Schema of what is asked for. */
+  readonly requestedSchema?: JsonObject;
+  /** URL mode. */
+  readonly url?: string;
+  readonly elicitationId?: string;
+}
+
+export type ElicitAnswer =
+  | { readonly action: "accept"; readonly content?: JsonObject }
+  | { readonly action: "decline" }
+  | { readonly action: "cancel" };
+
+export interface ServerLog {
+  readonly level: string;
+  readonly logger?: string;
+  readonly text: string;
+}
+
+/**
+ * Every member is optional: what is missing is not declared, and declined at once should a server ask all the same. What
+ * is declared is looked up when a connection opens, so a peer may say more or less from one connection to the next.
+ */
+export interface Peer {
+  readonly roots?: (() => readonly Root[]) | undefined;
+  /** Asked instead where it must first be found out whose roots are meant. Declared only by `roots`. */
+  readonly findRoots?: ((signal: AbortSignal) => Promise<readonly Root[]>) | undefined;
+  readonly elicit?: ((request: ElicitRequest, signal: AbortSignal) => Promise<ElicitAnswer>) | undefined;
+  /** Which modes of elicitation the peer can show; both unless given. */
+  readonly elicitModes?: readonly ("form" | "url")[] | undefined;
+  /** Raw `sampling/createMessage` params to raw result: the models room knows their shape. */
+  readonly sample?: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | undefined;
+  log?(entry: ServerLog): void;
+  /** A line that may be about the call of another session: for the record, never to be shown to anybody. */
+  overheard?(entry: ServerLog): void;
+  /** What was asked for behind a URL is done: the person need not be kept waiting for it. */
+  elicitationCompleted?(elicitationId: string): void;
+  /** A request of the server was declined without anybody being asked, and why. */
+  unanswered?(method: string, reason: string): void;
+}
+
+const METHOD_NOT_FOUND = -32601;
+const INTERNAL_ERROR = -32603;
+
+export class PeerAnswers {
+  readonly #peer: Peer;
+  readonly #log: Log;
+  #asking = 0;
+
+  constructor(peer: Peer | undefined, log: Log) {
+    this.#peer = peer ?? {};
+    this.#log = log;
+  }
+
+  /** Rejects with an `RpcRefusal` for what has no polite refusal of its own. */
+  async answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    switch (method) {
+      case "ping":
+        return {};
+      case "roots/list":
+        return this.#peer.findRoots ? rootsBody(await this.#peer.findRoots(signal)) : this.#roots();
+      case "elicitation/create":
+        return await this.#oneOfFew(async () => ({ ...(await this.#elicit(params, signal)) }));
+      case "sampling/createMessage":
+        return await this.#sample(params, signal);
+      default:
+        throw new RpcRefusal(METHOD_NOT_FOUND, `Method not found: ${method}`);
+    }
+  }
+
+  /** Notifications meant for people; whoever reads them must not be able to break the connection. */
+  hear(method: string, params: JsonObject): void {
+    try {
+      if (method === "notifications/message") this.#peer.log?.(readServerLog(params));
+      const { elicitationId } = params;
+      if (method === "notifications/elicitation/complete" && typeof elicitationId === "string") {
+        this.#peer.elicitationCompleted?.(elicitationId);
+      }
+    } catch (thrown) {
+      this.#log.warn("mcp.peer_failed", { method, error: messageOf(thrown) });
+    }
+  }
+
+  #unanswered(method: string, reason: string): void {
+    try {
+      this.#peer.unanswered?.(method, reason);
+    } catch (thrown) {
+      this.#log.warn("mcp.peer_failed", { method, error: messageOf(thrown) });
+    }
+  }
+
+  #roots(): JsonObject {
+    if (!this.#peer.roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
+    return rootsBody(this.#peer.roots());
+  }
+
+  async #sample(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    return await this.#oneOfFew(async () => {
+      if (this.#peer.sample) return await this.#peer.sample(params, signal);
+      this.#unanswered("sampling/createMessage", "nobody here can approve it");
+      throw new RpcRefusal(METHOD_NOT_FOUND, "this client does no sampling");
+    });
+  }
+
+  async #elicit(params: JsonObject, signal: AbortSignal): Promise<ElicitAnswer> {
+    const request = readElicitation(params);
+    const peer = this.#peer;
+    if (typeof request === "string" || !peer.elicit || !elicitModes(peer).includes(request.mode)) {
+      const reason = typeof request === "string" ? request : "nobody here can be shown it";
+      this.#unanswered("elicitation/create", reason);
+      return { action: "decline" };
+    }
+    try {
+      const answer = await peer.elicit(request, signal);
+      if (answer.action !== "accept") return { action: answer.action };
+      if (request.mode === "url") return { action: "accept" };
+      return { action: "accept", content: withDefaults(answer.content ?? {}, request.requestedSchema) };
+    } catch (thrown) {
+      if (!signal.aborted) this.#log.warn("mcp.elicit_failed", { error: messageOf(thrown) });
+      return { action: "cancel" };
+    }
+  }
+
+  /** A server gone wild must not open a hundred dialogues. */
+  async #oneOfFew(ask: () => Promise<JsonObject>): Promise<JsonObject> {
+    if (this.#asking >= MCP_LIMITS.peerAsksAtOnce) throw new RpcRefusal(INTERNAL_ERROR, "too many requests at once");
+    this.#asking += 1;
+    try {
+      return await ask();
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+}
+
+function rootsBody(roots: readonly Root[]): JsonObject {
+  return { roots: roots.map(({ uri, name }) => ({ uri, ...defined({ name }) })) };
+}
+
+/** Words for what must not be shown to anybody: an unknown mode, a URL that is no web page. */
+function readElicitation(params: JsonObject): ElicitRequest | string {
+  const { mode = "form", message, requestedSchema, url, elicitationId } = params;
+  const words = typeof message === "string" ? message : "";
+  if (mode === "form") {
+    return {
+      mode,
+      message: words,
+      ...defined({ requestedSchema: isJsonObject(requestedSchema) ? requestedSchema : undefined }),
+    };
+  }
+  if (mode !== "url") return `it is of an unknown kind (${JSON.stringify(mode)?.slice(0, 100)})`;
+  if (typeof url !== "string" || !isWebUrl(url)) return "the address it wants opened is no web page";
+  return {
+    mode,
+    message: words,
+    url,
+    ...defined({ elicitationId: typeof elicitationId === "string" ? elicitationId : undefined }),
+  };
+}
+
+/** Anything else could start a program of the person's. */
+function isWebUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol } = new URL(url);
+  return protocol === "https:" || protocol === "http:";
+}
+
+/** What the person left out takes the default the schema names for it (SEP-1034), also `false`, `0` and "". */
+function withDefaults(content: JsonObject, schema: JsonObject | undefined): JsonObject {
+  const properties = schema?.["properties"];
+  if (!isJsonObject(properties)) return content;
+  const entries: [string, JsonValue | undefined][] = Object.entries(content);
+  for (const [name, property] of Object.entries(properties)) {
+    const isGiven = Object.hasOwn(content, name) && content[name] !== undefined;
+    if (isGiven || !isJsonObject(property) || !Object.hasOwn(property, "default")) continue;
+    entries.push([name, property["default"]]);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Enough for a stack trace; a server that logs more is not read by anybody. */
+const MAX_CHARS = 4_096;
+/** Values looked at before giving up: a log entry may be any JSON, however large. */
+const MAX_VALUES = 1_000;
+
+export function readServerLog(params: JsonObject): ServerLog {
+  const { level, logger, data } = params;
+  return {
+    level: typeof level === "string" ? level : "info",
+    ...defined({ logger: typeof logger === "string" ? logger : undefined }),
+    text: typeof data === "string" ? clip(data) : clip(JSON.stringify(pruned(data ?? null, { left: MAX_VALUES }, 0))),
+  };
+}
+
+function clip(text: string): string {
+  return text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS)}…`;
+}
+
+/** The beginning of a value: long texts cut, the rest left out once the budget is used up. */
+function pruned(value: JsonValue, budget: { left: number }, depth: number): JsonValue {
+  budget.left -= 1;
+  if (typeof value === "string") return clip(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (budget.left <= 0 || depth > 20) return "…";
+  if (!isJsonObject(value)) {
+    const items: JsonValue[] = [];
+    for (const item of value) {
+      if (budget.left <= 0) break;
+      items.push(pruned(item, budget, depth + 1));
+    }
+    return items;
+  }
+  const entries: [string, JsonValue][] = [];
+  for (const key in value) {
+    if (budget.left <= 0) break;
+    const field = value[key];
+    if (Object.hasOwn(value, key) && field !== undefined) entries.push([clip(key), pruned(field, budget, depth + 1)]);
+  }
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,151 @@
+// Holds the server processes of all sessions within a number and an amount of memory: what is over it is not started.
+import { TenonError } from "../../base/errors.js";
+import type { World } from "../../base/ports/world.js";
+import type { ProcessSlot } from "../connection/options.js";
+import { POOL_LIMITS } from "../limits.js";
+
+export interface BudgetLimits {
+  /** Server processes of all sessions together, and of one. */
+  readonly maxProcesses: number;
+  readonly maxSessionProcesses: number;
+  /** Resident memory of all of them, above which no further one is started. */
+  readonly maxMemoryBytes: number;
+}
+
+export interface Admission {
+  readonly server: string;
+  /** Who wants it started: of the others it is told only how much they use. */
+  readonly session: string | undefined;
+  readonly limits: BudgetLimits;
+  /** Whether the process is one of this session's, perhaps among others'. */
+  isOf(session: string): boolean;
+}
+
+interface Slot {
+  readonly admission: Admission;
+  readonly sinceMs: number;
+  pid: number | undefined;
+}
+
+interface Used {
+  readonly name: string | undefined;
+  readonly bytes: number | undefined;
+}
+
+const MB = 1_048_576;
+
+export function budgetLimits(world: World, given: Partial<BudgetLimits> = {}): BudgetLimits {
+  const { maxProcesses, maxSessionProcesses, memoryShare } = POOL_LIMITS;
+  const maxMemoryBytes = Math.floor(world.processes.memoryBytes * memoryShare);
+  return { maxProcesses, maxSessionProcesses, maxMemoryBytes, ...given };
+}
+
+export class ProcessBudget {
+  readonly #world: World;
+  readonly #slots = new Set<Slot>();
+  #measured: { readonly atMs: number; readonly bytes: ReadonlyMap<number, number> | undefined } | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Throws `mcp.over_budget`. What runs already is never ended for one that wants to start. */
+  admit(admission: Admission): ProcessSlot {
+    const refusal = this.#refusal(admission);
+    if (refusal) throw refusal;
+    const slot: Slot = { admission, sinceMs: this.#world.monotonicMs(), pid: undefined };
+    this.#slots.add(slot);
+    return {
+      started: (id) => {
+        slot.pid = id;
+      },
+      [Symbol.dispose]: () => {
+        this.#slots.delete(slot);
+      },
+    };
+  }
+
+  #refusal({ server, session, limits }: Admission): TenonError | undefined {
+    const { maxProcesses, maxSessionProcesses, maxMemoryBytes } = limits;
+    const own = [...this.#slots].filter((slot) => session !== undefined && slot.admission.isOf(session));
+    if (own.length >= maxSessionProcesses) {
+      const hint = "Switch servers of this session off (/mcp disable), then start this one anew (/mcp restart).";
+      return refusal(server, `this session has ${own.length} server processes, which is the most it may have`, hint);
+    }
+    if (this.#slots.size >= maxProcesses) {
+      const words = `${this.#slots.size} server processes run, which is the limit (serverLimits.maxProcesses)`;
+      return refusal(server, `${words}: ${this.#uses(session, undefined)}`, RAISE_PROCESSES);
+    }
+    if (this.#slots.size === 0) return undefined;
+    const bytes = this.#measure();
+    if (!bytes) return undefined; // not shown by the system: only the number counts there
+    const total = this.#totalOf(bytes);
+    if (total < maxMemoryBytes) return undefined;
+    const words = `the server processes use ${inMb(total)} MB of memory, and ${inMb(maxMemoryBytes)} MB is the limit (serverLimits.maxMemoryMb)`;
+    return refusal(server, `${words}: ${this.#uses(session, bytes)}`, RAISE_MEMORY);
+  }
+
+  #measure(): ReadonlyMap<number, number> | undefined {
+    const nowMs = this.#world.monotonicMs();
+    if (!this.#measured || nowMs - this.#measured.atMs >= POOL_LIMITS.measuredForMs) {
+      const pids = [...this.#slots].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+      this.#measured = { atMs: nowMs, bytes: this.#world.processes.memoryOf(pids) };
+    }
+    return this.#measured.bytes;
+  }
+
+  #totalOf(measured: ReadonlyMap<number, number>): number {
+    return [...this.#slots].reduce((sum, slot) => sum + this.#bytesOf(slot, measured), 0);
+  }
+
+  /** One that has just begun is taken for what it is about to need. */
+  #bytesOf({ pid, sinceMs }: Slot, measured: ReadonlyMap<number, number>): number {
+    const bytes = pid === undefined ? 0 : (measured.get(pid) ?? 0);
+    const isYoung = this.#world.monotonicMs() - sinceMs < POOL_LIMITS.young.forMs;
+    return isYoung ? Math.max(bytes, POOL_LIMITS.young.bytes) : bytes;
+  }
+
+  /** The session's own by name, the largest first; those of others as one sum. */
+  #uses(session: string | undefined, measured: ReadonlyMap<number, number> | undefined): string {
+    const uses = [...this.#slots].map((slot): Used => {
+      const isOwn = session !== undefined && slot.admission.isOf(session);
+      return {
+        name: isOwn ? slot.admission.server : undefined,
+        bytes: measured && this.#bytesOf(slot, measured),
+      };
+    });
+    const own = uses
+      .filter(({ name }) => name !== undefined)
+      .sort((one, other) => (other.bytes ?? 0) - (one.bytes ?? 0));
+    const named = own.slice(0, POOL_LIMITS.namedInRefusal);
+    const rest = own.slice(POOL_LIMITS.namedInRefusal);
+    const others = uses.filter(({ name }) => name === undefined);
+    return [
+      ...named.map(({ name, bytes }) => `${JSON.stringify(name)}${amount(bytes)}`),
+      ...(rest.length > 0 ? [`${rest.length} more of this session${amount(sum(rest))}`] : []),
+      ...(others.length > 0 ? [`${others.length} of other sessions${amount(sum(others))}`] : []),
+    ].join(", ");
+  }
+}
+
+const RAISE_PROCESSES =
+  "Close sessions or switch servers off (/mcp disable), or raise serverLimits.maxProcesses in the user configuration; then /mcp restart.";
+const RAISE_MEMORY =
+  "Close sessions or switch servers off (/mcp disable), or raise serverLimits.maxMemoryMb in the user configuration; then /mcp restart.";
+
+function refusal(server: string, words: string, hint: string): TenonError {
+  return new TenonError("mcp.over_budget", `the server ${JSON.stringify(server)} was not started: ${words}`, { hint });
+}
+
+function sum(uses: readonly Used[]): number | undefined {
+  if (uses.some(({ bytes }) => bytes === undefined)) return undefined;
+  return uses.reduce((total, { bytes = 0 }) => total + bytes, 0);
+}
+
+function amount(bytes: number | undefined): string {
+  return bytes === undefined ? "" : ` (${inMb(bytes)} MB)`;
+}
+
+function inMb(bytes: number): number {
+  return Math.round(bytes / MB);
+}
