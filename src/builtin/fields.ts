@@ -1,44 +1,55 @@
-// Arguments of the built-in tools: each field is its schema for the model and its typed reader in one.
-
+// Arguments of the built-in tools: each field is both the schema for the model and the typed reader of the value.
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../base/json/json.js";
 
-/** An object being read, and where it lies in the arguments (empty: it is the arguments). */
-export interface Given {
-  readonly values: JsonObject;
-  readonly where: string;
-}
-
 export interface Field<T> {
-  readonly name: string;
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
-  /** Throws `tool.invalid_arguments`. */
-  from(given: Given): T;
+  /** Throws `tool.invalid_arguments`. `place` is where the value lies in the arguments: `edits[0].old_text`. */
+  read(value: JsonValue | undefined, place: string): T;
 }
 
-export function objectSchema(fields: readonly Field<unknown>[]): JsonSchema {
-  const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+/** By name in camel case; models write the same names in snake case. */
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+export type Values<F extends Fields> = { readonly [Name in keyof F]: F[Name] extends Field<infer T> ? T : never };
+
+function wireName(name: string): string {
+  return name.replaceAll(/[A-Z]/gu, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function objectSchema(fields: Fields): JsonSchema {
+  const all = Object.entries(fields).map(([name, field]) => [wireName(name), field] as const);
+  const required = all.flatMap(([name, { isRequired }]) => (isRequired ? [name] : []));
   return {
     type: "object",
-    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
+    properties: Object.fromEntries(all.map(([name, { schema }]) => [name, schema])),
     ...defined({ required: required.length === 0 ? undefined : required }),
     additionalProperties: false,
   };
 }
 
-/** Throws for arguments nobody knows: a misspelt option must not be taken for an absent one. */
-export function refuseStrangers(given: Given, fields: readonly Field<unknown>[]): void {
-  const known = fields.map(({ name }) => name);
-  for (const name of Object.keys(given.values)) {
-    if (known.includes(name) || given.values[name] === undefined) continue;
-    throw problem(given, name, `is not known; it takes ${known.join(", ")}`);
-  }
+/** Throws for unknown arguments: a misspelt option must not be taken for an absent one. */
+export function readFields<F extends Fields>(fields: F, given: JsonObject, where = ""): Values<F> {
+  const prefix = where === "" ? "" : `${where}.`;
+  const known = Object.keys(fields).map(wireName);
+  const unknown = Object.keys(given).find((name) => !known.includes(name) && given[name] !== undefined);
+  if (unknown !== undefined) throw problem(`${prefix}${unknown}`, `is not known; it takes ${known.join(", ")}`);
+  const values = Object.entries(fields).map(([name, field]) => {
+    const key = wireName(name);
+    // Some models write `null` for what they leave out.
+    return [name, field.read((Object.hasOwn(given, key) ? given[key] : undefined) ?? undefined, `${prefix}${key}`)];
+  });
+  const read: object = Object.fromEntries(values);
+  if (!hasValues(read, fields)) throw new TenonError("internal", "an argument was not read");
+  return read;
 }
 
-function problem(given: Given, name: string, what: string): TenonError {
-  const place = given.where === "" ? name : `${given.where}.${name}`;
+function hasValues<F extends Fields>(values: object, fields: F): values is Values<F> {
+  return Object.keys(fields).every((name) => name in values);
+}
+
+function problem(place: string, what: string): TenonError {
   return new TenonError("tool.invalid_arguments", `the argument "${place}" ${what}`);
 }
 
@@ -47,118 +58,95 @@ interface TextOptions {
   readonly mayBeEmpty?: boolean;
 }
 
-export function textField(name: string, description: string, options: TextOptions = {}): Field<string> {
-  const read = (given: Given): string => {
-    const text = readText(given, name, options);
-    if (text === undefined) throw problem(given, name, "is missing");
+export function textField(description: string, options: TextOptions = {}): Field<string> {
+  const { schema, read } = optionalTextField(description, options);
+  const required = (value: JsonValue | undefined, place: string): string => {
+    const text = read(value, place);
+    if (text === undefined) throw problem(place, "is missing");
     return text;
   };
-  return { name, schema: { type: "string", description, ...textBounds(options) }, isRequired: true, from: read };
+  return { schema, isRequired: true, read: required };
 }
 
-export function optionalTextField(
-  name: string,
-  description: string,
-  options: TextOptions = {},
-): Field<string | undefined> {
-  const schema = { type: "string", description, ...textBounds(options) };
-  return { name, schema, isRequired: false, from: (given) => readText(given, name, options) };
+export function optionalTextField(description: string, options: TextOptions = {}): Field<string | undefined> {
+  const { maxChars, mayBeEmpty } = options;
+  const bounds = defined({ minLength: mayBeEmpty ? undefined : 1, maxLength: maxChars });
+  const read = (value: JsonValue | undefined, place: string): string | undefined => {
+    if (value === undefined) return undefined;
+    if (typeof value !== "string") throw problem(place, "must be a text");
+    if (value === "" && !mayBeEmpty) throw problem(place, "must not be empty");
+    if (maxChars === undefined || value.length <= maxChars) return value;
+    throw problem(place, `has ${value.length} characters, at most ${maxChars} are taken`);
+  };
+  return { schema: { type: "string", description, ...bounds }, isRequired: false, read };
 }
 
-function textBounds({ maxChars, mayBeEmpty }: TextOptions): JsonObject {
-  return defined({ minLength: mayBeEmpty ? undefined : 1, maxLength: maxChars });
+/** A folder, or a file; the session's directory unless given. */
+export function pathField(description: string): Field<string> {
+  const { schema, read } = optionalTextField(description);
+  return { schema, isRequired: false, read: (value, place) => read(value, place) ?? "." };
 }
 
-function readText(given: Given, name: string, { maxChars, mayBeEmpty }: TextOptions): string | undefined {
-  const value = valueOf(given, name);
-  if (value === undefined) return undefined;
-  if (typeof value !== "string") throw problem(given, name, "must be a text");
-  if (value === "" && !mayBeEmpty) throw problem(given, name, "must not be empty");
-  if (maxChars !== undefined && value.length > maxChars) {
-    throw problem(given, name, `has ${value.length} characters, at most ${maxChars} are taken`);
-  }
-  return value;
-}
-
-export interface IntegerOptions {
+interface IntegerOptions {
   readonly min: number;
   readonly max: number;
   readonly fallback: number;
 }
 
-export function integerField(name: string, description: string, options: IntegerOptions): Field<number> {
-  const { min, max, fallback } = options;
-  const schema: JsonSchema = { type: "integer", description, minimum: min, maximum: max, default: fallback };
-  const read = (given: Given): number => {
-    const value = valueOf(given, name) ?? fallback;
-    if (typeof value !== "number" || !Number.isInteger(value)) throw problem(given, name, "must be a whole number");
-    if (value < min || value > max) throw problem(given, name, `must be from ${min} to ${max}, not ${value}`);
+export function integerField(description: string, { min, max, fallback }: IntegerOptions): Field<number> {
+  const read = (given: JsonValue | undefined, place: string): number => {
+    const value = given ?? fallback;
+    if (typeof value !== "number" || !Number.isInteger(value)) throw problem(place, "must be a whole number");
+    if (value < min || value > max) throw problem(place, `must be from ${min} to ${max}, not ${value}`);
     return value;
   };
-  return { name, schema, isRequired: false, from: read };
+  const schema = { type: "integer", description, minimum: min, maximum: max, default: fallback };
+  return { schema, isRequired: false, read };
 }
 
-export function flagField(name: string, description: string): Field<boolean> {
-  const read = (given: Given): boolean => {
-    const value = valueOf(given, name) ?? false;
-    if (typeof value !== "boolean") throw problem(given, name, "must be true or false");
+export function flagField(description: string): Field<boolean> {
+  const read = (given: JsonValue | undefined, place: string): boolean => {
+    const value = given ?? false;
+    if (typeof value !== "boolean") throw problem(place, "must be true or false");
     return value;
   };
-  return { name, schema: { type: "boolean", description, default: false }, isRequired: false, from: read };
+  return { schema: { type: "boolean", description, default: false }, isRequired: false, read };
 }
 
-/** Without a fallback it is required. */
-export function choiceField<T extends string>(
-  name: string,
-  description: string,
-  { values, fallback }: { readonly values: readonly T[]; readonly fallback?: T },
-): Field<T> {
-  const schema: JsonSchema = {
-    type: "string",
-    enum: values,
-    description,
-    ...defined({ default: fallback }),
-  };
-  const read = (given: Given): T => {
-    const value = valueOf(given, name) ?? fallback;
-    const chosen = values.find((candidate) => candidate === value);
-    if (chosen === undefined) throw problem(given, name, `must be one of ${values.join(", ")}`);
+/** Required when there is no fallback. */
+export function choiceField<const T extends string>(description: string, values: readonly T[], fallback?: T): Field<T> {
+  const schema: JsonSchema = { type: "string", enum: values, description, ...defined({ default: fallback }) };
+  const read = (value: JsonValue | undefined, place: string): T => {
+    const chosen = values.find((candidate) => candidate === (value ?? fallback));
+    if (chosen === undefined) throw problem(place, `must be one of ${values.join(", ")}`);
     return chosen;
   };
-  return { name, schema, isRequired: fallback === undefined, from: read };
+  return { schema, isRequired: fallback === undefined, read };
 }
 
-interface ListOptions<T> {
+interface ListOptions<F extends Fields> {
   readonly min: number;
   readonly max: number;
-  readonly fields: readonly Field<unknown>[];
-  readonly read: (given: Given) => T;
+  readonly fields: F;
 }
 
-/** A list of objects; it may be left out when it may be empty. */
-export function listField<T>(name: string, description: string, options: ListOptions<T>): Field<readonly T[]> {
-  const { min, max, fields } = options;
-  const items = objectSchema(fields);
-  const schema: JsonSchema = { type: "array", description, items, minItems: min, maxItems: max };
-  const read = (given: Given): readonly T[] => {
-    const value = valueOf(given, name) ?? (min === 0 ? [] : undefined);
-    if (!Array.isArray(value)) throw problem(given, name, value === undefined ? "is missing" : "must be a list");
+/** A list of objects; optional when it may be empty. */
+export function listField<F extends Fields>(
+  description: string,
+  { min, max, fields }: ListOptions<F>,
+): Field<readonly Values<F>[]> {
+  const schema = { type: "array", description, items: objectSchema(fields), minItems: min, maxItems: max };
+  const read = (given: JsonValue | undefined, place: string): readonly Values<F>[] => {
+    const value = given ?? (min === 0 ? [] : undefined);
+    if (!Array.isArray(value)) throw problem(place, value === undefined ? "is missing" : "must be a list");
     if (value.length < min || value.length > max) {
-      throw problem(given, name, `must have from ${min} to ${max} entries, not ${value.length}`);
+      throw problem(place, `must have from ${min} to ${max} entries, not ${value.length}`);
     }
-    const entries: readonly JsonValue[] = value;
-    return entries.map((entry, index) => {
-      const place = `${name}[${index}]`;
-      if (!isJsonObject(entry)) throw problem(given, place, "must be an object");
-      const inner: Given = { values: entry, where: given.where === "" ? place : `${given.where}.${place}` };
-      refuseStrangers(inner, fields);
-      return options.read(inner);
+    return value.map((entry: JsonValue, index) => {
+      const inner = `${place}[${index}]`;
+      if (!isJsonObject(entry)) throw problem(inner, "must be an object");
+      return readFields(fields, entry, inner);
     });
   };
-  return { name, schema, isRequired: min > 0, from: read };
-}
-
-/** Some models write `null` for what they leave out. */
-function valueOf({ values }: Given, name: string): JsonValue | undefined {
-  return (Object.hasOwn(values, name) ? values[name] : undefined) ?? undefined;
+  return { schema, isRequired: min > 0, read };
 }

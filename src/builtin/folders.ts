@@ -4,7 +4,7 @@ import { messageOf } from "../base/errors.js";
 import type { Files, FoundPath } from "../base/ports/world.js";
 
 /** A path inside the session's directories. */
-export interface Place {
+export interface LocatedPath {
   /** Absolute, links not resolved: what editors know the file by. */
   readonly path: string;
   /** Free of links: what is really opened. What is not there yet lies in the real folder it would be made in. */
@@ -13,7 +13,9 @@ export interface Place {
   readonly found: FoundPath | undefined;
 }
 
-export type Placed = { readonly ok: true; readonly place: Place } | { readonly ok: false; readonly reason: string };
+export type Located =
+  | { readonly ok: true; readonly place: LocatedPath }
+  | { readonly ok: false; readonly reason: string };
 
 export interface FoldersOptions {
   readonly cwd: string;
@@ -47,7 +49,7 @@ export class Folders {
    * Judged by what is on the disk now: whoever can make links in the session's directories between this and the use of
    * the path could lead it elsewhere. Against processes that do so on purpose there is the sandbox.
    */
-  async locate(path: string): Promise<Placed> {
+  async locate(path: string): Promise<Located> {
     if (path.includes("\0")) return { ok: false, reason: "A path must not contain a NUL character." };
     const absolute = this.absolute(path);
     try {
@@ -57,7 +59,14 @@ export class Folders {
     }
   }
 
-  async #locate(path: string): Promise<Placed> {
+  /** The same, for tools: throws the reason. */
+  async place(path: string): Promise<LocatedPath> {
+    const located = await this.locate(path);
+    if (!located.ok) throw new Error(located.reason);
+    return located.place;
+  }
+
+  async #locate(path: string): Promise<Located> {
     const ancestor = await this.#deepestThere(path);
     if (ancestor.kind === "dead_link") {
       return { ok: false, reason: `${this.show(ancestor.path)} is a link that leads nowhere.` };

@@ -1,15 +1,14 @@
-// What a text search finds, whoever searched, and how it is written down for the model.
-
+// The two ways to search in files: ripgrep where the machine has it, else our own search file by file.
 import { dirname, join, posix, win32 } from "node:path";
+import { orAborted } from "../base/async/deadline.js";
 import { Pace } from "../base/async/pace.js";
 import { endTree } from "../base/io/process.js";
 import { isJsonObject, type JsonValue, parseJson } from "../base/json/json.js";
 import { type Line, LineSplitter } from "../base/json/ndjson.js";
-import type { Child, World } from "../base/ports/world.js";
-import { compilePathGlob, type GlobMatcher } from "../base/text/glob.js";
+import type { Child, Thread, World } from "../base/ports/world.js";
+import { compilePathGlob } from "../base/text/glob.js";
 import { commandEnvironment } from "./commands.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { MatchThread } from "./match-thread.js";
 import { sniff } from "./texts.js";
 import { Walk } from "./walk.js";
 
@@ -37,25 +36,10 @@ export interface GrepRequest {
   /** Lines around each match. */
   readonly context: number;
   readonly signal: AbortSignal;
+  /** Receives sentences about files that were not searched; complete when the hits are. */
+  readonly notes: string[];
 }
 
-/** Hits by file, in order; `notes` is complete once they are. Whoever stops reading early ends the search. */
-export interface Grep {
-  hits(): AsyncGenerator<Hit>;
-  readonly notes: readonly string[];
-}
-
-const MAX_CHARS = 500;
-
-/** A long line is shown around its beginning only: what matched may be anywhere in it. */
-export function showHit({ line, text, isContext }: Hit): string {
-  const whole = text.replace(/\r?\n?$/u, "");
-  const cut = Math.min(MAX_CHARS, BUILTIN_LIMITS.lineMaxChars);
-  const shown = whole.length > cut ? `${whole.slice(0, cut)}… [${whole.length} characters]` : whole;
-  return `${line}${isContext ? "-" : ":"} ${shown}`;
-}
-
-// Searching with ripgrep, where the machine has it.
 /** The full path of ripgrep. Relative entries of PATH do not count: the project must not bring its own. */
 export function findRipgrep(world: World): string | undefined {
   const isWindows = world.platform === "win32";
@@ -84,68 +68,46 @@ function argumentsOf(request: GrepRequest): string[] {
   ].flat();
 }
 
-export class Ripgrep implements Grep {
-  readonly #world: World;
-  readonly #program: string;
-  readonly #request: GrepRequest;
-  readonly #notes: string[] = [];
+const TOOK_TOO_LONG = `The search was ended after ${BUILTIN_LIMITS.walk.maxMs / 1_000} s:`;
 
-  constructor(world: World, program: string, request: GrepRequest) {
-    this.#world = world;
-    this.#program = program;
-    this.#request = request;
-  }
-
-  get notes(): readonly string[] {
-    return this.#notes;
-  }
-
-  async *hits(): AsyncGenerator<Hit> {
-    using deadline = this.#world.deadline(BUILTIN_LIMITS.walk.maxMs, this.#request.signal);
-    const { start, isFolder, signal } = this.#request;
-    signal.throwIfAborted();
-    const cwd = isFolder ? start : dirname(start);
-    const { env } = commandEnvironment(this.#world);
-    const child = this.#world.spawn({ command: this.#program, args: argumentsOf(this.#request), env, cwd });
-    child.stdin.on("error", () => {}); // it never reads it
-    child.stdin.end();
-    const errors = tailOf(child);
-    const onAbort = () => child.stdout.destroy();
-    deadline.signal.addEventListener("abort", onAbort, { once: true });
-    let hasHits = false;
-    try {
-      for await (const hit of hitsOf(child)) {
-        hasHits = true;
-        yield hit;
-      }
-      const exit = await child.exited;
-      if (exit.kind === "not_started") throw new Error(`ripgrep could not be started: ${exit.error.message}`);
-      // 2: something went wrong, which may only be a folder it may not read.
-      if (exit.code === 2 && !hasHits) throw new Error(errors() || "ripgrep failed.");
-    } catch (thrown) {
-      signal.throwIfAborted();
-      if (!deadline.expired) throw thrown;
-      this.#notes.push(`The search was ended after ${BUILTIN_LIMITS.walk.maxMs / 1_000} s: take a smaller folder.`);
-    } finally {
-      deadline.signal.removeEventListener("abort", onAbort);
-      await endTree(child, this.#world, BUILTIN_LIMITS.commandGrace);
-    }
-  }
-}
-
-function tailOf(child: Child): () => string {
-  let tail = "";
+/** Hits by file, in order. Ends ripgrep also when the caller stops reading early. */
+export async function* ripgrepHits(world: World, command: string, request: GrepRequest): AsyncGenerator<Hit> {
+  const { start, isFolder, signal } = request;
+  using deadline = world.deadline(BUILTIN_LIMITS.walk.maxMs, signal);
+  signal.throwIfAborted();
+  const cwd = isFolder ? start : dirname(start);
+  const child = world.spawn({ command, args: argumentsOf(request), env: commandEnvironment(world).env, cwd });
+  child.stdin.on("error", () => {}); // it never reads it
+  child.stdin.end();
+  let errors = "";
   child.stderr.on("data", (chunk: Uint8Array) => {
-    tail = (tail + new TextDecoder().decode(chunk)).slice(-BUILTIN_LIMITS.lineMaxChars);
+    errors = (errors + new TextDecoder().decode(chunk)).slice(-BUILTIN_LIMITS.lineMaxChars);
   });
-  return () => tail.trim();
+  const onAbort = () => child.stdout.destroy();
+  deadline.signal.addEventListener("abort", onAbort, { once: true });
+  let hasHits = false;
+  try {
+    for await (const hit of hitsOf(child)) {
+      hasHits = true;
+      yield hit;
+    }
+    const exit = await child.exited;
+    if (exit.kind === "not_started") throw new Error(`ripgrep could not be started: ${exit.error.message}`);
+    // 2: something went wrong, which may only be a folder it may not read.
+    if (exit.code === 2 && !hasHits) throw new Error(errors.trim() || "ripgrep failed.");
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (!deadline.expired) throw thrown;
+    request.notes.push(`${TOOK_TOO_LONG} take a smaller folder.`);
+  } finally {
+    deadline.signal.removeEventListener("abort", onAbort);
+    await endTree(child, world, BUILTIN_LIMITS.commandGrace);
+  }
 }
 
 async function* hitsOf(child: Child): AsyncGenerator<Hit> {
   const lines = new LineSplitter(BUILTIN_LIMITS.grepMaxRecordBytes);
-  for await (const chunk of child.stdout) {
-    if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
-  }
+  for await (const chunk of child.stdout) if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
   yield* hitsIn(lines.flush());
 }
 
@@ -166,111 +128,137 @@ function toHit(message: JsonValue): Hit | undefined {
 
 /** `{text}`, or `{bytes}` in base64 for what is not UTF-8. */
 function textOf(value: JsonValue | undefined): string {
-  if (!isJsonObject(value)) return "";
-  const { text, bytes } = value;
+  const { text, bytes } = isJsonObject(value) ? value : {};
   if (typeof text === "string") return text;
   return typeof bytes === "string" ? Buffer.from(bytes, "base64").toString("utf8") : "";
 }
 
-// Searching file by file ourselves, where there is no ripgrep.
+/** Hits by file, in order, searched in this process. */
+export async function* ownHits(world: World, request: GrepRequest): AsyncGenerator<Hit> {
+  const { notes, signal } = request;
+  using deadline = world.deadline(BUILTIN_LIMITS.walk.maxMs, signal);
+  using thread = new MatchThread(world, request.pattern);
+  let skipped = 0;
+  try {
+    for await (const path of pathsOf(world, request)) {
+      const text = await textOfFile(world, path);
+      if (text === "too long") skipped += 1;
+      else if (text) yield* hitsInText(world, request, path, text.text, await thread.match(text.text, deadline.signal));
+    }
+  } catch (thrown) {
+    if (!deadline.expired) throw thrown;
+    notes.push(`${TOOK_TOO_LONG} take a simpler pattern or a smaller folder.`);
+  }
+  const files = skipped === 1 ? "1 file" : `${skipped} files`;
+  if (skipped > 0) notes.push(`${files} of more than ${BUILTIN_LIMITS.grepMaxFileBytes} bytes were not searched.`);
+}
+
+async function* pathsOf(world: World, request: GrepRequest): AsyncGenerator<string> {
+  const { start, isFolder, includeIgnored, signal, glob } = request;
+  if (!isFolder) return yield start;
+  const compiled = glob === undefined ? undefined : compilePathGlob(glob);
+  if (compiled?.ok === false) throw new Error(`The glob cannot be used: ${compiled.reason}.`);
+  const pace = Pace.of(world);
+  const walk = new Walk(world, { start, includeIgnored, signal });
+  for await (const { path, kind } of walk.entries()) {
+    if (kind === "file" && (!compiled || (await pace.run(() => compiled.matches(path))))) yield join(start, path);
+  }
+  request.notes.push(...walk.notes);
+}
+
+async function textOfFile({ files }: World, path: string): Promise<{ readonly text: string } | "too long" | undefined> {
+  const found = await files.find(path);
+  if (found?.kind !== "file" || found.bytes === 0) return undefined;
+  if (found.bytes > BUILTIN_LIMITS.grepMaxFileBytes) return "too long";
+  const bytes = await files.readBytes(path, { start: 0, length: found.bytes }).catch(() => undefined); // no permission
+  if (!bytes || sniff(bytes.subarray(0, BUILTIN_LIMITS.sniffBytes)).kind !== "text") return undefined;
+  return { text: new TextDecoder().decode(bytes) };
+}
+
 const LINES_AT_ONCE = 20_000;
 
-export class GrepHere implements Grep {
-  readonly #world: World;
-  readonly #request: GrepRequest;
-  readonly #notes: string[] = [];
-  #skipped = 0;
-
-  constructor(world: World, request: GrepRequest) {
-    this.#world = world;
-    this.#request = request;
-  }
-
-  get notes(): readonly string[] {
-    const files = this.#skipped === 1 ? "1 file" : `${this.#skipped} files`;
-    return this.#skipped === 0
-      ? this.#notes
-      : [...this.#notes, `${files} of more than ${BUILTIN_LIMITS.grepMaxFileBytes} bytes were not searched.`];
-  }
-
-  async *hits(): AsyncGenerator<Hit> {
-    using deadline = this.#world.deadline(BUILTIN_LIMITS.walk.maxMs, this.#request.signal);
-    const thread = new MatchThread(this.#world, this.#request.pattern);
-    try {
-      for await (const path of this.#paths()) yield* this.#inFile(path, thread, deadline.signal);
-    } catch (thrown) {
-      if (!deadline.expired) throw thrown;
-      this.#notes.push(
-        `The search was ended after ${BUILTIN_LIMITS.walk.maxMs / 1_000} s: take a simpler pattern or a smaller folder.`,
-      );
-    } finally {
-      thread.end();
+/** Every line once, also where the surroundings of two matches meet. Only lines up to the last match are looked at. */
+async function* hitsInText(
+  world: World,
+  { context }: GrepRequest,
+  path: string,
+  text: string,
+  matching: readonly number[],
+): AsyncGenerator<Hit> {
+  const pace = Pace.of(world);
+  let start = 0;
+  let line = 0;
+  /** Goes to the start of a line, some thousand lines at a time: a file may have millions of them. */
+  const skipTo = async (wanted: number): Promise<void> => {
+    for (let left = wanted - line; left > 0; left -= LINES_AT_ONCE) {
+      await pace.run(() => {
+        for (const stop = Math.min(wanted, line + LINES_AT_ONCE); line < stop; line++) {
+          start = text.indexOf("\n", start) + 1 || text.length + 1;
+        }
+      });
+    }
+  };
+  for (const [position, index] of matching.entries()) {
+    const following = matching[position + 1] ?? Number.POSITIVE_INFINITY;
+    await skipTo(Math.max(line, index - context));
+    while (line <= index + context && line < following - context && start < text.length) {
+      const end = text.indexOf("\n", start);
+      const shown = text.slice(start, end === -1 ? undefined : end);
+      yield { path, line: line + 1, text: shown, isContext: line !== index };
+      start += shown.length + 1;
+      line += 1;
     }
   }
+}
 
-  async *#paths(): AsyncGenerator<string> {
-    const { start, isFolder, includeIgnored, signal } = this.#request;
-    if (!isFolder) {
-      yield start;
-      return;
-    }
-    const glob = this.#glob();
-    const pace = Pace.of(this.#world);
-    const walk = new Walk(this.#world, { start, includeIgnored, signal });
-    for await (const { path, kind } of walk.entries()) {
-      if (kind === "file" && (!glob || (await pace.run(() => glob(path))))) yield join(start, path);
-    }
-    this.#notes.push(...walk.notes);
+export interface MatchSettings {
+  readonly source: string;
+  readonly flags: string;
+  /** At most this many lines of one text are reported. */
+  readonly maxLines: number;
+}
+
+export interface Matched {
+  /** Indexes of lines. */
+  readonly lines: readonly number[];
+}
+
+/** Runs the model's regular expression in a thread of its own: one that never ends can be ended. */
+class MatchThread implements Disposable {
+  readonly #thread: Thread;
+  #waiting: { resolve(lines: readonly number[]): void; reject(error: Error): void } | undefined;
+  #failure: Error | undefined;
+
+  /** The pattern must have been compiled once already: here a mistake in it would only show as a dead thread. */
+  constructor(world: World, { source, flags }: RegExp) {
+    const settings: MatchSettings = { source, flags, maxLines: BUILTIN_LIMITS.searchResults.max + 1 };
+    this.#thread = world.thread(new URL("./match-worker.mjs", import.meta.url), settings);
+    this.#thread.listen({
+      onMessage: (message) => {
+        if (isMatched(message)) this.#waiting?.resolve(message.lines);
+      },
+      onFailed: (error) => {
+        this.#failure = error;
+        this.#waiting?.reject(error);
+      },
+    });
   }
 
-  #glob(): GlobMatcher | undefined {
-    if (this.#request.glob === undefined) return undefined;
-    const compiled = compilePathGlob(this.#request.glob);
-    if (!compiled.ok) throw new Error(`The glob cannot be used: ${compiled.reason}.`);
-    return compiled.matches;
+  /** Indexes of the lines that match. One text at a time. When the signal aborts, the thread is still busy: end it. */
+  async match(text: string, signal: AbortSignal): Promise<readonly number[]> {
+    if (this.#failure) throw this.#failure;
+    const matched = new Promise<readonly number[]>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+    this.#thread.post(text);
+    return await orAborted(matched, signal);
   }
 
-  async *#inFile(path: string, thread: MatchThread, signal: AbortSignal): AsyncGenerator<Hit> {
-    const { files } = this.#world;
-    const found = await files.find(path);
-    if (found?.kind !== "file" || found.bytes === 0) return;
-    if (found.bytes > BUILTIN_LIMITS.grepMaxFileBytes) {
-      this.#skipped += 1;
-      return;
-    }
-    const bytes = await files.readBytes(path, { start: 0, length: found.bytes }).catch(() => undefined); // no permission
-    if (!bytes || sniff(bytes.subarray(0, BUILTIN_LIMITS.sniffBytes)).kind !== "text") return;
-    const text = new TextDecoder().decode(bytes);
-    const matching = await thread.match(text, signal);
-    if (matching.length > 0) yield* this.#around(path, text, matching);
+  [Symbol.dispose](): void {
+    this.#thread.end();
   }
+}
 
-  /** Every line once, also where the surroundings of two matches meet. Only lines up to the last match are looked at. */
-  async *#around(path: string, text: string, matching: readonly number[]): AsyncGenerator<Hit> {
-    const { context } = this.#request;
-    const pace = Pace.of(this.#world);
-    let start = 0;
-    let line = 0;
-    /** Goes to the start of a line, a lump at a time: a file may have millions of them. */
-    const skipTo = async (wanted: number): Promise<void> => {
-      for (let left = wanted - line; left > 0; left -= LINES_AT_ONCE) {
-        await pace.run(() => {
-          for (const stop = Math.min(wanted, line + LINES_AT_ONCE); line < stop; line++) {
-            start = text.indexOf("\n", start) + 1 || text.length + 1;
-          }
-        });
-      }
-    };
-    for (const [position, index] of matching.entries()) {
-      const following = matching[position + 1] ?? Number.POSITIVE_INFINITY;
-      await skipTo(Math.max(line, index - context));
-      while (line <= index + context && line < following - context && start < text.length) {
-        const end = text.indexOf("\n", start);
-        const shown = text.slice(start, end === -1 ? undefined : end);
-        yield { path, line: line + 1, text: shown, isContext: line !== index };
-        start += shown.length + 1;
-        line += 1;
-      }
-    }
-  }
+function isMatched(message: unknown): message is Matched {
+  return typeof message === "object" && message !== null && "lines" in message && Array.isArray(message.lines);
 }

@@ -1,33 +1,23 @@
-// list_folder: what is directly in a folder.
+// list_folder: the entries of one folder.
 import { join } from "node:path";
 import type { FolderEntry } from "../base/ports/world.js";
-import { optionalTextField } from "./fields.js";
+import { pathField } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed } from "./tool.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./tool.js";
 
-const path = optionalTextField(
-  "path",
-  "The folder: absolute, or relative to the session's directory, which is the default.",
-);
-
-export const listFolder: BuiltinTool<"list_folder"> = builtinTool({
+export const listFolder: BuiltinTool = builtinTool({
   name: "list_folder",
   title: "List a folder",
   description:
     "Lists what is directly in a folder, hidden things included: folders first (with a slash), files with their sizes in bytes.",
-  annotations: { readOnlyHint: true, openWorldHint: false },
-  fields: [path],
-  parse: (given) => ({ path: path.from(given) ?? "." }),
-  describe: (args, { folders }) => ({
-    kind: "read",
-    title: `List ${folders.show(args.path)}`,
-    locations: [{ path: folders.absolute(args.path) }],
-  }),
-  run: async (args, { signal }, context) => {
-    const placed = await context.folders.locate(args.path);
-    if (!placed.ok) return failed(placed.reason);
-    const { found, realPath } = placed.place;
-    const shown = context.folders.show(args.path);
+  annotations: READ_ONLY,
+  fields: {
+    path: pathField("The folder: absolute, or relative to the session's directory, which is the default."),
+  },
+  look: ({ path }, { folders }) => ({ kind: "read", title: `List ${folders.show(path)}`, path }),
+  run: async ({ path }, { signal }, context) => {
+    const { found, realPath } = await context.folders.place(path);
+    const shown = context.folders.show(path);
     if (!found) return failed(`There is no folder ${shown}.`);
     if (found.kind !== "folder") return failed(`${shown} is not a folder; use read_file for files.`);
     const entries = [...(await context.world.files.entries(realPath))].sort(byKindAndName);
@@ -45,18 +35,10 @@ function byKindAndName(one: FolderEntry, other: FolderEntry): number {
   return folders || (one.name < other.name ? -1 : 1);
 }
 
-/** Of a link nothing is told but that it is one: where it leads may be none of the session's business. */
+/** Where a link leads is not shown: it may lie outside of the session's directories. */
 async function describeEntry({ name, kind }: FolderEntry, folder: string, { world }: BuiltinContext): Promise<string> {
-  switch (kind) {
-    case "folder":
-      return `${name}/`;
-    case "link":
-      return `${name} (link)`;
-    case "other":
-      return `${name} (neither file nor folder)`;
-    case "file": {
-      const found = await world.files.find(join(folder, name)).catch(() => undefined); // gone since the listing
-      return found ? `${name} (${found.bytes})` : name;
-    }
-  }
+  if (kind === "folder") return `${name}/`;
+  if (kind !== "file") return `${name} (${kind === "link" ? "link" : "neither file nor folder"})`;
+  const found = await world.files.find(join(folder, name)).catch(() => undefined); // gone since the listing
+  return found ? `${name} (${found.bytes})` : name;
 }

@@ -1,6 +1,6 @@
 // Runs in a thread of its own: answers each text with the lines that match one regular expression.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Matched, MatchSettings } from "./match-thread.js";
+import type { Matched, MatchSettings } from "./grep-engines.js";
 
 const settings: MatchSettings = workerData;
 const pattern = new RegExp(settings.source, settings.flags);

@@ -1,35 +1,39 @@
-// run_command: a line for the shell, waited for or left in the background.
-
+// run_command, command_output and stop_command: shell commands, waited for or in the background.
+import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
 import type { Timer, World } from "../base/ports/world.js";
 import type { ToolOutcome } from "../tools/index.js";
-import { type BackgroundCommand, exitText, isSuccess, terminalText, UNATTENDED, withheldNote } from "./commands.js";
-import { flagField, integerField, optionalTextField, textField } from "./fields.js";
+import { exitText, isSuccess, terminalText, UNATTENDED, withheldNote } from "./commands.js";
+import { flagField, integerField, pathField, textField, type Values } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
 import { localTerminal } from "./local-terminal.js";
 import type { BuiltinPresentation, CommandRequest, RunningCommand } from "./ports.js";
-import { type BuiltinContext, type BuiltinRun, type BuiltinTool, builtinTool, done, failed } from "./tool.js";
+import {
+  type BuiltinContext,
+  type BuiltinRun,
+  type BuiltinTool,
+  builtinTool,
+  done,
+  failed,
+  READ_ONLY,
+} from "./tool.js";
 
-const command = textField("command", "The line for the shell (bash where there is one).");
-const path = optionalTextField("path", "The folder to run it in; the session's directory by default.");
-const timeout = integerField("timeout_seconds", "Ended after this long. Does not count in the background.", {
-  min: 1,
-  max: BUILTIN_LIMITS.commandMaxMs / 1_000,
-  fallback: BUILTIN_LIMITS.commandTimeoutMs / 1_000,
-});
-const background = flagField(
-  "background",
-  "Answer at once with an id, and let it run on: for servers and watchers. See command_output and stop_command.",
-);
+const fields = {
+  command: textField("The line for the shell (bash where there is one)."),
+  path: pathField("The folder to run it in; the session's directory by default."),
+  timeoutSeconds: integerField("Ended after this long. Does not count in the background.", {
+    min: 1,
+    max: BUILTIN_LIMITS.commandMaxMs / 1_000,
+    fallback: BUILTIN_LIMITS.commandTimeoutMs / 1_000,
+  }),
+  background: flagField(
+    "Answer at once with an id, and let it run on: for servers and watchers. See command_output and stop_command.",
+  ),
+};
 
-interface Arguments {
-  readonly command: string;
-  readonly path: string;
-  readonly timeoutMs: number;
-  readonly background: boolean;
-}
+type Arguments = Values<typeof fields>;
 
-export const runCommand: BuiltinTool<"run_command"> = builtinTool<"run_command", Arguments>({
+export const runCommand: BuiltinTool = builtinTool({
   name: "run_command",
   title: "Run a command",
   description:
@@ -37,31 +41,25 @@ export const runCommand: BuiltinTool<"run_command"> = builtinTool<"run_command",
     "questions. Long output is shown with its start and its end. What it leaves running is ended with it, unless it runs " +
     "in the background; that is ended with the session. Variables that look like secrets are not passed on.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-  fields: [command, path, timeout, background],
-  parse: (given) => ({
-    command: command.from(given),
-    path: path.from(given) ?? ".",
-    timeoutMs: timeout.from(given) * 1_000,
-    background: background.from(given),
-  }),
-  describe,
-  run: async (args, run, context) => {
-    const placed = await context.folders.locate(args.path);
-    if (!placed.ok) return failed(placed.reason);
-    if (placed.place.found?.kind !== "folder") return failed(`There is no folder ${context.folders.show(args.path)}.`);
+  fields,
+  look: ({ command, path }) => ({ kind: "execute", title: command, path }),
+  run: async (args, run, context, look) => {
+    const place = await context.folders.place(args.path);
+    if (place.found?.kind !== "folder") return failed(`There is no folder ${context.folders.show(args.path)}.`);
     if (args.background && !context.commands.hasRoom) {
       return failed(`There are ${BUILTIN_LIMITS.commandsAtOnce} commands in the background already: stop one first.`);
     }
-    const cwd = context.ports.terminal ? placed.place.path : placed.place.realPath;
-    return await runIn(cwd, args, run, context);
+    return await runIn(context.ports.terminal ? place.path : place.realPath, args, { run, context, look });
   },
 });
 
-function describe(args: Arguments, { folders }: BuiltinContext): BuiltinPresentation {
-  return { kind: "execute", title: args.command, locations: [{ path: folders.absolute(args.path) }] };
+interface CallParts {
+  readonly run: BuiltinRun;
+  readonly context: BuiltinContext;
+  readonly look: BuiltinPresentation;
 }
 
-async function runIn(cwd: string, args: Arguments, run: BuiltinRun, context: BuiltinContext): Promise<ToolOutcome> {
+async function runIn(cwd: string, args: Arguments, { run, context, look }: CallParts): Promise<ToolOutcome> {
   const { world, ports, commands } = context;
   const { headChars, tailChars } = BUILTIN_LIMITS.commandOutput;
   const { env, withheld } = context.environment();
@@ -80,117 +78,88 @@ async function runIn(cwd: string, args: Arguments, run: BuiltinRun, context: Bui
   });
   const running = await (ports.terminal ?? localTerminal(world, env)).run(request, () => pace.touch(), run.signal);
   started.command = running;
+  const { terminalId } = running;
   if (run.signal.aborted) {
     commands.endSoon(running);
     return { kind: "cancelled" };
   }
-  if (running.terminalId !== undefined) {
-    run.present({ ...describe(args, context), terminalId: running.terminalId });
-  }
+  if (terminalId !== undefined) run.present({ ...look, terminalId });
   if (args.background) {
     const { id } = commands.keep(args.command, running);
     return done(`Running in the background as ${id}. See its output with command_output, end it with stop_command.`);
   }
   commands.track(running);
-  return await waitFor(running, args, run, context);
+  return await waitFor(running, args.timeoutSeconds, run, context);
 }
 
-/** Of the output so far, for somebody watching. */
+/** Lines of the output so far in a progress report. */
 const SHOWN_LINES = 20;
 
 async function waitFor(
   running: RunningCommand,
-  args: Arguments,
+  seconds: number,
   { signal }: BuiltinRun,
   { commands, world, environment }: BuiltinContext,
 ): Promise<ToolOutcome> {
-  using deadline = world.deadline(args.timeoutMs, signal);
-  const stopped = new Promise<undefined>((resolve) => {
-    if (deadline.signal.aborted) resolve(undefined);
-    deadline.signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-  const exit = await Promise.race([running.exited, stopped]);
+  using deadline = world.deadline(seconds * 1_000, signal);
+  const exit = await orAborted(running.exited, deadline.signal).catch(() => undefined);
   if (signal.aborted && !exit) {
-    commands.endSoon(running); // whoever cancelled does not wait for it
+    commands.endSoon(running); // a cancelled call does not wait for it
     return { kind: "cancelled" };
   }
   if (!exit) await running.end();
   const last = exit ?? (await running.exited);
   const { text } = await running.output(0);
   await running.release();
-  const output = terminalText(text).trimEnd();
-  const words = output === "" ? "(It printed nothing.)" : output;
+  const output = terminalText(text).trimEnd() || "(It printed nothing.)";
   if (!exit) {
     const hint = "Give it more time with timeout_seconds, or run it in the background.";
-    return failed(`Ended after ${args.timeoutMs / 1_000} s without having finished. ${hint}\n${words}`);
+    return failed(`Ended after ${seconds} s without having finished. ${hint}\n${output}`);
   }
-  const ended = `${words}\n[${exitText(last)}]`;
+  const ended = `${output}\n[${exitText(last)}]`;
   return isSuccess(last) ? done(ended) : failed(`${ended}${withheldNote(environment().withheld)}`);
 }
 
-// command_output: what a command in the background printed since the last look.
-const id = textField("id", "The id run_command gave.");
-const wait = integerField("wait_seconds", "Wait up to this long for it to end.", {
-  min: 0,
-  max: BUILTIN_LIMITS.commandWaitMs / 1_000,
-  fallback: 0,
-});
+const id = textField("The id run_command gave.");
 
-export const commandOutput: BuiltinTool<"command_output"> = builtinTool({
+export const commandOutput: BuiltinTool = builtinTool({
   name: "command_output",
   title: "Read a command's output",
   description: "Gives what a command in the background printed since the last look, and whether it still runs.",
-  annotations: { readOnlyHint: true, openWorldHint: false },
-  fields: [id, wait],
-  parse: (given) => ({ id: id.from(given), waitMs: wait.from(given) * 1_000 }),
-  describe: (args, { commands }) => ({
-    kind: "read",
-    title: `Output of ${args.id}${lineOf(commands.find(args.id))}`,
-    locations: [],
-  }),
+  annotations: READ_ONLY,
+  fields: {
+    id,
+    waitSeconds: integerField("Wait up to this long for it to end.", {
+      min: 0,
+      max: BUILTIN_LIMITS.commandWaitMs / 1_000,
+      fallback: 0,
+    }),
+  },
+  look: (args, context) => ({ kind: "read", title: `Output of ${args.id}${lineOf(args.id, context)}` }),
   run: async (args, { signal }, context) => {
     const command = context.commands.find(args.id);
     if (!command) return failed(unknownCommand(args.id, context));
     const { running } = command;
-    if (args.waitMs > 0 && !command.exit) {
-      using deadline = context.world.deadline(args.waitMs, signal);
-      const waited = new Promise<void>((resolve) => {
-        deadline.signal.addEventListener("abort", () => resolve(), { once: true });
-      });
-      await Promise.race([running.exited, waited]);
+    if (args.waitSeconds > 0 && !command.exit) {
+      using deadline = context.world.deadline(args.waitSeconds * 1_000, signal);
+      await orAborted(running.exited, deadline.signal).catch(() => undefined);
       signal.throwIfAborted();
     }
     // Looked at before the output, so that "ended" means that nothing more comes.
     const state = command.exit ? exitText(command.exit) : "still running";
     const { text, nextChar } = await running.output(command.seenChars);
     command.seenChars = nextChar;
-    const output = terminalText(text).trimEnd();
-    return done(`${output === "" ? "(Nothing new.)" : output}\n[${state}]`);
+    return done(`${terminalText(text).trimEnd() || "(Nothing new.)"}\n[${state}]`);
   },
 });
 
-function lineOf(command: BackgroundCommand | undefined): string {
-  return command ? `: ${command.line}` : "";
-}
-
-function unknownCommand(wanted: string, { commands }: BuiltinContext): string {
-  const known = commands.ids.length === 0 ? "there are none" : `there are ${commands.ids.join(", ")}`;
-  return `There is no command ${wanted} in the background; ${known}.`;
-}
-
-// stop_command: ends a command in the background, with everything it started.
-export const stopCommand: BuiltinTool<"stop_command"> = builtinTool({
+export const stopCommand: BuiltinTool = builtinTool({
   name: "stop_command",
   title: "Stop a command",
   description: "Ends a command in the background, with everything it started. Its output can still be read.",
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  fields: [id],
-  parse: (given) => ({ id: id.from(given) }),
-  describe: (args, { commands }) => ({
-    kind: "execute",
-    title: `Stop ${args.id}${lineOf(commands.find(args.id))}`,
-    locations: [],
-  }),
+  fields: { id },
+  look: (args, context) => ({ kind: "execute", title: `Stop ${args.id}${lineOf(args.id, context)}` }),
   run: async (args, _, context) => {
     const command = context.commands.find(args.id);
     if (!command) return failed(unknownCommand(args.id, context));
@@ -200,28 +169,34 @@ export const stopCommand: BuiltinTool<"stop_command"> = builtinTool({
   },
 });
 
-// How often somebody watching hears of new output: soon, at most every so often, and never after the end.
+function lineOf(wanted: string, { commands }: BuiltinContext): string {
+  const command = commands.find(wanted);
+  return command ? `: ${command.line}` : "";
+}
+
+function unknownCommand(wanted: string, { commands }: BuiltinContext): string {
+  const known = commands.ids.length === 0 ? "there are none" : `there are ${commands.ids.join(", ")}`;
+  return `There is no command ${wanted} in the background; ${known}.`;
+}
+
+/** Reports new output soon, at most once per interval, and never after the end. */
 class OutputPace implements Disposable {
   readonly #world: World;
-  readonly #tell: () => Promise<void>;
+  readonly #report: () => Promise<void>;
   #timer: Timer | undefined;
-  #isTouched = false;
   #isOver = false;
 
-  constructor(world: World, tell: () => Promise<void>) {
+  constructor(world: World, report: () => Promise<void>) {
     this.#world = world;
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  /** There is more. */
+  /** There is more output. */
   touch(): void {
-    this.#isTouched = true;
     if (this.#timer || this.#isOver) return;
     this.#timer = this.#world.after(BUILTIN_LIMITS.commandProgressMs, () => {
       this.#timer = undefined;
-      if (!this.#isTouched || this.#isOver) return;
-      this.#isTouched = false;
-      this.#tell().catch((thrown: unknown) => {
+      this.#report().catch((thrown: unknown) => {
         this.#world.log.debug("builtin.progress_failed", { error: messageOf(thrown) });
       });
     });
@@ -233,7 +208,6 @@ class OutputPace implements Disposable {
   }
 }
 
-// A line for the shell, as the machine's own shell takes it.
 /** Bash where it is, since models write for it; the shell every system has otherwise. No profile is read. */
 function shellRequest(world: World, line: string): Pick<CommandRequest, "command" | "args" | "isVerbatim"> {
   if (world.platform === "win32") {

@@ -24,9 +24,24 @@ import {
   type BuiltinRun,
   type BuiltinTool,
   failed,
-  isBuiltinName,
+  type PreparedTool,
 } from "./tool.js";
 import { writeFile } from "./write-file.js";
+
+const BUILTIN_TOOLS: Readonly<Record<BuiltinName, BuiltinTool>> = {
+  read_file: readFile,
+  write_file: writeFile,
+  edit_file: editFile,
+  list_folder: listFolder,
+  find_files: findFiles,
+  grep,
+  run_command: runCommand,
+  command_output: commandOutput,
+  stop_command: stopCommand,
+  fetch_url: fetchUrl,
+  update_plan: updatePlan,
+  ask_person: askPerson,
+};
 
 export interface BuiltinOptions {
   readonly world: World;
@@ -46,9 +61,9 @@ export interface BuiltinOptions {
 export interface BuiltinSource extends ToolSource, AsyncDisposable {
   /** How a call will look, before it is made. Undefined for an unknown tool or arguments that cannot be read. */
   describe(tool: string, args: JsonObject): BuiltinPresentation | undefined;
-  /** The same with the change it would make, as far as that can be told now: for whoever is asked for permission. */
+  /** The same with the change it would make, as far as that is known now: for the permission question. */
   preview(tool: string, args: JsonObject, signal: AbortSignal): Promise<BuiltinPresentation | undefined>;
-  /** Why the call fails whoever allows it: a path outside of the session's directories. Undefined where none is known. */
+  /** Why the call fails even when allowed: a path outside of the session's directories. Undefined when nothing is known. */
   impossible(tool: string, args: JsonObject): Promise<string | undefined>;
   /** A whole text file of the session's directories, as the person's editor has it. `elsewhere`: not in them, or no file. */
   readText(path: string, signal: AbortSignal): Promise<TextFile>;
@@ -60,66 +75,58 @@ export type TextFile =
   | { readonly kind: "failed"; readonly reason: string };
 
 export function builtinSource(options: BuiltinOptions): BuiltinSource {
-  const { world, ports = {}, only = BUILTIN_NAMES } = options;
+  const { world, ports = {}, only = BUILTIN_NAMES, allowHosts = () => [] } = options;
   const folders = new Folders(world.files, options);
   const commands = new Commands(world);
   const texts = new Texts(world.files, folders, ports);
-  const allowHosts = options.allowHosts ?? (() => []);
   const environment = () => commandEnvironment(world, options.commandVariables?.());
   const context: BuiltinContext = { world, ports, folders, texts, commands, allowHosts, environment };
   const offered = BUILTIN_NAMES.filter((name) => only.includes(name) && BUILTIN_TOOLS[name].isOffered(ports));
+  const prepare = (tool: string, args: JsonObject): PreparedTool | undefined => {
+    const name = BUILTIN_NAMES.find((known) => known === tool);
+    return name && BUILTIN_TOOLS[name].prepare(args, context);
+  };
   return {
     name: "builtin",
     origin: "builtin",
     tools: new Cell<readonly ToolDefinition[]>(offered.map((name) => BUILTIN_TOOLS[name].definition)),
     describe: (tool, args) => {
-      const prepared = isBuiltinName(tool) ? BUILTIN_TOOLS[tool].prepare(args, context) : undefined;
+      const prepared = prepare(tool, args);
       return prepared?.ok ? titled(prepared.presentation) : undefined;
     },
-    preview: (tool, args, signal) => preview(tool, args, context, signal),
-    impossible: (tool, args) => impossible(tool, args, context),
-    readText: (path, signal) => readText(path, context, signal),
-    call: (call) => run(call, offered, context),
+    preview: async (tool, args, signal) => {
+      const prepared = prepare(tool, args);
+      if (!prepared?.ok) return undefined;
+      // A file that cannot be read now is no reason not to ask: the call itself will say what is wrong.
+      return titled(await prepared.preview(signal).catch(() => prepared.presentation));
+    },
+    impossible: async (tool, args) => {
+      const prepared = prepare(tool, args);
+      if (!prepared) return undefined;
+      if (!prepared.ok) return `${prepared.reason}.`;
+      for (const { path } of prepared.presentation.locations) {
+        const located = await folders.locate(path);
+        if (!located.ok) return located.reason;
+      }
+      return undefined;
+    },
+    readText: async (path, signal) => {
+      const located = await folders.locate(path);
+      if (!located.ok || (located.place.found && located.place.found.kind !== "file")) return { kind: "elsewhere" };
+      const loaded = await texts.load(located.place, signal);
+      if (loaded.kind === "text") return loaded;
+      return { kind: "failed", reason: loaded.kind === "absent" ? "there is no such file" : loaded.reason };
+    },
+    call: async (call) => {
+      const name = offered.find((candidate) => candidate === call.tool);
+      if (name === undefined) return failed(`There is no built-in tool named "${call.tool}".`);
+      return await run(name, BUILTIN_TOOLS[name].prepare(call.arguments, context), call);
+    },
     [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose](),
   };
 }
 
-async function preview(
-  tool: string,
-  args: JsonObject,
-  context: BuiltinContext,
-  signal: AbortSignal,
-): Promise<BuiltinPresentation | undefined> {
-  const prepared = isBuiltinName(tool) ? BUILTIN_TOOLS[tool].prepare(args, context) : undefined;
-  if (!prepared?.ok) return undefined;
-  // What cannot be read now is no reason not to ask: the call itself will say what is wrong.
-  return titled(await prepared.preview(signal).catch(() => prepared.presentation));
-}
-
-/** A call says where it works: a place it cannot be in need not be asked about first. */
-async function impossible(tool: string, args: JsonObject, context: BuiltinContext): Promise<string | undefined> {
-  const prepared = isBuiltinName(tool) ? BUILTIN_TOOLS[tool].prepare(args, context) : undefined;
-  if (!prepared) return undefined;
-  if (!prepared.ok) return `${prepared.reason}.`;
-  for (const { path } of prepared.presentation.locations) {
-    const placed = await context.folders.locate(path);
-    if (!placed.ok) return placed.reason;
-  }
-  return undefined;
-}
-
-async function readText(path: string, { folders, texts }: BuiltinContext, signal: AbortSignal): Promise<TextFile> {
-  const placed = await folders.locate(path);
-  if (!placed.ok || (placed.place.found && placed.place.found.kind !== "file")) return { kind: "elsewhere" };
-  const loaded = await texts.load(placed.place, signal);
-  if (loaded.kind === "text") return loaded;
-  return { kind: "failed", reason: loaded.kind === "absent" ? "there is no such file" : loaded.reason };
-}
-
-async function run(call: SourceCall, offered: readonly BuiltinName[], context: BuiltinContext): Promise<ToolOutcome> {
-  const name = offered.find((candidate) => candidate === call.tool);
-  if (name === undefined) return failed(`There is no built-in tool named "${call.tool}".`);
-  const prepared = BUILTIN_TOOLS[name].prepare(call.arguments, context);
+async function run(name: BuiltinName, prepared: PreparedTool, call: SourceCall): Promise<ToolOutcome> {
   if (!prepared.ok) return failed(`The call of ${name} was not made: ${prepared.reason}.`);
   if (call.signal.aborted) return { kind: "cancelled" };
   try {
@@ -150,21 +157,3 @@ function runOf({ signal, toolCallId, expected, onProgress }: SourceCall): Builti
 function titled(presentation: BuiltinPresentation): BuiltinPresentation {
   return { ...presentation, title: shortTitle(presentation.title) };
 }
-
-// Every built-in tool by its name: one that is missing here does not compile.
-export type BuiltinTable = { readonly [Name in BuiltinName]: BuiltinTool<Name> };
-
-const BUILTIN_TOOLS: BuiltinTable = {
-  read_file: readFile,
-  write_file: writeFile,
-  edit_file: editFile,
-  list_folder: listFolder,
-  find_files: findFiles,
-  grep,
-  run_command: runCommand,
-  command_output: commandOutput,
-  stop_command: stopCommand,
-  fetch_url: fetchUrl,
-  update_plan: updatePlan,
-  ask_person: askPerson,
-};

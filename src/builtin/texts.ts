@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import type { Files } from "../base/ports/world.js";
-import type { Folders, Place } from "./folders.js";
+import type { Folders, LocatedPath } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";
 import type { ClientFiles } from "./ports.js";
 
@@ -36,7 +36,7 @@ export class Texts {
   }
 
   /** Exactly what is there: nothing is replaced or normalised, so that it can be written back. */
-  async load(place: Place, signal: AbortSignal): Promise<Loaded> {
+  async load(place: LocatedPath, signal: AbortSignal): Promise<Loaded> {
     const { found } = place;
     const shown = this.#folders.show(place.path);
     if (found && found.kind !== "file") return { kind: "unusable", reason: `${shown} is not a file.` };
@@ -51,7 +51,7 @@ export class Texts {
   }
 
   /** Undefined when there is no editor to ask. */
-  async fromEditor(place: Place, signal: AbortSignal): Promise<Loaded | undefined> {
+  async fromEditor(place: LocatedPath, signal: AbortSignal): Promise<Loaded | undefined> {
     if (!this.#client.readText) return undefined;
     try {
       return { kind: "text", text: await this.#client.readText(place.path, {}, signal) };
@@ -64,7 +64,7 @@ export class Texts {
     }
   }
 
-  async #fromDisk(place: Place, bytes: number): Promise<Loaded> {
+  async #fromDisk(place: LocatedPath, bytes: number): Promise<Loaded> {
     const raw = await this.#files.readBytes(place.realPath, { start: 0, length: bytes });
     const shown = this.#folders.show(place.path);
     const sniffed = sniff(raw.subarray(0, BUILTIN_LIMITS.sniffBytes));
@@ -80,7 +80,7 @@ export class Texts {
   }
 
   /** What a change is made from, to be compared: where the file really is, and what is in it. */
-  async basisOf({ realPath, found }: Place, loaded: Loaded): Promise<string> {
+  async basisOf({ realPath, found }: LocatedPath, loaded: Loaded): Promise<string> {
     switch (loaded.kind) {
       case "text":
         return `text ${hashOf(loaded.text)} ${realPath}`;
@@ -101,14 +101,14 @@ export class Texts {
    * Whether the file on the disk is still what a change was made from, right before it is written. An editor's buffer was
    * read just now, and is not asked for twice.
    */
-  async isStill(place: Place, basis: string, signal: AbortSignal): Promise<boolean> {
+  async isStill(place: LocatedPath, basis: string, signal: AbortSignal): Promise<boolean> {
     if (this.#client.readText) return true;
     const found = await this.#files.find(place.path);
-    const now: Place = { ...place, realPath: found?.realPath ?? place.realPath, found };
+    const now: LocatedPath = { ...place, realPath: found?.realPath ?? place.realPath, found };
     return (await this.basisOf(now, await this.load(now, signal))) === basis;
   }
 
-  async save(place: Place, text: string, signal: AbortSignal): Promise<Saved> {
+  async save(place: LocatedPath, text: string, signal: AbortSignal): Promise<Saved> {
     signal.throwIfAborted();
     const shown = this.#folders.show(place.path);
     try {

@@ -1,14 +1,33 @@
-// One built-in tool: its definition for the model, its typed arguments, its looks, and what it does.
+// One built-in tool: its definition for the model, its typed arguments, how its calls look, and what it does.
 import { messageOf } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import { type ContentBlock, text } from "../base/text/content.js";
 import type { ToolAnnotations, ToolDefinition, ToolOutcome } from "../tools/index.js";
 import type { CommandEnvironment, Commands } from "./commands.js";
-import { type Field, type Given, objectSchema, refuseStrangers } from "./fields.js";
+import { type Fields, objectSchema, readFields, type Values } from "./fields.js";
 import type { Folders } from "./folders.js";
-import type { BuiltinPorts, BuiltinPresentation } from "./ports.js";
+import type { BuiltinKind, BuiltinPorts, BuiltinPresentation } from "./ports.js";
 import type { Texts } from "./texts.js";
+
+/** The names models call the tools by, in the order they are offered. */
+export const BUILTIN_NAMES = [
+  "read_file",
+  "write_file",
+  "edit_file",
+  "list_folder",
+  "find_files",
+  "grep",
+  "run_command",
+  "command_output",
+  "stop_command",
+  "fetch_url",
+  "update_plan",
+  "ask_person",
+] as const;
+
+export type BuiltinName = (typeof BUILTIN_NAMES)[number];
 
 /** What every tool of one session works with. */
 export interface BuiltinContext {
@@ -26,67 +45,75 @@ export interface BuiltinContext {
 /** One call while it runs. */
 export interface BuiltinRun {
   readonly signal: AbortSignal;
-  /** By which the client knows the call. */
+  /** The id of the call that the client knows. */
   readonly toolCallId?: string;
   /** The `basis` of the preview that the person allowed. */
   readonly expected?: string;
   /** Replaces how the call looks. */
   present(presentation: BuiltinPresentation): void;
-  /** Says how far it is. */
   report(progress: number, message: string): void;
 }
 
-export interface ToolSpec<Name extends BuiltinName, A> {
-  readonly name: Name;
+/** How a call looks: `path` is the file or folder it works on. */
+export interface CallLook {
+  readonly kind: BuiltinKind;
+  readonly title: string;
+  readonly path?: string;
+  readonly line?: number;
+}
+
+export interface ToolSpec<F extends Fields> {
+  readonly name: BuiltinName;
   readonly title: string;
   readonly description: string;
   readonly annotations: ToolAnnotations;
-  readonly fields: readonly Field<unknown>[];
-  /** Throws `tool.invalid_arguments`. */
-  parse(given: Given): A;
-  /** At all times unless given. */
+  readonly fields: F;
+  /** Always offered unless given. */
   isOffered?(ports: BuiltinPorts): boolean;
-  describe(args: A, context: BuiltinContext): BuiltinPresentation;
-  /** The same with what only a look at the files tells: for a person who is asked whether it may be done. */
-  preview?(args: A, context: BuiltinContext, signal: AbortSignal): Promise<BuiltinPresentation>;
-  /** What it throws is a failure of the call, and its message is for the model; an aborted call is cancelled. */
-  run(args: A, run: BuiltinRun, context: BuiltinContext): Promise<ToolOutcome>;
+  look(args: Values<F>, context: BuiltinContext): CallLook;
+  /** The presentation with facts that only the files have: for the question whether the call is allowed. */
+  preview?(args: Values<F>, look: BuiltinPresentation, context: BuiltinContext, signal: AbortSignal): Preview;
+  /** A thrown error is a failure of the call with its message for the model; an aborted call is cancelled. */
+  run(args: Values<F>, run: BuiltinRun, context: BuiltinContext, look: BuiltinPresentation): Promise<ToolOutcome>;
 }
+
+type Preview = Promise<BuiltinPresentation>;
+
+/** Annotations of tools that change nothing and reach nothing beyond this machine. */
+export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
 
 export type PreparedTool =
   | {
       readonly ok: true;
       readonly presentation: BuiltinPresentation;
-      readonly preview: (signal: AbortSignal) => Promise<BuiltinPresentation>;
+      readonly preview: (signal: AbortSignal) => Preview;
       readonly run: (run: BuiltinRun) => Promise<ToolOutcome>;
     }
   | { readonly ok: false; readonly reason: string };
 
-/** A tool whose types of arguments are its own business. */
-export interface BuiltinTool<Name extends BuiltinName = BuiltinName> {
-  readonly name: Name;
+/** A tool that hides the types of its arguments. */
+export interface BuiltinTool {
   readonly definition: ToolDefinition;
   isOffered(ports: BuiltinPorts): boolean;
   prepare(given: JsonObject, context: BuiltinContext): PreparedTool;
 }
 
-export function builtinTool<Name extends BuiltinName, A>(spec: ToolSpec<Name, A>): BuiltinTool<Name> {
+export function builtinTool<F extends Fields>(spec: ToolSpec<F>): BuiltinTool {
   const { name, title, description, annotations, fields } = spec;
   return {
-    name,
     definition: { name, title, description, inputSchema: objectSchema(fields), annotations },
     isOffered: (ports) => spec.isOffered?.(ports) ?? true,
-    prepare: (values, context) => {
+    prepare: (given, context) => {
       try {
-        const given: Given = { values, where: "" };
-        refuseStrangers(given, fields);
-        const args = spec.parse(given);
-        const presentation = spec.describe(args, context);
+        const args = readFields(fields, given);
+        const { kind, title: shown, path, line } = spec.look(args, context);
+        const locations = path === undefined ? [] : [{ path: context.folders.absolute(path), ...defined({ line }) }];
+        const presentation: BuiltinPresentation = { kind, title: shown, locations };
         return {
           ok: true,
           presentation,
-          preview: async (signal) => (await spec.preview?.(args, context, signal)) ?? presentation,
-          run: (run) => spec.run(args, run, context),
+          preview: async (signal) => (await spec.preview?.(args, presentation, context, signal)) ?? presentation,
+          run: (run) => spec.run(args, run, context, presentation),
         };
       } catch (thrown) {
         return { ok: false, reason: messageOf(thrown) };
@@ -105,26 +132,4 @@ export function failed(...content: readonly (ContentBlock | string)[]): ToolOutc
 
 function block(part: ContentBlock | string): ContentBlock {
   return typeof part === "string" ? text(part) : part;
-}
-
-// The names of the agent's own tools, as models call them: one closed union.
-export const BUILTIN_NAMES = [
-  "read_file",
-  "write_file",
-  "edit_file",
-  "list_folder",
-  "find_files",
-  "grep",
-  "run_command",
-  "command_output",
-  "stop_command",
-  "fetch_url",
-  "update_plan",
-  "ask_person",
-] as const;
-
-export type BuiltinName = (typeof BUILTIN_NAMES)[number];
-
-export function isBuiltinName(name: string): name is BuiltinName {
-  return BUILTIN_NAMES.some((known) => known === name);
 }

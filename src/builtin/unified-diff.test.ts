@@ -1,14 +1,18 @@
 // A diff, applied to the old text, gives the new one.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { watchEventLoop } from "../testing/lab/index.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { diffLines, splitLines, unifiedDiff } from "./unified-diff.js";
+import { editLimit, unifiedDiff } from "./unified-diff.js";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "", "\\ x", "- y"), { maxLength: 40 });
 const text = fc
   .tuple(lines, fc.boolean())
   .map(([all, isEnded]) => all.join("\n") + (isEnded && all.length > 0 ? "\n" : ""));
+
+/** With their line ends, so that a missing last one counts. */
+function splitLines(whole: string): string[] {
+  return whole.match(/[^\n]*\n|[^\n]+/gu) ?? [];
+}
 
 /** What `patch` does, without any leniency: context and removed lines must be there. */
 function patch(oldText: string, diff: string): string {
@@ -63,16 +67,19 @@ test("no shorter way from one text to the other is missed", () => {
   };
   fc.assert(
     fc.property(lines, lines, (before, after) => {
-      const removed = diffLines(before, after).reduce((sum, change) => sum + change.oldEnd - change.oldStart, 0);
+      const joined = (all: readonly string[]) => all.map((line) => `${line}\n`).join("");
+      const { removed } = unifiedDiff(joined(before), joined(after));
       expect(before.length - removed).toBe(table(before, after));
     }),
   );
 });
 
 test("two long texts with nothing in common end as one change", () => {
-  const before = Array.from({ length: 50_000 }, (_, index) => `a${index}\n`);
-  const after = Array.from({ length: 50_000 }, (_, index) => `b${index}\n`);
-  expect(diffLines(before, after)).toEqual([{ oldStart: 0, oldEnd: 50_000, newStart: 0, newEnd: 50_000 }]);
+  const before = Array.from({ length: 50_000 }, (_, index) => `a${index}\n`).join("");
+  const after = Array.from({ length: 50_000 }, (_, index) => `b${index}\n`).join("");
+  const diff = unifiedDiff(before, after);
+  expect(diff).toMatchObject({ added: 50_000, removed: 50_000, firstLine: 1 });
+  expect(diff.text).toMatch(/^@@ -1,50000 \+1,50000 @@\n-a0\n-a1\n/u);
   expect(BUILTIN_LIMITS.diff.maxEdits).toBeLessThan(50_000);
 });
 
@@ -91,7 +98,7 @@ test("a change in a long text is found where it is, and one too large to compare
   expect(lines).toMatchObject({ added: 2_500_000, removed: 5_000_000 });
 });
 
-test("no two texts hold the event loop", async () => {
+test("no two texts cost more steps than the limits allow", () => {
   const period = "a\nb\n".repeat(20_000);
   const pairs: [string, string][] = [
     [`x\n${period}m\n${period}`, `y\n${period}n\nn\nn\n${period}y`],
@@ -106,16 +113,16 @@ test("no two texts hold the event loop", async () => {
       Array.from({ length: count }, (_, index) => `a${index % 11}\n`).join(""),
     ]) satisfies [string, string][]),
   ];
-  const flat = (text: string) => Buffer.from(text).toString("utf8"); // as it comes from a file
-  for (const [before, after] of pairs.map(([one, other]) => [flat(one), flat(other)] as const)) {
-    const { longestMs } = await watchEventLoop(
-      new Promise<void>((resolve) => {
-        setTimeout(() => {
-          unifiedDiff(before, after);
-          resolve();
-        }, 5);
-      }),
-    );
-    expect(longestMs).toBeLessThan(100); // 50 on a machine of its own
+  const { maxEdits, maxLines, maxComparedLines, maxComparedChars } = BUILTIN_LIMITS.diff;
+  for (const [before, after] of pairs) {
+    const edits = editLimit(before, after);
+    const counts = [splitLines(before).length, splitLines(after).length] as const;
+    expect(edits).toBeLessThanOrEqual(maxEdits);
+    expect(edits * (counts[0] + counts[1])).toBeLessThanOrEqual(maxComparedLines);
+    expect(edits * (before.length + after.length)).toBeLessThanOrEqual(maxComparedChars);
+    if (Math.max(...counts) >= maxLines) expect(edits).toBe(0);
+    const { added, removed } = unifiedDiff(before, after);
+    if (edits === 0) expect(added + removed).toBeGreaterThan(edits);
+    else expect(added + removed <= edits || added + removed <= counts[0] + counts[1]).toBe(true);
   }
 });
