@@ -1,5 +1,4 @@
-// What the person hears from the catalog, each thing once a session.
-import { unreachable } from "../../base/id.js";
+// The catalog's notices for the person, each once per session; and the index of servers in the system prompt.
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence, plain } from "../one-line.js";
 import type { ToolOrigin } from "../tool.js";
@@ -10,72 +9,63 @@ export type NoticeSink = (level: "info" | "warning", text: string) => void;
 
 export class Notices {
   readonly #sink: NoticeSink;
-  readonly #told = new Set<string>();
+  readonly #emitted = new Set<string>();
 
   constructor(sink: NoticeSink) {
     this.#sink = sink;
   }
 
   sourcesChanged({ shadowed }: SourceBook): void {
-    for (const one of shadowed) this.#tell(`shadowed ${shadowText(one)}`, "warning", shadowText(one));
+    for (const text of shadowed.map(shadowText)) this.#emitOnce(`shadowed ${text}`, text);
   }
 
-  /** Told once all are known that a model call begins with. */
+  /** Emitted when a model call begins, since only then all servers are known. */
   processes({ active }: SourceBook, { warnProcesses }: CatalogLimits): void {
     const processes = active.filter(({ source }) => source.isProcess === true).length;
     if (processes <= warnProcesses) return;
     const text = `this session runs ${processes} servers as processes (more than ${warnProcesses}): each takes memory and time to start`;
-    this.#tell("processes", "warning", text);
+    this.#emitOnce("processes", text);
   }
 
-  /** Each server is named once, when its tools first go behind search for want of room. */
-  overBudget(overBudget: Plan["overBudget"], limits: CatalogLimits): void {
-    const fresh = [...overBudget].filter(([server]) => !this.#told.has(`budget ${server}`));
+  /** Each server is named once, when its tools first go behind search because of a limit. */
+  overBudget(overBudget: Plan["overBudget"], { maxAlwaysTools, maxAlwaysServers }: CatalogLimits): void {
+    const fresh = [...overBudget].filter(([server]) => !this.#emitted.has(`budget ${server}`));
     if (fresh.length === 0) return;
-    for (const [server] of fresh) this.#told.add(`budget ${server}`);
+    for (const [server] of fresh) this.#emitted.add(`budget ${server}`);
     const those = fresh.map(([server, { count }]) => `"${server}" (${count})`).join(", ");
-    this.#sink(
-      "warning",
-      `there are more tools than a model call is offered (${limits.maxAlwaysTools} tools of ${limits.maxAlwaysServers} servers), so those of ${those} are behind search: nothing is lost, the model finds them when it needs them`,
-    );
+    const text = `there are more tools than a model call is offered (${maxAlwaysTools} tools of ${maxAlwaysServers} servers), so those of ${those} are behind search: nothing is lost, the model finds them when it needs them`;
+    this.#sink("warning", text);
   }
 
   mention(name: string, problem: string): void {
     this.#sink("warning", `@tool:${name} adds nothing: ${problem}`);
   }
 
-  #tell(key: string, level: "info" | "warning", text: string): void {
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
-    this.#sink(level, text);
+  #emitOnce(key: string, text: string): void {
+    if (this.#emitted.has(key)) return;
+    this.#emitted.add(key);
+    this.#sink("warning", text);
   }
 }
+
+const LAYER_NAMES: Readonly<Record<ToolOrigin, string>> = {
+  client: "the client",
+  project: "the project",
+  user: "the user's configuration",
+  builtin: "Tenon itself",
+  extra: "the program around Tenon",
+};
 
 export function shadowText({ known: { source }, by }: Shadowed): string {
-  return `the server "${source.name}" of ${layerText(by.origin)} replaces the one of ${layerText(source.origin)}, whose tools are not used`;
+  return `the server "${source.name}" of ${LAYER_NAMES[by.origin]} replaces the one of ${LAYER_NAMES[source.origin]}, whose tools are not used`;
 }
 
-function layerText(origin: ToolOrigin): string {
-  switch (origin) {
-    case "client":
-      return "the client";
-    case "project":
-      return "the project";
-    case "user":
-      return "the user's configuration";
-    case "builtin":
-      return "Tenon itself";
-    case "extra":
-      return "the program around Tenon";
-    default:
-      return unreachable(origin);
-  }
-}
-
-// One line per server for the system prompt, so that a model knows what there is to search for. The same for the same servers.
 const MAX_NAMES = 8;
 
-/** Sorted by name and bounded; with very many servers the lines get shorter, then the last ones are only counted. */
+/**
+ * One line per server, so that a model knows what there is to search for; the same for the same servers. Sorted by name and
+ * bounded: with very many servers the lines get shorter, then the last ones are only counted.
+ */
 export function serverIndexText(sources: readonly KnownTools[]): string {
   const servers = sources
     .filter(({ source, tools }) => source.origin !== "builtin" && tools.length > 0)
@@ -96,8 +86,8 @@ export function serverIndexText(sources: readonly KnownTools[]): string {
 /** The server's own words are a description, not instructions: one line of them, and nothing that could pass for ours. */
 function lineOf({ source, tools }: KnownTools, maxChars: number): string {
   const { title, instructions } = source.about?.() ?? {};
-  const said = firstSentence(instructions ?? "") || plain(title ?? "");
   const names = tools.slice(0, MAX_NAMES).map(({ raw }) => plain(raw.name));
-  const what = said === "" ? `${names.join(", ")}${tools.length > MAX_NAMES ? ", …" : ""}` : said;
-  return cut(`- ${plain(source.name)} (${tools.length} ${tools.length === 1 ? "tool" : "tools"}): ${what}`, maxChars);
+  const listed = `${names.join(", ")}${tools.length > MAX_NAMES ? ", …" : ""}`;
+  const about = firstSentence(instructions ?? "") || plain(title ?? "") || listed;
+  return cut(`- ${plain(source.name)} (${tools.length} ${tools.length === 1 ? "tool" : "tools"}): ${about}`, maxChars);
 }

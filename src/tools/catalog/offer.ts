@@ -1,27 +1,16 @@
-// What one model call is offered, and what is behind every name: an immutable snapshot.
-
+// The tools offered to one model call, and the tool behind every name: an immutable snapshot.
 import { defined } from "../../base/json/defined.js";
 import { canonicalJson, type JsonObject } from "../../base/json/json.js";
 import type { CatalogTool, ToolDefinition, ToolId, ToolSource } from "../tool.js";
-import type { OfferedHow } from "./offering.js";
 import { type KnownTool, KnownTools } from "./sources.js";
 
-/** A tool a session knows, whether it is offered or not. */
-export interface CatalogEntry {
-  /** As it is now: where the model was shown an earlier definition, `Offer.tools` still has that one. */
-  readonly tool: CatalogTool;
-  readonly source: ToolSource;
-  /** As its source defines it: the source is called by this name, and arguments are checked by this schema. */
-  readonly raw: ToolDefinition;
-  /** Put into every call, over whatever the model gave: the model is not shown these arguments. */
-  readonly pinned: JsonObject;
-  /** Put into a call where the model gave nothing. */
-  readonly defaults: JsonObject;
+/** A tool a session knows, offered or not. */
+export interface CatalogEntry extends KnownTool {
   /** The model was shown an earlier definition: if the arguments do not fit, it needs the new one. */
   readonly isChanged: boolean;
   /** Why it cannot be called, for the model: its server is gone, or it was set aside. */
   readonly unavailable?: string;
-  /** Why it is not offered until somebody approves of it: its definition changed. A call asks. */
+  /** Why it is not offered until a person approves it: its definition changed. A call asks. */
   readonly held?: string;
 }
 
@@ -32,24 +21,39 @@ export interface Offer {
   find(name: string): CatalogEntry | undefined;
 }
 
-/** What is really sent: defaults, then what the model gave, then what is pinned. */
+/** The arguments that are sent: defaults, then the model's own, then the pinned ones. */
 export function callArguments(entry: Pick<CatalogEntry, "pinned" | "defaults">, given: JsonObject): JsonObject {
   return { ...entry.defaults, ...given, ...entry.pinned };
 }
 
-// The tools a model has been offered: appended to and never rewritten, so that providers' caches of the prompt hold.
+/** Everything some sources have, offered at once and unshaped. */
+export function snapshot(sources: readonly ToolSource[]): Offer {
+  const table = new Map<string, CatalogEntry>();
+  for (const source of sources) {
+    const known = new KnownTools(source);
+    known.refresh();
+    for (const tool of known.tools) table.set(tool.tool.id, { ...tool, isChanged: false });
+  }
+  return { tools: [...table.values()].map(({ tool }) => tool), find: (name) => table.get(name) };
+}
+
+export type OfferedHow = "always" | "manual" | "head_start";
+
 export interface OfferedTool {
   readonly known: KnownTool;
   readonly how: OfferedHow;
 }
 
-/** Immutable: appending gives another list. */
+/**
+ * The tools a model has been offered: appended to and never rewritten, so that providers' caches of the prompt hold.
+ * Immutable: appending gives another list.
+ */
 export class OfferedList {
   static readonly EMPTY: OfferedList = new OfferedList([], new Map());
   readonly entries: readonly OfferedTool[];
   readonly tools: readonly CatalogTool[];
   readonly how: ReadonlyMap<ToolId, OfferedHow>;
-  /** What the model has seen or found, as it saw it: a tool that is gone still answers. */
+  /** The tools the model has seen or found, as it saw them: one that is gone still answers. */
   readonly seen: ReadonlyMap<string, KnownTool>;
 
   private constructor(entries: readonly OfferedTool[], seen: ReadonlyMap<string, KnownTool>) {
@@ -74,12 +78,9 @@ export class OfferedList {
 
   /** The one exception: a definition that providers refuse would fail every turn. */
   without(id: ToolId): OfferedList {
-    return this.how.has(id)
-      ? new OfferedList(
-          this.entries.filter(({ known }) => known.tool.id !== id),
-          this.seen,
-        )
-      : this;
+    if (!this.how.has(id)) return this;
+    const rest = this.entries.filter(({ known }) => known.tool.id !== id);
+    return new OfferedList(rest, this.seen);
   }
 
   #saw(tools: readonly KnownTool[]): ReadonlyMap<string, KnownTool> {
@@ -87,7 +88,7 @@ export class OfferedList {
   }
 }
 
-export interface OfferParts {
+interface OfferParts {
   readonly list: OfferedList;
   /** A tool that is there now. */
   readonly current: (name: string) => KnownTool | undefined;
@@ -101,12 +102,9 @@ export function makeOffer({ list, current, whySetAside, whyHeld }: OfferParts): 
     const known = current(name);
     if (!known) return seen && { ...seen, isChanged: false, unavailable: goneText(seen) };
     const setAside = whySetAside(known);
-    const held = whyHeld(known);
-    return {
-      ...known,
-      isChanged: seen !== undefined && isOther(seen.tool.definition, known.tool.definition),
-      ...defined({ unavailable: setAside === undefined ? undefined : `it was set aside: ${setAside}`, held }),
-    };
+    const unavailable = setAside === undefined ? undefined : `it was set aside: ${setAside}`;
+    const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
+    return { ...known, isChanged, ...defined({ unavailable, held: whyHeld(known) }) };
   };
   return { tools: list.tools, find };
 }
@@ -116,20 +114,7 @@ function goneText({ tool, source }: KnownTool): string {
 }
 
 function isOther(shown: ToolDefinition, current: ToolDefinition): boolean {
-  return shown !== current && canonicalJson(asData(shown)) !== canonicalJson(asData(current));
-}
-
-function asData({ name, title, description, inputSchema }: ToolDefinition): JsonObject {
-  return { name, title, description, inputSchema };
-}
-
-// Everything some sources have, offered at once and unshaped.
-export function snapshot(sources: readonly ToolSource[]): Offer {
-  const table = new Map<string, CatalogEntry>();
-  for (const source of sources) {
-    const known = new KnownTools(source);
-    known.refresh();
-    for (const tool of known.tools) table.set(tool.tool.id, { ...tool, isChanged: false });
-  }
-  return { tools: [...table.values()].map(({ tool }) => tool), find: (name) => table.get(name) };
+  const asJson = ({ name, title, description, inputSchema }: ToolDefinition) =>
+    canonicalJson({ name, title, description, inputSchema });
+  return shown !== current && asJson(shown) !== asJson(current);
 }

@@ -1,19 +1,48 @@
-// What the model of a session has in front of it: a list that only grows, what joins it next, and what is kept out of it and why.
+// The tools in front of a session's model: a list that only grows, which tools join it next, and which are kept out and why.
 import type { SourcedTool, ToolId } from "../tool.js";
 import type { Notices } from "./notices.js";
 import { makeOffer, type Offer, OfferedList, type OfferedTool } from "./offer.js";
 import type { IncludeModes, KnownTool, KnownTools, SourceBook } from "./sources.js";
-import type { Ranked } from "./tool-search.js";
-import type { Pick } from "./why.js";
+
+export interface CatalogLimits {
+  /** Servers whose tools are offered as `always`. */
+  readonly maxAlwaysServers: number;
+  /** Tools offered as `always`; those the first prompt chose count too. */
+  readonly maxAlwaysTools: number;
+  /** Server processes above which the person is warned. */
+  readonly warnProcesses: number;
+  /** Tools the first prompt chooses from those behind search; 0 for none. */
+  readonly headStart: number;
+}
+
+/** Which limit a server does not fit into. */
+export type BudgetCause = "servers" | "tools";
+
+/** Why a tool is behind search: by its mode, or because a limit is reached. */
+export type BehindCause = "search" | BudgetCause;
+
+/** How a tool behind search came to be used. */
+export interface Pick {
+  readonly how: "head_start" | "found" | "called";
+  /** The search, and how well the tool fitted. */
+  readonly query?: string;
+  readonly score?: number;
+}
+
+/** A tool and how well it fits a query. */
+export interface Ranked {
+  readonly known: KnownTool;
+  readonly score: number;
+}
 
 export interface OfferingOptions {
   readonly book: SourceBook;
   readonly modes: IncludeModes;
-  /** Tenon's own tools about tools: they come with the first tool behind search, and stay. */
+  /** Tenon's own tools about tools: offered from the first tool behind search on. */
   readonly meta: KnownTools;
   readonly notices: Notices;
   readonly limits: CatalogLimits;
-  /** Why a tool may not be offered until somebody approves of it. */
+  /** Why a tool may not be offered until a person approves it. */
   isHeld(tool: SourcedTool): string | undefined;
 }
 
@@ -21,46 +50,30 @@ export class Offering {
   readonly #options: OfferingOptions;
   readonly #added = new Set<ToolId>();
   readonly #setAside = new Map<ToolId, { readonly definitionHash: string; readonly reason: string }>();
-  readonly #picks = new Map<ToolId, Pick>();
-  /** Servers behind search for want of room: room that comes later is for others, so that nothing hops about. */
+  /** Servers behind search because of a limit: they stay there, so that tools do not move back and forth. */
   readonly #refused = new Map<string, BudgetCause>();
-  #limits: CatalogLimits;
-  #list = OfferedList.EMPTY;
   #table: ReadonlyMap<string, KnownTool> = new Map();
   #plan: Plan | undefined;
   #offer: Offer | undefined;
-  #firstPrompt: string | undefined;
+  limits: CatalogLimits;
+  /** The tools offered so far. */
+  list: OfferedList = OfferedList.EMPTY;
+  /** The tools behind search that came to be used, and how. */
+  readonly picks: Map<ToolId, Pick> = new Map();
+  /** The prompt the head start was chosen by. */
+  firstPrompt: string | undefined;
 
   constructor(options: OfferingOptions) {
     this.#options = options;
-    this.#limits = options.limits;
-  }
-
-  get limits(): CatalogLimits {
-    return this.#limits;
-  }
-
-  /** What was offered so far. */
-  get list(): OfferedList {
-    return this.#list;
-  }
-
-  /** The tools behind search that came to be used, and how. */
-  get picks(): ReadonlyMap<ToolId, Pick> {
-    return this.#picks;
-  }
-
-  /** The prompt the head start was chosen by. */
-  get firstPrompt(): string | undefined {
-    return this.#firstPrompt;
+    this.limits = options.limits;
   }
 
   setLimits(limits: CatalogLimits): void {
-    this.#limits = limits;
+    this.limits = limits;
     this.replan();
   }
 
-  /** Something changed that decides what joins. */
+  /** To be called when something changed that decides which tools join. */
   replan(): void {
     this.#plan = undefined;
   }
@@ -70,8 +83,8 @@ export class Offering {
     const { book } = this.#options;
     if (!book.refresh()) return;
     const table = new Map<string, KnownTool>();
-    for (const { tools } of book.active) {
-      for (const known of tools) if (!table.has(known.tool.id)) table.set(known.tool.id, known);
+    for (const known of book.active.flatMap(({ tools }) => tools)) {
+      if (!table.has(known.tool.id)) table.set(known.tool.id, known);
     }
     this.#table = table;
     this.replan();
@@ -86,18 +99,18 @@ export class Offering {
   /** For one model call. */
   offer(): Offer {
     this.commit();
-    this.#offer ??= this.#makeOffer(this.#list);
+    this.#offer ??= this.#makeOffer(this.list);
     return this.#offer;
   }
 
-  /** What the next model call would be offered. */
+  /** The offer of the next model call, without deciding anything. */
   peek(): Offer {
     return this.#makeOffer(this.next(this.plan()));
   }
 
-  /** The list as the next model call would find it. */
+  /** The list of the next model call. */
   next(plan: Plan): OfferedList {
-    return this.#list.append(this.#joining(plan));
+    return this.list.append(this.#joining(plan));
   }
 
   plan(): Plan {
@@ -107,45 +120,46 @@ export class Offering {
     this.#plan = planOffer({
       active: book.active,
       modes,
-      limits: this.#limits,
-      offered: this.#list.how,
+      limits: this.limits,
+      offered: this.list.how,
       added: this.#added,
       refused: this.#refused,
-      isFrozen: this.#firstPrompt !== undefined,
+      isFrozen: this.firstPrompt !== undefined,
       isSetAside: (known) => this.whySetAside(known) !== undefined,
       isHeld: (known) => this.whyHeld(known) !== undefined,
     });
     return this.#plan;
   }
 
-  /** What the plan says joins now; whoever has to hear of it does. */
+  /** Appends the tools that join now, and emits the notices about the others. */
   commit(): Plan {
     const { book, notices } = this.#options;
     const plan = this.plan();
-    this.#append(this.#joining(plan));
-    if (this.#firstPrompt !== undefined)
+    this.#setList(this.next(plan));
+    if (this.firstPrompt !== undefined) {
       for (const [server, { cause }] of plan.overBudget) this.#refused.set(server, cause);
-    notices.processes(book, this.#limits);
-    notices.overBudget(plan.overBudget, this.#limits);
+    }
+    notices.processes(book, this.limits);
+    notices.overBudget(plan.overBudget, this.limits);
     return plan;
   }
 
   /** The first prompt has chosen: from now on no room is kept for its choice. */
   begin(prompt: string, chosen: readonly Ranked[]): void {
-    this.#firstPrompt = prompt;
+    this.firstPrompt = prompt;
     this.commit();
-    for (const { known, score } of chosen) this.#picks.set(known.tool.id, { how: "head_start", query: prompt, score });
-    this.#append(chosen.map(({ known }) => ({ known, how: "head_start" })));
+    for (const { known, score } of chosen) this.picks.set(known.tool.id, { how: "head_start", query: prompt, score });
+    this.#setList(this.list.append(chosen.map(({ known }) => ({ known, how: "head_start" }))));
     this.replan();
   }
 
-  /** By the person: it joins whatever its mode and the limits. */
+  /** Added by the person: it joins whatever its mode and the limits. */
   add(id: ToolId): void {
     this.#added.add(id);
     this.replan();
   }
 
-  /** What there was no room for may have some now. */
+  /** A server that did not fit into the limits may fit now. */
   reconsider(server: string): void {
     this.#refused.delete(server);
     this.replan();
@@ -154,36 +168,32 @@ export class Offering {
   /** A tool behind search came to be used: from now on it can be called. */
   pick(known: KnownTool, pick: Pick): void {
     const { id } = known.tool;
-    if (this.#list.how.has(id)) return;
-    if (!this.#picks.has(id)) this.#picks.set(id, pick);
-    this.#setList(this.#list.show([known]));
+    if (this.list.how.has(id)) return;
+    if (!this.picks.has(id)) this.picks.set(id, pick);
+    this.#setList(this.list.show([known]));
   }
 
-  /** Takes a tool away for good as long as its definition stays the same. */
+  /** Removes a tool for as long as its definition stays the same. */
   quarantine(id: ToolId, reason: string): void {
     const known = this.#table.get(id);
     if (!known) return;
     this.#setAside.set(id, { definitionHash: known.tool.definitionHash, reason });
-    this.#setList(this.#list.without(id));
+    this.#setList(this.list.without(id));
     this.replan();
   }
 
   whySetAside({ tool }: KnownTool): string | undefined {
     const setAside = this.#setAside.get(tool.id);
-    return setAside && setAside.definitionHash === tool.definitionHash ? setAside.reason : undefined;
+    return setAside?.definitionHash === tool.definitionHash ? setAside.reason : undefined;
   }
 
   whyHeld({ tool, raw }: KnownTool): string | undefined {
     return this.#options.isHeld({ tool, raw });
   }
 
-  #append(joining: readonly OfferedTool[]): void {
-    this.#setList(this.#list.append(joining));
-  }
-
   #setList(list: OfferedList): void {
-    if (list === this.#list) return;
-    this.#list = list;
+    if (list === this.list) return;
+    this.list = list;
     this.#offer = undefined;
   }
 
@@ -204,34 +214,14 @@ export class Offering {
   }
 }
 
-// Which tools join the offered list now, and which stay behind search and why. Pure.
-export interface CatalogLimits {
-  /** Servers whose tools are offered as `always`. */
-  readonly maxAlwaysServers: number;
-  /** Tools offered as `always`; what the first prompt chose counts too. */
-  readonly maxAlwaysTools: number;
-  /** Processes of servers above which the person is told. */
-  readonly warnProcesses: number;
-  /** Tools the first prompt chooses from those behind search; 0 for none. */
-  readonly headStart: number;
-}
-
 /** Room kept for Tenon's own tools about tools, once there is something behind search. */
 const META_ROOM = 4;
 
-/** What the session has too much of. */
-export type BudgetCause = "servers" | "tools";
-
-/** Why a tool is behind search: by its mode, or for want of room. */
-export type BehindCause = "search" | BudgetCause;
-
-export type OfferedHow = "always" | "manual" | "head_start";
-
-export interface PlanInput {
+interface PlanInput {
   readonly active: readonly KnownTools[];
   readonly modes: IncludeModes;
   readonly limits: CatalogLimits;
-  readonly offered: ReadonlyMap<ToolId, OfferedHow>;
+  readonly offered: OfferedList["how"];
   /** Added by the person. */
   readonly added: ReadonlySet<ToolId>;
   /** Servers that went behind search before, and stay there. */
@@ -242,24 +232,23 @@ export interface PlanInput {
   isHeld(known: KnownTool): boolean;
 }
 
+/** Which tools join the offered list now, and which stay behind search and why. */
 export interface Plan {
   /** In the order they join. */
-  readonly append: readonly { readonly known: KnownTool; readonly how: OfferedHow }[];
+  readonly append: readonly OfferedTool[];
   readonly behind: ReadonlyMap<ToolId, BehindCause>;
-  /** How many of each server are behind search for want of room, and of which. */
+  /** How many tools of each server are behind search because of a limit, and of which. */
   readonly overBudget: ReadonlyMap<string, { readonly count: number; readonly cause: BudgetCause }>;
-  /** Whether something waits for an approval: then the plan is worth making again. */
+  /** Whether a tool waits for an approval: then the plan is worth making again. */
   readonly hasHeld: boolean;
 }
 
-interface Wish {
-  readonly known: KnownTool;
-  readonly how: OfferedHow;
+interface Wish extends OfferedTool {
   /** Joins whatever the limits say. */
   readonly isSure: boolean;
 }
 
-/** What one source brings. */
+/** The tools one source would add. */
 interface Share {
   readonly source: KnownTools;
   readonly wishes: readonly Wish[];
@@ -271,18 +260,18 @@ interface Share {
 }
 
 /**
- * A server's tools are offered together or go behind search together: half a server is of no use to anybody. Tools that
- * somebody named one by one, and those a person added, join over any limit.
+ * A server's tools are offered together or go behind search together: half a server is of little use. Tools that were
+ * named one by one, and those a person added, join over any limit.
  */
 function planOffer(input: PlanInput): Plan {
   const behind = new Map<ToolId, BehindCause>();
   const overBudget = new Map<string, { readonly count: number; readonly cause: BudgetCause }>();
   const shares = input.active.map((source) => shareOf(source, input, behind));
-  const room = new Room(shares, input);
+  const refuse = roomFor(shares, input);
   const append: Wish[] = [];
   for (const share of shares) {
     const { name } = share.source.source;
-    const cause = share.wanted === 0 ? undefined : (input.refused.get(name) ?? room.refuse(share));
+    const cause = share.wanted === 0 ? undefined : (input.refused.get(name) ?? refuse(share));
     append.push(...share.wishes.filter(({ isSure }) => isSure || cause === undefined));
     if (cause === undefined) continue;
     for (const { known, isSure } of share.wishes) if (!isSure) behind.set(known.tool.id, cause);
@@ -313,32 +302,22 @@ function shareOf(source: KnownTools, input: PlanInput, behind: Map<ToolId, Behin
   return { source, wishes, wanted: wishes.filter(({ isSure }) => !isSure).length, count, hasHeld };
 }
 
-/** What is left of the limits while the sources are gone through, the strongest first. */
-class Room {
-  readonly #maxServers: number;
-  #servers: number;
-  #tools: number;
-
-  constructor(shares: readonly Share[], { limits, offered, isFrozen }: PlanInput) {
-    const count = (test: (share: Share) => boolean) =>
-      shares.filter((share) => share.source.source.origin !== "builtin" && test(share)).length;
-    const wishes = shares.reduce((sum, share) => sum + share.wishes.length, 0);
-    const wanted = shares.reduce((sum, share) => sum + share.wanted, 0);
-    const isOver =
-      offered.size + wishes > limits.maxAlwaysTools ||
-      count((share) => share.count + share.wanted > 0) > limits.maxAlwaysServers;
-    const kept = isOver ? META_ROOM + (isFrozen ? 0 : limits.headStart) : 0;
-    this.#tools = limits.maxAlwaysTools - offered.size - (wishes - wanted) - kept;
-    this.#servers = count((share) => share.count > 0);
-    this.#maxServers = limits.maxAlwaysServers;
-  }
-
-  /** Takes the room a share needs, or says what there is not enough of. */
-  refuse({ wanted, count }: Share): BudgetCause | undefined {
-    if (count === 0 && this.#servers >= this.#maxServers) return "servers";
-    if (wanted > this.#tools) return "tools";
-    this.#tools -= wanted;
-    if (count === 0) this.#servers += 1;
+/** A function that takes the room a share needs, or returns the limit that is reached. Called for the strongest source first. */
+function roomFor(shares: readonly Share[], { limits, offered, isFrozen }: PlanInput) {
+  const servers = shares.filter(({ source }) => source.source.origin !== "builtin");
+  const wishes = shares.reduce((sum, share) => sum + share.wishes.length, 0);
+  const wanted = shares.reduce((sum, share) => sum + share.wanted, 0);
+  const isOver =
+    offered.size + wishes > limits.maxAlwaysTools ||
+    servers.filter((share) => share.count + share.wanted > 0).length > limits.maxAlwaysServers;
+  const kept = isOver ? META_ROOM + (isFrozen ? 0 : limits.headStart) : 0;
+  let tools = limits.maxAlwaysTools - offered.size - (wishes - wanted) - kept;
+  let used = servers.filter(({ count }) => count > 0).length;
+  return (share: Share): BudgetCause | undefined => {
+    if (share.count === 0 && used >= limits.maxAlwaysServers) return "servers";
+    if (share.wanted > tools) return "tools";
+    tools -= share.wanted;
+    if (share.count === 0) used += 1;
     return undefined;
-  }
+  };
 }

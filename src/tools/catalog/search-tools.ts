@@ -7,8 +7,7 @@ import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence } from "../one-line.js";
 import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
-import type { SearchAnswer, SearchRequest } from "./tool-search.js";
-import type { FoundTool } from "./why.js";
+import type { FoundTool, SearchAnswer, SearchRequest } from "./tool-search.js";
 
 export const SEARCH_TOOLS = "tenon_search_tools";
 export const CALL_TOOL = "tenon_call_tool";

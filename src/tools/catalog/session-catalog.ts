@@ -8,15 +8,8 @@ import { type CatalogLimits, Offering } from "./offering.js";
 import { mentionedTools, pathOf, type Resolved, resolveTool } from "./resolve.js";
 import { searchMetaSource } from "./search-tools.js";
 import type { SourceSettings, ToolTransformer } from "./shape.js";
-import { IncludeModes, type KnownTool, KnownTools, SourceBook } from "./sources.js";
-import {
-  type DenseScores,
-  type SearchAnswer,
-  type SearchRequest,
-  ToolFinder,
-  ToolSearch,
-  type UsagePort,
-} from "./tool-search.js";
+import { IncludeModes, KnownTools, SourceBook } from "./sources.js";
+import { type DenseScores, type SearchAnswer, type SearchRequest, ToolSearch, type UsagePort } from "./tool-search.js";
 import {
   type AbsentServer,
   type CatalogState,
@@ -31,12 +24,12 @@ export interface CatalogOptions {
   readonly transformers?: readonly ToolTransformer[];
   readonly usage?: UsagePort;
   readonly dense?: DenseScores;
-  /** Why a tool may not be offered until somebody approves of it. Asked for tools about to be offered or found. */
+  /** Why a tool may not be offered until a person approves it. Asked for tools about to be offered or found. */
   isHeld?(tool: SourcedTool): string | undefined;
   onNotice?: NoticeSink;
 }
 
-/** What a person's word about a tool or server came to. */
+/** The result of a person's change to a tool or server. */
 export type Selection =
   | { readonly ok: true; readonly what: string }
   | { readonly ok: false; readonly reason: string; readonly candidates: readonly string[] };
@@ -54,7 +47,6 @@ export class SessionCatalog {
   readonly #meta: KnownTools;
   readonly #lookAlikes = new CatalogLookAlikes();
   readonly #modes = new IncludeModes();
-  readonly #finder: ToolFinder;
   readonly #notices: Notices;
   readonly #offering: Offering;
   readonly #search: ToolSearch;
@@ -65,7 +57,6 @@ export class SessionCatalog {
   constructor(options: CatalogOptions = {}) {
     this.#options = options;
     this.#book = new SourceBook(options.transformers);
-    this.#finder = new ToolFinder(options);
     this.#notices = new Notices(options.onNotice ?? (() => {}));
     this.#meta = new KnownTools(searchMetaSource(this));
     this.#meta.refresh();
@@ -77,7 +68,7 @@ export class SessionCatalog {
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       isHeld: (tool) => options.isHeld?.(tool),
     });
-    this.#search = new ToolSearch({ ...shared, finder: this.#finder, offering: this.#offering });
+    this.#search = new ToolSearch({ ...options, ...shared, offering: this.#offering });
   }
 
   /**
@@ -191,7 +182,7 @@ export class SessionCatalog {
     return { ok: true, what: resolved?.known.tool.label ?? `the server "${source}"` };
   }
 
-  /** For servers nobody said anything about. What the model was offered stays offered. */
+  /** For servers without an include mode of their own. What the model was offered stays offered. */
   setDefaultInclude(mode: IncludeMode): void {
     this.#modes.setDefault(mode);
     this.#offering.replan();
@@ -213,33 +204,27 @@ export class SessionCatalog {
   }
 
   #state(): CatalogState {
-    const offering = this.#offering;
-    const plan = offering.plan();
+    const plan = this.#offering.plan();
     this.#search.sync();
     const { active } = this.#book;
-    const list = offering.next(plan);
-    const hasMeta = this.#meta.tools.some(({ tool }) => list.how.has(tool.id));
+    const list = this.#offering.next(plan);
+    const all = [...active, this.#meta];
     return {
       book: this.#book,
-      sources: hasMeta ? [...active, this.#meta] : active,
+      sources: this.#meta.tools.some(({ tool }) => list.how.has(tool.id)) ? all : active,
       modes: this.#modes,
-      limits: offering.limits,
+      offering: this.#offering,
       list,
       plan,
-      picks: offering.picks,
-      finder: this.#finder,
-      firstPrompt: offering.firstPrompt,
+      search: this.#search,
       absent: this.#absent,
-      whySetAside: (known) => offering.whySetAside(known),
-      whyHeld: (known) => offering.whyHeld(known),
-      lookAlikes: (known) => this.#lookAlikes.of(known, [...active, this.#meta]),
+      lookAlikes: (known) => this.#lookAlikes.of(known, all),
     };
   }
 }
 
 function unresolved(name: string, resolved: Exclude<Resolved, { kind: "one" }>): Selection {
-  const candidates: readonly KnownTool[] = resolved.kind === "many" ? resolved.candidates : resolved.similar;
-  const paths = candidates.map(pathOf);
+  const paths = (resolved.kind === "many" ? resolved.candidates : resolved.similar).map(pathOf);
   const reason =
     paths.length === 0
       ? `there is no tool or server "${name}" in this session`

@@ -5,7 +5,7 @@ import { testSource, testTool } from "../../../test/tool-source.js";
 import type { ToolDefinition } from "../tool.js";
 import { callArguments } from "./offer.js";
 import { SessionCatalog } from "./session-catalog.js";
-import { type SourceSettings, type ToolTransformer, withDefaults, withoutArguments } from "./shape.js";
+import { type SourceSettings, shapedSchema, type ToolTransformer } from "./shape.js";
 
 function shaped(
   tools: readonly (string | ToolDefinition)[],
@@ -68,7 +68,7 @@ test("no pinned argument is ever shown, and nothing else of a schema is lost", (
           required: properties,
         };
         const values = Object.fromEntries(pinned.map((property) => [property, 1]));
-        const shown = withDefaults(withoutArguments(schema, values), {});
+        const shown = shapedSchema(schema, values, {});
         const kept = properties.filter((property) => !pinned.includes(property));
         expect(shown["$defs"]).toEqual({ x: {} });
         expect(Object.keys(shown["properties"] ?? {})).toEqual(kept);

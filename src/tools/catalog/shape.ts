@@ -12,7 +12,7 @@ export type Shaped =
       readonly pinned: JsonObject;
       readonly defaults: JsonObject;
     }
-  /** Somebody wanted it so. */
+  /** By configuration or code. */
   | { readonly kind: "filtered"; readonly reason: string }
   /** Something is wrong. */
   | { readonly kind: "broken"; readonly reason: string };
@@ -76,7 +76,7 @@ function configured(raw: ToolDefinition, shape: ToolShape, prefix: string): Tool
     ...raw,
     name: shape.name ?? `${prefix}${raw.name}`,
     description: shape.description ?? raw.description,
-    inputSchema: withDefaults(withoutArguments(raw.inputSchema, pinned), defaults),
+    inputSchema: shapedSchema(raw.inputSchema, pinned, defaults),
     ...defined({ providerOptions: providerOptions ? { ...raw.providerOptions, ...providerOptions } : undefined }),
   };
 }
@@ -105,19 +105,16 @@ export interface ShapeSettings {
   readonly tools?: Readonly<Record<string, ToolShape>>;
 }
 
-/** How a source is to be treated by the catalog. */
-export interface SourceSettings extends ShapeSettings {
+/** Include modes as a client may send them with a server: see `_meta.tenon.include`. */
+export interface ServerInclude {
   /** Undefined: the default, which is `always` as far as the session's limits allow. */
   readonly include?: IncludeMode;
   /** By the source's own names; stronger than `include`. A tool that is `always` here keeps its place over any limit. */
   readonly includeByTool?: Readonly<Record<string, IncludeMode>>;
 }
 
-/** Include modes as a client may send them with a server: see `_meta.tenon.include`. */
-export interface ServerInclude {
-  readonly include?: IncludeMode;
-  readonly includeByTool?: Readonly<Record<string, IncludeMode>>;
-}
+/** All that configuration says about a source's tools. */
+export interface SourceSettings extends ShapeSettings, ServerInclude {}
 
 /** Where the tool being transformed comes from. */
 export interface ToolPlace {
@@ -136,47 +133,21 @@ export interface ToolTransformer {
   transform(tool: ToolDefinition, place: ToolPlace): ToolDefinition | null;
 }
 
-// What pinned arguments and defaults do to the schema a model is shown. The source's own schema stays what is checked.
-/** Pinned arguments vanish from the schema: a model cannot get wrong what it does not see. */
-export function withoutArguments(schema: JsonSchema, pinned: JsonObject): JsonSchema {
-  const names = new Set(Object.keys(pinned));
-  if (names.size === 0) return schema;
-  return edited(schema, (name, property) => (names.has(name) ? undefined : property), names);
-}
-
-/** Arguments with a default are optional, and say what it is. One the schema does not name is sent all the same. */
-export function withDefaults(schema: JsonSchema, defaults: JsonObject): JsonSchema {
-  const names = new Set(Object.keys(defaults));
-  if (names.size === 0) return schema;
-  const describe = (name: string, property: JsonValue): JsonValue =>
-    names.has(name) && isJsonObject(property) ? { ...property, default: defaults[name] } : property;
-  return edited(schema, describe, names);
-}
-
-function edited(
-  schema: JsonSchema,
-  edit: (name: string, property: JsonValue) => JsonValue | undefined,
-  optional: ReadonlySet<string>,
-): JsonSchema {
+/**
+ * The schema a model is shown: pinned arguments are left out, and arguments with a default are optional and say what it is.
+ * The source's own schema stays the one that arguments are checked against.
+ */
+export function shapedSchema(schema: JsonSchema, pinned: JsonObject, defaults: JsonObject): JsonSchema {
+  const optional: ReadonlySet<JsonValue> = new Set([...Object.keys(pinned), ...Object.keys(defaults)]);
+  if (optional.size === 0) return schema;
   const { properties, required, ...rest } = schema;
-  const kept = isJsonObject(properties) ? editedProperties(properties, edit) : properties;
-  const needed = Array.isArray(required)
-    ? required.filter((name) => typeof name !== "string" || !optional.has(name))
-    : undefined;
-  return {
-    ...rest,
-    ...defined({ properties: kept, required: needed === undefined || needed.length === 0 ? undefined : needed }),
-  };
-}
-
-function editedProperties(
-  properties: JsonObject,
-  edit: (name: string, property: JsonValue) => JsonValue | undefined,
-): JsonObject {
-  const pairs: [string, JsonValue][] = [];
-  for (const [name, property] of Object.entries(properties)) {
-    const next = property === undefined ? undefined : edit(name, property);
-    if (next !== undefined) pairs.push([name, next]);
-  }
-  return Object.fromEntries(pairs);
+  const shown = Object.entries(isJsonObject(properties) ? properties : {})
+    .filter(([name]) => !Object.hasOwn(pinned, name))
+    .map(([name, property]) => {
+      const hasDefault = Object.hasOwn(defaults, name) && isJsonObject(property);
+      return [name, hasDefault ? { ...property, default: defaults[name] } : property] as const;
+    });
+  const needed = Array.isArray(required) ? required.filter((name) => !optional.has(name)) : [];
+  const kept = isJsonObject(properties) ? Object.fromEntries(shown) : properties;
+  return { ...rest, ...defined({ properties: kept, required: needed.length === 0 ? undefined : needed }) };
 }

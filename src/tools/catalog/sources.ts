@@ -1,5 +1,4 @@
-// The sources of a session by layer and name: which counts, which is shadowed by which, and what has changed.
-
+// The sources of a session: their tools as the catalog knows them, include modes, and which source counts when two share a name.
 import type { JsonObject } from "../../base/json/json.js";
 import { markForeign } from "../../base/text/marking.js";
 import { cut } from "../one-line.js";
@@ -17,111 +16,37 @@ import {
 import { type MarkedDefinition, markDefinition } from "./mark-definition.js";
 import { type Shaper, type SourceSettings, shaper, type ToolTransformer } from "./shape.js";
 
-/**
- * Strongest first, which is also the order tools are offered in; Tenon's own come before them. What the program around it
- * adds is its own word, so it stands above what clients and files bring.
- */
-const LAYERS: readonly ToolOrigin[] = ["extra", "client", "project", "user"];
-
-export interface Shadowed {
-  readonly known: KnownTools;
-  readonly by: ToolSource;
-}
-
-export class SourceBook {
-  readonly #transformers: readonly ToolTransformer[];
-  #all: readonly KnownTools[] = [];
-  #active: readonly KnownTools[] = [];
-  #shadowed: readonly Shadowed[] = [];
-  #hasChanged = false;
-
-  constructor(transformers: readonly ToolTransformer[] = []) {
-    this.#transformers = transformers;
-  }
-
-  /**
-   * One of the same layer and name takes the place of the earlier one, but for Tenon's own, whose tools have names of their
-   * own. Returns the way to take it out again.
-   */
-  add(source: ToolSource, settings: SourceSettings = {}): () => void {
-    const known = new KnownTools(source, settings, this.#transformers);
-    const isSame = (other: KnownTools) =>
-      source.origin !== "builtin" && other.source.origin === source.origin && other.source.name === source.name;
-    const isReplacing = this.#all.some(isSame);
-    this.#set(isReplacing ? this.#all.map((other) => (isSame(other) ? known : other)) : [...this.#all, known]);
-    return () => this.#set(this.#all.filter((other) => other !== known));
-  }
-
-  /** Takes out every source of a layer, or the one of this name. */
-  remove(origin: ToolOrigin, name?: string): void {
-    const isGone = ({ source }: KnownTools) => source.origin === origin && (name === undefined || source.name === name);
-    this.#set(this.#all.filter((known) => !isGone(known)));
-  }
-
-  /** Takes the lists of all sources as they are now; true when anything is other than at the last refresh. */
-  refresh(): boolean {
-    let hasChanged = this.#hasChanged;
-    this.#hasChanged = false;
-    for (const known of this.#all) if (known.refresh()) hasChanged = true;
-    return hasChanged;
-  }
-
-  /** Those that count, the strongest layer first, within it as they were added. */
-  get active(): readonly KnownTools[] {
-    return this.#active;
-  }
-
-  get shadowed(): readonly Shadowed[] {
-    return this.#shadowed;
-  }
-
-  #set(all: readonly KnownTools[]): void {
-    this.#all = all;
-    this.#hasChanged = true;
-    const winners = new Map<string, KnownTools>();
-    const shadowed: Shadowed[] = [];
-    const isOurs = ({ source }: KnownTools) => source.origin === "builtin";
-    const servers = all.filter((known) => !isOurs(known));
-    for (const layer of LAYERS) {
-      for (const known of servers.filter(({ source }) => source.origin === layer)) {
-        const winner = winners.get(known.source.name);
-        if (winner) shadowed.push({ known, by: winner.source });
-        else winners.set(known.source.name, known);
-      }
-    }
-    this.#active = [...all.filter(isOurs), ...winners.values()];
-    this.#shadowed = shadowed;
-  }
-}
-
-// The tools of one source as the catalog knows them: shaped, named, and made anew only where the source's list changed.
 /** A tool that passed the shaping. */
 export interface KnownTool {
+  /** As it is now: where the model was shown an earlier definition, `Offer.tools` still has that one. */
   readonly tool: CatalogTool;
   readonly source: ToolSource;
+  /** As its source defines it: the source is called by this name, and arguments are checked by this schema. */
   readonly raw: ToolDefinition;
+  /** Put into every call, over the model's own value: the model is not shown these arguments. */
   readonly pinned: JsonObject;
+  /** Put into a call where the model gave nothing. */
   readonly defaults: JsonObject;
 }
 
-/** A tool that did not, and why. */
+/** A tool that did not pass, and why. */
 export interface LeftOut {
   readonly ownName: string;
   readonly kind: "filtered" | "broken" | "shadowed";
   readonly reason: string;
 }
 
-type Made = { readonly known: KnownTool } | { readonly leftOut: LeftOut };
-
+/** The tools of one source: shaped, named, and made anew only where the source's list changed. */
 export class KnownTools {
   readonly source: ToolSource;
   readonly settings: SourceSettings;
   readonly #shape: Shaper;
   /** Of the last list. Definitions are immutable: equal objects need shaping and hashing once. */
-  #made: ReadonlyMap<ToolDefinition, Made> = new Map();
+  #made: ReadonlyMap<ToolDefinition, KnownTool | LeftOut> = new Map();
   #list: readonly ToolDefinition[] | undefined;
-  #tools: readonly KnownTool[] = [];
-  #leftOut: readonly LeftOut[] = [];
+  /** As of the last refresh. */
+  tools: readonly KnownTool[] = [];
+  leftOut: readonly LeftOut[] = [];
 
   constructor(source: ToolSource, settings: SourceSettings = {}, transformers: readonly ToolTransformer[] = []) {
     this.source = source;
@@ -129,48 +54,42 @@ export class KnownTools {
     this.#shape = shaper(source, settings, transformers);
   }
 
-  /** Takes the source's list as it is now; true when it is another than before. */
+  /** Takes the source's list as it is now; true when it has changed. */
   refresh(): boolean {
     const list = this.source.tools.value;
     if (list === this.#list) return false;
     this.#list = list;
-    this.#read(list);
+    const byId = new Map<ToolId, KnownTool>();
+    const leftOut: LeftOut[] = [];
+    const all = new Map<ToolDefinition, KnownTool | LeftOut>();
+    for (const raw of list) {
+      const made = this.#made.get(raw) ?? this.#make(raw);
+      all.set(raw, made);
+      if ("reason" in made) {
+        leftOut.push(made);
+        continue;
+      }
+      const rival = byId.get(made.tool.id);
+      const [winner, loser] = rival && isStronger(rival, made) ? [rival, made] : [made, rival];
+      byId.set(made.tool.id, winner);
+      if (loser) leftOut.push(nameTaken(loser, winner));
+    }
+    this.tools = [...byId.values()];
+    this.leftOut = leftOut;
+    this.#made = all;
     return true;
   }
 
-  /** As of the last refresh. */
-  get tools(): readonly KnownTool[] {
-    return this.#tools;
-  }
-
-  get leftOut(): readonly LeftOut[] {
-    return this.#leftOut;
-  }
-
-  #read(list: readonly ToolDefinition[]): void {
-    const byId = new Map<ToolId, KnownTool>();
-    const leftOut: LeftOut[] = [];
-    const all = new Map<ToolDefinition, Made>();
-    for (const raw of list) {
-      const made = this.#made.get(raw) ?? makeTool(this.source, raw, this.#shape);
-      all.set(raw, made);
-      if ("leftOut" in made) {
-        leftOut.push(made.leftOut);
-        continue;
-      }
-      const { known } = made;
-      const rival = byId.get(known.tool.id);
-      const [winner, loser] = rival && isStronger(rival, known) ? [rival, known] : [known, rival];
-      byId.set(known.tool.id, winner);
-      if (loser) leftOut.push(nameTaken(loser, winner));
-    }
-    this.#tools = [...byId.values()];
-    this.#leftOut = leftOut;
-    this.#made = all;
+  #make(raw: ToolDefinition): KnownTool | LeftOut {
+    const shaped = this.#shape(raw);
+    if (shaped.kind !== "kept") return { ownName: raw.name, kind: shaped.kind, reason: shaped.reason };
+    const { definition, pinned, defaults } = shaped;
+    const { source } = this;
+    return { tool: new KnownCatalogTool(source, raw, definition), source, raw, pinned, defaults };
   }
 }
 
-/** A class, since there may be ten thousand: what few of them need is made when it is first asked for. */
+/** A class, since there may be ten thousand: facts that few of them need are made when they are first asked for. */
 class KnownCatalogTool implements CatalogTool {
   readonly id: ToolId;
   readonly origin: ToolOrigin;
@@ -210,19 +129,12 @@ class KnownCatalogTool implements CatalogTool {
   }
 }
 
-/** A title is the server's words: on one line, and no longer than people read. */
+const MAX_TITLE_CHARS = 80;
+
+/** A title is the server's words: shown on one line, and cut. */
 function titleOf(title: string): string {
   const isShort = title.length <= MAX_TITLE_CHARS && !/[\r\n\t\u0085\u2028\u2029]/u.test(title);
   return isShort ? title : cut(title.replaceAll(/[\s\u0085]+/gu, " ").trim(), MAX_TITLE_CHARS);
-}
-
-const MAX_TITLE_CHARS = 80;
-
-function makeTool(source: ToolSource, raw: ToolDefinition, shape: Shaper): Made {
-  const shaped = shape(raw);
-  if (shaped.kind !== "kept") return { leftOut: { ownName: raw.name, kind: shaped.kind, reason: shaped.reason } };
-  const { definition, pinned, defaults } = shaped;
-  return { known: { tool: new KnownCatalogTool(source, raw, definition), source, raw, pinned, defaults } };
 }
 
 /** A tool that has the name by itself keeps it against one that was given it; of equals the last one counts. */
@@ -237,18 +149,83 @@ function nameTaken(loser: KnownTool, winner: KnownTool): LeftOut {
   return { ownName: loser.raw.name, kind: "shadowed", reason };
 }
 
-// How each tool comes before the model, by everybody's word: the more specific one counts, then the later one.
+/**
+ * Strongest first, which is also the order tools are offered in; Tenon's own come before them. Sources of the embedding
+ * program stand above those of clients and files.
+ */
+const LAYERS: readonly ToolOrigin[] = ["extra", "client", "project", "user"];
+
+export interface Shadowed {
+  readonly known: KnownTools;
+  readonly by: ToolSource;
+}
+
+export class SourceBook {
+  readonly #transformers: readonly ToolTransformer[];
+  #all: readonly KnownTools[] = [];
+  #hasChanged = false;
+  /** The sources that count, the strongest layer first, within it as they were added. */
+  active: readonly KnownTools[] = [];
+  shadowed: readonly Shadowed[] = [];
+
+  constructor(transformers: readonly ToolTransformer[] = []) {
+    this.#transformers = transformers;
+  }
+
+  /**
+   * A source of the same layer and name is replaced, except for Tenon's own, whose tools have names of their own. Returns
+   * a function that removes the source again.
+   */
+  add(source: ToolSource, settings: SourceSettings = {}): () => void {
+    const known = new KnownTools(source, settings, this.#transformers);
+    const isSame = (other: KnownTools) =>
+      source.origin !== "builtin" && other.source.origin === source.origin && other.source.name === source.name;
+    const isReplacing = this.#all.some(isSame);
+    this.#set(isReplacing ? this.#all.map((other) => (isSame(other) ? known : other)) : [...this.#all, known]);
+    return () => this.#set(this.#all.filter((other) => other !== known));
+  }
+
+  /** Removes every source of a layer, or the one of this name. */
+  remove(origin: ToolOrigin, name?: string): void {
+    const isGone = ({ source }: KnownTools) => source.origin === origin && (name === undefined || source.name === name);
+    this.#set(this.#all.filter((known) => !isGone(known)));
+  }
+
+  /** Takes the lists of all sources as they are now; true when anything changed since the last refresh. */
+  refresh(): boolean {
+    let hasChanged = this.#hasChanged;
+    this.#hasChanged = false;
+    for (const known of this.#all) if (known.refresh()) hasChanged = true;
+    return hasChanged;
+  }
+
+  #set(all: readonly KnownTools[]): void {
+    this.#all = all;
+    this.#hasChanged = true;
+    const winners = new Map<string, KnownTools>();
+    const shadowed: Shadowed[] = [];
+    for (const known of LAYERS.flatMap((layer) => all.filter(({ source }) => source.origin === layer))) {
+      const winner = winners.get(known.source.name);
+      if (winner) shadowed.push({ known, by: winner.source });
+      else winners.set(known.source.name, known);
+    }
+    this.active = [...all.filter(({ source }) => source.origin === "builtin"), ...winners.values()];
+    this.shadowed = shadowed;
+  }
+}
+
 export interface Inclusion {
   readonly mode: IncludeMode;
-  /** Whose word it is: `tool` and `server` from configuration, client or person, or nobody's. */
+  /** Where the mode was set: `tool` and `server` by configuration, client or person. */
   readonly by: "tool" | "server" | "default";
 }
 
-/** Nobody said anything: all tools, as far as the session's limits allow. */
-const DEFAULT: Inclusion = { mode: "always", by: "default" };
+/** All tools, as far as the session's limits allow. */
+const DEFAULT_INCLUSION: Inclusion = { mode: "always", by: "default" };
 
+/** The include mode of each tool: a more specific setting counts before a general one, then the later one. */
 export class IncludeModes {
-  #default: Inclusion = DEFAULT;
+  #default = DEFAULT_INCLUSION;
   readonly #byServer = new Map<string, IncludeMode>();
   readonly #byTool = new Map<string, ReadonlyMap<string, IncludeMode>>();
 
@@ -258,7 +235,7 @@ export class IncludeModes {
     else this.#byTool.set(source, new Map(this.#byTool.get(source)).set(tool, mode));
   }
 
-  /** For servers nobody said anything about; Tenon's own tools are always there. */
+  /** For servers without a setting; Tenon's own tools are always offered. */
   setDefault(mode: IncludeMode): void {
     this.#default = { mode, by: "default" };
   }
@@ -271,6 +248,6 @@ export class IncludeModes {
     if (forTool) return { mode: forTool, by: "tool" };
     const forServer = this.#byServer.get(source.name) ?? include;
     if (forServer) return { mode: forServer, by: "server" };
-    return source.origin === "builtin" ? DEFAULT : this.#default;
+    return source.origin === "builtin" ? DEFAULT_INCLUSION : this.#default;
   }
 }

@@ -2,11 +2,24 @@
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { type SearchDocument, type SearchHit, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
+import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
 import type { CatalogTool, ToolId } from "../tool.js";
-import type { Offering, Plan } from "./offering.js";
-import type { IncludeModes, KnownTool, KnownTools, SourceBook } from "./sources.js";
-import type { FoundTool } from "./why.js";
+import type { Offering, Plan, Ranked } from "./offering.js";
+import type { IncludeModes, KnownTool, SourceBook } from "./sources.js";
+
+/** Which prompts led to which tool. */
+export interface UsagePort {
+  scores(query: string): UsageScores;
+  /** The tool was called with success while this prompt was worked on. */
+  add(prompt: string, toolId: ToolId): void;
+}
+
+/** How close each tool is to the query, by an embedder. A failure costs only this hint. */
+export type DenseScores = (
+  query: string,
+  tools: readonly CatalogTool[],
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<string, number>>;
 
 export interface SearchRequest {
   readonly query: string;
@@ -14,28 +27,54 @@ export interface SearchRequest {
   readonly limit?: number;
 }
 
+/** A tool as a search found it. */
+export interface FoundTool {
+  readonly tool: CatalogTool;
+  readonly score: number;
+  /** It is in the offered list already, so it can be called by its own name in any case. */
+  readonly isOffered: boolean;
+}
+
 export type SearchAnswer =
   | { readonly kind: "found"; readonly tools: readonly FoundTool[] }
   | { readonly kind: "no_server"; readonly servers: readonly string[] };
 
-export interface ToolSearchOptions {
+interface ToolSearchOptions {
   readonly book: SourceBook;
   readonly modes: IncludeModes;
-  readonly finder: ToolFinder;
   readonly offering: Offering;
+  readonly usage?: UsagePort;
+  readonly dense?: DenseScores;
 }
 
 export class ToolSearch {
   readonly #options: ToolSearchOptions;
+  readonly #index = new ToolIndex();
+  /** The tools of each server that are in the index. */
+  readonly #indexed = new Map<string, readonly KnownTool[]>();
 
   constructor(options: ToolSearchOptions) {
     this.#options = options;
   }
 
-  /** Takes the index to where the sources and their modes are. */
+  /** Brings the index to where the sources and their modes are. Only servers whose lists changed cost anything. */
   sync(): void {
-    const { book, modes, finder } = this.#options;
-    finder.sync(book.active, (source, known) => modes.of(source, known.raw.name).mode === "manual");
+    const { book, modes } = this.#options;
+    const servers = book.active.filter(({ source }) => source.origin !== "builtin");
+    for (const known of servers) {
+      const { name } = known.source;
+      const tools = known.tools.filter(({ raw }) => modes.of(known, raw.name).mode !== "manual");
+      const before = this.#indexed.get(name);
+      if (before && before.length === tools.length && before.every((one, index) => one === tools[index])) continue;
+      this.#indexed.set(name, tools);
+      this.#index.setServer(name, tools.map(documentOf));
+    }
+    const names = new Set(servers.map(({ source }) => source.name));
+    for (const name of this.#indexed.keys()) {
+      if (names.has(name)) continue;
+      this.#indexed.delete(name);
+      this.#index.dropServer(name);
+    }
   }
 
   async search({ query, server, limit }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
@@ -44,171 +83,72 @@ export class ToolSearch {
     const meant = server === undefined ? undefined : nameLike(server, servers);
     if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
     const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
-    const ranked = await this.#rank({ query, limit: count, ...defined({ server: meant }) }, signal);
+    const ranked = await this.#rank(query, count, meant, signal);
     for (const { known, score } of ranked) offering.pick(known, { how: "found", query, score });
-    const tools = ranked.map(({ known: { tool }, score }) => ({
-      tool,
-      score,
-      isOffered: offering.list.how.has(tool.id),
-    }));
+    const isOffered = ({ id }: CatalogTool) => offering.list.how.has(id);
+    const tools = ranked.map(({ known: { tool }, score }) => ({ tool, score, isOffered: isOffered(tool) }));
     return { kind: "found", tools };
   }
 
-  /** What a first prompt chooses from the tools behind search. */
-  async headStart(plan: Plan, prompt: string, signal: AbortSignal): Promise<readonly Ranked[]> {
-    const { offering } = this.#options;
-    const { headStart, maxAlwaysTools } = offering.limits;
-    const places = Math.min(headStart, maxAlwaysTools - offering.list.entries.length);
-    if (places <= 0 || plan.behind.size === 0) return [];
-    const limit = places + offering.list.entries.length; // what is offered already is found too
-    const ranked = await this.#rank({ query: prompt, limit }, signal);
-    return chooseHeadStart(
-      ranked.filter(({ known: { tool } }) => plan.behind.has(tool.id) && !offering.list.how.has(tool.id)),
-      places,
-    );
+  /** The tools a first prompt chooses from those behind search. */
+  async headStart({ behind }: Plan, prompt: string, signal: AbortSignal): Promise<readonly Ranked[]> {
+    const { limits, list } = this.#options.offering;
+    const places = Math.min(limits.headStart, limits.maxAlwaysTools - list.entries.length);
+    if (places <= 0 || behind.size === 0) return [];
+    const limit = places + list.entries.length; // tools that are offered already are found too
+    const ranked = await this.#rank(prompt, limit, undefined, signal);
+    const isFree = ({ known: { tool } }: Ranked) => behind.has(tool.id) && !list.how.has(tool.id);
+    return chooseHeadStart(ranked.filter(isFree), places);
   }
 
-  async #rank(query: FinderQuery, signal: AbortSignal): Promise<readonly Ranked[]> {
-    const { finder, offering } = this.#options;
+  /** The rank of a tool for a query, whether it was among the results or not. */
+  explain(query: string, id: ToolId, limit: number): Explanation {
+    return this.#index.explain(query, id, { limit, ...defined({ usage: this.#options.usage?.scores(query) }) });
+  }
+
+  async #rank(query: string, limit: number, server: string | undefined, signal: AbortSignal) {
+    const { offering, usage, dense } = this.#options;
     this.sync();
-    const hits = await finder.search(query, signal);
-    return hits.flatMap(({ id, score }) => {
-      const known = offering.find(id); // what went away meanwhile is not found
+    const tools = [...this.#indexed.values()].flat().map(({ tool }) => tool);
+    const scores = { usage: usage?.scores(query), dense: await dense?.(query, tools, signal).catch(() => undefined) };
+    const hits = this.#index.search(query, { limit, ...defined({ server, ...scores }) });
+    return hits.flatMap(({ id, score }): Ranked[] => {
+      const known = offering.find(id); // a tool that went away meanwhile is not found
       const isUsable = known && offering.whySetAside(known) === undefined && offering.whyHeld(known) === undefined;
       return isUsable ? [{ known, score }] : [];
     });
   }
 }
 
+function documentOf({ tool, source }: KnownTool) {
+  const { name, title, description, inputSchema: schema } = tool.definition;
+  return { id: tool.id, server: source.name, name, ...defined({ title }), description, schema };
+}
+
 function nameLike(name: string, names: readonly string[]): string | undefined {
   return names.find((one) => one === name) ?? names.find((one) => one.toLowerCase() === name.toLowerCase());
 }
 
-// Search over a session's tools: keeps the index in step with the sources, and remembers why a tool was found.
-/** Which prompts led to which tool. */
-export interface UsagePort {
-  scores(query: string): UsageScores;
-  /** The tool was called with success while this prompt was worked on. */
-  add(prompt: string, toolId: ToolId): void;
-}
-
-/** Embeddings, for those who bring an embedder: how close each tool is to the query. Failing costs only the hint. */
-export type DenseScores = (
-  query: string,
-  tools: readonly CatalogTool[],
-  signal: AbortSignal,
-) => Promise<ReadonlyMap<string, number>>;
-
-export interface FinderOptions {
-  readonly usage?: UsagePort;
-  readonly dense?: DenseScores;
-}
-
-export interface FinderQuery {
-  readonly query: string;
-  readonly limit: number;
-  readonly server?: string;
-  readonly maxPerServer?: number;
-}
-
-export class ToolFinder {
-  readonly #options: FinderOptions;
-  readonly #index = new ToolIndex();
-  /** What the index has of each server. */
-  readonly #indexed = new Map<string, readonly KnownTool[]>();
-
-  constructor(options: FinderOptions) {
-    this.#options = options;
-  }
-
-  /** Only servers whose lists changed cost anything. */
-  sync(active: readonly KnownTools[], isHidden: (source: KnownTools, known: KnownTool) => boolean): void {
-    const names = new Set<string>();
-    for (const source of active) {
-      const { name, origin } = source.source;
-      if (origin === "builtin") continue;
-      names.add(name);
-      const tools = source.tools.filter((known) => !isHidden(source, known));
-      const before = this.#indexed.get(name);
-      if (before && before.length === tools.length && before.every((known, index) => known === tools[index])) continue;
-      this.#indexed.set(name, tools);
-      this.#index.setServer(
-        name,
-        tools.map((known) => documentOf(known)),
-      );
-    }
-    for (const name of this.#indexed.keys()) {
-      if (names.has(name)) continue;
-      this.#indexed.delete(name);
-      this.#index.dropServer(name);
-    }
-  }
-
-  async search(request: FinderQuery, signal: AbortSignal): Promise<readonly SearchHit[]> {
-    const { query, ...options } = request;
-    return this.#index.search(query, { ...options, ...(await this.#extras(query, signal)) });
-  }
-
-  /** Where a tool stands for a query, whether it was among the results or not. */
-  explain(request: FinderQuery, id: ToolId): ReturnType<ToolIndex["explain"]> {
-    const { query, ...options } = request;
-    const usage = this.#options.usage?.scores(query);
-    return this.#index.explain(query, id, { ...options, ...defined({ usage }) });
-  }
-
-  async #extras(
-    query: string,
-    signal: AbortSignal,
-  ): Promise<{ usage?: UsageScores; dense?: ReadonlyMap<string, number> }> {
-    const usage = this.#options.usage?.scores(query);
-    const tools = [...this.#indexed.values()].flat().map(({ tool }) => tool);
-    const dense = await this.#options.dense?.(query, tools, signal).catch(() => undefined);
-    return defined({ usage, dense });
-  }
-}
-
-function documentOf({ tool, source }: KnownTool): SearchDocument {
-  const { name, title, description, inputSchema } = tool.definition;
-  return {
-    id: tool.id,
-    server: source.name,
-    name,
-    ...defined({ title }),
-    description,
-    schema: inputSchema,
-  };
-}
-
-// The tools the first prompt chooses from those behind search: the best that fit into a small budget, not all of one server.
 const FIRST_FACTOR = 4;
 
-export interface Ranked {
-  readonly known: KnownTool;
-  readonly score: number;
-}
-
-/** Best first. One server gets at most half of the places while others have something that fits. */
+/** The best tools that fit into a small budget. One server gets at most half of the places while others have something that fits. */
 export function chooseHeadStart(ranked: readonly Ranked[], places: number): readonly Ranked[] {
   const share = Math.max(1, Math.ceil(places / 2));
   const perServer = new Map<string, number>();
   const chosen = new Set<Ranked>();
-  const waiting: Ranked[] = [];
   let tokens: number = TOOL_LIMITS.headStart.tokens;
-  const take = (one: Ranked) => {
+  const waiting = ranked.filter(({ known: { source } }) => {
+    perServer.set(source.name, (perServer.get(source.name) ?? 0) + 1);
+    return (perServer.get(source.name) ?? 0) > share;
+  });
+  for (const one of [...ranked.filter((other) => !waiting.includes(other)), ...waiting]) {
     const cost = tokensOf(one.known.tool);
     // The best one may cost more: a head start without it is none.
     const allowed = chosen.size === 0 ? tokens * FIRST_FACTOR : tokens;
-    if (chosen.size >= places || cost > allowed) return;
+    if (chosen.size >= places || cost > allowed) continue;
     tokens -= cost;
     chosen.add(one);
-  };
-  for (const one of ranked) {
-    const count = perServer.get(one.known.source.name) ?? 0;
-    perServer.set(one.known.source.name, count + 1);
-    if (count < share) take(one);
-    else waiting.push(one);
   }
-  for (const one of waiting) take(one);
   return ranked.filter((one) => chosen.has(one));
 }
 

@@ -13,9 +13,9 @@ test("offered tools say by what: always, added, chosen by the first prompt", asy
   await catalog.startPrompt("count words @tool:by_hand", signal);
   expect(catalog.why("a/always")).toMatchObject({ kind: "offered", tool: { id: "mcp__a__always" } });
   expect(catalog.why("always").text).toBe(
-    'a / always (mcp__a__always) is offered to the model: its mode is "always", since nobody said otherwise.',
+    'a / always (mcp__a__always) is offered to the model: its include mode is "always" (default).',
   );
-  expect(catalog.why("mcp__a__named").text).toContain('its mode is "always".');
+  expect(catalog.why("mcp__a__named").text).toContain('its include mode is "always".');
   expect(catalog.why("by_hand").text).toContain("the person added it");
   expect(catalog.why("Count_Words").text).toMatch(/the first prompt chose it with the score \d+\.\d\d/);
   expect(catalog.why("tenon_search_tools").text).toContain("it is Tenon's own");
