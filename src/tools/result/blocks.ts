@@ -1,12 +1,34 @@
-// Each block of a result as what can be shown of it: words of ours, words of the tool, media, or what lies in a file.
-import { unreachable } from "../../base/id.js";
+// Images, sounds and documents of a result: which of them the model is given as they are, and the words about the others.
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
-import { base64Bytes, type ContentBlock, type SpilledBlock, type TextBlock, text } from "../../base/text/content.js";
+import { base64Bytes, type ContentBlock, type TextBlock, text } from "../../base/text/content.js";
 import { hostLine, quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { jsonStart } from "./json-pieces.js";
 import type { KeepFacts, ResultStore } from "./store.js";
+
+const own = new WeakSet<ContentBlock>();
+
+/**
+ * Text that Tenon itself wrote, recognized by identity: no tool can make one. It reaches the model as it is, lines of our own
+ * included. Words of others in it must have been through `markForeign`. A copy of the block is marked like any other text.
+ */
+export function hostText(words: string): TextBlock {
+  const block = text(words);
+  own.add(block);
+  return block;
+}
+
+export function isHostText(block: ContentBlock): boolean {
+  return own.has(block);
+}
+
+/** The media that the model takes as they are. */
+export interface ModelMedia {
+  readonly images: boolean;
+  readonly audio: boolean;
+  /** PDF. */
+  readonly documents: boolean;
+}
 
 export interface Media {
   /** The block as the model would get it. */
@@ -19,55 +41,15 @@ export interface Media {
   readonly uri?: string;
 }
 
-export type Part =
-  | {
-      readonly kind: "words";
-      /** A line of ours about what follows, or instead of it. */
-      readonly label?: string;
-      /** The tool's own, unmarked. */
-      readonly text?: string;
-      /** Written by Tenon and marked already. */
-      readonly ours?: string;
-    }
-  | { readonly kind: "media"; readonly media: Media }
-  | { readonly kind: "spilled"; readonly block: SpilledBlock };
-
-export function toPart(block: ContentBlock): Part {
-  switch (block.type) {
-    case "text":
-      return isHostText(block) ? { kind: "words", ours: block.text } : { kind: "words", text: block.text };
-    case "image":
-    case "audio": {
-      const { type, data, mimeType } = block;
-      return { kind: "media", media: { block, kind: type, data, bytes: base64Bytes(data), mimeType } };
-    }
-    case "resource":
-      return resourcePart(block);
-    case "resource_link": {
-      const { uri, name, title, description, mimeType, size } = block;
-      const facts = [mimeType && quoted(mimeType, 100), size !== undefined && `${size} bytes`].filter(Boolean);
-      const about = description === undefined ? "" : `\n${description}`;
-      const label = hostLine(["link to a resource", ...facts].join(", "));
-      return { kind: "words", label, text: `${title ?? name} <${uri}>${about}` };
-    }
-    case "spilled":
-      return { kind: "spilled", block };
-    case "unknown": {
-      const { text, isWhole } = jsonStart(block.raw, TOOL_LIMITS.resultMaxStrangeBytes);
-      const rest = isWhole ? "" : ", which is too long to show";
-      const label = hostLine(`a content block of the unknown kind ${quoted(block.kind)}${rest}`);
-      return isWhole ? { kind: "words", label, text } : { kind: "words", label };
-    }
-    default:
-      return unreachable(block);
+/** Undefined for blocks without data. */
+export function mediaOf(block: ContentBlock): Media | undefined {
+  if (block.type === "image" || block.type === "audio") {
+    const { type: kind, data, mimeType } = block;
+    return { block, kind, data, bytes: base64Bytes(data), mimeType };
   }
-}
-
-function resourcePart(block: Extract<ContentBlock, { type: "resource" }>): Part {
-  const { uri, text, blob = "", mimeType = "application/octet-stream" } = block;
-  if (text !== undefined) return { kind: "words", label: hostLine(`resource ${quoted(uri, 2_000)}`), text };
-  const media = { block, kind: mediaKind(mimeType), data: blob, bytes: base64Bytes(blob), mimeType, uri };
-  return { kind: "media", media };
+  if (block.type !== "resource" || block.text !== undefined) return undefined;
+  const { uri, blob: data = "", mimeType = "application/octet-stream" } = block;
+  return { block, kind: mediaKind(mimeType), data, bytes: base64Bytes(data), mimeType, uri };
 }
 
 function mediaKind(mimeType: string): Media["kind"] {
@@ -76,38 +58,7 @@ function mediaKind(mimeType: string): Media["kind"] {
   return mimeType === "application/pdf" ? "document" : "data";
 }
 
-/** `image "image/png", 5242880 bytes`. */
-function describeMedia({ kind, mimeType, bytes, uri }: Omit<Media, "block" | "data">): string {
-  const where = uri === undefined ? "" : ` of the resource ${quoted(uri, 2_000)}`;
-  return `${kind} ${quoted(mimeType, 100)}${where}, ${bytes} bytes`;
-}
-
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-
-/**
- * The data as providers take it, or nothing when it is none: one of them refuses the whole conversation over a bad image.
- * Line breaks and the alphabet for URLs are put right.
- */
-function cleanBase64(data: string): string | undefined {
-  if (BASE64.test(data)) return data;
-  const plain = data.replaceAll(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
-  return BASE64.test(plain) ? plain : undefined;
-}
-
-// Which images, sounds and documents of a result the model is given as they are, and what it is told of the others.
-/** What the model at hand takes as it is. */
-export interface ModelMedia {
-  readonly images: boolean;
-  readonly audio: boolean;
-  /** PDF. */
-  readonly documents: boolean;
-}
-
-export type MediaPlace =
-  | { readonly kind: "native"; readonly block: ContentBlock }
-  | { readonly kind: "label"; readonly label: string };
-
-/** One for each result: what has been given counts against what comes after. */
+/** One for each result: media that were given count against those that follow. */
 export class MediaAllowance {
   readonly #store: ResultStore;
   readonly #accepts: ModelMedia;
@@ -122,16 +73,15 @@ export class MediaAllowance {
     this.#facts = facts;
   }
 
-  async place(media: Media): Promise<MediaPlace> {
+  /** The block for the model, or a line about it instead. */
+  async place(media: Media): Promise<ContentBlock | string> {
     const obstacle = this.#obstacle(media);
-    if (obstacle !== undefined) return { kind: "label", label: await this.#label(media, obstacle) };
+    if (obstacle !== undefined) return await this.#label(media, obstacle);
     const data = cleanBase64(media.data);
-    if (data === undefined) {
-      return { kind: "label", label: hostLine(`${describeMedia(media)}: its data is no base64, so nobody can see it`) };
-    }
+    if (data === undefined) return hostLine(`${describeMedia(media)}: its data is no base64, so nobody can see it`);
     this.#count += 1;
     this.#bytes += media.bytes;
-    return { kind: "native", block: data === media.data ? media.block : withData(media.block, data) };
+    return data === media.data ? media.block : withData(media.block, data);
   }
 
   #obstacle({ kind, bytes }: Media): string | undefined {
@@ -147,52 +97,39 @@ export class MediaAllowance {
 
   /** Kept, so that other tools can be given it. Not all of a flood: each takes a file. */
   async #label(media: Media, obstacle: string): Promise<string> {
-    const told = `${describeMedia(media)}: ${obstacle}`;
-    if (this.#keptCount >= TOOL_LIMITS.resultMedia.max || media.bytes === 0) return hostLine(told);
+    const words = `${describeMedia(media)}: ${obstacle}`;
+    if (this.#keptCount >= TOOL_LIMITS.resultMedia.max || media.bytes === 0) return hostLine(words);
     this.#keptCount += 1;
     const { mimeType, uri } = media;
-    const kept = await this.#store.keepBase64(media.data, {
-      ...this.#facts,
-      mimeType,
-      ...defined({ uri }),
-    });
-    return hostLine(kept.ok ? `${told}. ${passOn(kept.result.handle)} as base64` : told);
+    const kept = await this.#store.keepBase64(media.data, { ...this.#facts, mimeType, ...defined({ uri }) });
+    return hostLine(kept.ok ? `${words}. ${passOn(kept.result.handle)} as base64` : words);
   }
 }
 
-/** How a model hands on what it cannot see. */
+/** How a model hands on a result that it cannot see. */
 export function passOn(handle: string): string {
   return `Kept as ${handle}; pass it to a tool as {"$result":"${handle}"}`;
 }
 
 function withData(block: ContentBlock, data: string): ContentBlock {
-  switch (block.type) {
-    case "image":
-    case "audio":
-      return { ...block, data };
-    case "resource":
-      return { ...block, blob: data };
-    case "text":
-    case "resource_link":
-    case "spilled":
-    case "unknown":
-      return block;
-  }
+  if (block.type === "image" || block.type === "audio") return { ...block, data };
+  return block.type === "resource" ? { ...block, blob: data } : block;
 }
 
-// Text that Tenon itself wrote into a result, told apart from what tools write by identity: no tool can make one.
-const own = new WeakSet<ContentBlock>();
+/** `image "image/png", 5242880 bytes`. */
+function describeMedia({ kind, mimeType, bytes, uri }: Media): string {
+  const where = uri === undefined ? "" : ` of the resource ${quoted(uri, 2_000)}`;
+  return `${kind} ${quoted(mimeType, 100)}${where}, ${bytes} bytes`;
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * A block that reaches the model as it is, lines of our own included. Whatever of it comes from others must have been
- * through `markForeign`. A copy of the block is no longer ours: its lines are then marked like anybody's.
+ * The data as providers take it, or nothing when it is invalid: one of them refuses the whole conversation over a bad image.
+ * Line breaks and the alphabet for URLs are put right.
  */
-export function hostText(words: string): TextBlock {
-  const block = text(words);
-  own.add(block);
-  return block;
-}
-
-function isHostText(block: ContentBlock): boolean {
-  return own.has(block);
+function cleanBase64(data: string): string | undefined {
+  if (BASE64.test(data)) return data;
+  const plain = data.replaceAll(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  return BASE64.test(plain) ? plain : undefined;
 }

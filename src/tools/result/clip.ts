@@ -100,6 +100,6 @@ function bytesTo(text: string, maxBytes: number): string {
 }
 
 /** A byte that continues a character of UTF-8. */
-function isMiddle(byte: number | undefined): boolean {
+export function isMiddle(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }

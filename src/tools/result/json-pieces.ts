@@ -10,32 +10,21 @@ interface Frame {
 /** A text inside the value that is longer is cut into parts of this many characters. */
 const STRING_CHARS = 65_536;
 
-/**
- * What `JSON.stringify` gives, in pieces of about `pieceChars`. Keeps no stack of calls, so no value is too deep; keys
- * without a value are left out.
- */
-export function* jsonPieces(value: JsonValue, pieceChars: number): Generator<string, void, void> {
-  let held = "";
-  for (const token of tokens(value)) {
-    held += token;
-    if (held.length < pieceChars) continue;
-    yield held;
-    held = "";
-  }
-  if (held !== "") yield held;
-}
-
 /** The start of the value's JSON, and whether that is all of it. */
 export function jsonStart(value: JsonValue, maxChars: number): { readonly text: string; readonly isWhole: boolean } {
   let text = "";
-  for (const token of tokens(value)) {
+  for (const token of jsonTokens(value)) {
     text += token;
     if (text.length > maxChars) return { text: text.slice(0, maxChars), isWhole: false };
   }
   return { text, isWhole: true };
 }
 
-function* tokens(value: JsonValue): Generator<string, void, void> {
+/**
+ * The text `JSON.stringify` gives, token by token. Keeps no stack of calls, so no value is too deep; keys without a value are
+ * left out.
+ */
+export function* jsonTokens(value: JsonValue): Generator<string, void, void> {
   const frames: Frame[] = [];
   let current: JsonValue = value;
   for (;;) {

@@ -30,9 +30,7 @@ async function shown(content: readonly ContentBlock[], given: { structured?: Jso
 async function whole({ store }: ResultContext, handle: string): Promise<string> {
   const result = await store.find(handle);
   if (!result) throw new Error(`${handle} is not kept`);
-  const read = await readWhole(store, result, Number.MAX_SAFE_INTEGER);
-  if (!read.ok) throw new Error(read.reason);
-  return read.value;
+  return await readWhole(store, result, Number.MAX_SAFE_INTEGER);
 }
 
 /** Every text of a result keeps to the size of one. */

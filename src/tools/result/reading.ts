@@ -1,66 +1,67 @@
-// Reads kept results: piece by piece, as a whole, or the one value a JSON pointer leads to.
+// Reads kept results: piece by piece, as a whole, one page, or the one value a JSON pointer leads to.
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { parseJson, pointerSteps } from "../../base/json/json.js";
-import { quoted } from "../../base/text/marking.js";
+import { LIMITS } from "../../base/limits.js";
+import { markForeign, quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
+import { isMiddle, type TextBound } from "./clip.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
-import { isHandle, type KeptResult, type ResultStore } from "./store.js";
+import { type ByteRange, isHandle, type KeptResult, type ResultStore } from "./store.js";
 
-export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
+/** A result, or a part of it, cannot be read. The message is for the model, without a full stop. */
+export class Unreadable extends Error {}
 
 const LISTED_HANDLES = 20;
 
-/** The result of a handle, or words about which there are. */
-export async function findResult(store: ResultStore, handle: string): Promise<Read<KeptResult>> {
+/** Throws `Unreadable` with the handles there are. */
+export async function findResult(store: ResultStore, handle: string): Promise<KeptResult> {
   const found = await store.find(handle);
-  if (found) return { ok: true, value: found };
+  if (found) return found;
   if (await store.isGone(handle)) {
-    return {
-      ok: false,
-      reason: `the result ${handle} is no longer kept: it made room for later ones. Call the tool again`,
-    };
+    throw new Unreadable(`the result ${handle} is no longer kept: it made room for later ones. Call the tool again`);
   }
   const all = (await store.list()).map((result) => result.handle);
-  const more = all.length - LISTED_HANDLES;
-  const latest = all.slice(-LISTED_HANDLES).join(", ");
-  const there =
-    all.length === 0
-      ? "no result is kept in this session yet"
-      : `there are ${latest}${more > 0 ? ` and ${more} older ones` : ""}`;
-  const what = isHandle(handle) ? `there is no result ${handle}` : `${quoted(handle, 60)} is no handle of a result`;
-  return { ok: false, reason: `${what}; ${there}` };
+  const more = all.length > LISTED_HANDLES ? ` and ${all.length - LISTED_HANDLES} older ones` : "";
+  const known = `there are ${all.slice(-LISTED_HANDLES).join(", ")}${more}`;
+  const problem = isHandle(handle) ? `there is no result ${handle}` : `${quoted(handle, 60)} is no handle of a result`;
+  throw new Unreadable(`${problem}; ${all.length === 0 ? "no result is kept in this session yet" : known}`);
+}
+
+async function readBytes(store: ResultStore, handle: string, range: ByteRange): Promise<Uint8Array> {
+  try {
+    return await store.read(handle, range);
+  } catch (error) {
+    throw new Unreadable(`${handle} cannot be read any more: ${messageOf(error)}`);
+  }
 }
 
 /** The bytes from `start` on. The event loop is free between two pieces. */
 export async function* pieces(store: ResultStore, handle: string, start = 0): AsyncGenerator<Uint8Array, void, void> {
   const pace = Pace.of(store.world);
-  for (let at = start; ; ) {
-    const bytes = await store.read(handle, { start: at, length: TOOL_LIMITS.resultPieceBytes });
-    if (bytes.length === 0) return;
+  const length: number = TOOL_LIMITS.resultPieceBytes;
+  for (let at = start, size = length; size === length; at += size) {
+    const bytes = await readBytes(store, handle, { start: at, length });
+    size = bytes.length;
+    if (size === 0) return;
     await pace.run(() => undefined); // results in memory come at once
     yield bytes;
-    at += bytes.length;
-    if (bytes.length < TOOL_LIMITS.resultPieceBytes) return;
   }
 }
 
 /** All of a result as one text; bytes as base64. */
-export async function readWhole(store: ResultStore, result: KeptResult, maxBytes: number): Promise<Read<string>> {
+export async function readWhole(store: ResultStore, result: KeptResult, maxBytes: number): Promise<string> {
   const { handle, form, bytes } = result;
   const length = form === "bytes" ? Math.ceil(bytes / 3) * 4 : bytes;
   if (length > maxBytes) {
-    return { ok: false, reason: `${handle} has ${length} bytes, and at most ${maxBytes} can be passed on` };
+    throw new Unreadable(`${handle} has ${length} bytes, and at most ${maxBytes} can be passed on`);
   }
-  try {
-    const decoder = form === "bytes" ? new Base64() : new Utf8();
-    const parts: string[] = [];
-    for await (const piece of pieces(store, handle)) parts.push(decoder.decode(piece));
-    parts.push(decoder.end());
-    return { ok: true, value: parts.join("") };
-  } catch (error) {
-    return unreadable(handle, error);
-  }
+  const decoder = form === "bytes" ? new Base64() : new Utf8();
+  const parts: string[] = [];
+  for await (const piece of pieces(store, handle)) parts.push(decoder.decode(piece));
+  parts.push(decoder.end());
+  return parts.join("");
 }
 
 export interface ValuePlace {
@@ -69,21 +70,20 @@ export interface ValuePlace {
   readonly end: number;
 }
 
-export async function findValue(store: ResultStore, result: KeptResult, pointer: string): Promise<Read<ValuePlace>> {
+export async function findValue(store: ResultStore, result: KeptResult, pointer: string): Promise<ValuePlace> {
   const { handle, form } = result;
   const steps = pointerSteps(pointer);
   if (!steps) {
     const rule = 'it begins with "/", and "~" and "/" inside a key are written "~0" and "~1"';
-    return { ok: false, reason: `${quoted(pointer)} is no JSON pointer: ${rule}` };
+    throw new Unreadable(`${quoted(pointer)} is no JSON pointer: ${rule}`);
   }
-  if (form !== "text" && form !== "json") return { ok: false, reason: `${handle} is no text, so it holds no JSON` };
-  try {
-    const scanned = await scan(store, handle, steps);
-    if (scanned.kind === "found") return { ok: true, value: { start: scanned.start, end: scanned.end } };
-    return { ok: false, reason: described(scanned, handle, pointer, steps) };
-  } catch (error) {
-    return unreadable(handle, error);
-  }
+  if (form !== "text" && form !== "json") throw new Unreadable(`${handle} is no text, so it holds no JSON`);
+  const scanned = await scan(store, handle, steps);
+  if (scanned.kind === "found") return scanned;
+  if (scanned.kind === "not_json") throw new Unreadable(`${handle} is not JSON: byte ${scanned.at} cannot be there`);
+  const way = steps.slice(0, scanned.steps).map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+  const where = way.length === 0 ? handle : `${handle} at ${quoted(way.join(""))}`;
+  throw new Unreadable(`there is nothing at ${quoted(pointer)}: of ${where}, ${scanned.reason}`);
 }
 
 async function scan(store: ResultStore, handle: string, steps: readonly string[]): Promise<ScanResult> {
@@ -96,52 +96,28 @@ async function scan(store: ResultStore, handle: string, steps: readonly string[]
   return machine.end();
 }
 
-function described(
-  scanned: Exclude<ScanResult, { kind: "found" }>,
-  handle: string,
-  pointer: string,
-  steps: readonly string[],
-): string {
-  if (scanned.kind === "not_json") return `${handle} is not JSON: byte ${scanned.at} cannot be there`;
-  const way = steps.slice(0, scanned.steps).map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`);
-  const where = way.length === 0 ? handle : `${handle} at ${quoted(way.join(""))}`;
-  return `there is nothing at ${quoted(pointer)}: of ${where}, ${scanned.reason}`;
-}
-
 /** The text between two bytes, which must be ends of characters. */
-export async function readBetween(
-  store: ResultStore,
-  handle: string,
-  { start, end }: ValuePlace,
-): Promise<Read<string>> {
-  try {
-    const decoder = new Utf8();
-    const parts: string[] = [];
-    let left = end - start;
-    for await (const piece of pieces(store, handle, start)) {
-      parts.push(decoder.decode(piece.subarray(0, left)));
-      left -= piece.length;
-      if (left <= 0) break;
-    }
-    parts.push(decoder.end());
-    return { ok: true, value: parts.join("") };
-  } catch (error) {
-    return unreadable(handle, error);
+export async function readBetween(store: ResultStore, handle: string, { start, end }: ValuePlace): Promise<string> {
+  const decoder = new Utf8();
+  const parts: string[] = [];
+  let left = end - start;
+  for await (const piece of pieces(store, handle, start)) {
+    parts.push(decoder.decode(piece.subarray(0, left)));
+    left -= piece.length;
+    if (left <= 0) break;
   }
+  parts.push(decoder.end());
+  return parts.join("");
 }
 
-/** What the pointer leads to is a text: then as text, else its JSON. */
+/** The text of a JSON string; any other JSON as it is. */
 export function asText(json: string): string {
   if (!json.startsWith('"')) return json;
   const parsed = parseJson(json);
   return parsed.ok && typeof parsed.value === "string" ? parsed.value : json;
 }
 
-export function unreadable(handle: string, error: unknown): { readonly ok: false; readonly reason: string } {
-  return { ok: false, reason: `${handle} cannot be read any more: ${messageOf(error)}` };
-}
-
-/** UTF-8 in pieces cut anywhere; what is none becomes U+FFFD, and a byte order mark stays what it is. */
+/** UTF-8 in pieces cut anywhere; invalid bytes become U+FFFD, and a byte order mark stays what it is. */
 export class Utf8 {
   readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -168,4 +144,118 @@ class Base64 {
   end(): string {
     return Buffer.from(this.#held).toString("base64");
   }
+}
+
+export type PageStart = { readonly line: number } | { readonly byte: number };
+
+/** One page of a kept text: from a line or a byte on, as much as a result may hold, and where to go on. */
+export interface Page {
+  /** Marked: as a model may be shown it. */
+  readonly text: string;
+  /** Bytes of the kept text, the second not included. */
+  readonly from: number;
+  readonly to: number;
+  /** Number of the first line, and of the last one that is shown to its end; only when the page was asked for by line. */
+  readonly firstLine?: number;
+  readonly lastLine?: number;
+  /** Nothing at the end of the text. */
+  readonly next?: PageStart;
+}
+
+/** The most a page may hold, so that it is not clipped once more on its way, lines of our own included. */
+export const PAGE_BOUND: TextBound = {
+  maxBytes: LIMITS.resultMaxBytes - 1_024,
+  maxLines: LIMITS.resultMaxLines - 10,
+};
+
+const NEWLINE = 0x0a;
+
+export async function readPage(
+  store: ResultStore,
+  { handle, bytes: total }: KeptResult,
+  start: PageStart,
+  bound: TextBound,
+): Promise<Page> {
+  const place = "line" in start ? await findLine(store, handle, start.line) : { byte: start.byte, lines: 0 };
+  if (place.byte > total || (place.byte === total && total > 0)) {
+    throw new Unreadable(`${handle} has only ${"line" in start ? `${place.lines} lines` : `${total} bytes`}`);
+  }
+  const bytes = await readBytes(store, handle, { start: place.byte, length: bound.maxBytes });
+  return pageOf(bytes, place.byte, { start, bound, total });
+}
+
+/** Where a line begins; infinity when the text has fewer lines. */
+async function findLine(store: ResultStore, handle: string, line: number): Promise<{ byte: number; lines: number }> {
+  let lines = 1;
+  let offset = 0;
+  if (line <= 1) return { byte: 0, lines };
+  for await (const piece of pieces(store, handle)) {
+    for (let at = piece.indexOf(NEWLINE); at !== -1; at = piece.indexOf(NEWLINE, at + 1)) {
+      lines += 1;
+      if (lines === line) return { byte: offset + at + 1, lines };
+    }
+    offset += piece.length;
+  }
+  return { byte: Number.POSITIVE_INFINITY, lines };
+}
+
+interface PageFacts {
+  readonly start: PageStart;
+  readonly bound: TextBound;
+  readonly total: number;
+}
+
+function pageOf(bytes: Uint8Array, from: number, { start, bound, total }: PageFacts): Page {
+  let first = 0; // past the rest of a character that begins before this page
+  while (first < bytes.length && first < 3 && isMiddle(bytes[first])) first += 1;
+  const shown = (until: number) =>
+    markForeign(Buffer.from(bytes.buffer, bytes.byteOffset + first, until - first).toString());
+  let end = wholeCharacters(bytes, linesEnd(bytes, first, bound.maxLines), from + bytes.length >= total);
+  let text = shown(end);
+  // Marks take more room than the characters they mark: then the page holds less.
+  for (let size = Buffer.byteLength(text); size > bound.maxBytes && end > first; size = Buffer.byteLength(text)) {
+    end = wholeCharacters(bytes, first + Math.floor(((end - first) * bound.maxBytes) / size), false);
+    text = shown(end);
+  }
+  const isEnd = from + end >= total;
+  const lastBreak = bytes.lastIndexOf(NEWLINE, end - 1);
+  if (!isEnd && bytes[end - 1] !== NEWLINE && lastBreak > first) {
+    end = lastBreak + 1;
+    text = shown(end);
+  }
+  const place = { text, from: from + first, to: from + end };
+  if (!("line" in start)) return { ...place, ...defined({ next: isEnd ? undefined : { byte: place.to } }) };
+  let breaks = 0;
+  for (let at = bytes.indexOf(NEWLINE, first); at !== -1 && at < end; at = bytes.indexOf(NEWLINE, at + 1)) breaks += 1;
+  const endsWithLine = bytes[end - 1] === NEWLINE;
+  const lastLine = start.line + breaks - (endsWithLine ? 1 : 0);
+  const next: PageStart = endsWithLine ? { line: start.line + breaks } : { byte: place.to };
+  return { ...place, firstLine: start.line, lastLine, ...defined({ next: isEnd ? undefined : next }) };
+}
+
+function linesEnd(bytes: Uint8Array, start: number, maxLines: number): number {
+  let at = start - 1;
+  for (let line = 0; line < maxLines; line++) {
+    at = bytes.indexOf(NEWLINE, at + 1);
+    if (at === -1) return bytes.length;
+  }
+  return at + 1;
+}
+
+/** Back to the end of a whole character; at the end of the text a cut character stays cut. */
+function wholeCharacters(bytes: Uint8Array, end: number, isLast: boolean): number {
+  if (isLast && end === bytes.length) return end;
+  let at = end;
+  while (at > 0 && end - at < 3 && isMiddle(bytes[at])) at -= 1;
+  // At a cut the byte after it is unknown: look at how the last character begins.
+  if (end === bytes.length) at = lastWhole(bytes, end);
+  return at > 0 ? at : end;
+}
+
+function lastWhole(bytes: Uint8Array, end: number): number {
+  let lead = end - 1;
+  while (lead > 0 && end - lead < 4 && isMiddle(bytes[lead])) lead -= 1;
+  const byte = bytes[lead] ?? 0;
+  const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+  return lead + length > end ? lead : end;
 }

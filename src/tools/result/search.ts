@@ -5,8 +5,7 @@ import { markForeign } from "../../base/text/marking.js";
 import { compilePattern } from "../../base/text/pattern.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { bytesFrom } from "./clip.js";
-import type { PageBound } from "./page.js";
-import { pieces, type Read, Utf8, unreadable } from "./reading.js";
+import { pieces, Unreadable, Utf8 } from "./reading.js";
 import type { KeptResult, ResultStore } from "./store.js";
 
 export interface SearchRequest {
@@ -15,7 +14,7 @@ export interface SearchRequest {
   readonly isLiteral: boolean;
   /** Lines before this one are left out. */
   readonly fromLine: number;
-  readonly bound: PageBound;
+  readonly maxBytes: number;
 }
 
 export interface Matches {
@@ -27,126 +26,107 @@ export interface Matches {
   readonly lines: number;
 }
 
-/** How much is done before others get their turn. */
-const LUMP_MS = 4;
-
-class TooCostly extends Error {}
+/** How long the search runs before others get their turn. */
+const TURN_MS = 4;
 
 type Matcher = (text: string) => boolean;
 
+/** Throws `Unreadable`. */
 export async function searchResult(
   store: ResultStore,
   { handle }: KeptResult,
   request: SearchRequest,
-): Promise<Read<Matches>> {
-  try {
-    const matcher = matcherOf(request);
-    if (!matcher.ok) return matcher;
-    return { ok: true, value: await new Search(store, handle, request, matcher.value).run() };
-  } catch (error) {
-    if (!(error instanceof TooCostly)) return unreadable(handle, error);
-    return { ok: false, reason: "matching this pattern takes too long: make it simpler, without nested repetition" };
+): Promise<Matches> {
+  const search = new Search(request, store);
+  const rows = new Rows();
+  const decoder = new Utf8();
+  for await (const piece of pieces(store, handle)) {
+    await search.look(rows.push(decoder.decode(piece)));
+    if (search.rest) break;
   }
+  if (!search.rest) await search.look(rows.push(decoder.end()));
+  if (!search.rest) await search.look(rows.end());
+  return { rows: search.found, lines: search.lines, ...defined({ rest: search.rest }) };
 }
 
-function matcherOf({ pattern, isLiteral }: SearchRequest): Read<Matcher> {
-  if (pattern === "") return { ok: false, reason: "the pattern is empty" };
-  if (pattern.length > ROW_CHARS / 2) return { ok: false, reason: `the pattern is over ${ROW_CHARS / 2} characters` };
-  if (isLiteral || !/[\\^$.*+?()[\]{}|]/.test(pattern)) return { ok: true, value: (text) => text.includes(pattern) };
+function matcherOf({ pattern, isLiteral }: SearchRequest): Matcher {
+  if (pattern === "") throw new Unreadable("the pattern is empty");
+  if (pattern.length > ROW_CHARS / 2) throw new Unreadable(`the pattern is over ${ROW_CHARS / 2} characters`);
+  if (isLiteral || !/[\\^$.*+?()[\]{}|]/.test(pattern)) return (text) => text.includes(pattern);
   let steps = 0;
   const spend = (count: number) => {
     steps += count;
-    if (steps > TOOL_LIMITS.resultMatchSteps) throw new TooCostly();
+    if (steps <= TOOL_LIMITS.resultMatchSteps) return;
+    throw new Unreadable("matching this pattern takes too long: make it simpler, without nested repetition");
   };
   const compiled = compilePattern(pattern, spend);
   if (!compiled) {
-    const reason =
+    throw new Unreadable(
       "the pattern is no regular expression that can be matched in linear time: lookaround and back references are not supported. " +
-      'For a plain text that holds special characters set "literal" to true';
-    return { ok: false, reason };
+        'For a plain text that holds special characters set "literal" to true',
+    );
   }
-  const value = (text: string) => {
+  return (text) => {
     steps = 0;
     return compiled.test(text, spend);
   };
-  return { ok: true, value };
 }
 
 class Search {
-  readonly #store: ResultStore;
-  readonly #handle: string;
   readonly #request: SearchRequest;
   readonly #matches: Matcher;
-  readonly #pace: Pace;
-  readonly #found: string[] = [];
+  readonly #store: ResultStore;
   readonly #endMs: number;
   #bytesLeft: number;
-  #lines = 0;
-  #rest: { line: number; why: string } | undefined;
   /** The line of the last row, if that was a part that matched: the next part overlaps it. */
   #lastPart: number | undefined;
+  readonly found: string[] = [];
+  lines = 0;
+  rest: Matches["rest"] | undefined;
 
-  constructor(store: ResultStore, handle: string, request: SearchRequest, matches: Matcher) {
-    this.#store = store;
-    this.#handle = handle;
+  constructor(request: SearchRequest, store: ResultStore) {
     this.#request = request;
-    this.#matches = matches;
-    this.#pace = Pace.of(store.world);
+    this.#matches = matcherOf(request);
+    this.#store = store;
     this.#endMs = store.world.monotonicMs() + TOOL_LIMITS.resultSearchMs;
-    this.#bytesLeft = request.bound.maxBytes;
+    this.#bytesLeft = request.maxBytes;
   }
 
-  async run(): Promise<Matches> {
-    const rows = new Rows();
-    const decoder = new Utf8();
-    for await (const piece of pieces(this.#store, this.#handle)) {
-      await this.#look(rows.push(decoder.decode(piece)));
-      if (this.#rest) break;
-    }
-    if (!this.#rest) await this.#look(rows.push(decoder.end()));
-    if (!this.#rest) await this.#look(rows.end());
-    const rest = this.#rest;
-    return { rows: this.#found, lines: this.#lines, ...defined({ rest }) };
-  }
-
-  /** In lumps: the event loop is free between them. */
-  async #look(rows: Iterator<Row>): Promise<void> {
+  /** A few milliseconds at a time: the event loop is free between them. */
+  async look(rows: Iterator<Row>): Promise<void> {
     const { world } = this.#store;
-    for (let isOver = false; !isOver && !this.#rest; ) {
-      isOver = await this.#pace.run(() => {
-        const endMs = world.monotonicMs() + LUMP_MS;
+    for (let isOver = false; !isOver && !this.rest; ) {
+      isOver = await Pace.of(world).run(() => {
+        const endMs = world.monotonicMs() + TURN_MS;
         for (let step = rows.next(); !step.done; step = rows.next()) {
           this.#lookAt(step.value);
-          if (this.#rest) return true;
+          if (this.rest) return true;
           if (world.monotonicMs() > endMs) return false;
         }
         return true;
       });
-      if (!this.#rest && world.monotonicMs() > this.#endMs)
-        this.#rest = { line: this.#lines + 1, why: "it took too long" };
+      if (!this.rest && world.monotonicMs() > this.#endMs)
+        this.rest = { line: this.lines + 1, why: "it took too long" };
     }
   }
 
   #lookAt(row: Row): void {
-    this.#lines = row.line;
+    this.lines = row.line;
     if (row.line < this.#request.fromLine) return;
-    if (!this.#matches(row.text)) {
-      this.#lastPart = undefined;
-      return;
-    }
+    const isMatch = this.#matches(row.text);
     // Its first half was in the part before: a match there has been shown.
-    const isSeen = row.isPart && this.#lastPart === row.line && !this.#matches(row.text.slice(ROW_CHARS / 2));
-    this.#lastPart = row.isPart ? row.line : undefined;
-    if (isSeen) return;
+    const isSeen =
+      isMatch && row.isPart && this.#lastPart === row.line && !this.#matches(row.text.slice(ROW_CHARS / 2));
+    this.#lastPart = isMatch && row.isPart ? row.line : undefined;
+    if (!isMatch || isSeen) return;
     const shown = this.#shown(row);
     const bytes = Buffer.byteLength(shown) + 1;
-    const isFull = this.#found.length >= TOOL_LIMITS.resultMatches.max || bytes > this.#bytesLeft;
-    if (isFull) {
-      this.#rest = { line: row.line, why: "there are more matches than fit" };
+    if (this.found.length >= TOOL_LIMITS.resultMatches.max || bytes > this.#bytesLeft) {
+      this.rest = { line: row.line, why: "there are more matches than fit" };
       return;
     }
     this.#bytesLeft -= bytes;
-    this.#found.push(shown);
+    this.found.push(shown);
   }
 
   #shown({ line, byte, text, isPart }: Row): string {
@@ -158,8 +138,8 @@ class Search {
   }
 }
 
-// Kept text as rows to search: its lines, and of a very long line pieces that overlap.
-export interface Row {
+/** A line of a kept text, or one of the overlapping parts of a very long line. */
+interface Row {
   /** Counts from 1. */
   readonly line: number;
   /** Where the row begins in the kept text. */
@@ -181,38 +161,34 @@ class Rows {
 
   *push(text: string): Generator<Row, void, void> {
     const lines = (this.#held + text).split("\n");
-    this.#held = lines.pop() ?? "";
+    const last = lines.pop() ?? "";
     for (const line of lines) {
-      yield* this.#parts(line);
-      yield this.#row(this.#rest);
+      const rest = yield* this.#parts(line);
+      yield this.#row(rest);
       this.#line += 1;
-      this.#byte += Buffer.byteLength(this.#rest) + 1;
+      this.#byte += Buffer.byteLength(rest) + 1;
       this.#isPart = false;
     }
-    yield* this.#parts(this.#held);
-    this.#held = this.#rest;
+    this.#held = yield* this.#parts(last);
   }
 
   *end(): Generator<Row, void, void> {
     yield this.#row(this.#held);
   }
 
-  #rest = "";
-
-  /** The parts of a long line but for the last, which is left in `#rest`. */
-  *#parts(line: string): Generator<Row, void, void> {
+  /** The parts of a long line except for the last one, which is returned. */
+  *#parts(line: string): Generator<Row, string, void> {
     let start = 0;
     while (line.length - start > ROW_CHARS) {
       this.#isPart = true;
       yield this.#row(line.slice(start, start + ROW_CHARS));
-      const step = ROW_CHARS / 2;
-      const half = line.slice(start, start + step);
+      const half = line.slice(start, start + ROW_CHARS / 2);
       // Never within a character: the bytes would not add up.
-      const size = /[\ud800-\udbff]$/u.test(half) ? step - 1 : step;
-      this.#byte += Buffer.byteLength(line.slice(start, start + size));
-      start += size;
+      const step = /[\ud800-\udbff]$/u.test(half) ? half.slice(0, -1) : half;
+      this.#byte += Buffer.byteLength(step);
+      start += step.length;
     }
-    this.#rest = start === 0 ? line : line.slice(start);
+    return start === 0 ? line : line.slice(start);
   }
 
   #row(text: string): Row {

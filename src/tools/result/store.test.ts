@@ -22,9 +22,7 @@ function handleOf(kept: Kept): string {
 async function wholeOf(store: ResultStore, handle: string): Promise<string> {
   const result = await store.find(handle);
   if (!result) throw new Error(`${handle} is not there`);
-  const read = await readWhole(store, result, ALL);
-  if (!read.ok) throw new Error(read.reason);
-  return read.value;
+  return await readWhole(store, result, ALL);
 }
 
 test("any text reads back as it was kept, on disk and in memory", async () => {

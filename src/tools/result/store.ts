@@ -7,7 +7,7 @@ import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js
 import type { AppendFile, Files, World } from "../../base/ports/world.js";
 import type { SpilledBlock } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { jsonPieces, textParts } from "./json-pieces.js";
+import { jsonTokens, textParts } from "./json-pieces.js";
 
 export interface ResultStoreOptions {
   readonly world: World;
@@ -41,7 +41,7 @@ const INDEX = "index.ndjson";
  * for byte of its UTF-8. What it does not: to keep for ever. Beyond its bounds the oldest go, and their handles say so.
  */
 export class ResultStore implements AsyncDisposable {
-  readonly #world: World;
+  readonly world: World;
   readonly #folder: string | undefined;
   readonly #maxBytes: number;
   readonly #disk: ResultStorage | undefined;
@@ -55,15 +55,11 @@ export class ResultStore implements AsyncDisposable {
   #isClosed = false;
 
   constructor({ world, folder, maxBytes, maxMemoryBytes }: ResultStoreOptions) {
-    this.#world = world;
+    this.world = world;
     this.#folder = folder;
     this.#maxBytes = maxBytes ?? TOOL_LIMITS.resultStore.maxBytes;
     this.#disk = folder === undefined ? undefined : folderStorage(world.files, folder);
     this.#memory = new MemoryStorage(world, maxMemoryBytes ?? TOOL_LIMITS.resultStore.maxMemoryBytes);
-  }
-
-  get world(): World {
-    return this.#world;
   }
 
   /** Every result that can be read, the oldest first. */
@@ -85,18 +81,15 @@ export class ResultStore implements AsyncDisposable {
 
   /** Texts are kept one below the other. */
   async keepText(texts: readonly string[], facts: KeepFacts): Promise<Kept> {
-    const lines = new LineCount();
-    return await this.#keepParts("text", facts, () => lines.watch(encoded(parted(texts))), lines);
+    return await this.#keepPieces("text", facts, () => parted(texts));
   }
 
   async keepJson(value: JsonValue, facts: KeepFacts): Promise<Kept> {
-    const lines = new LineCount();
-    const pieces = () => encoded(jsonPieces(value, TOOL_LIMITS.resultPieceBytes));
-    return await this.#keepParts("json", facts, () => lines.watch(pieces()), lines);
+    return await this.#keepPieces("json", facts, () => jsonTokens(value));
   }
 
   async keepBase64(data: string, facts: KeepFacts): Promise<Kept> {
-    return await this.#keepParts("base64", facts, () => encoded(parted([data])), undefined);
+    return await this.#keepPieces("base64", facts, () => parted([data]));
   }
 
   /** Takes over what a server sent that was too long for memory: the file itself goes with the connection. */
@@ -122,7 +115,7 @@ export class ResultStore implements AsyncDisposable {
   async remove(): Promise<void> {
     this.#close();
     this.#entries.clear();
-    if (this.#folder !== undefined) await this.#world.files.remove(this.#folder);
+    if (this.#folder !== undefined) await this.world.files.remove(this.#folder);
   }
 
   /** Lets go of what is open and in memory. Files stay: the session may be loaded again. */
@@ -133,16 +126,11 @@ export class ResultStore implements AsyncDisposable {
     }
   }
 
-  async #keepParts(
-    form: KeptForm,
-    facts: KeepFacts,
-    parts: () => Iterable<Uint8Array>,
-    lines: LineCount | undefined,
-  ): Promise<Kept> {
+  async #keepPieces(form: KeptForm, facts: KeepFacts, pieces: () => Iterable<string>): Promise<Kept> {
     return await this.#keep(form, facts, async (storage, name) => {
-      const size = new ByteCount(this.#maxBytes);
-      await storage.write(name, size.watch(parts()));
-      return { bytes: size.bytes, ...defined({ lines: lines?.lines }) };
+      const size = { bytes: 0, lines: 1 };
+      await storage.write(name, counted(encoded(pieces()), size, this.#maxBytes));
+      return form === "base64" ? { bytes: size.bytes } : size;
     });
   }
 
@@ -159,13 +147,12 @@ export class ResultStore implements AsyncDisposable {
     for (const storage of this.#disk ? [this.#disk, this.#memory] : [this.#memory]) {
       try {
         const size = await put(storage, fileName({ handle, form }));
-        const known = defined({ mimeType, uri });
-        const result: KeptResult = { handle, form, ...size, origin, ...known };
+        const result: KeptResult = { handle, form, ...size, origin, ...defined({ mimeType, uri }) };
         await this.#add({ result, storage });
         return { ok: true, result };
       } catch (error) {
         reasons.push(messageOf(error));
-        this.#world.log.warn("result.not_kept", { handle, error: messageOf(error) });
+        this.world.log.warn("result.not_kept", { handle, error: messageOf(error) });
       }
     }
     return { ok: false, reason: reasons.join("; ") };
@@ -176,8 +163,8 @@ export class ResultStore implements AsyncDisposable {
     this.#entries.set(result.handle, entry);
     if (storage === this.#disk) {
       this.#diskBytes += result.bytes;
-      this.#note({ kind: "kept", result });
-    } else this.#note({ kind: "gone", handle: result.handle }); // in memory: after a restart it is
+      this.#note(result);
+    } else this.#note({ handle: result.handle, gone: true }); // in memory: after a restart it is
     await this.#makeRoom(result.handle);
   }
 
@@ -190,7 +177,7 @@ export class ResultStore implements AsyncDisposable {
       this.#gone.add(handle);
       if (storage === this.#disk) {
         this.#diskBytes -= result.bytes;
-        this.#note({ kind: "gone", handle });
+        this.#note({ handle, gone: true });
       }
       await storage.remove(fileName(result));
     }
@@ -200,11 +187,11 @@ export class ResultStore implements AsyncDisposable {
   #note(line: IndexLine): void {
     if (this.#folder === undefined) return;
     try {
-      this.#index ??= this.#world.files.openAppend(`${this.#folder}/${INDEX}`);
-      this.#index.write(writeLine(line));
+      this.#index ??= this.world.files.openAppend(`${this.#folder}/${INDEX}`);
+      this.#index.write(`${JSON.stringify(line)}\n`);
       if (this.#isClosed) this.#close(); // what was being kept when the session ended
     } catch (error) {
-      this.#world.log.error("result.index_lost", { folder: this.#folder, error: messageOf(error) });
+      this.world.log.error("result.index_lost", { folder: this.#folder, error: messageOf(error) });
     }
   }
 
@@ -220,7 +207,7 @@ export class ResultStore implements AsyncDisposable {
   }
 
   async #readIndex(): Promise<void> {
-    const { files, log } = this.#world;
+    const { files, log } = this.world;
     if (this.#folder === undefined || !this.#disk) return;
     const path = `${this.#folder}/${INDEX}`;
     if (!files.isFile(path)) return;
@@ -239,20 +226,19 @@ export class ResultStore implements AsyncDisposable {
 
   #remember(line: IndexLine | undefined, storage: ResultStorage): void {
     if (!line) return;
-    const handle = line.kind === "kept" ? line.result.handle : line.handle;
-    this.#count = Math.max(this.#count, handleNumber(handle));
-    if (line.kind === "kept") {
-      this.#entries.set(handle, { result: line.result, storage });
-      this.#diskBytes += line.result.bytes;
-    } else {
+    const { handle } = line;
+    this.#count = Math.max(this.#count, Number(handle.slice(1)));
+    if ("gone" in line) {
       this.#diskBytes -= this.#entries.get(handle)?.result.bytes ?? 0;
       this.#entries.delete(handle);
       this.#gone.add(handle);
+    } else {
+      this.#entries.set(handle, { result: line, storage });
+      this.#diskBytes += line.bytes;
     }
   }
 }
 
-// Where kept results lie: in a private folder of the session, or in memory when there is none.
 export interface ByteRange {
   readonly start: number;
   readonly length: number;
@@ -338,39 +324,23 @@ class MemoryStorage implements ResultStorage {
   }
 }
 
-// Texts on their way into a store: encoded piece by piece, with bytes and lines counted in passing.
 function tooLarge(maxBytes: number): string {
   return `it is over the ${maxBytes} bytes that a session keeps`;
 }
 
-class ByteCount {
-  readonly #maxBytes: number;
-  bytes: number = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  *watch(parts: Iterable<Uint8Array>): Generator<Uint8Array, void, void> {
-    for (const part of parts) {
-      this.bytes += part.length;
-      if (this.bytes > this.#maxBytes) throw new Error(tooLarge(this.#maxBytes));
-      yield part;
-    }
-  }
-}
-
 const NEWLINE = 0x0a;
 
-export class LineCount {
-  lines: number = 1;
-
-  *watch(parts: Iterable<Uint8Array>): Generator<Uint8Array, void, void> {
-    this.lines = 1;
-    for (const part of parts) {
-      for (const byte of part) if (byte === NEWLINE) this.lines += 1;
-      yield part;
-    }
+/** Counts bytes and lines in passing. */
+function* counted(
+  parts: Iterable<Uint8Array>,
+  size: { bytes: number; lines: number },
+  maxBytes: number,
+): Generator<Uint8Array, void, void> {
+  for (const part of parts) {
+    size.bytes += part.length;
+    if (size.bytes > maxBytes) throw new Error(tooLarge(maxBytes));
+    for (const byte of part) if (byte === NEWLINE) size.lines += 1;
+    yield part;
   }
 }
 
@@ -394,7 +364,6 @@ function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, void> {
   if (held !== "") yield Buffer.from(held);
 }
 
-// What is known of a kept result besides its bytes, and how that is written down to be found again.
 /** `json`: the text is JSON. `base64`: the text stands for bytes. `bytes`: the bytes themselves. */
 export type KeptForm = "text" | "json" | "base64" | "bytes";
 
@@ -413,14 +382,8 @@ export interface KeptResult {
   readonly uri?: string;
 }
 
-const HANDLE = /^r[1-9]\d{0,8}$/;
-
 export function isHandle(text: string): boolean {
-  return HANDLE.test(text);
-}
-
-function handleNumber(handle: string): number {
-  return Number(handle.slice(1));
+  return /^r[1-9]\d{0,8}$/.test(text);
 }
 
 const ENDINGS = { text: "txt", json: "json", base64: "b64", bytes: "bin" } as const satisfies Record<KeptForm, string>;
@@ -431,13 +394,7 @@ function fileName({ handle, form }: Pick<KeptResult, "handle" | "form">): string
 }
 
 /** One line of the index. A result that had to make room gets a second line that says so. */
-export type IndexLine =
-  | { readonly kind: "kept"; readonly result: KeptResult }
-  | { readonly kind: "gone"; readonly handle: string };
-
-function writeLine(line: IndexLine): string {
-  return `${JSON.stringify(line.kind === "kept" ? line.result : { handle: line.handle, gone: true })}\n`;
-}
+type IndexLine = KeptResult | { readonly handle: string; readonly gone: true };
 
 /** Undefined for a line that a crash tore, and for anything else that was not written here. */
 function readLine(text: string): IndexLine | undefined {
@@ -445,20 +402,14 @@ function readLine(text: string): IndexLine | undefined {
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
   const { handle, form, bytes, lines, origin, mimeType, uri, gone } = parsed.value;
   if (typeof handle !== "string" || !isHandle(handle)) return undefined;
-  if (gone === true) return { kind: "gone", handle };
+  if (gone === true) return { handle, gone };
   if (!isForm(form) || typeof bytes !== "number" || typeof origin !== "string") return undefined;
-  const result: KeptResult = {
-    handle,
-    form,
-    bytes,
-    origin,
-    ...defined({
-      lines: typeof lines === "number" ? lines : undefined,
-      mimeType: typeof mimeType === "string" ? mimeType : undefined,
-      uri: typeof uri === "string" ? uri : undefined,
-    }),
-  };
-  return { kind: "kept", result };
+  const known = defined({
+    lines: typeof lines === "number" ? lines : undefined,
+    mimeType: typeof mimeType === "string" ? mimeType : undefined,
+    uri: typeof uri === "string" ? uri : undefined,
+  });
+  return { handle, form, bytes, origin, ...known };
 }
 
 function isForm(value: unknown): value is KeptForm {

@@ -12,7 +12,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { findResult, findValue, type Read, readBetween, readWhole } from "./reading.js";
+import { findResult, findValue, readBetween, readWhole, Unreadable } from "./reading.js";
 import type { ResultStore } from "./store.js";
 
 /** One reference that was replaced, for journals and for people who are asked. */
@@ -61,7 +61,9 @@ export async function substituteResults(given: JsonObject, store: ResultStore): 
     return { ok: true, arguments: isJsonObject(filled) ? filled : {}, inserted: walk.inserted };
   } catch (thrown) {
     if (thrown instanceof Refused) return { ok: false, reason: thrown.message };
-    throw thrown;
+    if (!(thrown instanceof Unreadable)) throw thrown;
+    const hint = `An object that only looks like a reference is written with "$${KEY}"`;
+    return { ok: false, reason: `${thrown.message}. ${hint}` };
   }
 }
 
@@ -77,7 +79,10 @@ class Walk {
   }
 
   async filled(value: JsonValue, depth: number): Promise<JsonValue> {
-    if (typeof value === "string") return await this.#filledText(value);
+    if (typeof value === "string") {
+      const meant = inText(value);
+      return meant === undefined ? value : typeof meant === "string" ? meant : await this.#insert(meant);
+    }
     if (typeof value !== "object" || value === null || depth > LIMITS.dataMaxDepth) return value;
     if (!isJsonObject(value)) {
       const items: JsonValue[] = [];
@@ -90,30 +95,23 @@ class Walk {
     for (const [key, field] of Object.entries(value)) {
       if (field !== undefined) entries.push([unescaped(key), await this.filled(field, depth + 1)]);
     }
-    const object: JsonObject = Object.fromEntries(entries);
-    return object;
-  }
-
-  async #filledText(text: string): Promise<JsonValue> {
-    const meant = inText(text);
-    if (!meant) return text;
-    return "reference" in meant ? await this.#insert(meant.reference) : meant.literal;
+    return Object.fromEntries(entries);
   }
 
   async #insert({ handle, pointer }: Reference): Promise<JsonValue> {
     if (this.inserted.length >= TOOL_LIMITS.resultInsert.max) {
       throw new Refused(`at most ${TOOL_LIMITS.resultInsert.max} results can be put into one call`);
     }
-    const found = valueOf(await findResult(this.#store, handle));
+    const found = await findResult(this.#store, handle);
     if (pointer === undefined) {
-      const whole = valueOf(await readWhole(this.#store, found, this.#bytesLeft));
+      const whole = await readWhole(this.#store, found, this.#bytesLeft);
       this.#count({ handle, bytes: Buffer.byteLength(whole) });
       return whole;
     }
-    const place = valueOf(await findValue(this.#store, found, pointer));
+    const place = await findValue(this.#store, found, pointer);
     const bytes = place.end - place.start;
     if (bytes > this.#bytesLeft) throw new Refused(tooLarge(handle, pointer, bytes, this.#bytesLeft));
-    const json = valueOf(await readBetween(this.#store, handle, place));
+    const json = await readBetween(this.#store, handle, place);
     // A text is quickly unescaped; lists and objects take long to parse.
     const isText = json.startsWith('"');
     if (!isText && bytes > TOOL_LIMITS.resultInsert.maxParsedBytes) {
@@ -133,11 +131,6 @@ class Walk {
   }
 }
 
-function valueOf<T>(read: Read<T>): T {
-  if (read.ok) return read.value;
-  throw new Refused(`${read.reason}. An object that only looks like a reference is written with "$${KEY}"`);
-}
-
 function tooLarge(handle: string, pointer: string, bytes: number, maxBytes: number): string {
   return `what is at ${quoted(pointer)} of ${handle} has ${bytes} bytes, and at most ${maxBytes} can be put in`;
 }
@@ -151,16 +144,16 @@ function referenceOf(value: JsonObject): Reference | undefined {
 }
 
 /** A text that is the JSON of a reference, or of one that is meant as it stands. */
-function inText(text: string): { readonly reference: Reference } | { readonly literal: string } | undefined {
+function inText(text: string): Reference | string | undefined {
   if (text.length > TEXT_MAX_CHARS || !/^\s*\{\s*"(?:\$+result|pointer)"/.test(text)) return undefined;
   const parsed = parseJson(text);
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
   const reference = referenceOf(parsed.value);
-  if (reference) return { reference };
+  if (reference) return reference;
   const { value } = parsed;
   const inner: JsonObject = Object.fromEntries(Object.keys(value).map((key) => [unescaped(key), value[key]]));
   const isEscaped = !Object.hasOwn(value, KEY) && referenceOf(inner) !== undefined;
-  return isEscaped ? { literal: JSON.stringify(inner) } : undefined;
+  return isEscaped ? JSON.stringify(inner) : undefined;
 }
 
 function unescaped(key: string): string {
