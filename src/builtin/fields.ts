@@ -7,7 +7,7 @@ export interface Field<T> {
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
   /** Throws `tool.invalid_arguments`. `place` is where the value lies in the arguments: `edits[0].old_text`. */
-  read(value: JsonValue | undefined, place: string): T;
+  readonly read: (value: JsonValue | undefined, place: string) => T;
 }
 
 /** By name in camel case; models write the same names in snake case. */

@@ -153,7 +153,7 @@ export async function* ownHits(world: World, request: GrepRequest): AsyncGenerat
   if (skipped > 0) notes.push(`${files} of more than ${BUILTIN_LIMITS.grepMaxFileBytes} bytes were not searched.`);
 }
 
-async function* pathsOf(world: World, request: GrepRequest): AsyncGenerator<string> {
+async function* pathsOf(world: World, request: GrepRequest): AsyncGenerator<string, void, void> {
   const { start, isFolder, includeIgnored, signal, glob } = request;
   if (!isFolder) return yield start;
   const compiled = glob === undefined ? undefined : compilePathGlob(glob);
