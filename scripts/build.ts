@@ -1,10 +1,11 @@
-// Builds `dist/`: the library by tsc, the command line and the demo server by esbuild. Staged aside, swapped in at the end.
-// `--if-needed` does nothing when no input changed; `--cli-only` leaves the library of the last build as it is.
+// Builds `dist/`: library, command line and demo server by esbuild, the declarations by tsc and rolldown. Staged aside, swapped in
+// at the end. `--if-needed` does nothing when no input changed; `--no-types` leaves the declarations out.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { bundleCli, bundleDemoServer } from "./lib/bundle.js";
+import { bundleDemoServer, bundleProduct } from "./lib/bundle.js";
+import { bundleTypes } from "./lib/declarations.js";
 import { hashTree } from "./lib/hash-tree.js";
-import { ROOT, runTool } from "./lib/run.js";
+import { ROOT } from "./lib/run.js";
 import { bundleWorkersInSource, bundleWorkersInto } from "./lib/workers.js";
 
 const STAMP = join(ROOT, ".cache/build.stamp");
@@ -25,11 +26,6 @@ function swap(staged: string, target: string): void {
   rmSync(old, { recursive: true, force: true });
 }
 
-async function buildLibrary(outDir: string): Promise<void> {
-  const { code, output } = await runTool("tsc", ["-p", "tsconfig.build.json", "--outDir", outDir]);
-  if (code !== 0) throw new Error(`tsc found faults in the library:\n${output}`);
-}
-
 async function main(flags: ReadonlySet<string>): Promise<void> {
   await bundleWorkersInSource(ROOT); // first: they are among the inputs
   const hash = hashTree(ROOT, INPUTS);
@@ -41,19 +37,17 @@ async function main(flags: ReadonlySet<string>): Promise<void> {
   const staged = join(ROOT, `.cache/build-${process.pid}`);
   mkdirSync(staged, { recursive: true });
   try {
-    const lines = [await bundleCli(ROOT, staged), await bundleDemoServer(ROOT, staged)];
-    lines.push(await bundleWorkersInto(ROOT, staged));
-    if (flags.has("--cli-only")) {
-      rmSync(STAMP, { force: true });
-      for (const part of ["cli", "demo-server"]) {
-        if (existsSync(join(staged, part))) swap(join(staged, part), join(ROOT, "dist", part));
-      }
-    } else {
-      await buildLibrary(staged);
-      swap(staged, join(ROOT, "dist"));
-      writeFileSync(STAMP, hash);
-    }
-    for (const line of lines.flat()) console.log(line);
+    const hasTypes = !flags.has("--no-types");
+    const [product, demo] = await Promise.all([
+      bundleProduct(ROOT, staged),
+      bundleDemoServer(ROOT, staged),
+      hasTypes ? bundleTypes(ROOT, staged) : undefined,
+    ]);
+    const workers = await bundleWorkersInto(ROOT, staged);
+    swap(staged, join(ROOT, "dist"));
+    if (hasTypes) writeFileSync(STAMP, hash);
+    else rmSync(STAMP, { force: true });
+    for (const line of [...product, ...demo, ...workers]) console.log(line);
   } finally {
     rmSync(staged, { recursive: true, force: true });
   }

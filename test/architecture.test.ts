@@ -26,8 +26,13 @@ function load(folder: string): SourceModule[] {
 
 const modules = load("src");
 const around = ["test", "scripts", "bench", "examples"].filter(isFolder).flatMap(load);
-const manifest: { dependencies: Record<string, string> } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-const dependencies = new Set(Object.keys(manifest.dependencies));
+const manifest: Record<"devDependencies" | "peerDependencies" | "optionalDependencies", object> = JSON.parse(
+  readFileSync(join(ROOT, "package.json"), "utf8"),
+);
+/** All but two are bundled (`scripts/lib/bundle.ts`), so an installed Tenon needs none of them. */
+const dependencies = new Set(
+  [manifest.devDependencies, manifest.peerDependencies, manifest.optionalDependencies].flatMap(Object.keys),
+);
 
 const SAMPLE = `#!/usr/bin/env node
 // import { no } from "./commented.js";
@@ -109,7 +114,7 @@ describe("the rules", () => {
       'import { a } from "@modelcontextprotocol/client/stdio";',
       "must not touch the package @model",
     ],
-    ["src/models/x.ts", 'import { a } from "@ai-sdk/openai";', "not a dependency of the published package"],
+    ["src/models/x.ts", 'import { a } from "@ai-sdk/azure";', "which package.json does not name"],
     ["src/engine/x.ts", 'import { a } from "node:fs/promises";', "comes in through the World port"],
     ["src/world/x.ts", 'import { a } from "fs";', 'write "node:fs"'],
     ["src/mcp/x.ts", "const a = import(process.argv[2]);", "import() of a computed name"],

@@ -9,16 +9,21 @@ export async function bundleWorkersInSource(root: string): Promise<void> {
   for (const [path, code] of await bundleWorkers(root)) write(join(root, "src", path), code);
 }
 
-/** Into `dist/` for the library, and beside the chunks of the command line. */
+/** Beside every file of the product that starts it. */
 export async function bundleWorkersInto(root: string, outDir: string): Promise<string[]> {
-  const workers = await bundleWorkers(root);
-  for (const [path, code] of workers) {
-    write(join(outDir, path), code);
-    write(join(outDir, "cli/chunks", basename(path)), code);
+  const workers = new Map(Array.from(await bundleWorkers(root), ([path, code]) => [basename(path), code]));
+  for (const file of readdirSync(outDir, { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".js"),
+  )) {
+    for (const [, name = ""] of readFileSync(join(outDir, file), "utf8").matchAll(
+      /["'`]\.\/([\w-]+-worker\.mjs)["'`]/g,
+    )) {
+      const code = workers.get(name);
+      if (code === undefined) throw new Error(`${file} starts ${name}, which has no source`);
+      write(join(outDir, dirname(file), name), code);
+    }
   }
-  refuseMissingWorkers(join(outDir, "cli"));
-  refuseMissingWorkers(join(outDir, "cli/chunks"));
-  return [`workers: ${[...workers.keys()].map((path) => basename(path)).join(", ")}`];
+  return [`workers: ${[...workers.keys()].join(", ")}`];
 }
 
 /** Path below `src/`, with its new extension -> code. */
@@ -50,15 +55,4 @@ function write(file: string, code: string): void {
   const staged = `${file}.${process.pid}`;
   writeFileSync(staged, code);
   renameSync(staged, file);
-}
-
-/** A bundle that starts a worker must have the file beside it. */
-function refuseMissingWorkers(folder: string): void {
-  for (const name of readdirSync(folder).filter((file) => /\.m?js$/.test(file))) {
-    for (const [, worker = ""] of readFileSync(join(folder, name), "utf8").matchAll(
-      /["'`]\.\/([\w-]+-worker\.mjs)["'`]/g,
-    )) {
-      if (!existsSync(join(folder, worker))) throw new Error(`${name} starts ${worker}, which is not beside it`);
-    }
-  }
 }

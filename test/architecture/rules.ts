@@ -33,7 +33,7 @@ function isWorker(path: string): boolean {
   return path.endsWith("-worker.ts");
 }
 
-/** Every rule over one module. `dependencies` are the packages an installed Tenon brings along. */
+/** Every rule over one module. `dependencies` are the packages of package.json. */
 export function breaches(module: SourceModule, dependencies: ReadonlySet<string>): string[] {
   const room = ROOMS[roomOf(module.path)];
   if (!room)
@@ -117,7 +117,7 @@ function packageBreach(
   const allowed =
     own === "cli" || room.packages?.some((entry) => name === entry || (entry.endsWith("/") && name.startsWith(entry)));
   if (!allowed) return `the room ${own} must not touch the package ${name}`;
-  return dependencies.has(name) ? undefined : `imports ${name}, which is not a dependency of the published package`;
+  return dependencies.has(name) ? undefined : `imports ${name}, which package.json does not name`;
 }
 
 function findingBreach(module: SourceModule, room: Room, finding: Finding): string | undefined {

@@ -29,7 +29,7 @@ import { agentNode, TENON } from "./peers.js";
 import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
 
-const DIST = join(import.meta.dirname, "../../dist");
+const SOURCE = join(import.meta.dirname, "../../src");
 const CONTENDER = join(import.meta.dirname, "../fixtures/lock-contender.mjs");
 
 /** A lock file as a process leaves it that was killed: its number belongs to nobody any more. */
@@ -48,7 +48,11 @@ class Contenders implements AsyncDisposable {
 
   async start(count: number): Promise<void> {
     const added = Array.from({ length: count }, () =>
-      fork(CONTENDER, [DIST, "", this.#folder], { execPath: agentNode(), stdio: "ignore" }),
+      fork(CONTENDER, [SOURCE, this.#folder], {
+        execPath: agentNode(),
+        execArgv: ["--import", "tsx"],
+        stdio: "ignore",
+      }),
     );
     await Promise.all(added.map((child) => once(child, "message")));
     this.#children.push(...added);

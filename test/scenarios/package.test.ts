@@ -1,5 +1,5 @@
 // The packed tarball in an empty project, as an embedder meets it: what is in it, types, ESM, every subpath, the command.
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
@@ -24,7 +24,7 @@ await runtime.close();
 console.log(JSON.stringify({ stopReason, heard: kinds.length > 0 }));
 `;
 
-const BELONGS = /^(dist\/.*|[A-Z-]+(\.md)?|package\.json)$/;
+const BELONGS = /^(dist\/.*|schema\/config\.schema\.json|[A-Z-]+(\.md)?|package\.json)$/;
 const FOR_US_ONLY = /\.test\.|\.map$/;
 
 const COMPILER_OPTIONS = { strict: true, target: "es2023", module: "nodenext", types: ["node"], skipLibCheck: true };
@@ -53,6 +53,15 @@ async function installInto(project: string): Promise<readonly string[]> {
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "embedder", private: true, type: "module" }));
   await npm(["install", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", `./${filename}`], project);
   return files;
+}
+
+/** As `du` counts, without what this test itself puts there. */
+async function installedMb(project: string): Promise<number> {
+  const { stdout } = await runCommand("du", ["-sk", "--exclude=@types", join(project, "node_modules")], {
+    cwd: project,
+    env: npmEnv(),
+  });
+  return Number.parseInt(stdout, 10) / 1024;
 }
 
 scenario(["S14"], "the packed tarball works in an empty project: types, ESM, every subpath, the command", async () => {
@@ -94,7 +103,25 @@ scenario(["S14"], "the packed tarball works in an empty project: types, ESM, eve
   const other = await runCommand(agentNode(), ["node_modules/.bin/tenon", "--version"], options);
   expect(other).toMatchObject({ code: 0, stdout: command.stdout });
 
-  const expected = ["LICENSE", "README.md", "CHANGELOG.md", "dist/index.d.ts", "dist/cli/main.js"];
+  expect(await installedMb(project)).toBeLessThan(15);
+  const installed = readdirSync(join(project, "node_modules"), { recursive: true, encoding: "utf8" });
+  const packages = installed.filter((path) => /(^|node_modules\/)(@[^/]+\/)?[^/@.]+\/package\.json$/.test(path));
+  expect(packages.filter((path) => !path.startsWith("@types/")).length, packages.join("\n")).toBeLessThanOrEqual(4);
+
+  const alone = join(project, "alone");
+  cpSync(join(project, "node_modules/tenon/dist"), join(alone, "dist"), { recursive: true });
+  const outside = await runCommand(agentNode(), [join(alone, "dist/cli/main.js"), "doctor", "--json"], options);
+  expect(outside.stderr).not.toContain("ERR_MODULE_NOT_FOUND");
+
+  const expected = [
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.md",
+    "dist/index.d.ts",
+    "dist/cli/main.js",
+    "dist/THIRD-PARTY-LICENSES.txt",
+    "schema/config.schema.json",
+  ];
   expect(expected.filter((path) => !files.includes(path))).toEqual([]);
   expect(files.filter((path) => !BELONGS.test(path) || FOR_US_ONLY.test(path))).toEqual([]);
 });
