@@ -1,4 +1,5 @@
-// The files that run in threads of their own: every `src/**/*-worker.ts`, bundled into one `.mjs` file that needs no other.
+// The files that run in a thread or a process of their own: every `src/**/*-worker.ts` and `*-program.ts`, each bundled into one `.mjs`
+// file that needs no other.
 // Source refers to it as `new URL("./x-worker.mjs", import.meta.url)`, so it has to be beside the code that starts it.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -16,7 +17,7 @@ export async function bundleWorkersInto(root: string, outDir: string): Promise<s
     path.endsWith(".js"),
   )) {
     for (const [, name = ""] of readFileSync(join(outDir, file), "utf8").matchAll(
-      /["'`]\.\/([\w-]+-worker\.mjs)["'`]/g,
+      /["'`]\.\/([\w-]+-(?:worker|program)\.mjs)["'`]/g,
     )) {
       const code = workers.get(name);
       if (code === undefined) throw new Error(`${file} starts ${name}, which has no source`);
@@ -30,7 +31,7 @@ export async function bundleWorkersInto(root: string, outDir: string): Promise<s
 export async function bundleWorkers(root: string): Promise<Map<string, string>> {
   const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
   const workers = new Map<string, string>();
-  for (const source of sources.filter((path) => path.endsWith("-worker.ts")).sort()) {
+  for (const source of sources.filter((path) => /-(worker|program)\.ts$/.test(path)).sort()) {
     const { outputFiles } = await build({
       absWorkingDir: root,
       entryPoints: [join("src", source)],

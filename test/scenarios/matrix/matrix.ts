@@ -16,7 +16,7 @@ const FOLDER = join(ROOT, ".cache/matrix");
 const PROGRAMS = {
   runner: "test/scenarios/matrix/runner.ts",
   server: "test/scenarios/matrix/server/main.ts",
-  program: "src/testing/kit/mcp-server/program.ts",
+  program: "src/testing/kit/mcp-server/server-program.ts",
 };
 
 export async function buildPrograms(): Promise<void> {
