@@ -17,20 +17,31 @@ import { dialectOf } from "../dialect/rules.js";
 import { type FailureContext, toModelError } from "../failures/provider-errors.js";
 import type { DialectName, Model, ModelEvent, ModelMessage, ModelRequest } from "../model.js";
 import { fromStream } from "./from-stream.js";
-import { type PromptOptions, toPrompt } from "./to-prompt.js";
+import { toPrompt } from "./to-prompt.js";
 import { foundTools, markPrompt, type ToolsToSend, toolsToSend } from "./tools.js";
 
-/** The one method of an AI SDK language model that is used. It is called once per request: retries are the engine's. */
-export type StreamingLanguageModel = Pick<LanguageModelV3, "doStream">;
+/** A language model of the AI SDK (specification v3), by its structure: an embedder may have another copy of the SDK. */
+export interface AiSdkLanguageModel {
+  /** The one method that is used, called once per request: retries are the engine's. */
+  doStream(options: never): PromiseLike<{ readonly stream: object }>;
+}
+
+type StreamingLanguageModel = Pick<LanguageModelV3, "doStream">;
+
+function isStreaming(model: AiSdkLanguageModel): model is StreamingLanguageModel {
+  return typeof model.doStream === "function";
+}
 
 type CallOptions = Parameters<StreamingLanguageModel["doStream"]>[0];
 
+type OptionValue = null | string | number | boolean | OptionValue[] | { [key: string]: OptionValue | undefined };
+
 export interface AiSdkOptions {
   /** Sent with every request, under the provider's name. */
-  readonly providerOptions?: SharedV3ProviderOptions;
+  readonly providerOptions?: Record<string, { [key: string]: OptionValue | undefined }>;
   /** Left out: what the abilities say. */
-  readonly accepts?: PromptOptions["accepts"];
-  readonly toolMedia?: PromptOptions["toolMedia"];
+  readonly accepts?: (mediaType: string) => boolean;
+  readonly toolMedia?: "inside" | "beside";
   /** Left out: as the id says, else the most careful one. */
   readonly dialect?: DialectName;
   /** What is known of the model; what is not given is taken from the bundled table, by the name in the id. */
@@ -62,7 +73,10 @@ const OPTION_KEYS: Readonly<Record<DialectName, string | undefined>> = {
 /** OpenAI takes no longer one. */
 const CACHE_KEY_MAX_CHARS = 64;
 
-export function aiSdkModel(id: string, languageModel: StreamingLanguageModel, options: AiSdkOptions = {}): Model {
+export function aiSdkModel(id: string, languageModel: AiSdkLanguageModel, options: AiSdkOptions = {}): Model {
+  if (!isStreaming(languageModel))
+    throw new TypeError(`${id} is no language model of the AI SDK: it has no doStream()`);
+  const model: StreamingLanguageModel = languageModel;
   const abilities = mergeAbilities([options.abilities ?? {}, tableAbilities(id)]);
   const dialect = options.dialect ?? dialectOf(id) ?? "openai-compatible";
   const accepts = options.accepts ?? ((mediaType: string) => takes(abilities, dialect, mediaType));
@@ -79,7 +93,7 @@ export function aiSdkModel(id: string, languageModel: StreamingLanguageModel, op
       ...callSettings({ id, dialect, abilities, options }, request, sent),
     };
     // Inside an async function, so that a provider that throws before it returns a promise is caught as well.
-    const ask = async () => languageModel.doStream(call);
+    const ask = async () => model.doStream(call);
     const answer = await orAborted(ask(), signal).catch((thrown: unknown) => {
       if (signal.aborted) throw signal.reason;
       throw toModelError(failure, thrown, "asking");

@@ -7,7 +7,7 @@ import type { Fetch, World } from "../../base/ports/world.js";
 import { type KnownAbilities, knownModel, type ModelPrice, type ThinkingLevel, tableAbilities } from "../abilities.js";
 import { MODEL_LIMITS } from "../limits.js";
 import type { Model } from "../model.js";
-import { type AiSdkOptions, aiSdkModel, type StreamingLanguageModel } from "./ai-sdk.js";
+import { type AiSdkLanguageModel, type AiSdkOptions, aiSdkModel } from "./ai-sdk.js";
 import {
   baseUrlOf,
   type Connection,
@@ -28,7 +28,7 @@ export interface Provider extends ConnectionRules {
   readonly usualModels?: readonly string[];
   readonly options: AiSdkOptions;
   readonly listFormat: ListFormat;
-  load(connection: Connection): Promise<StreamingLanguageModel>;
+  load(connection: Connection): Promise<AiSdkLanguageModel>;
 }
 
 /** Nothing is stored with OpenAI; thoughts come back to it encrypted instead. */
