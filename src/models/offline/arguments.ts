@@ -211,7 +211,7 @@ class Filling {
   }
 
   #isListing(): boolean {
-    return ["list", "tre", "search", "find", "glob"].some((word) => this.#toolWords.has(word));
+    return ["list", "tree", "search", "find", "glob"].some((word) => this.#toolWords.has(word));
   }
 
   /** A tool without required parameters takes the text into its query, where it has one. */

@@ -40,7 +40,7 @@ export function readParameters(tool: ModelTool): Parameter[] {
   const root = tool.inputSchema;
   const properties = isJsonObject(root["properties"]) ? root["properties"] : {};
   const required = listOf(root["required"]);
-  const isAboutFiles = [...stems(tool.name)].some((word) => ["fil", "directory", "folder"].includes(word));
+  const isAboutFiles = [...stems(tool.name)].some((word) => ["file", "directori", "folder"].includes(word));
   return Object.entries(properties).map(([name, value]) => {
     const schema = resolve(value, root);
     const shape = shapeOf(schema, root);

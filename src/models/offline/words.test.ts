@@ -26,7 +26,6 @@ describe("stems", () => {
     ["writing", "write"],
     ["created", "creates"],
     ["running", "run"],
-    ["adding", "add"],
     ["calls", "calling"],
     ["notes", "note"],
     ["queries", "query"],
@@ -44,7 +43,7 @@ describe("stems", () => {
   });
 
   test("leave out the words that say nothing, and keep the order", () => {
-    expect(contentStems("Could you please list the files in docs?")).toEqual(["list", "fil", "doc"]);
+    expect(contentStems("Could you please list the files in docs?")).toEqual(["list", "file", "doc"]);
   });
 });
 
@@ -54,6 +53,7 @@ describe("likeness", () => {
     expect(likeness(stem("folder"), stem("directory"))).toBeGreaterThan(0);
     expect(likeness(stem("folder"), stem("directory"))).toBeLessThan(1);
     expect(likeness(stem("folder"), stem("weather"))).toBe(0);
+    expect(likeness(stem("adding"), stem("add"))).toBe(1);
   });
 
   test("goes both ways", () => {

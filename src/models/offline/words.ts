@@ -1,13 +1,11 @@
-// Text as comparable words: split at case and punctuation, lower-cased, lightly stemmed, with a few groups of synonyms.
+// Text as comparable words: split at case and punctuation, lower-cased, stemmed, with a few groups of synonyms.
+import { isFunctionWord, stemOf } from "../../base/text/terms.js";
 
-/** Words that say nothing about which tool is meant. */
-const STOP_WORDS = new Set(
-  (
-    "a an the this that these those my your our its it me i you we us he she they them is are was were be been am does did " +
-    "can could would should will shall may might must please pls kindly want wants need needs like lets let to of for in on at " +
-    "by with from into onto as and or but so then also now just about than there what which who how when where why if not no " +
-    "hey hi hello ok okay thanks thank s t m ll re ve d some any tool tools mcp using"
-  ).split(" "),
+/** Words around a request that say nothing about which tool is meant, beside the function words of English. */
+const CHAT_WORDS = new Set(
+  "please pls kindly want wants need needs like lets let hey hi hello ok okay thanks thank tool tools mcp using".split(
+    " ",
+  ),
 );
 
 /** Words that ask for a tool to be used without saying which. */
@@ -26,6 +24,7 @@ const SYNONYM_GROUPS: readonly (readonly [weight: number, words: readonly string
   [0.6, ["search", "find", "look", "lookup", "grep", "locate"]],
   [0.6, ["directory", "folder", "dir", "here"]],
   [0.6, ["file", "document"]],
+  [1, ["add", "adding"]], // the stemmer makes "ad" of the second
   [0.6, ["add", "sum", "plus", "total", "addition"]],
   [0.6, ["subtract", "minus", "difference"]],
   [0.6, ["multiply", "times", "product"]],
@@ -70,19 +69,11 @@ export function words(text: string): string[] {
   );
 }
 
-/** A form in which `files`, `file`, `listing` and `list` meet. Not English: only for comparing. */
-export function stem(word: string): string {
-  let root = word;
-  if (/[^aeiou]ies$/.test(root)) root = `${root.slice(0, -3)}y`;
-  else if (/(?:s|x|z|ch|sh)es$/.test(root)) root = root.slice(0, -2);
-  else if (root.length > 3 && /[^su]s$/.test(root)) root = root.slice(0, -1);
-  const verb = /^(.*[aeiouy].*)(?:ing|ed)$/.exec(root)?.[1];
-  if (verb !== undefined && verb.length > 2) root = verb.replace(/([bcfgkmnprtv])\1$/, "$1");
-  return root.length > 3 && root.endsWith("e") ? root.slice(0, -1) : root;
-}
+/** A form in which `files`, `file`, `listing` and `list` meet. */
+export const stem: typeof stemOf = stemOf;
 
 export function isStopWord(word: string): boolean {
-  return STOP_WORDS.has(word);
+  return (isFunctionWord(word) || CHAT_WORDS.has(word) || /^[a-z]$/u.test(word)) && !INVOCATIONS.has(word);
 }
 
 export function isInvocation(word: string): boolean {
@@ -92,7 +83,7 @@ export function isInvocation(word: string): boolean {
 /** The stems that carry meaning, in order. */
 export function contentStems(text: string): string[] {
   return words(text)
-    .filter((word) => !STOP_WORDS.has(word))
+    .filter((word) => !isStopWord(word))
     .map((word) => stem(word));
 }
 
