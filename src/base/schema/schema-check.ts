@@ -2,7 +2,7 @@
 //
 // What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, sameJson } from "../json/json.js";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, sameJson, valueAtPointer } from "../json/json.js";
 import { measure } from "../json/measure.js";
 import { compilePattern, type LinearPattern } from "../text/pattern.js";
 
@@ -320,7 +320,6 @@ export class SchemaCheck {
 /** For schemas whose depth has been checked: it walks them recursively, once. */
 export class SchemaRefs {
   readonly #root: JsonObject;
-  readonly #rootId: string | undefined;
   /** Before 2019 a `$ref` stood for everything beside it. */
   readonly isAlone: boolean;
   readonly #anchors = new Map<string, JsonValue>();
@@ -328,30 +327,14 @@ export class SchemaRefs {
 
   constructor(root: JsonObject) {
     this.#root = root;
-    this.#rootId = typeof root["$id"] === "string" ? root["$id"].replace(/#$/, "") : undefined;
-    this.isAlone = typeof root["$schema"] === "string" && /draft-0[3-7]/.test(root["$schema"]);
+    this.isAlone = refsStandAlone(root);
     this.#collect(root);
   }
 
   /** Undefined when it dangles, or leads out of the schema. */
   resolve(ref: string): JsonValue | undefined {
     if (this.#hasInnerIds) return undefined; // then `#` means another place in each part: not worth following
-    const hash = ref.indexOf("#");
-    const base = hash < 0 ? ref : ref.slice(0, hash);
-    if (base !== "" && base !== this.#rootId) return undefined;
-    const fragment = hash < 0 ? "" : decode(ref.slice(hash + 1));
-    if (fragment === "") return this.#root;
-    return fragment.startsWith("/") ? this.#pointer(fragment) : this.#anchors.get(fragment);
-  }
-
-  #pointer(pointer: string): JsonValue | undefined {
-    let at: JsonValue | undefined = this.#root;
-    for (const part of pointer.slice(1).split("/")) {
-      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-      if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
-      at = isJsonObject(at) ? at[key] : at[Number(key)];
-    }
-    return at;
+    return refTarget(this.#root, ref, (name) => this.#anchors.get(name));
   }
 
   #collect(node: JsonValue | undefined): void {
@@ -365,6 +348,26 @@ export class SchemaRefs {
     if (typeof $id === "string" && node !== this.#root) this.#hasInnerIds = true;
     for (const key in node) this.#collect(node[key]);
   }
+}
+
+/** Before 2019 a `$ref` stood for everything beside it. */
+export function refsStandAlone({ $schema }: JsonObject): boolean {
+  return typeof $schema === "string" && /draft-0[3-7]/.test($schema);
+}
+
+/** Where a `$ref` leads inside the schema; undefined when it dangles, or leads out of it. */
+export function refTarget(
+  root: JsonObject,
+  ref: string,
+  anchored: (name: string) => JsonValue | undefined,
+): JsonValue | undefined {
+  const { $id } = root;
+  const hash = ref.indexOf("#");
+  const base = hash < 0 ? ref : ref.slice(0, hash);
+  if (base !== "" && base !== (typeof $id === "string" ? $id.replace(/#$/, "") : undefined)) return undefined;
+  const fragment = hash < 0 ? "" : decode(ref.slice(hash + 1));
+  if (fragment === "") return root;
+  return fragment.startsWith("/") ? valueAtPointer(root, fragment) : anchored(fragment);
 }
 
 function decode(fragment: string): string {

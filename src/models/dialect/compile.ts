@@ -1,5 +1,4 @@
 // One tool's JSON Schema, as the form a provider takes. Total: any value gives a form or a reason, in bounded time.
-import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue, parseJson } from "../../base/json/json.js";
 import { MODEL_LIMITS } from "../limits.js";
@@ -30,7 +29,7 @@ function compile(raw: JsonSchema, dialect: DialectName, strict: boolean | "requi
   if (dialect === "plain" && isPlain(raw)) return { ok: true, schema: raw, notes: [] };
   const strictRules = strict === false ? undefined : rulesOf(dialect, true);
   if (strictRules === undefined) return ordinary(raw, dialect, []);
-  const form = attempt(raw, strictRules, strictLimit(dialect));
+  const form = attempt(raw, strictRules, (schema) => strictLimit(dialect, schema));
   if (typeof form !== "string") return finished(form, true, form.notes);
   if (strict === "required") return { ok: false, reason: `it has no strict form: ${form}` };
   return ordinary(raw, dialect, [`It is offered without strict decoding: ${form}.`]);
@@ -49,30 +48,16 @@ function saysStrict(dialect: DialectName): boolean {
 }
 
 function finished(written: Written, strict: boolean | undefined, notes: readonly string[]): CompiledSchema {
-  const restore = restorer(written);
-  return {
-    ok: true,
-    schema: written.schema,
-    ...defined({ strict }),
-    notes,
-    ...defined({ restore }),
-  };
+  // Nothing to restore when the form left all names as they were and made nothing nullable.
+  const isSame = written.names.isEmpty && written.nullables.size === 0;
+  const restoreArguments = (args: JsonValue) => restore(args, written.schema, written, 0);
+  const restoring = isSame ? undefined : restoreArguments;
+  return { ok: true, schema: written.schema, notes, ...defined({ strict, restore: restoring }) };
 }
 
-function strictLimit(dialect: DialectName): (schema: JsonObject) => string | undefined {
-  switch (dialect) {
-    case "anthropic":
-      return (schema) => overAnthropic(extentOf(schema));
-    case "openai-chat":
-    case "openai-responses":
-    case "openai-compatible":
-      return (schema) => overOpenAi(extentOf(schema));
-    case "gemini":
-    case "plain":
-      return () => undefined;
-    default:
-      return unreachable(dialect);
-  }
+function strictLimit(dialect: DialectName, schema: JsonObject): string | undefined {
+  if (dialect === "anthropic") return overAnthropic(extentOf(schema));
+  return dialect.startsWith("openai") ? overOpenAi(extentOf(schema)) : undefined;
 }
 
 /** The form, or why there is none. */
@@ -115,12 +100,6 @@ function isPlain(raw: JsonSchema): boolean {
 
 /** Deeper arguments are left as they are: no schema is that deep. */
 const MAX_DEPTH = 80;
-
-/** Nothing when the form left all names as they were and made nothing nullable. */
-function restorer(written: Written): ((args: JsonValue) => JsonValue) | undefined {
-  if (written.names.isEmpty && written.nullables.size === 0) return undefined;
-  return (args) => restore(args, written.schema, written, 0);
-}
 
 function restore(value: JsonValue, schema: JsonValue | undefined, written: Written, depth: number): JsonValue {
   if (depth > MAX_DEPTH || typeof value !== "object" || value === null) return value;
@@ -297,12 +276,7 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
     if (form.notes.length > 0) notes.set(tool.name, form.notes);
     if (form.restore !== undefined) restores.set(tool.name, form.restore);
   }
-  return {
-    tools: offered,
-    refused,
-    notes,
-    restore: (call) => restored(call, restores.get(call.name)),
-  };
+  return { tools: offered, refused, notes, restore: (call) => restored(call, restores.get(call.name)) };
 }
 
 function wantsStrict(tool: ModelTool, dialect: DialectName): boolean | "required" {
@@ -316,16 +290,13 @@ function asOffered(tool: ModelTool, form: Form, dialect: DialectName): ModelTool
   const { properties, description } = form.schema;
   // Gemini leaves out the parameters of a tool without properties, and the words on them would go as well.
   const isBare = dialect === "gemini" && properties === undefined && typeof description === "string";
+  const words = isBare ? [tool.description, description].filter((text) => text !== "").join("\n") : tool.description;
+  const options = providerOptions && withoutStrict(providerOptions);
   return {
     ...rest,
-    ...defined({
-      description: isBare ? [tool.description, description].filter((text) => text !== "").join("\n") : undefined,
-    }),
+    description: words,
     inputSchema: form.schema,
-    ...defined({
-      strict: form.strict,
-      providerOptions: providerOptions === undefined ? undefined : withoutStrict(providerOptions),
-    }),
+    ...defined({ strict: form.strict, providerOptions: options }),
   };
 }
 

@@ -58,14 +58,8 @@ export function readWords(shape: Draft, schema: JsonObject, says: string[]): voi
     else says.push("Has a default that is too long to be given here.");
   }
   const samples = (Array.isArray(examples) ? examples.slice(0, 5) : [example]).filter((sample) => isModest(sample));
-  if (samples.length > 0)
-    says.push(
-      `For example ${listWords(
-        samples.map((sample) => valueWords(sample)),
-        ", ",
-        300,
-      )}.`,
-    );
+  const words = samples.map((sample) => valueWords(sample));
+  if (words.length > 0) says.push(`For example ${listWords(words, ", ", 300)}.`);
   if (deprecated === true) says.push("Deprecated.");
   if (typeof contentEncoding === "string") says.push(`Encoded as ${clip(contentEncoding, 40)}.`);
 }
@@ -111,12 +105,7 @@ export function readOptions(shape: Draft, schema: JsonObject, says: string[], fu
   if (values.length < given.length)
     says.push(`${given.length - values.length} of its values are too long to be listed.`);
   if (values.length === 0 || values.length < given.length) return;
-  const { kinds } = shape;
-  if (kinds === undefined) {
-    shape.kinds = kindsOf(values);
-    shape.options = distinctValues(values);
-    return;
-  }
+  const kinds = shape.kinds ?? [];
   const fitting = values.filter((value) => isOfKinds(value, kinds));
   shape.options = distinctValues(fitting.length > 0 ? fitting : values);
   if (fitting.length === 0) shape.kinds = kindsOf(values);
@@ -132,13 +121,7 @@ function kindsOf(values: readonly JsonValue[]): readonly Kind[] {
 }
 
 function distinctValues(values: readonly JsonValue[]): readonly JsonValue[] {
-  const seen = new Set<JsonValue>();
-  return values.filter((value) => {
-    if (typeof value === "object" && value !== null) return true;
-    if (seen.has(value)) return false;
-    seen.add(value);
-    return true;
-  });
+  return [...new Set(values)]; // objects and lists are left as they are
 }
 
 export function readBounds(shape: Draft, schema: JsonObject): void {
@@ -153,13 +136,13 @@ export function readBounds(shape: Draft, schema: JsonObject): void {
     bounds[bound] = value;
   }
   // Draft 4 wrote the exclusive bounds as a mark on the others.
-  if (schema["exclusiveMinimum"] === true && bounds.minimum !== undefined) {
-    bounds.exclusiveMinimum = bounds.minimum;
-    delete bounds.minimum;
-  }
-  if (schema["exclusiveMaximum"] === true && bounds.maximum !== undefined) {
-    bounds.exclusiveMaximum = bounds.maximum;
-    delete bounds.maximum;
+  for (const [plain, exclusive] of [
+    ["minimum", "exclusiveMinimum"],
+    ["maximum", "exclusiveMaximum"],
+  ] as const) {
+    if (schema[exclusive] !== true || bounds[plain] === undefined) continue;
+    bounds[exclusive] = bounds[plain];
+    delete bounds[plain];
   }
   shape.bounds = bounds;
   if (typeof schema["pattern"] === "string") shape.pattern = schema["pattern"];

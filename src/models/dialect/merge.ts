@@ -1,4 +1,5 @@
 // Two shapes that both hold (`allOf`, a reference and what stands beside it), as one.
+import { defined } from "../../base/json/defined.js";
 import { canonicalJson } from "../../base/json/json.js";
 import {
   BOUND_NAMES,
@@ -41,15 +42,15 @@ function isWordless(shape: Shape): boolean {
 }
 
 function sharedWords(first: Shape, second: Shape): Draft {
-  const merged = draft();
-  merged.says = saying(first, ...second.says).says;
-  const title = first.title ?? second.title;
-  if (title !== undefined) merged.title = title;
-  const description = joinTexts(first.description, second.description);
-  if (description !== undefined) merged.description = description;
-  const preset = first.default === undefined ? second.default : first.default;
-  if (preset !== undefined) merged.default = preset;
-  return merged;
+  return {
+    ...draft(),
+    says: saying(first, ...second.says).says,
+    ...defined({
+      title: first.title ?? second.title,
+      description: joinTexts(first.description, second.description),
+      default: first.default === undefined ? second.default : first.default,
+    }),
+  };
 }
 
 function joinTexts(first: string | undefined, second: string | undefined): string | undefined {
@@ -133,21 +134,15 @@ function mergeBounds(merged: Draft, first: Shape, second: Shape): void {
 
 function mergeTexts(merged: Draft, first: Shape, second: Shape): void {
   const pattern = first.pattern ?? second.pattern;
-  if (pattern !== undefined) merged.pattern = pattern;
+  Object.assign(merged, defined({ pattern, format: first.format ?? second.format }));
   if (second.pattern !== undefined && second.pattern !== pattern) {
     merged.says = saying(merged, patternSentence(second.pattern)).says;
   }
-  const format = first.format ?? second.format;
-  if (format !== undefined) merged.format = format;
 }
 
 function mergeLists(merged: Draft, first: Shape, second: Shape, fuel: Fuel): void {
   if (first.isUnique === true || second.isUnique === true) merged.isUnique = true;
-  if (first.items !== undefined && second.items !== undefined) {
-    merged.items = bothHold(first.items, second.items, fuel);
-    return;
-  }
-  const items = first.items ?? second.items;
+  const items = first.items && second.items ? bothHold(first.items, second.items, fuel) : (first.items ?? second.items);
   if (items !== undefined) merged.items = items;
 }
 

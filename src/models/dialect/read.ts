@@ -1,6 +1,7 @@
 // A raw JSON Schema as a shape: references followed, combinators resolved, what no shape can hold put into words.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { refsStandAlone, refTarget } from "../../base/schema/schema-check.js";
 import { MODEL_LIMITS } from "../limits.js";
 import { orNull, withCondition, withForms } from "./alternatives.js";
 import { readBounds, readKinds, readOptions, readWords } from "./facts.js";
@@ -27,7 +28,7 @@ export function readSchema(root: JsonObject, fuel: Fuel): Shape {
 }
 
 class Reader {
-  readonly #refs: Refs;
+  readonly #root: JsonObject;
   readonly #fuel: Fuel;
   /** The schemas being read, outermost first: a reference to one of them would never end. */
   readonly #open = new Set<JsonValue>();
@@ -35,7 +36,7 @@ class Reader {
   #inlined = 0;
 
   constructor(root: JsonObject, fuel: Fuel) {
-    this.#refs = refsOf(root);
+    this.#root = root;
     this.#fuel = fuel;
   }
 
@@ -55,7 +56,7 @@ class Reader {
 
   #whole(schema: JsonObject, depth: number): Shape {
     const ref = schema["$ref"] ?? schema["$dynamicRef"] ?? schema["$recursiveRef"];
-    if (typeof ref === "string" && this.#refs.isAlone) return this.#reference(ref, schema, depth);
+    if (typeof ref === "string" && refsStandAlone(this.#root)) return this.#reference(ref, schema, depth);
     let shape = this.#own(schema, depth);
     if (typeof ref === "string") shape = this.#beside(shape, this.#reference(ref, schema, depth));
     const { allOf, anyOf, oneOf, not } = schema;
@@ -84,7 +85,8 @@ class Reader {
   }
 
   #reference(ref: string, schema: JsonObject, depth: number): Shape {
-    const target = this.#refs.resolve(ref);
+    const target =
+      ref.length > MAX_REF_CHARS ? undefined : refTarget(this.#root, ref, (name) => anchored(this.#root, name));
     const name = JSON.stringify(clip(ref.split("/").at(-1) ?? ref, 80));
     if (target === undefined) return anyThat(`Its form is described elsewhere, as ${name}.`);
     if (target === schema || this.#open.has(target))
@@ -235,40 +237,6 @@ class Reader {
 
 const MAX_REF_CHARS = 2_000;
 
-export interface Refs {
-  /** Undefined when it dangles, or leads out of the schema. */
-  resolve(ref: string): JsonValue | undefined;
-  /** Before 2019 a `$ref` stood for everything beside it. */
-  readonly isAlone: boolean;
-}
-
-function refsOf(root: JsonObject): Refs {
-  const { $id, $schema } = root;
-  const rootId = typeof $id === "string" ? $id.replace(/#$/, "") : undefined;
-  return {
-    isAlone: typeof $schema === "string" && /draft-0[3-7]/.test($schema),
-    resolve(ref) {
-      if (ref.length > MAX_REF_CHARS) return undefined;
-      const hash = ref.indexOf("#");
-      const base = hash < 0 ? ref : ref.slice(0, hash);
-      if (base !== "" && base !== rootId) return undefined;
-      const fragment = hash < 0 ? "" : decode(ref.slice(hash + 1));
-      if (fragment === "") return root;
-      return fragment.startsWith("/") ? pointed(root, fragment) : anchored(root, fragment);
-    },
-  };
-}
-
-function pointed(root: JsonObject, pointer: string): JsonValue | undefined {
-  let at: JsonValue | undefined = root;
-  for (const part of pointer.slice(1).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
-    at = isJsonObject(at) ? at[key] : at[Number(key)];
-  }
-  return at;
-}
-
 /** Anchors are looked for where generators put them: among the definitions. */
 function anchored(root: JsonObject, name: string): JsonValue | undefined {
   for (const place of [root["$defs"], root["definitions"]]) {
@@ -279,12 +247,4 @@ function anchored(root: JsonObject, name: string): JsonValue | undefined {
     }
   }
   return undefined;
-}
-
-function decode(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
 }

@@ -24,23 +24,18 @@ export type CompiledSchema =
     }
   | { readonly ok: false; readonly reason: string };
 
-/** Which dialect the model of an id speaks; nothing for providers this product does not know. */
+const DIALECTS: Readonly<Record<string, DialectName>> = {
+  anthropic: "anthropic",
+  openai: "openai-responses",
+  google: "gemini",
+  "openai-compatible": "openai-compatible",
+  offline: "plain",
+};
+
+/** Which dialect the model of an id speaks; undefined for providers that Tenon does not know. */
 export function dialectOf(modelId: string): DialectName | undefined {
   const provider = modelId.slice(0, Math.max(0, modelId.indexOf("/")));
-  switch (provider) {
-    case "anthropic":
-      return "anthropic";
-    case "openai":
-      return "openai-responses";
-    case "google":
-      return "gemini";
-    case "openai-compatible":
-      return "openai-compatible";
-    case "offline":
-      return "plain";
-    default:
-      return undefined;
-  }
+  return Object.hasOwn(DIALECTS, provider) ? DIALECTS[provider] : undefined;
 }
 
 // What each provider's form of JSON Schema takes. Where these come from is written beside the checkers in test/dialect-checkers.

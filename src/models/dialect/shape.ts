@@ -1,25 +1,13 @@
 // What a schema says, once references and combinators are out of the way: the common ground between JSON Schema and the dialects.
+import { defined } from "../../base/json/defined.js";
 import { canonicalJson, type JsonValue } from "../../base/json/json.js";
 
 export type Kind = "object" | "array" | "string" | "number" | "integer" | "boolean" | "null";
 
 export const KINDS: readonly Kind[] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
-/** Bounds that are one number each. */
-export type Bound =
-  | "minimum"
-  | "maximum"
-  | "exclusiveMinimum"
-  | "exclusiveMaximum"
-  | "multipleOf"
-  | "minLength"
-  | "maxLength"
-  | "minItems"
-  | "maxItems"
-  | "minProperties"
-  | "maxProperties";
-
-export const BOUNDS: Readonly<Record<Bound, Kind>> = {
+/** Bounds that are one number each, with the kind of value they are about. */
+export const BOUNDS = {
   minimum: "number",
   maximum: "number",
   exclusiveMinimum: "number",
@@ -31,21 +19,10 @@ export const BOUNDS: Readonly<Record<Bound, Kind>> = {
   maxItems: "array",
   minProperties: "object",
   maxProperties: "object",
-};
+} as const;
+export type Bound = keyof typeof BOUNDS;
 
-export const BOUND_NAMES: readonly Bound[] = [
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "multipleOf",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems",
-  "minProperties",
-  "maxProperties",
-];
+export const BOUND_NAMES: readonly Bound[] = Object.keys(BOUNDS).filter((name): name is Bound => name in BOUNDS);
 
 /** Either one form, with any of the fields below, or several (`forms`), which has nothing but words beside it. */
 export interface Shape {
@@ -96,19 +73,10 @@ export function saying(shape: Shape, ...says: string[]): Shape {
 
 /** Whether it says nothing about the value, apart from words. */
 export function isOpen(shape: Shape): boolean {
-  return (
-    shape.kinds === undefined &&
-    shape.forms === undefined &&
-    shape.options === undefined &&
-    shape.pattern === undefined &&
-    shape.format === undefined &&
-    shape.items === undefined &&
-    shape.additional === undefined &&
-    shape.isUnique === undefined &&
-    shape.properties.size === 0 &&
-    shape.required.size === 0 &&
-    Object.keys(shape.bounds).length === 0
-  );
+  const { says: _says, title: _title, description: _description, default: _default, ...rest } = shape;
+  const { properties, required, bounds, ...single } = rest;
+  const isEmpty = properties.size === 0 && required.size === 0 && Object.keys(bounds).length === 0;
+  return isEmpty && Object.values(single).every((field) => field === undefined);
 }
 
 export function mayBe(shape: Shape, kind: Kind): boolean {
@@ -121,13 +89,8 @@ export function isOnly(shape: Shape, kind: Kind): boolean {
 }
 
 /** Its words alone: what may stand beside `forms`. */
-export function wordsAlone(shape: Shape): Shape {
-  const words = draft();
-  words.says = shape.says;
-  if (shape.title !== undefined) words.title = shape.title;
-  if (shape.description !== undefined) words.description = shape.description;
-  if (shape.default !== undefined) words.default = shape.default;
-  return words;
+export function wordsAlone({ says, title, description, default: preset }: Shape): Shape {
+  return { ...draft(), says, ...defined({ title, description, default: preset }) };
 }
 
 /** Everything but its words. */
@@ -139,16 +102,9 @@ export function withoutWords(shape: Shape): Shape {
 export function kindOf(value: JsonValue): Kind {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  switch (typeof value) {
-    case "string":
-      return "string";
-    case "boolean":
-      return "boolean";
-    case "number":
-      return Number.isInteger(value) ? "integer" : "number";
-    default:
-      return "object";
-  }
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  if (typeof value === "string") return "string";
+  return typeof value === "boolean" ? "boolean" : "object";
 }
 
 export function isOfKinds(value: JsonValue, kinds: readonly Kind[]): boolean {
@@ -198,35 +154,15 @@ export function optionsWords(options: readonly JsonValue[]): string {
   return rest > 0 ? `${list} … (${rest} more)` : list;
 }
 
-export function boundSentence(bound: Bound, value: number): string {
-  switch (bound) {
-    case "minimum":
-      return `At least ${value}.`;
-    case "maximum":
-      return `At most ${value}.`;
-    case "exclusiveMinimum":
-      return `Greater than ${value}.`;
-    case "exclusiveMaximum":
-      return `Less than ${value}.`;
-    case "multipleOf":
-      return `A multiple of ${value}.`;
-    case "minLength":
-      return `At least ${counted(value, "character")}.`;
-    case "maxLength":
-      return `At most ${counted(value, "character")}.`;
-    case "minItems":
-      return `At least ${counted(value, "item")}.`;
-    case "maxItems":
-      return `At most ${counted(value, "item")}.`;
-    case "minProperties":
-      return `At least ${counted(value, "key")}.`;
-    case "maxProperties":
-      return `At most ${counted(value, "key")}.`;
-  }
-}
+const COUNTED: Readonly<Partial<Record<Kind, string>>> = { string: "character", array: "item", object: "key" };
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+export function boundSentence(bound: Bound, value: number): string {
+  if (bound === "exclusiveMinimum") return `Greater than ${value}.`;
+  if (bound === "exclusiveMaximum") return `Less than ${value}.`;
+  if (bound === "multipleOf") return `A multiple of ${value}.`;
+  const noun = COUNTED[BOUNDS[bound]];
+  const unit = noun === undefined ? "" : ` ${noun}${value === 1 ? "" : "s"}`;
+  return `At ${bound.startsWith("min") ? "least" : "most"} ${value}${unit}.`;
 }
 
 export function patternSentence(pattern: string): string {
