@@ -3,9 +3,9 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { normaliseKind } from "../../base/server-kind.js";
 import { nearest } from "../../base/text/nearest.js";
-import { type Checked, check, type Finding, foreignKey, kindOf, without } from "./check.js";
 import type { KeyPath } from "./document.js";
 import { isRemoteEntry, REMOTE_TYPES, type ServerEntry } from "./entry.js";
+import { type Checked, type Finding, foreignKey, kindOf, without } from "./findings.js";
 import type { LayerKind } from "./layer.js";
 import type * as schema from "./schema.js";
 import { hasReferences, parseTemplate, textsOf } from "./template.js";
@@ -27,11 +27,10 @@ export function readEntry(written: JsonValue | undefined, layer: LayerKind, sche
   if (!isJsonObject(written)) return refused([fault([], `expected an object, got ${kindOf(written)}`)]);
   const kind = kindOfEntry(written);
   if (typeof kind === "object") return refused([kind]);
-  const { keysAt, stdioEntry, remoteEntry } = schemas;
   const allowed = layer === "project" ? forProject(written) : { written, findings: [] };
-  const checked =
-    kind === "stdio" ? check(stdioEntry, allowed.written, keysAt) : check(remoteEntry, allowed.written, keysAt);
-  const entry: ServerEntry | undefined = checked.value;
+  const checked: Checked<ServerEntry> =
+    kind === "stdio" ? schemas.checkStdio(allowed.written) : schemas.checkRemote(allowed.written);
+  const entry = checked.value;
   const findings = [...withoutEcho(checked.findings), ...allowed.findings];
   if (!entry) return refused(findings);
   const faults = [...formFaults(entry), ...(layer === "project" ? projectFaults(entry) : [])];

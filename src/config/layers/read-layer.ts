@@ -8,8 +8,8 @@ import type { FoundPath, World } from "../../base/ports/world.js";
 import { nearest } from "../../base/text/nearest.js";
 import type { PolicyRule } from "../../tools/index.js";
 import { CONFIG_LIMITS } from "../limits.js";
-import { check, type Finding, kindOf } from "./check.js";
 import { type Document, type KeyPath, parseDocument } from "./document.js";
+import { type Finding, kindOf } from "./findings.js";
 import {
   emptyLayer,
   type InvalidServer,
@@ -120,7 +120,7 @@ class LayerReader {
   }
 
   #readKey(key: string, value: JsonValue | undefined): void {
-    const known = ["mcpServers", ...this.#schemas.keysAt(this.#schemas.configValues, [])];
+    const known = ["mcpServers", ...this.#schemas.VALUE_KEYS];
     if (key === "$schema") return;
     if (key === "mcpServers") this.#readServers(value);
     else if (key === "permissions" && !this.#file.isShared && isJsonObject(value)) this.#readPermissions(value);
@@ -201,7 +201,7 @@ class LayerReader {
       return this.#failClosed(key);
     }
     const given: JsonObject = { [key]: value };
-    const checked = check(this.#schemas.configValues, given, this.#schemas.keysAt);
+    const checked = this.#schemas.checkValues(given);
     for (const finding of checked.findings) this.#report(finding.path, finding.at, finding);
     const kept = checked.kept?.[key];
     if (checked.value && kept !== undefined) this.#addLeaves([key], kept);

@@ -3,9 +3,9 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LAUNCH_LIMITS } from "../../base/limits.js";
 import type { ArgumentCondition, HintCondition, PolicyRule } from "../../tools/index.js";
-import { check, type Finding, kindOf } from "./check.js";
 import type { KeyPath } from "./document.js";
 import type { RuleEntry } from "./entry.js";
+import { type Finding, kindOf } from "./findings.js";
 import type { Schemas } from "./read-entry.js";
 
 export interface RulesContext {
@@ -59,8 +59,7 @@ interface ReadRule {
 function readRule(written: JsonValue, index: number, context: RulesContext): ReadRule {
   if (!isJsonObject(written)) return { findings: [error([index], `a rule must be an object, got ${kindOf(written)}`)] };
   const place = context.placeOf(index);
-  const { schemas } = context;
-  const checked = check(schemas.ruleEntry, written, schemas.keysAt);
+  const checked = context.schemas.checkRule(written);
   // What a key that is not known would have narrowed, nobody knows: no rule is used without a part of it.
   const isWhole = checked.value !== undefined && !checked.findings.some(({ at }) => at === "key");
   if (context.isBroken(index)) return unusable(written, index, place, [error([], "there is a syntax error in it")]);

@@ -1,5 +1,7 @@
 // The zod schema of a configuration file. zod is heavy: this file is only loaded by `import()`, when there is a file to check.
 import * as z from "zod/v4";
+import type { JsonObject } from "../../base/json/json.js";
+import { check } from "./check.js";
 import {
   type ConfigValues,
   type IdentityProviderEntry,
@@ -20,6 +22,7 @@ import {
   THINKING_LEVELS,
   TOOL_ORIGINS,
 } from "./entry.js";
+import type { Checked } from "./findings.js";
 
 const text = z.string().min(1);
 /** Arguments and values may be empty. */
@@ -185,7 +188,7 @@ const extras = {
   ),
 };
 
-export const stdioEntry: z.ZodType<StdioEntry> = z
+const stdioEntry: z.ZodType<StdioEntry> = z
   .strictObject({
     type: z.literal("stdio").optional().describe("May be left out."),
     transport: z.literal("stdio").optional().describe("Another name for type."),
@@ -200,7 +203,7 @@ export const stdioEntry: z.ZodType<StdioEntry> = z
   })
   .meta({ title: "A server that Tenon starts" });
 
-export const remoteEntry: z.ZodType<RemoteEntry> = z
+const remoteEntry: z.ZodType<RemoteEntry> = z
   .strictObject({
     type: z
       .enum(REMOTE_TYPES)
@@ -282,7 +285,7 @@ const condition = z
   });
 
 /** Checked one by one: see `rules.ts`. */
-export const ruleEntry: z.ZodType<RuleEntry> = z
+const ruleEntry: z.ZodType<RuleEntry> = z
   .strictObject({
     effect: z
       .enum(POLICY_EFFECTS)
@@ -388,10 +391,10 @@ const values = {
     ),
 };
 
-export const configValues: z.ZodType<ConfigValues> = z.strictObject(values);
+const configValues: z.ZodType<ConfigValues> = z.strictObject(values);
 
 /** The file as editors should complete it. Entries are checked one by one, so that a bad one costs only itself. */
-export const configFile: z.ZodType = z
+const configFile: z.ZodType = z
   .strictObject({
     $schema: z.string().optional().describe("Where editors find this schema."),
     mcpServers: z
@@ -411,25 +414,26 @@ export function configJsonSchema(): unknown {
   return z.toJSONSchema(configFile, { io: "input", target: "draft-2020-12" });
 }
 
-/** The keys an object may have at a path, for suggestions; empty where anything may be. */
-export function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
-  const found = path.reduce<z.core.$ZodType | undefined>((current, step) => childOf(current, step), schema);
-  const object = unwrap(found);
-  return object instanceof z.ZodObject ? Object.keys(object.shape) : [];
+export const VALUE_KEYS: readonly string[] = Object.keys(values);
+
+export function checkStdio(value: JsonObject): Checked<StdioEntry> {
+  return check(stdioEntry, value);
 }
 
-function childOf(schema: z.core.$ZodType | undefined, step: PropertyKey): z.core.$ZodType | undefined {
-  const parent = unwrap(schema);
-  if (parent instanceof z.ZodObject) {
-    const shape: Readonly<Record<string, z.core.$ZodType>> = parent.shape;
-    return Object.hasOwn(shape, step) ? shape[String(step)] : undefined;
-  }
-  if (parent instanceof z.ZodRecord) return parent.valueType;
-  return parent instanceof z.ZodArray ? parent.element : undefined;
+export function checkRemote(value: JsonObject): Checked<RemoteEntry> {
+  return check(remoteEntry, value);
 }
 
-/** Of several forms, the one that has keys. */
-function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
-  if (schema instanceof z.ZodUnion) return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;
-  return schema instanceof z.ZodOptional ? unwrap(schema.unwrap()) : schema;
+export function checkRule(value: JsonObject): Checked<RuleEntry> {
+  return check(ruleEntry, value);
+}
+
+/** Everything but the servers. */
+export function checkValues(value: JsonObject): Checked<ConfigValues> {
+  return check(configValues, value);
+}
+
+/** What is wrong with a whole file; undefined when nothing is. */
+export function fileError(file: unknown): Error | undefined {
+  return configFile.safeParse(file).error;
 }

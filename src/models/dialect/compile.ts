@@ -5,7 +5,15 @@ import { MODEL_LIMITS } from "../limits.js";
 import type { DialectName, Model, ModelTool, ModelToolCall } from "../model.js";
 import { foldObject } from "./alternatives.js";
 import { readSchema } from "./read.js";
-import { type CompiledSchema, type DialectOptions, dialectOf, NoForm, type Rules, rulesOf } from "./rules.js";
+import {
+  type CompiledSchema,
+  type DialectOptions,
+  dialectOf,
+  NoForm,
+  OPTION_KEYS,
+  type Rules,
+  rulesOf,
+} from "./rules.js";
 import { ANY, Fuel, mayBe, OutOfFuel, optionsWords, type Shape, saying, shapeWords, wordsAlone } from "./shape.js";
 import { type Written, writeSchema } from "./write.js";
 
@@ -244,16 +252,6 @@ export interface CompiledTools {
 }
 
 type Form = Extract<CompiledSchema, { ok: true }>;
-
-/** Under which name a provider's options are given to the adapter. */
-const OPTION_KEYS: Readonly<Record<DialectName, string>> = {
-  anthropic: "anthropic",
-  "openai-chat": "openai",
-  "openai-responses": "openai",
-  gemini: "google",
-  "openai-compatible": "openaiCompatible",
-  plain: "plain",
-};
 
 /**
  * `providerOptions.<provider>.strict` of a tool, or its own `strict`, asks for the strict form: `true` where there is one,

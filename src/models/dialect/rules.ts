@@ -24,6 +24,16 @@ export type CompiledSchema =
     }
   | { readonly ok: false; readonly reason: string };
 
+/** The name under which each adapter of the AI SDK looks for its options. */
+export const OPTION_KEYS: Readonly<Record<DialectName, string>> = {
+  anthropic: "anthropic",
+  "openai-chat": "openai",
+  "openai-responses": "openai",
+  gemini: "google",
+  "openai-compatible": "openaiCompatible",
+  plain: "plain",
+};
+
 const DIALECTS: Readonly<Record<string, DialectName>> = {
   anthropic: "anthropic",
   openai: "openai-responses",

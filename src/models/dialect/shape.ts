@@ -73,10 +73,9 @@ export function saying(shape: Shape, ...says: string[]): Shape {
 
 /** Whether it says nothing about the value, apart from words. */
 export function isOpen(shape: Shape): boolean {
-  const { says: _says, title: _title, description: _description, default: _default, ...rest } = shape;
-  const { properties, required, bounds, ...single } = rest;
-  const isEmpty = properties.size === 0 && required.size === 0 && Object.keys(bounds).length === 0;
-  return isEmpty && Object.values(single).every((field) => field === undefined);
+  const { kinds, forms, options, pattern, format, items, additional, isUnique, properties, required, bounds } = shape;
+  const given = kinds ?? forms ?? options ?? pattern ?? format ?? items ?? additional ?? isUnique;
+  return given === undefined && properties.size === 0 && required.size === 0 && Object.keys(bounds).length === 0;
 }
 
 export function mayBe(shape: Shape, kind: Kind): boolean {

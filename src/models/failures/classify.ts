@@ -124,7 +124,7 @@ function byWords(facts: FailureFacts): ModelErrorCode | undefined {
 
 /** A limit of a day is no matter of waiting; a request larger than a minute's tokens gets no smaller by it. */
 function limited(facts: FailureFacts): ModelErrorCode {
-  const isDaily = quotaIds(facts).some((id) => /PerDay/i.test(id));
+  const isDaily = detailTexts(facts, "violations", "quotaId").some((id) => /PerDay/i.test(id));
   const hasNone = /\blimit: 0\b/.test(facts.message);
   if (isDaily || hasNone || says(facts, NO_CREDIT)) return "model.quota";
   return /^request too large\b/i.test(facts.message) ? "model.context_overflow" : "model.rate_limited";
@@ -159,16 +159,12 @@ function says({ message }: FailureFacts, patterns: readonly RegExp[]): boolean {
   return patterns.some((pattern) => pattern.test(message));
 }
 
-/** Of Google's `QuotaFailure`. */
-function quotaIds({ details }: FailureFacts): string[] {
+/** One text of each entry in a list of Google's details. */
+function detailTexts({ details }: FailureFacts, list: string, key: string): string[] {
   return details.flatMap((detail) => {
-    const found: JsonValue | undefined = detail["violations"];
-    if (!Array.isArray(found)) return [];
-    const list: readonly JsonValue[] = found;
-    return list.flatMap((violation) => {
-      const id = isJsonObject(violation) ? violation["quotaId"] : undefined;
-      return typeof id === "string" ? [id] : [];
-    });
+    const entries: JsonValue | undefined = detail[list];
+    const texts = Array.isArray(entries) ? entries.map((entry) => (isJsonObject(entry) ? entry[key] : undefined)) : [];
+    return texts.filter((text) => typeof text === "string");
   });
 }
 
@@ -199,7 +195,7 @@ const UNNAMED: readonly RegExp[] = [
 /** Undefined when the failure is about something else; empty when it is about a tool that is not named. */
 function refusedTools(facts: FailureFacts, sent: readonly string[]): readonly string[] | undefined {
   if (sent.length === 0) return undefined;
-  const texts = [facts.param ?? "", facts.message, ...violations(facts)];
+  const texts = [facts.param ?? "", facts.message, ...detailTexts(facts, "fieldViolations", "field")];
   const named = texts.flatMap((text) => NAMES.flatMap((pattern) => captures(text, pattern)));
   const placed = texts.flatMap((text) => places(text)).flatMap((place) => sent[place] ?? []);
   const found = [...named.filter((name) => sent.includes(name)), ...placed];
@@ -218,17 +214,4 @@ function places(text: string): number[] {
 
 function captures(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].flatMap((match) => match[1] ?? match[2] ?? []);
-}
-
-/** `google.rpc.BadRequest` says in a field of its own where the fault is. */
-function violations({ details }: FailureFacts): string[] {
-  return details.flatMap((detail) => {
-    const found: JsonValue | undefined = detail["fieldViolations"];
-    if (!Array.isArray(found)) return [];
-    const list: readonly JsonValue[] = found;
-    return list.flatMap((violation) => {
-      const place = isJsonObject(violation) ? violation["field"] : undefined;
-      return typeof place === "string" ? [place] : [];
-    });
-  });
 }

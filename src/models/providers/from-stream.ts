@@ -20,6 +20,7 @@ export interface AnswerContext {
 type FinishPart = Extract<LanguageModelV3StreamPart, { type: "finish" }>;
 type TextRecord = Extract<RecordedPart, { kind: "text" }>;
 type ThoughtRecord = Extract<RecordedPart, { kind: "thought" }>;
+type PartOf = { readonly id: string; readonly providerMetadata?: SharedV3ProviderMetadata };
 type CallPart = Extract<LanguageModelV3StreamPart, { type: "tool-call" }>;
 
 /**
@@ -41,8 +42,7 @@ export async function* fromStream(
       const part = read.value;
       if (part.type === "error") throw part.error;
       if (part.type === "finish") {
-        const events = answer.finish(part);
-        yield* events;
+        yield* answer.finish(part);
         return;
       }
       const event = answer.take(part);
@@ -78,23 +78,23 @@ class Answer {
       // A start always opens a new part: compatible servers use an id again for the text after a thought.
       case "text-start":
         this.#texts.delete(part.id);
-        this.#text(part.id, part.providerMetadata);
+        this.#text(part);
         return undefined;
       case "reasoning-start":
         this.#thoughts.delete(part.id);
-        this.#thought(part.id, part.providerMetadata);
+        this.#thought(part);
         return undefined;
       case "text-delta":
-        this.#text(part.id, part.providerMetadata).length += part.delta.length;
+        this.#text(part).length += part.delta.length;
         return part.delta === "" ? undefined : { kind: "text", text: part.delta };
       case "reasoning-delta":
-        this.#thought(part.id, part.providerMetadata).text += part.delta;
+        this.#thought(part).text += part.delta;
         return part.delta === "" ? undefined : { kind: "thought", text: part.delta };
       case "text-end":
-        this.#text(part.id, part.providerMetadata);
+        this.#text(part);
         return undefined;
       case "reasoning-end":
-        this.#thought(part.id, part.providerMetadata);
+        this.#thought(part);
         return undefined;
       case "tool-input-start":
         if (part.providerExecuted !== true) {
@@ -128,28 +128,24 @@ class Answer {
     const providerData = toProviderData(this.#context.failure.modelId, this.#parts);
     return [
       ...this.#calls.map((call): ModelEvent => ({ kind: "tool_call", call })),
-      {
-        kind: "finish",
-        reason,
-        ...defined({ detail, usage, providerData }),
-      },
+      { kind: "finish", reason, ...defined({ detail, usage, providerData }) },
     ];
   }
 
-  #text(id: string, options: SharedV3ProviderMetadata | undefined): TextRecord {
-    const known = this.#texts.get(id);
-    if (known !== undefined) return withOptions(known, options);
-    const fresh = withOptions<TextRecord>({ kind: "text", length: 0 }, options);
-    this.#texts.set(id, fresh);
-    this.#parts.push(fresh);
-    return fresh;
+  #text({ id, providerMetadata }: PartOf): TextRecord {
+    return withOptions(
+      this.#texts.get(id) ?? this.#added(this.#texts, id, { kind: "text", length: 0 }),
+      providerMetadata,
+    );
   }
 
-  #thought(id: string, options: SharedV3ProviderMetadata | undefined): ThoughtRecord {
-    const known = this.#thoughts.get(id);
-    if (known !== undefined) return withOptions(known, options);
-    const fresh = withOptions<ThoughtRecord>({ kind: "thought", text: "" }, options);
-    this.#thoughts.set(id, fresh);
+  #thought({ id, providerMetadata }: PartOf): ThoughtRecord {
+    const known = this.#thoughts.get(id) ?? this.#added(this.#thoughts, id, { kind: "thought", text: "" });
+    return withOptions(known, providerMetadata);
+  }
+
+  #added<T extends RecordedPart>(known: Map<string, T>, id: string, fresh: T): T {
+    known.set(id, fresh);
     this.#parts.push(fresh);
     return fresh;
   }

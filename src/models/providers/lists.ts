@@ -1,7 +1,6 @@
 // Asks providers which models they have: once per address and key, within a deadline, kept in memory.
 import { orAborted } from "../../base/async/deadline.js";
 import { TenonError } from "../../base/errors.js";
-import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
@@ -10,7 +9,7 @@ import {
   type ModelAbilities,
   type ModelPrice,
   mergeAbilities,
-  type ThinkingLevel,
+  THINKING_LEVELS,
   tableAbilities,
 } from "../abilities.js";
 import { toModelError } from "../failures/provider-errors.js";
@@ -50,18 +49,12 @@ export class ModelLists {
     return models.find((model) => model.name === name)?.abilities;
   }
 
-  #listed(providerName: string, env: Environment): Promise<readonly ListedModel[]> {
+  async #listed(providerName: string, env: Environment): Promise<readonly ListedModel[]> {
     const provider = Object.hasOwn(PROVIDERS, providerName) ? PROVIDERS[providerName] : undefined;
     if (provider === undefined) {
       const names = Object.keys(PROVIDERS).join(", ");
-      return Promise.reject(
-        new TenonError("model.unknown", `There is no provider "${providerName}"; there are: ${names}.`),
-      );
+      throw new TenonError("model.unknown", `There is no provider "${providerName}"; there are: ${names}.`);
     }
-    return this.#kept(providerName, provider, env);
-  }
-
-  async #kept(providerName: string, provider: Provider, env: Environment): Promise<readonly ListedModel[]> {
     const connection = connectionOf(providerName, provider, { env, fetch: this.#world.fetch, name: "" });
     const key = JSON.stringify([providerName, connection.baseUrl, connection.apiKey]);
     const asked = this.#lists.get(key) ?? this.#ask(providerName, provider, connection);
@@ -77,18 +70,14 @@ export class ModelLists {
 
   async #ask(providerName: string, provider: Provider, connection: Connection): Promise<readonly ListedModel[]> {
     using deadline = this.#world.deadline(MODEL_LIMITS.model.listTimeoutMs);
-    const { apiKey } = connection;
-    const failure = {
-      modelId: providerName,
-      keyVariable: provider.keyVariable,
-      secrets: apiKey === undefined ? [] : [apiKey],
-    };
+    const secrets = connection.apiKey === undefined ? [] : [connection.apiKey];
+    const failure = { modelId: providerName, keyVariable: provider.keyVariable, secrets };
     const models: ListedModel[] = [];
     try {
       let next: Readonly<Record<string, string>> | undefined = {};
       for (let page = 0; next !== undefined && page < MODEL_LIMITS.model.listMaxPages; page++) {
         const body = await orAborted(fetchPage(provider, connection, next, deadline.signal), deadline.signal);
-        const read = readList(provider.listFormat, body);
+        const read = READERS[provider.listFormat](body);
         models.push(...read.models);
         next = read.next;
       }
@@ -173,18 +162,11 @@ export interface ListPage {
   readonly next?: Readonly<Record<string, string>>;
 }
 
-function readList(format: ListFormat, body: JsonValue): ListPage {
-  switch (format) {
-    case "anthropic":
-      return anthropicPage(body);
-    case "gemini":
-      return geminiPage(body);
-    case "openai":
-      return { models: entries(body, "data").flatMap((entry) => openaiModel(entry)) };
-    default:
-      return unreachable(format);
-  }
-}
+const READERS: Readonly<Record<ListFormat, (body: JsonValue) => ListPage>> = {
+  anthropic: anthropicPage,
+  gemini: geminiPage,
+  openai: (body) => ({ models: entries(body, "data").flatMap(openaiModel) }),
+};
 
 function anthropicPage(body: JsonValue): ListPage {
   const models = entries(body, "data").flatMap((entry): ListedModel[] => {
@@ -198,16 +180,13 @@ function anthropicPage(body: JsonValue): ListPage {
         maxOutputTokens: count(entry["max_tokens"]),
         images: flag(object(can["image_input"])["supported"]),
         pdf: flag(object(can["pdf_input"])["supported"]),
-        thinking: thinks === undefined ? undefined : thinks ? ALL : [],
+        thinking: thinks === undefined ? undefined : thinks ? THINKING_LEVELS : [],
       }),
     ];
   });
   const last = isJsonObject(body) && body["has_more"] === true ? text(body["last_id"]) : undefined;
   return last === undefined ? { models } : { models, next: { after_id: last } };
 }
-
-const ALL: readonly ThinkingLevel[] = ["off", "low", "medium", "high"];
-const ON: readonly ThinkingLevel[] = ["low", "medium", "high"];
 
 function geminiPage(body: JsonValue): ListPage {
   const models = entries(body, "models").flatMap((entry): ListedModel[] => {
@@ -252,7 +231,7 @@ function openaiModel(entry: JsonObject): ListedModel[] {
       images: takes("image") ?? flag(can["vision"]),
       audio: takes("audio"),
       pdf: takes("file"),
-      thinking: Array.isArray(parameters) && parameters.includes("reasoning") ? ON : undefined,
+      thinking: Array.isArray(parameters) && parameters.includes("reasoning") ? THINKING_LEVELS.slice(1) : undefined,
       price: priceOf(object(entry["pricing"])),
     }),
   ];

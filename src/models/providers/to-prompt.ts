@@ -38,10 +38,10 @@ function toMessages(message: ModelMessage, options: PromptOptions): LanguageMode
       return [{ role: "user", content: userParts(message.content, options) }];
     case "assistant": {
       const { modelId, found } = options;
-      const wraps = (name: string) => found?.form === "openai" && name === found.search;
-      const content = toAssistantParts(modelId, message, (call, input) =>
-        wraps(call.name) ? wrapSearch(call, input) : input,
-      );
+      const search = found?.form === "openai" ? found.search : undefined;
+      const content = toAssistantParts(modelId, message, (call, input) => {
+        return call.name === search ? wrapSearch(call, input) : input;
+      });
       return content.length === 0 ? [] : [{ role: "assistant", content }];
     }
     case "tool":
@@ -92,12 +92,11 @@ function wordsIn(result: ModelToolResult): string {
   return [...header, words.join("\n") || "(empty result)"].join("\n");
 }
 
-type OutputMedia = { type: "image-data" | "file-data"; data: string; mediaType: string };
-
-function toolMedia(file: MediaPart): OutputMedia {
-  const type = file.mediaType.startsWith("image/") ? "image-data" : "file-data";
-  return { type, data: file.data, mediaType: file.mediaType };
+function toolMedia({ data, mediaType }: MediaPart): MediaOutput {
+  return { type: mediaType.startsWith("image/") ? "image-data" : "file-data", data, mediaType };
 }
+
+type MediaOutput = { type: "image-data" | "file-data"; data: string; mediaType: string };
 
 function mediaBeside(result: ModelToolResult, options: PromptOptions): UserPart[] {
   const files = result.content.flatMap((block) => filePart(block, options) ?? []);
@@ -106,29 +105,14 @@ function mediaBeside(result: ModelToolResult, options: PromptOptions): UserPart[
 
 type MediaPart = LanguageModelV3FilePart & { data: string };
 
-function filePart(block: ContentBlock, options: PromptOptions): MediaPart | undefined {
-  switch (block.type) {
-    case "image":
-    case "audio":
-      return options.accepts(block.mimeType)
-        ? { type: "file", data: block.data, mediaType: block.mimeType }
-        : undefined;
-    case "resource": {
-      const { blob, mimeType } = block;
-      if (blob === undefined || mimeType === undefined || !options.accepts(mimeType)) return undefined;
-      return {
-        type: "file",
-        data: blob,
-        mediaType: mimeType,
-        filename: markLine(block.uri.split("/").at(-1) ?? block.uri),
-      };
-    }
-    case "text":
-    case "resource_link":
-    case "spilled":
-    case "unknown":
-      return undefined;
+function filePart(block: ContentBlock, { accepts }: PromptOptions): MediaPart | undefined {
+  if (block.type === "image" || block.type === "audio") {
+    return accepts(block.mimeType) ? { type: "file", data: block.data, mediaType: block.mimeType } : undefined;
   }
+  if (block.type !== "resource") return undefined;
+  const { blob, mimeType, uri } = block;
+  if (blob === undefined || mimeType === undefined || !accepts(mimeType)) return undefined;
+  return { type: "file", data: blob, mediaType: mimeType, filename: markLine(uri.split("/").at(-1) ?? uri) };
 }
 
 /**
