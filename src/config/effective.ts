@@ -1,49 +1,30 @@
-// What a session really gets: every server with its standing and the reason for it, every value with where it was said.
+// What a session gets: every server with its status and the reason for it, every value with the place it came from.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { CatalogLimits, PolicyRule, ToolsLock } from "../tools/index.js";
 import type { ModelEntry, PermissionMode, ProviderName, SandboxMode, ThinkingLevel } from "./layers/entry.js";
-import { type LayerValue, type Place, type Problem, placeText, problemText, type Sourced } from "./layers/layer.js";
+import {
+  type DisabledServer,
+  type LayerValue,
+  type Problem,
+  placeText,
+  problemText,
+  type ServerIdentity,
+  type ShadowedServer,
+  type Sourced,
+} from "./layers/layer.js";
 import type { ServerSettings } from "./servers/spec.js";
-import type { TrustQuestion } from "./trust/question.js";
+import type { TrustQuestion, UntrustedServer } from "./trust/question.js";
 
-interface Standing {
-  readonly name: string;
-  readonly place: Place;
-  /** The entry as it is written, for files; show it through `maskEntry`. */
-  readonly written?: JsonObject;
-}
-
-export interface ReadyServer extends Standing {
+export interface ReadyServer extends ServerIdentity {
   readonly status: "ready";
   readonly spec: ServerSpec;
   readonly settings: ServerSettings;
 }
 
-/** A project's server, or one whose program the folder could replace, that nobody has approved or somebody denied. It has not been touched. */
-export interface UntrustedServer extends Standing {
-  readonly status: "untrusted";
-  readonly question: TrustQuestion;
-  readonly isDenied: boolean;
-}
-
-export interface DisabledServer extends Standing {
-  readonly status: "disabled";
-  readonly reason: string;
-  /** Switched off in its file by whoever wrote it: no mistake, and no news. */
-  readonly isIntended?: boolean;
-  /** A secret is still being fetched: a watched configuration changes again when it has come. */
-  readonly isWaiting: boolean;
-}
-
-export interface RejectedEntry extends Standing {
+export interface RejectedEntry extends ServerIdentity {
   readonly status: "invalid";
   readonly problems: readonly Problem[];
-}
-
-export interface ShadowedServer extends Standing {
-  readonly status: "shadowed";
-  readonly by: Place;
 }
 
 export type EffectiveServer = ReadyServer | UntrustedServer | DisabledServer | RejectedEntry | ShadowedServer;
@@ -136,15 +117,7 @@ export function whyNotReady(server: EffectiveServer): string | undefined {
     case "ready":
       return undefined;
     case "untrusted":
-      if (server.question.reasons) {
-        const why = server.question.reasons.join("; ");
-        return server.isDenied
-          ? `denied by you: in this folder ${why}`
-          : `not approved: in this folder ${why}: see tenon trust`;
-      }
-      return server.isDenied
-        ? `denied by you; it comes from the project (${placeText(server.place)})`
-        : `not trusted yet; it comes from the project (${placeText(server.place)}): see tenon trust`;
+      return whyUntrusted(server);
     case "disabled":
       return server.reason;
     case "invalid":
@@ -152,4 +125,10 @@ export function whyNotReady(server: EffectiveServer): string | undefined {
     case "shadowed":
       return `replaced by the server of the same name in ${placeText(server.by)}`;
   }
+}
+
+function whyUntrusted({ question: { reasons }, isDenied, place }: UntrustedServer): string {
+  const why = reasons ? `: in this folder ${reasons.join("; ")}` : `; it comes from the project (${placeText(place)})`;
+  const unapproved = reasons ? "not approved" : "not trusted yet";
+  return isDenied ? `denied by you${why}` : `${unapproved}${why}: see tenon trust`;
 }

@@ -18,6 +18,7 @@ import {
 } from "./effective.js";
 import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./layers/entry.js";
 import {
+  disabledServer,
   identityOf,
   isDisabled,
   isWritten,
@@ -31,6 +32,7 @@ import {
   type ServerStack,
   type Sourced,
   shadowedBy,
+  textAt,
   valueOf,
   winnerOf,
 } from "./layers/layer.js";
@@ -92,11 +94,11 @@ async function loadNow(
   const rules = rulesOf(merged, possiblePaths(env));
   const makers: Makers = { request, layers, judged, rules, secrets, patience, store, questions: [], problems: [] };
   const stacks = [...merged.servers.values()];
-  const standing = await Promise.all(stacks.map((stack) => standings(stack, makers)));
+  const statuses = (await Promise.all(stacks.map((stack) => statusesOf(stack, makers)))).flat();
   const all = [...layers.foreign, layers.user, ...layers.project, ...layers.above];
   const invalid = all.flatMap((layer) => layer.invalid);
   const servers: readonly EffectiveServer[] = [
-    ...standing.flat(),
+    ...statuses,
     ...judged.others,
     ...invalid.map((entry): EffectiveServer => ({ status: "invalid", ...entry })),
   ];
@@ -109,7 +111,7 @@ async function loadNow(
     ),
     ...defined({ projectSettings: judged.settings, toolsLock: layers.toolsLock }),
     notices: [...stacks.flatMap(shadowNotices), ...trustNotices(judged)],
-    problems: [...layers.problems, ...judged.problems, ...makers.problems, ...standing.flat().flatMap(idleKeys)],
+    problems: [...layers.problems, ...judged.problems, ...makers.problems, ...statuses.flatMap(idleKeys)],
     project: layers.projectPath,
     watched: layers.watched,
   };
@@ -124,16 +126,11 @@ function unreadable({ world, cwd, clientServers = [] }: ConfigRequest, error: un
     servers: clientServers.map(({ name }): EffectiveServer => {
       return { status: "disabled", name, place: { layer: "client" }, reason: message, isWaiting: false };
     }),
-    models: {},
-    mayBypass: false,
+    ...valuesOf(mergeLayers([]), { allowHosts: [], sandbox: { paths: possiblePaths({}) } }),
     afterUntrusted: "ask",
-    rules: [],
-    allowHosts: [],
     leastSandbox: "read-only",
-    providers: {},
     tools: { limits: {}, hasMemory: false },
-    systemPrompt: {},
-    values: [],
+    rules: [],
     questions: [],
     notices: [],
     problems: [{ severity: "error", place, message }],
@@ -155,18 +152,16 @@ interface Makers {
   readonly problems: Problem[];
 }
 
-async function standings(stack: ServerStack, makers: Makers): Promise<readonly EffectiveServer[]> {
+async function statusesOf(stack: ServerStack, makers: Makers): Promise<readonly EffectiveServer[]> {
   const winner = winnerOf(stack);
-  const shadowed = shadowedBy(stack).map(
-    (server): EffectiveServer => ({ status: "shadowed", ...identityOf(server), by: winner.place }),
-  );
-  const standing = await standingOf(winner, makers).catch((error: unknown): EffectiveServer => {
-    return { status: "disabled", ...identityOf(winner), reason: messageOf(error), isWaiting: false };
+  const status = await statusOf(winner, makers).catch((error: unknown) => disabledServer(winner, messageOf(error)));
+  const shadowed = shadowedBy(stack).map((server): EffectiveServer => {
+    return { status: "shadowed", ...identityOf(server), by: winner.place };
   });
-  return [standing, ...shadowed];
+  return [status, ...shadowed];
 }
 
-async function standingOf(server: LayerServer, makers: Makers): Promise<EffectiveServer> {
+async function statusOf(server: LayerServer, makers: Makers): Promise<EffectiveServer> {
   const { name, place, definition } = server;
   const identity = identityOf(server);
   const { rules } = makers;
@@ -175,34 +170,18 @@ async function standingOf(server: LayerServer, makers: Makers): Promise<Effectiv
     return await inFolder({ status: "ready", ...identity, spec, settings: givenSettings(rules) }, server, makers);
   }
   if (isDisabled(server) || !isWritten(server)) {
-    return {
-      status: "disabled",
-      ...identity,
-      reason: `disabled in ${placeText(place)}`,
-      isWaiting: false,
-      isIntended: true,
-    };
+    return { ...disabledServer(server, `disabled in ${placeText(place)}`), isIntended: true };
   }
   const program = place.layer === "project" ? makers.judged.programs.get(name) : undefined;
   if (place.layer === "project" && program === undefined && !isRemoteEntry(definition.entry)) {
     // What was approved is that there is no such file: one that turns up later was not.
     const reason = `its command ${JSON.stringify(definition.entry.command)} is not found (${placeText(place)})`;
-    return { status: "disabled", ...identity, reason, isWaiting: false };
+    return disabledServer(server, reason);
   }
   const result = await toSpec(server, rules, sourceFor(place, makers), program);
-  switch (result.kind) {
-    case "ready":
-      return await inFolder(
-        { status: "ready", ...identity, spec: result.spec, settings: result.settings },
-        server,
-        makers,
-      );
-    case "missing":
-    case "waiting":
-      return { status: "disabled", ...identity, reason: result.reason, isWaiting: result.kind === "waiting" };
-    case "refused":
-      return { status: "disabled", ...identity, reason: result.reason, isWaiting: false };
-  }
+  if (result.kind !== "ready") return disabledServer(server, result.reason, result.kind === "waiting");
+  const { spec, settings } = result;
+  return await inFolder({ status: "ready", ...identity, spec, settings }, server, makers);
 }
 
 /** A server that does not come from the project, and that the session's folder could replace, is asked about first. */
@@ -258,29 +237,10 @@ function textsAt(merged: Merged, path: readonly string[]): readonly string[] {
   return Array.isArray(given) ? given.filter((one) => typeof one === "string") : [];
 }
 
-type Values = Pick<
-  EffectiveConfig,
-  | "model"
-  | "thinking"
-  | "models"
-  | "permissionMode"
-  | "mayBypass"
-  | "afterUntrusted"
-  | "allowHosts"
-  | "commandVariables"
-  | "leastSandbox"
-  | "providers"
-  | "tools"
-  | "systemPrompt"
-  | "values"
->;
+type FromAllLayers = "servers" | "rules" | "questions" | "projectSettings" | "toolsLock" | "notices" | "problems";
+type Values = Omit<EffectiveConfig, FromAllLayers | "project" | "watched">;
 
 function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
-  const model = valueOf(merged, ["model"]);
-  const given = valueOf(merged, ["permissions", "mode"]);
-  const mode = PERMISSION_MODES.find((known) => known === given?.value);
-  const thinking = valueOf(merged, ["thinking"]);
-  const level = THINKING_LEVELS.find((known) => known === thinking?.value);
   return {
     mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
     afterUntrusted: valueOf(merged, ["permissions", "afterUntrusted"])?.value === "ask" ? "ask" : "off",
@@ -290,36 +250,45 @@ function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
     providers: providerValues(merged),
     models: modelValues(merged),
     tools: toolValues(merged),
-    systemPrompt: promptValues(merged),
+    systemPrompt: defined({
+      append: textAt(merged, ["systemPrompt", "append"])?.value,
+      override: textAt(merged, ["systemPrompt", "override"])?.value,
+    }),
     values: [...merged.values.values()],
     ...defined({
-      model: typeof model?.value === "string" ? sourced(model.value, model.place) : undefined,
-      permissionMode: given && mode !== undefined ? sourced(mode, given.place) : undefined,
-      thinking: thinking && level !== undefined ? sourced(level, thinking.place) : undefined,
+      model: textAt(merged, ["model"]),
+      permissionMode: choiceAt(merged, ["permissions", "mode"], PERMISSION_MODES),
+      thinking: choiceAt(merged, ["thinking"], THINKING_LEVELS),
     }),
   };
 }
 
+function choiceAt<T extends string>(
+  merged: Merged,
+  path: readonly string[],
+  known: readonly T[],
+): Sourced<T> | undefined {
+  const given = valueOf(merged, path);
+  const value = known.find((one) => one === given?.value);
+  return given && value !== undefined ? { value, place: given.place } : undefined;
+}
+
+function numbersAt<Key extends string>(
+  merged: Merged,
+  section: string,
+  keys: readonly Key[],
+): Partial<Record<Key, number>> {
+  const numbers: Partial<Record<Key, number>> = {};
+  for (const key of keys) {
+    const value = valueOf(merged, [section, key])?.value;
+    if (typeof value === "number") numbers[key] = value;
+  }
+  return numbers;
+}
+
 function toolValues(merged: Merged): ToolValues {
-  const keys = ["maxAlwaysServers", "maxAlwaysTools", "warnProcesses", "headStart"] as const;
-  const given = keys.flatMap((key): [string, number][] => {
-    const value = valueOf(merged, ["tools", key])?.value;
-    return typeof value === "number" ? [[key, value]] : [];
-  });
-  return { limits: Object.fromEntries(given), hasMemory: valueOf(merged, ["tools", "memory"])?.value !== false };
-}
-
-function promptValues(merged: Merged): EffectiveConfig["systemPrompt"] {
-  const append = valueOf(merged, ["systemPrompt", "append"])?.value;
-  const override = valueOf(merged, ["systemPrompt", "override"])?.value;
-  return defined({
-    append: typeof append === "string" ? append : undefined,
-    override: typeof override === "string" ? override : undefined,
-  });
-}
-
-function sourced<T>(value: T, place: Place): Sourced<T> {
-  return { value, place };
+  const limits = numbersAt(merged, "tools", ["maxAlwaysServers", "maxAlwaysTools", "warnProcesses", "headStart"]);
+  return { limits, hasMemory: valueOf(merged, ["tools", "memory"])?.value !== false };
 }
 
 function shadowNotices(stack: ServerStack): readonly Notice[] {
@@ -369,41 +338,27 @@ function trustNotices({ questions }: JudgedProject): readonly Notice[] {
   });
 }
 
-/** Keys that are read and do nothing: better said than found out. */
+/** Warns of keys that have no effect. */
 function idleKeys(server: EffectiveServer): readonly Problem[] {
-  return [...idleAccount(server), ...idleGrants(server)];
-}
-
-function idleGrants(server: EffectiveServer): readonly Problem[] {
   if (server.status !== "ready") return [];
-  return server.settings.sandbox.refused.map((key) => {
-    const message = `server ${JSON.stringify(server.name)}: a project cannot loosen your sandbox for projects: its sandbox.${key} is ignored`;
-    return { severity: "warning", place: server.place, message };
-  });
+  const { place, spec, settings } = server;
+  const messages = settings.sandbox.refused.map(
+    (key) => `a project cannot loosen your sandbox for projects: its sandbox.${key} is ignored`,
+  );
+  if (spec.kind === "stdio" && settings.account !== undefined) {
+    messages.unshift("account has no effect on a server that is started here, only on one with a url");
+  }
+  const name = `server ${JSON.stringify(server.name)}`;
+  return messages.map((message): Problem => ({ severity: "warning", place, message: `${name}: ${message}` }));
 }
-
-function idleAccount(server: EffectiveServer): readonly Problem[] {
-  if (server.status !== "ready" || server.spec.kind !== "stdio" || server.settings.account === undefined) return [];
-  const message = `server ${JSON.stringify(server.name)}: account has no effect on a server that is started here, only on one with a url`;
-  return [{ severity: "warning", place: server.place, message }];
-}
-
-// What the user says about all servers together: how many there may be, what they may take, how long an unused one stays.
 
 const BYTES_PER_MB = 1_048_576;
 
-/** What is not given is by default. */
+/** The user's limits on all servers together; keys that are not given keep their defaults. */
 function poolSettings(merged: Merged): PoolSettings {
-  const given = (key: string): number | undefined => {
-    const value = valueOf(merged, ["serverLimits", key])?.value;
-    return typeof value === "number" ? value : undefined;
+  const { maxMemoryMb, ...limits } = numbersAt(merged, "serverLimits", ["idleMs", "maxProcesses", "maxMemoryMb"]);
+  return {
+    ...limits,
+    ...defined({ maxMemoryBytes: maxMemoryMb === undefined ? undefined : maxMemoryMb * BYTES_PER_MB }),
   };
-  const idleMs = given("idleMs");
-  const maxProcesses = given("maxProcesses");
-  const maxMemoryMb = given("maxMemoryMb");
-  return defined({
-    idleMs,
-    maxProcesses,
-    maxMemoryBytes: maxMemoryMb === undefined ? undefined : maxMemoryMb * BYTES_PER_MB,
-  });
 }

@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  combine,
   LAYER_KINDS,
   type Layer,
   type LayerServer,
@@ -99,19 +98,6 @@ describe("mergeLayers", () => {
         for (const value of merged.values.values()) {
           expect(given.some((one) => one.file === value.place.file && one.values.includes(value))).toBe(true);
         }
-      }),
-    );
-  });
-
-  it("is the same in whatever steps it is done", () => {
-    fc.assert(
-      fc.property(layers, fc.nat(7), fc.nat(7), (given, one, other) => {
-        const [first, second] = [Math.min(one, other), Math.max(one, other)];
-        const low = mergeLayers(given.slice(0, first));
-        const middle = mergeLayers(given.slice(first, second));
-        const high = mergeLayers(given.slice(second));
-        expect(combine(combine(low, middle), high)).toEqual(mergeLayers(given));
-        expect(combine(low, combine(middle, high))).toEqual(mergeLayers(given));
       }),
     );
   });

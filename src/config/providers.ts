@@ -6,21 +6,17 @@ import type { World } from "../base/ports/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
 import { emptyRecord } from "./layers/document.js";
 import { type ModelEntry, PROVIDERS, type ProviderName } from "./layers/entry.js";
-import { emptyLayer, type Layer, type Merged, type Problem, type Sourced, valueOf } from "./layers/layer.js";
+import { emptyLayer, type Layer, type Merged, type Problem, textAt } from "./layers/layer.js";
 import { interpolate, isMissing } from "./secrets/interpolate.js";
 import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
 
 const FIELDS = ["apiKey", "baseUrl"] as const;
 
 export function providerValues(merged: Merged): Readonly<Partial<Record<ProviderName, ProviderValues>>> {
-  const text = (path: readonly string[]): Sourced<string> | undefined => {
-    const found = valueOf(merged, path);
-    return typeof found?.value === "string" ? { value: found.value, place: found.place } : undefined;
-  };
   const providers: Partial<Record<ProviderName, ProviderValues>> = {};
   for (const name of PROVIDERS) {
-    const apiKey = text(["providers", name, "apiKey"]);
-    const baseUrl = text(["providers", name, "baseUrl"]);
+    const apiKey = textAt(merged, ["providers", name, "apiKey"]);
+    const baseUrl = textAt(merged, ["providers", name, "baseUrl"]);
     if (apiKey || baseUrl) providers[name] = defined({ apiKey, baseUrl });
   }
   return providers;

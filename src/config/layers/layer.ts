@@ -121,12 +121,32 @@ export function isDisabled(server: LayerServer): boolean {
   return server.definition.kind === "entry" && server.definition.entry.disabled === true;
 }
 
-/** Who it is, as it is told of any server: name, place, and its entry as written where it has one. */
-export function identityOf({ name, place, definition }: LayerServer): {
+export interface ServerIdentity {
   readonly name: string;
   readonly place: Place;
+  /** The entry as it is written, for files; show it through `maskEntry`. */
   readonly written?: JsonObject;
-} {
+}
+
+export interface DisabledServer extends ServerIdentity {
+  readonly status: "disabled";
+  readonly reason: string;
+  /** Switched off in its file: no mistake, and not reported. */
+  readonly isIntended?: boolean;
+  /** A secret is still being fetched: a watched configuration changes again when it has come. */
+  readonly isWaiting: boolean;
+}
+
+export interface ShadowedServer extends ServerIdentity {
+  readonly status: "shadowed";
+  readonly by: Place;
+}
+
+export function disabledServer(server: LayerServer, reason: string, isWaiting = false): DisabledServer {
+  return { status: "disabled", ...identityOf(server), reason, isWaiting };
+}
+
+export function identityOf({ name, place, definition }: LayerServer): ServerIdentity {
   return { name, place, ...defined({ written: definition.kind === "entry" ? definition.written : undefined }) };
 }
 
@@ -142,28 +162,15 @@ export interface Merged {
   readonly values: ReadonlyMap<string, LayerValue>;
 }
 
-const NOTHING: Merged = { servers: new Map(), values: new Map() };
-
 /** In the order given: the last is the strongest. */
 export function mergeLayers(layers: readonly Layer[]): Merged {
-  return layers.map(mergedOf).reduce(combine, NOTHING);
-}
-
-function mergedOf(layer: Layer): Merged {
   const servers = new Map<string, ServerStack>();
-  for (const server of layer.servers) servers.set(server.name, [...(servers.get(server.name) ?? []), server]);
   const values = new Map<string, LayerValue>();
-  for (const value of layer.values) values.set(keyOf(value.path), value);
-  return { servers, values };
-}
-
-export function combine(lower: Merged, upper: Merged): Merged {
-  const servers = new Map(lower.servers);
-  for (const [name, stack] of upper.servers) {
-    const below = servers.get(name) ?? [];
-    servers.set(name, [...below, ...stack]);
+  for (const layer of layers) {
+    for (const server of layer.servers) servers.set(server.name, [...(servers.get(server.name) ?? []), server]);
+    for (const value of layer.values) values.set(keyOf(value.path), value);
   }
-  return { servers, values: new Map([...lower.values, ...upper.values]) };
+  return { servers, values };
 }
 
 export function winnerOf(stack: ServerStack): LayerServer {
@@ -183,6 +190,11 @@ export interface Sourced<T> {
 export function valueOf(merged: Merged, path: readonly string[]): Sourced<JsonValue> | undefined {
   const found = merged.values.get(keyOf(path));
   return found && { value: found.value, place: found.place };
+}
+
+export function textAt(merged: Merged, path: readonly string[]): Sourced<string> | undefined {
+  const found = valueOf(merged, path);
+  return typeof found?.value === "string" ? { value: found.value, place: found.place } : undefined;
 }
 
 function keyOf(path: readonly string[]): string {

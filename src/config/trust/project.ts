@@ -4,8 +4,9 @@ import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
 import type { PinnedFile } from "../../mcp/index.js";
-import type { DisabledServer, ShadowedServer, UntrustedServer } from "../effective.js";
 import {
+  type DisabledServer,
+  disabledServer,
   emptyLayer,
   identityOf,
   isDisabled,
@@ -16,12 +17,13 @@ import {
   type Place,
   type Problem,
   placeText,
+  type ShadowedServer,
   shadowedBy,
   type WrittenServer,
   winnerOf,
 } from "../layers/layer.js";
 import type { LayerSet } from "../read-layers.js";
-import { serverQuestion, settingsQuestion, type TrustQuestion } from "./question.js";
+import { serverQuestion, settingsQuestion, type TrustQuestion, type UntrustedServer } from "./question.js";
 import type { TrustStore } from "./store.js";
 
 export interface ApprovedProgram {
@@ -51,8 +53,7 @@ export interface JudgeContext {
 }
 
 export async function judgeProject(layers: LayerSet, context: JudgeContext): Promise<JudgedProject> {
-  const judge = new Judge(layers, context);
-  return await judge.run();
+  return await new Judge(layers, context).run();
 }
 
 class Judge {
@@ -98,8 +99,7 @@ class Judge {
     const { name, place } = server;
     if (isDisabled(server)) {
       // Not asked about and not merged: else a project could take a server of the user's away by naming it.
-      const reason = `disabled in ${placeText(place)}`;
-      this.#others.push({ status: "disabled", ...identityOf(server), reason, isWaiting: false });
+      this.#others.push(disabledServer(server, `disabled in ${placeText(place)}`));
       return;
     }
     const asked = await serverQuestion(server, { ...this.#context, project: this.#layers.projectPath });
@@ -114,7 +114,7 @@ class Judge {
   /** What cannot be judged is not used, and costs nobody but itself. */
   #leaveOut(server: LayerServer, error: unknown): void {
     const reason = `it cannot be checked: ${messageOf(error)}`;
-    this.#others.push({ status: "disabled", ...identityOf(server), reason, isWaiting: false });
+    this.#others.push(disabledServer(server, reason));
     this.#problems.push({ severity: "error", place: server.place, message: reason, server: server.name });
   }
 

@@ -6,7 +6,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import type { World } from "../../base/ports/world.js";
 import type { LaunchConcern, PinnedFile, StdioSpec } from "../../mcp/index.js";
 import { isRemoteEntry } from "../layers/entry.js";
-import { type LayerServer, type LayerValue, type Place, placeText, type WrittenServer } from "../layers/layer.js";
+import {
+  type LayerServer,
+  type LayerValue,
+  type Place,
+  placeText,
+  type ServerIdentity,
+  type WrittenServer,
+} from "../layers/layer.js";
 import { parseTemplate, textsOf } from "../layers/template.js";
 
 export interface TrustQuestion {
@@ -37,6 +44,13 @@ export interface TrustQuestion {
   readonly isChanged: boolean;
   /** The server of the same name that it would replace. */
   readonly replaces?: Place;
+}
+
+/** A server that needs an approval which it does not have. Nothing of it was started or contacted. */
+export interface UntrustedServer extends ServerIdentity {
+  readonly status: "untrusted";
+  readonly question: TrustQuestion;
+  readonly isDenied: boolean;
 }
 
 export interface QuestionContext extends CommandPlace {
@@ -177,11 +191,8 @@ function fieldLines(key: string, value: JsonValue | undefined): readonly string[
 }
 
 function visible(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (hidden) =>
-    Array.from({ length: hidden.length }, (_, at) => `\\u${hidden.charCodeAt(at).toString(16).padStart(4, "0")}`).join(
-      "",
-    ),
-  );
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (hidden) => hidden.split("").map(escaped).join(""));
 }
 
 /** Questions about one file belong together: one answer is for all of them, and for nothing else. */
