@@ -43,61 +43,41 @@ export async function addServer(
   const badName = nameProblem(name);
   if (badName !== undefined) throw invalid(`the server ${JSON.stringify(name)} cannot be added: ${badName}`);
   const warnings = await checkEntry(file, name, entry);
-  return await edit(
-    file,
-    ({ text, before }) => {
-      if (before && !options.mayReplace) {
-        throw invalid(
-          `there is a server ${JSON.stringify(name)} in ${file.path} already`,
-          "Remove it first, or replace it.",
-        );
-      }
-      if (before && canonicalJson(before) === canonicalJson(entry)) return { change: "unchanged", text, warnings };
-      return { change: before ? "replaced" : "added", text: setValue(text, ["mcpServers", name], entry), warnings };
-    },
-    name,
-  );
+  return await edit(file, name, ({ text, before }) => {
+    if (before && !options.mayReplace) {
+      const message = `there is a server ${JSON.stringify(name)} in ${file.path} already`;
+      throw invalid(message, "Remove it first, or replace it.");
+    }
+    if (before && canonicalJson(before) === canonicalJson(entry)) return { change: "unchanged", text, warnings };
+    return { change: before ? "replaced" : "added", text: setValue(text, ["mcpServers", name], entry), warnings };
+  });
 }
 
 export async function removeServer(file: ConfigFile, name: string): Promise<Edited> {
-  return await edit(
-    file,
-    ({ text, before }) => {
-      if (!before) throw notThere(file, name);
-      return { change: "removed", text: removeValue(text, ["mcpServers", name]) };
-    },
-    name,
-  );
+  return await edit(file, name, ({ text, before }) => {
+    if (!before) throw notThere(file, name);
+    return { change: "removed", text: removeValue(text, ["mcpServers", name]) };
+  });
 }
 
 /** An enabled entry has no `disabled` at all, so that it is again exactly what it was before, and what was approved. */
 export async function setServerEnabled(file: ConfigFile, name: string, isEnabled: boolean): Promise<Edited> {
   const path = ["mcpServers", name, "disabled"];
-  return await edit(
-    file,
-    ({ text, before }) => {
-      if (!before) throw notThere(file, name);
-      const isNow = before["disabled"] !== true;
-      if (isNow === isEnabled) return { change: "unchanged", text };
-      if (isEnabled) return { change: "enabled", text: removeValue(text, path) };
-      return { change: "disabled", text: setValue(text, path, true) };
-    },
-    name,
-  );
+  return await edit(file, name, ({ text, before }) => {
+    if (!before) throw notThere(file, name);
+    const isNow = before["disabled"] !== true;
+    if (isNow === isEnabled) return { change: "unchanged", text };
+    if (isEnabled) return { change: "enabled", text: removeValue(text, path) };
+    return { change: "disabled", text: setValue(text, path, true) };
+  });
 }
 
 /** Says where the key of a model provider is to be had (`keyring:name`); the key itself is not for a file. Returns the file. */
 export async function setProviderKey(file: ConfigFile, provider: ProviderName, reference: string): Promise<string> {
-  const path = (await locate(file))?.realPath ?? file.path;
-  return await withConfigLock(file.world, path, async () => {
-    const found = await locate(file);
-    const text = found ? await readText(file, found) : "";
-    faultless(text, file);
-    const edited = setValue(text, ["providers", provider, "apiKey"], reference);
-    faultless(edited, file);
-    await write(file, found?.realPath ?? path, edited, found?.mode);
-    return found?.realPath ?? path;
+  const edited = await edit(file, undefined, ({ text }) => {
+    return { change: "replaced", text: setValue(text, ["providers", provider, "apiKey"], reference) };
   });
+  return edited.file;
 }
 
 /** One editor of a file at a time, across processes; the lock file lies beside it. */
@@ -132,7 +112,7 @@ interface Change {
   readonly warnings?: readonly string[];
 }
 
-async function edit(file: ConfigFile, make: (current: Current) => Change, name: string): Promise<Edited> {
+async function edit(file: ConfigFile, name: string | undefined, make: (current: Current) => Change): Promise<Edited> {
   const path = (await locate(file))?.realPath ?? file.path;
   return await withConfigLock(file.world, path, async () => {
     const found = await locate(file);
@@ -181,8 +161,8 @@ function faultless(text: string, file: ConfigFile): Document {
   throw invalid(`${placeText(place)}: ${first.message}`, "Correct the file by hand first.");
 }
 
-function entryOf({ value }: Document, name: string, file: ConfigFile): JsonObject | undefined {
-  if (value === undefined) return undefined;
+function entryOf({ value }: Document, name: string | undefined, file: ConfigFile): JsonObject | undefined {
+  if (value === undefined || name === undefined) return undefined;
   if (!isJsonObject(value)) throw invalid(`${file.path} must hold one object`);
   const servers = value["mcpServers"];
   if (servers === undefined) return undefined;
@@ -195,14 +175,10 @@ function entryOf({ value }: Document, name: string, file: ConfigFile): JsonObjec
 
 async function checkEntry(file: ConfigFile, name: string, entry: JsonObject): Promise<readonly string[]> {
   const { value, findings } = readEntry(entry, file.layer, await import("./layers/schema.js"));
-  const texts = findings.map(({ severity, message, suggestion }) =>
-    problemText({
-      severity,
-      place: { layer: file.layer, name: `server ${JSON.stringify(name)}` },
-      message,
-      ...defined({ suggestion }),
-    }),
-  );
+  const place = { layer: file.layer, name: `server ${JSON.stringify(name)}` };
+  const texts = findings.map(({ severity, message, suggestion }) => {
+    return problemText({ severity, place, message, ...defined({ suggestion }) });
+  });
   if (!value) throw invalid(texts.join("; "));
   return texts;
 }

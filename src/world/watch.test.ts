@@ -23,7 +23,7 @@ function put(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** Counts calls; `called` resolves with the next one. */
+/** Counts calls; `reached` resolves once there are so many. */
 function watched(path: string) {
   let count = 0;
   let wake = () => {};
@@ -37,15 +37,31 @@ function watched(path: string) {
     get count() {
       return count;
     },
-    called: () => new Promise<void>((resolve) => (wake = resolve)),
+    reached: (wanted: number) =>
+      new Promise<void>((resolve) => {
+        wake = () => count >= wanted && resolve();
+        wake();
+      }),
   };
 }
 
-/** A call that never comes ends the test by its timeout. */
+let markers = 0;
+
+/** Resolves once the events of everything before are delivered: the system reports events in their order. */
+async function settled(): Promise<void> {
+  const marker = join(root, `marker-${markers++}`);
+  await new Promise<void>((resolve) => {
+    watches.push(watch(marker, resolve));
+    writeFileSync(marker, "");
+  });
+}
+
+/** One act may cause several events: those of the act before do not count. A call that never comes ends the test by its timeout. */
 async function expectTold(told: ReturnType<typeof watched>, act: () => void): Promise<void> {
-  const called = told.called();
+  await settled();
+  const before = told.count;
   act();
-  await called;
+  await told.reached(before + 1);
 }
 
 test("a file that is written, replaced and removed is told of each time", async () => {
@@ -91,6 +107,7 @@ test("its neighbours are not told of, and nothing after it was closed", async ()
   const told = watched(path);
   const neighbour = watched(join(root, "other.json"));
   await expectTold(neighbour, () => put(join(root, "other.json"), "1"));
+  await settled();
   expect(told.count).toBe(0);
   const open = watches.shift();
   open?.close();
@@ -98,5 +115,6 @@ test("its neighbours are not told of, and nothing after it was closed", async ()
     put(path, "1");
     put(join(root, "other.json"), "2");
   });
+  await settled();
   expect(told.count).toBe(0);
 });
