@@ -28,7 +28,6 @@ export { type Place, type Problem, placeText, problemText } from "./layers/layer
 export { possiblePaths, projectFiles, tenonPaths } from "./layers/paths.js";
 export { loadConfig } from "./load-config.js";
 export { providerEnvironment } from "./providers.js";
-export type { ConfigRequest } from "./read-layers.js";
 export { maskEntry, type SecretWay } from "./secrets/mask.js";
 export { type ResolveSecret, sharedSecrets } from "./secrets/secrets.js";
 export { type ServerSandbox, stricterMode } from "./servers/sandbox.js";

@@ -2,7 +2,14 @@
 //
 // What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, sameJson, valueAtPointer } from "../json/json.js";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  sameJson,
+  valueAtPointer,
+} from "../json/json.js";
 import { measure } from "../json/measure.js";
 import { compilePattern, type LinearPattern } from "../text/pattern.js";
 
