@@ -1,6 +1,6 @@
 // A person at the terminal: prompts, commands, Ctrl-C, and the end of the chat.
 import { describe, expect, it } from "vitest";
-import { aborted, type FakeAgent, TestChat } from "./test-chat.js";
+import { aborted, type FakeAgent, TestChat } from "../../../test/chat.js";
 
 const echo: FakeAgent["turn"] = async (told) => {
   await told.say(`You said ${told.text}.`);

@@ -1,7 +1,7 @@
 // Questions of servers in the terminal: forms field by field, pages by their address, a way to say no each time.
 import type { CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
-import { type ElicitationForm, type FakeAgent, TestChat } from "./test-chat.js";
+import { type ElicitationForm, type FakeAgent, TestChat } from "../../../test/chat.js";
 
 const FORM: ElicitationForm = {
   mode: "form",

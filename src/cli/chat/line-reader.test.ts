@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { LineReader } from "./line-reader.js";
-import { Written } from "./test-chat.js";
+import { Written } from "../../../test/chat.js";
 
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";

@@ -1,7 +1,7 @@
 // `tenon chat -p`: one answer, one exit code, and answers alone on the output.
 import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
-import { aborted, type FakeAgent, TestChat } from "./test-chat.js";
+import { aborted, type FakeAgent, TestChat } from "../../../test/chat.js";
 
 describe("one prompt", () => {
   it("prints the streamed answer, closes the session and exits with 0", async () => {

@@ -1,6 +1,6 @@
 // Servers that download themselves first: who is waited for, how long, and what is said meanwhile.
 import { describe, expect, it } from "vitest";
-import { type FakeAgent, TestChat } from "./test-chat.js";
+import { type FakeAgent, TestChat } from "../../../test/chat.js";
 
 const server = (name: string, state: string) => ({ name, state, toolCount: 0, tools: [] });
 

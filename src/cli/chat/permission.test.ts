@@ -1,6 +1,6 @@
 // Permission questions: who answers them, how, and what that means for the exit code.
 import { describe, expect, it } from "vitest";
-import { type FakeAgent, TestChat, type Turn } from "./test-chat.js";
+import { type FakeAgent, TestChat, type Turn } from "../../../test/chat.js";
 
 const CALL = {
   toolCallId: "1",

@@ -1,7 +1,7 @@
 // Tool calls on the screen: what was called, for how long, what came of it.
 import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
-import { type FakeAgent, TestChat, type Turn } from "./test-chat.js";
+import { type FakeAgent, TestChat, type Turn } from "../../../test/chat.js";
 
 const UP_AND_CLEAR = "\u001b[1A\u001b[0J";
 
