@@ -14,9 +14,9 @@ import {
   type StopReason,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
-import type { Clock } from "../src/cli/terminal/stream.js";
 import { type ChatOptions, runChat } from "../src/cli/chat/chat.js";
 import { STATUS_METHOD } from "../src/cli/chat/session.js";
+import type { Clock } from "../src/cli/terminal/stream.js";
 
 const SESSION = "session-1";
 

@@ -126,6 +126,8 @@ export interface TenonErrorOptions {
 export class TenonError extends Error {
   readonly code: ErrorCode;
   readonly hint: string;
+  /** The hint is that of the code, not one for this case. */
+  readonly isDefaultHint: boolean;
   readonly retryAfterMs: number | undefined;
   /** Empty when the provider refused a tool without saying which. */
   readonly refusedTools: readonly string[];
@@ -135,6 +137,7 @@ export class TenonError extends Error {
     this.name = "TenonError";
     this.code = code;
     this.hint = options.hint ?? ERROR_CODES[code].cure;
+    this.isDefaultHint = options.hint === undefined;
     this.retryAfterMs = options.retryAfterMs;
     this.refusedTools = options.refusedTools ?? [];
   }

@@ -36,7 +36,7 @@ export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connectio
 export type { ConnectionState } from "./connection/state.js";
 export type { CallOptions, CallOutcome, CallProgress } from "./protocol/call.js";
 export type { Link, ServerIdentity } from "./protocol/link.js";
-export type { Listing } from "./protocol/lists.js";
+export { type LeftOut, type Listing, shortName } from "./protocol/lists.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./protocol/peer.js";
 export {
   type Completion,

@@ -1,8 +1,8 @@
 // Questions at a real terminal's keyboard: keys, history, interruptions, and the mode the terminal is left in.
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { LineReader } from "./line-reader.js";
 import { Written } from "../../../test/chat.js";
+import { LineReader } from "./line-reader.js";
 
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";

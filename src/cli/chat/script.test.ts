@@ -1,8 +1,8 @@
 // Prompts from a pipe, and the protocol's updates as NDJSON.
 import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "../../base/json/json.js";
 import { type FakeAgent, TestChat } from "../../../test/chat.js";
+import { parseJson } from "../../base/json/json.js";
 
 const echo: FakeAgent["turn"] = async (told) => {
   if (told.text === "break") throw new RequestError(-32603, "broken", { hint: "mend it" });

@@ -9,6 +9,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { type CallOptions, type CallOutcome, callTool, ProgressPace } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
+import type { LeftOut } from "../protocol/lists.js";
 import type { TaskHandle } from "../protocol/task.js";
 import { ServerTasks } from "../protocol/tasks.js";
 import type { McpTool } from "../protocol/tools.js";
@@ -81,6 +82,11 @@ export class McpConnection implements AsyncDisposable {
   /** What was left out of the lists or changed in them, each in one sentence. */
   get problems(): readonly string[] {
     return this.#tools.problems;
+  }
+
+  /** The tools among them that cannot be used. */
+  get leftOut(): readonly LeftOut[] {
+    return this.#tools.leftOut;
   }
 
   /** Why it last broke, also after it has come back. */
@@ -200,6 +206,7 @@ export type ServerConnection = Pick<
   | "state"
   | "tools"
   | "problems"
+  | "leftOut"
   | "lastError"
   | "link"
   | "callsAtOnce"

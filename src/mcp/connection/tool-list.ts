@@ -8,6 +8,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { Link } from "../protocol/link.js";
+import type { LeftOut } from "../protocol/lists.js";
 import { type DiscoveredTools, internTools, listTools, type McpTool, sameTool, sameTools } from "../protocol/tools.js";
 import { launchFingerprint, type ServerSpec } from "../spec.js";
 import type { ConnectionOptions } from "./options.js";
@@ -151,6 +152,7 @@ export class CurrentTools {
   readonly #list = new Cell<readonly McpTool[]>([]);
   #index: { readonly list: readonly McpTool[]; readonly byName: ReadonlyMap<string, McpTool> } | undefined;
   #problems: readonly string[] = [];
+  #leftOut: readonly LeftOut[] = [];
   #hasListed = false;
 
   constructor(spec: ServerSpec, options: Pick<ConnectionOptions, "world" | "cache">) {
@@ -165,6 +167,10 @@ export class CurrentTools {
   /** What was left out of the list or changed in it, each in one sentence. */
   get problems(): readonly string[] {
     return this.#problems;
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#leftOut;
   }
 
   /** Servers have up to 12,000 tools: those of the current list are looked up by name from the first call on. */
@@ -183,12 +189,13 @@ export class CurrentTools {
   }
 
   /** The server listed them; they are remembered in the background. */
-  listed({ tools, problems, brokenOff }: DiscoveredTools, serverVersion: string, scope: Scope): void {
+  listed({ tools, problems, leftOut = [], brokenOff }: DiscoveredTools, serverVersion: string, scope: Scope): void {
     const { world, cache } = this.#options;
     const { name } = this.#spec;
     for (const problem of problems) world.log.warn("mcp.tool_set_aside", { server: name, problem });
     this.#hasListed = true;
     this.#problems = problems;
+    this.#leftOut = leftOut;
     this.#list.set(tools);
     if (brokenOff) return; // half a list is no memory to start from
     scope.run(`remember ${name}`, async () => {

@@ -1,6 +1,7 @@
 // Lists something of a server: every page, within caps, one bad entry never costing the others.
 import { Pace } from "../../base/async/pace.js";
 import type { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { measure } from "../../base/json/measure.js";
 import type { World } from "../../base/ports/world.js";
@@ -13,10 +14,21 @@ import { type Link, outcomeError } from "./link.js";
 const METHOD_NOT_FOUND = -32_601;
 const CHUNK = 100;
 
+/** An entry of the list that cannot be used. */
+export interface LeftOut {
+  /** As `shortName` cuts it. */
+  readonly name: string;
+  readonly reason: string;
+  /** Name and reason in one sentence, which is also one of the `problems`. */
+  readonly text: string;
+}
+
 export interface Listing<T> {
   readonly items: readonly T[];
   /** What was left out or changed, each in one sentence. */
   readonly problems: readonly string[];
+  /** Absent when nothing was left out. */
+  readonly leftOut?: readonly LeftOut[];
   /** Why there may be more: the server failed on a later page. */
   readonly brokenOff?: TenonError;
 }
@@ -85,6 +97,7 @@ class Collection<T> {
   readonly #kind: ListKind<T>;
   readonly #items = new Map<string, T>();
   readonly #problems: string[] = [];
+  readonly #leftOut: LeftOut[] = [];
   readonly #cursors = new Set<string>();
   #problemCount = 0;
   #entries = 0;
@@ -104,7 +117,8 @@ class Collection<T> {
   listing(): Listing<T> {
     const unsaid = this.#problemCount - this.#problems.length;
     const problems = unsaid === 0 ? this.#problems : [...this.#problems, `and ${unsaid} more problems of this kind`];
-    return { items: [...this.#items.values()], problems };
+    const leftOut = this.#leftOut.length === 0 ? undefined : this.#leftOut;
+    return { items: [...this.#items.values()], problems, ...defined({ leftOut }) };
   }
 
   async addPage(result: JsonObject, pace: Pace, signal: AbortSignal): Promise<void> {
@@ -148,6 +162,13 @@ class Collection<T> {
     return `cut after ${pages} pages and ${this.#items.size} ${this.#kind.noun}s`;
   }
 
+  #leaveOut(fullName: string, reason: string, more = ""): void {
+    const name = shortName(fullName);
+    const text = `${this.#kind.noun} "${name}" is left out${more}: ${reason}`;
+    this.problem(text);
+    if (this.#leftOut.length < MCP_LIMITS.listMaxProblems) this.#leftOut.push({ name, reason, text });
+  }
+
   #isFull(): boolean {
     return this.#entries >= MCP_LIMITS.listMaxTools || this.#heapBytes > MCP_LIMITS.listMaxHeapBytes;
   }
@@ -163,13 +184,12 @@ class Collection<T> {
     this.#heapBytes += heapBytes;
     if (isPartlySpilled(raw)) {
       const name = isJsonObject(raw) ? textField(raw, "name") : undefined;
-      this.problem(`${noun} "${shortName(name ?? "?")}" is left out, if not more: the message it came in is too long`);
+      this.#leaveOut(name ?? "?", "the message it came in is too long", ", if not more");
       return;
     }
     const read = this.#kind.read(raw);
-    if (!read.ok) this.problem(`${noun} "${shortName(read.name)}" is left out: ${read.reason}`);
-    else if (over !== undefined)
-      this.problem(`${noun} "${shortName(read.key)}" is left out: its definition is ${over}`);
+    if (!read.ok) this.#leaveOut(read.name, read.reason);
+    else if (over !== undefined) this.#leaveOut(read.key, `its definition is ${over}`);
     else {
       if (this.#items.has(read.key)) {
         this.problem(`${noun} "${shortName(read.key)}" is defined twice: the last one counts`);

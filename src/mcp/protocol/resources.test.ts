@@ -36,6 +36,10 @@ describe("resources", () => {
         { uri: "file:///c", name: "file:///c", title: "C", description: "d" },
       ],
       problems: ['resource "b" is left out: it has no uri', 'resource "?" is left out: the entry is not an object'],
+      leftOut: [
+        expect.objectContaining({ name: "b", reason: "it has no uri" }),
+        expect.objectContaining({ name: "?" }),
+      ],
     });
   });
 
@@ -103,6 +107,7 @@ describe("prompts", () => {
         { name: "q", description: "d", arguments: [] },
       ],
       problems: ['prompt "?" is left out: it has no name'],
+      leftOut: [expect.objectContaining({ name: "?", reason: "it has no name" })],
     });
   });
 

@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { checkParamHeaders } from "../transport/http/param-headers.js";
 import type { Link } from "./link.js";
-import { type ListKind, listAll, type ReadEntry, shortName, textField } from "./lists.js";
+import { type LeftOut, type ListKind, listAll, type ReadEntry, shortName, textField } from "./lists.js";
 
 /** A tool as its server defines it, checked as far as Tenon relies on it. */
 export interface McpTool {
@@ -146,6 +146,7 @@ export interface DiscoveredTools {
   readonly tools: readonly McpTool[];
   /** What was left out or changed, each in one sentence. */
   readonly problems: readonly string[];
+  readonly leftOut?: readonly LeftOut[];
   /** Why there may be more: the server failed on a later page. */
   readonly brokenOff?: TenonError;
 }

@@ -1,4 +1,5 @@
 // One session's hold on a shared server: its calls, its answers, its end. The others do not notice any of it.
+
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
@@ -9,6 +10,7 @@ import type { McpConnection } from "../connection/connection.js";
 import type { ConnectionState } from "../connection/state.js";
 import type { CallOptions, CallOutcome } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
+import type { LeftOut } from "../protocol/lists.js";
 import { type Peer, PeerAnswers } from "../protocol/peer.js";
 import type { TaskHandle } from "../protocol/task.js";
 import type { McpTool } from "../protocol/tools.js";
@@ -75,6 +77,10 @@ export class Lease implements LinkHolder, Asked {
 
   get problems(): readonly string[] {
     return this.#connection.problems;
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#connection.leftOut;
   }
 
   get lastError(): TenonError | undefined {

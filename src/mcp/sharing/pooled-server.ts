@@ -1,4 +1,5 @@
 // A server as a session holds it: the same whether it is the session's own or shared, also while it changes from one to the other.
+
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { contained, handled, Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
@@ -10,6 +11,7 @@ import type { McpConnection } from "../connection/connection.js";
 import type { ConnectionState } from "../connection/state.js";
 import type { CallOptions, CallOutcome } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
+import type { LeftOut } from "../protocol/lists.js";
 import type { TaskHandle } from "../protocol/task.js";
 import type { McpTool } from "../protocol/tools.js";
 import type { ServerSpec } from "../spec.js";
@@ -64,6 +66,10 @@ export class PooledServer implements AsyncDisposable {
 
   get problems(): readonly string[] {
     return this.#shown?.problems ?? [];
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#shown?.leftOut ?? [];
   }
 
   get lastError(): TenonError | undefined {

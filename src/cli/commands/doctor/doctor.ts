@@ -1,5 +1,4 @@
-// `tenon doctor`: looks at everything a session here needs, and ends with what to do.
-
+// `tenon doctor`: checks everything a session here needs, and ends with what to do.
 import type { Given, Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
 import { EXIT } from "../../exit.js";
@@ -7,13 +6,12 @@ import { CLI_LIMITS } from "../../limits.js";
 import { progress } from "../../terminal/screen.js";
 import type { Palette } from "../../terminal/stream.js";
 import { displayWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
-import { liveConfig, visitAll } from "../mcp/visit.js";
+import { inspectAll, liveConfig } from "../mcp/inspect.js";
 import {
   checkCommandEnvironment,
   checkConfiguration,
   checkEditor,
   checkEditors,
-  checkEntries,
   checkFolders,
   checkKeyring,
   checkModels,
@@ -29,14 +27,19 @@ export async function runDoctor(
   context: CommandContext,
 ): Promise<number> {
   const findings = await examine(context, values["no-connect"] !== true);
-  if (values.json === true) printJson(context, findingsJson(findings));
-  else print(context, findingLines(findings, context));
-  return findings.some(({ state }) => state === "wrong") ? EXIT.failed : EXIT.done;
+  const isWell = findings.every(({ state }) => state !== "wrong");
+  if (values.json === true) {
+    const shown = findings.map(({ id, subject, state, text, cures = [] }) => ({ id, subject, state, text, cures }));
+    printJson(context, { isWell, findings: shown });
+  } else print(context, findingLines(findings, context));
+  return isWell ? EXIT.done : EXIT.failed;
 }
 
 async function examine(context: CommandContext, mayConnect: boolean): Promise<readonly Finding[]> {
   const config = await liveConfig(context);
-  const looked = mayConnect ? await visitAll(config, context, { timeoutMs: CLI_LIMITS.connectMs }) : undefined;
+  const servers = mayConnect
+    ? await inspectAll(config, context, { timeoutMs: CLI_LIMITS.connectMs })
+    : config.servers.map((server) => ({ server }));
   using _shown = progress(context, "Looking at this machine…");
   const [folders, models, sandbox, keyring, editor, editors] = await Promise.all([
     checkFolders(context),
@@ -51,7 +54,7 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     ...checkConfiguration(config, context),
     checkTrust(config),
     ...models,
-    ...(looked ? checkServers(looked) : checkEntries(config)),
+    ...checkServers(servers),
     sandbox,
     ...checkCommandEnvironment(config, context),
     ...keyring,
@@ -59,13 +62,6 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     editor,
     editors,
   ];
-}
-
-// The doctor's findings, for people and for programs; what to do comes last, where it is read.
-
-interface Style {
-  readonly columns: number;
-  readonly palette: Palette;
 }
 
 const MARKS: Readonly<Record<Finding["state"], { readonly sign: string; readonly style: keyof Palette }>> = {
@@ -78,49 +74,35 @@ const MARKS: Readonly<Record<Finding["state"], { readonly sign: string; readonly
 /** A subject wider than this pushes its text to the next line. */
 const SUBJECT_COLUMNS = 24;
 
-export function findingLines(findings: readonly Finding[], style: Style): readonly string[] {
-  const width = Math.min(
-    SUBJECT_COLUMNS,
-    Math.max(...findings.map(({ subject }) => displayWidth(visibleLine(subject)))),
-  );
-  return [...findings.flatMap((finding) => oneFinding(finding, width, style)), "", ...todo(findings, style)];
-}
-
-function oneFinding({ state, subject, text }: Finding, width: number, { columns, palette }: Style): readonly string[] {
-  const { sign, style } = MARKS[state];
-  const name = visibleLine(subject);
+/** The findings, and below them what to do: that is read last. */
+function findingLines(findings: readonly Finding[], { columns, palette }: CommandContext): readonly string[] {
+  const widths = findings.map(({ subject }) => displayWidth(visibleLine(subject)));
+  const width = Math.min(SUBJECT_COLUMNS, Math.max(...widths));
   const margin = " ".repeat(width + 4);
-  const room = Math.max(30, Math.min(columns, 120) - margin.length);
-  const [first = "", ...more] = visible(text)
-    .split("\n")
-    .flatMap((line) => wrapText(line.trimEnd(), room));
-  const head = `${palette[style](sign)} ${name.padEnd(width)}`;
-  const rest = more.map((line) => margin + line);
-  return displayWidth(name) > width ? [head, margin + first, ...rest] : [`${head}  ${first}`, ...rest];
+  const textWidth = Math.max(30, Math.min(columns, 120) - margin.length);
+  const lines = findings.flatMap(({ state, subject, text }) => {
+    const { sign, style } = MARKS[state];
+    const name = visibleLine(subject);
+    const texts = visible(text).split("\n");
+    const [first = "", ...more] = texts.flatMap((line) => wrapText(line.trimEnd(), textWidth));
+    const head = `${palette[style](sign)} ${name.padEnd(width)}`;
+    const rest = more.map((line) => margin + line);
+    return displayWidth(name) > width ? [head, margin + first, ...rest] : [`${head}  ${first}`, ...rest];
+  });
+  return [...lines, "", ...toDo(findings, palette)];
 }
 
-/** What is wrong first, then what is odd: each with its cures. */
-function todo(findings: readonly Finding[], { palette }: Style): readonly string[] {
+/** Wrong findings first, then odd ones: each with its cures. */
+function toDo(findings: readonly Finding[], palette: Palette): readonly string[] {
   const wrong = findings.filter(({ state }) => state === "wrong");
   const odd = findings.filter(({ state, cures = [] }) => state === "odd" && cures.length > 0);
   if (wrong.length === 0 && odd.length === 0) return [palette.green("All is well.")];
-  const section = (title: string, ones: readonly Finding[]) =>
-    ones.length === 0
-      ? []
-      : [
-          palette.bold(title),
-          ...ones.map(
-            ({ subject, cures = [] }, at) =>
-              `  ${at + 1}. ${visibleLine(subject)}: ${cures.map(visibleLine).join(", or ")}`,
-          ),
-        ];
+  const section = (title: string, ones: readonly Finding[]) => {
+    const lines = ones.map(({ subject, cures = [] }, at) => {
+      return `  ${at + 1}. ${visibleLine(subject)}: ${cures.map(visibleLine).join(", or ")}`;
+    });
+    return ones.length === 0 ? [] : [palette.bold(title), ...lines];
+  };
   const count = `${wrong.length} ${wrong.length === 1 ? "thing is" : "things are"} wrong. What to do:`;
   return [...section(count, wrong), ...section("Worth a look:", odd)];
-}
-
-export function findingsJson(findings: readonly Finding[]): object {
-  return {
-    isWell: findings.every(({ state }) => state !== "wrong"),
-    findings: findings.map(({ id, subject, state, text, cures = [] }) => ({ id, subject, state, text, cures })),
-  };
 }

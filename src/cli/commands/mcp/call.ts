@@ -8,9 +8,15 @@ import type { World } from "../../../base/ports/world.js";
 import type { ContentBlock, SpilledBlock } from "../../../base/text/content.js";
 import { nearest } from "../../../base/text/nearest.js";
 import { type EffectiveConfig, type ReadyServer, sourceSettings, whyNotReady } from "../../../config/index.js";
-import { type CallOutcome, checkAgainstSchema, type McpTool, type ServerConnection } from "../../../mcp/index.js";
+import {
+  type CallOutcome,
+  checkAgainstSchema,
+  type McpTool,
+  type ServerConnection,
+  shortName,
+} from "../../../mcp/index.js";
 import { whyFiltered } from "../../../tools/index.js";
-import { type Given, misused, type Values } from "../../command.js";
+import { type Given, misused, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
@@ -19,8 +25,8 @@ import { isTerminal } from "../../terminal/stream.js";
 import { visible, visibleJson, visibleLine } from "../../terminal/text.js";
 import { readPiped } from "../secret/secret.js";
 import { readArguments } from "./call-arguments.js";
-import { nextForStanding, shellWord } from "./next.js";
-import { liveConfig, lookAt, secondsToMs, serverNamed, visit } from "./visit.js";
+import { liveConfig, redactedError, secondsToMs, serverNamed, withServer } from "./inspect.js";
+import { nextForUnused, shellWord } from "./next.js";
 import { ruleAgainst } from "./why.js";
 
 type CallValues = Values<"json", "input" | "timeout">;
@@ -28,32 +34,38 @@ type CallValues = Values<"json", "input" | "timeout">;
 export async function runCall({ values, words }: Given<CallValues>, context: CommandContext): Promise<number> {
   const [name = "", toolName = "", ...pairs] = words;
   if (values.input !== undefined && pairs.length > 0) throw misused("give key=value words or --input, not both");
-  const timeoutMs = secondsToMs(values.timeout, CLI_LIMITS.connectMs);
+  const timeoutMs = secondsToMs(values.timeout);
   const input = values.input === undefined ? undefined : await readInput(values.input, context);
   const config = await liveConfig(context);
   const server = serverNamed(config, name);
   if (server.status !== "ready") {
-    const next = nextForStanding(server).join(", or ");
-    throw new TenonError("config.invalid", `${name} is not used: ${whyNotReady(server) ?? server.status}`, {
-      hint: `Next: ${next}`,
-    });
+    const next = nextForUnused(server).join(", or ");
+    throw refused(`${name} is not used: ${whyNotReady(server) ?? server.status}`, `Next: ${next}`);
   }
   using shown = progress(context, `Connecting to ${name}…`);
   const outcome = await stoppable((signal) =>
-    visit(server, { config, context }, { timeoutMs, signal }, async (visited) => {
-      const { error } = lookAt(visited, timeoutMs);
-      const { connection } = visited.lone;
+    withServer(server, { config, context }, { timeoutMs, signal }, async ({ connection, inspection, redact }) => {
+      const { error } = inspection;
       if (error || !connection) throw error ?? new TenonError("mcp.not_ready", `${name} is not connected`);
       const tool = toolNamed(connection, server, toolName);
       const args = input ?? readArguments(pairs, tool.inputSchema);
-      await checkFit(tool, args, context);
+      const fit = await checkAgainstSchema(tool.inputSchema, args, context.world);
+      if (fit.kind === "misfit") {
+        const message = `these arguments do not fit ${tool.name}: ${fit.problems.join("; ")}`;
+        throw new TenonError("tool.invalid_arguments", message, { hint: "tenon mcp tools --json shows its schema." });
+      }
       const hidden = keptFromModels(tool, server, config);
       if (hidden !== undefined) warn(context, hidden);
       context.errorOutput.write(`${context.palette.dim(`${name} ${toolName} ${visibleJson(JSON.stringify(args))}`)}\n`);
       const deadlineMs = values.timeout === undefined ? undefined : timeoutMs;
       const called = await callOnce({ connection, tool, args, deadlineMs, signal, shown }, context);
-      const answer = await inFull(called, values, context);
-      return withoutSecrets(answer, visited.redact);
+      // Only on a terminal may a result be too long to be printed.
+      const isWhole = values.json === true || !isTerminal(context.output);
+      const withData = values.json === true;
+      const whole = isWhole ? await wholeAnswer(called, context.world.files, { withData }) : called;
+      if (whole.kind !== "failed" && whole.kind !== "unknown") return whole;
+      // Errors quote the server's stderr; a tool's result was asked for, and stays as it is.
+      return { ...whole, error: redactedError(whole.error, redact) };
     }),
   );
   if (values.json === true) printJson(context, answerJson(outcome));
@@ -62,18 +74,6 @@ export async function runCall({ values, words }: Given<CallValues>, context: Com
     warn(context, "the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
   }
   return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
-}
-
-async function checkFit(tool: McpTool, args: JsonObject, { world }: CommandContext): Promise<void> {
-  const fit = await checkAgainstSchema(tool.inputSchema, args, world);
-  if (fit.kind !== "misfit") return;
-  throw new TenonError(
-    "tool.invalid_arguments",
-    `these arguments do not fit ${tool.name}: ${fit.problems.join("; ")}`,
-    {
-      hint: `tenon mcp tools --json shows its schema.`,
-    },
-  );
 }
 
 interface Call {
@@ -100,23 +100,6 @@ async function callOnce(call: Call, { world }: CommandContext): Promise<CallOutc
   const seconds = (deadlineMs ?? 0) / 1_000;
   const error = new TenonError("mcp.call_timeout", `${tool.name} did not answer within ${seconds} s`);
   return { kind: "unknown", error };
-}
-
-/** Only on a terminal an answer may be too long to be printed. */
-async function inFull(
-  outcome: CallOutcome,
-  { json = false }: CallValues,
-  context: CommandContext,
-): Promise<CallOutcome> {
-  if (!json && isTerminal(context.output)) return outcome;
-  return await wholeAnswer(outcome, context.world.files, { withData: json });
-}
-
-/** Errors quote the server's stderr; what a tool answers is what was asked for, and stays as it is. */
-function withoutSecrets(outcome: CallOutcome, redact: (text: string) => string): CallOutcome {
-  if (outcome.kind !== "failed" && outcome.kind !== "unknown") return outcome;
-  const { code, message, hint } = outcome.error;
-  return { ...outcome, error: new TenonError(code, redact(message), { hint: redact(hint) }) };
 }
 
 /** JSON as a word, `@file`, or `-` for what is piped in. */
@@ -268,33 +251,29 @@ type NamingSettings = Pick<ReadyServer["settings"], "prefix" | "shapes">;
 
 /** Throws `tool.unknown` with the reason. */
 export function toolNamed(
-  { tools, problems }: Pick<ServerConnection, "tools" | "problems">,
+  { tools, leftOut }: Pick<ServerConnection, "tools" | "leftOut">,
   { name, settings }: { readonly name: string; readonly settings: NamingSettings },
   wanted: string,
 ): McpTool {
   const found = tools.value.find((tool) => tool.name === wanted);
   if (found) return found;
   const quoted = JSON.stringify(wanted);
-  const reason = reasonIn(problems, wanted);
+  const reason = leftOut.find((one) => one.name === shortName(wanted))?.reason;
   if (reason !== undefined) {
-    throw new TenonError("tool.unknown", `the tool ${quoted} of ${name} is left out of its list: ${reason}`, {
-      hint: `See tenon mcp test ${shellWord(name)}. Its server has to be put right.`,
-    });
+    const hint = `See tenon mcp test ${shellWord(name)}. Its server has to be put right.`;
+    throw new TenonError("tool.unknown", `the tool ${quoted} of ${name} is left out of its list: ${reason}`, { hint });
   }
-  const own = ownName(wanted, settings, tools.value);
+  const { prefix = "", shapes } = settings;
+  const own = tools.value.find((tool) => (shapes[tool.name]?.name ?? `${prefix}${tool.name}`) === wanted)?.name;
   if (own !== undefined) {
-    throw new TenonError("tool.unknown", `${name} has no tool ${quoted}: that is what models call its ${own}`, {
-      hint: `tenon mcp call ${shellWord(name)} ${shellWord(own)}`,
-    });
+    const hint = `tenon mcp call ${shellWord(name)} ${shellWord(own)}`;
+    throw new TenonError("tool.unknown", `${name} has no tool ${quoted}: models call its ${own} so`, { hint });
   }
-  const near = nearest(
-    wanted,
-    tools.value.map((tool) => tool.name),
-  );
+  const names = tools.value.map((tool) => tool.name);
+  const near = nearest(wanted, names);
   const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-  throw new TenonError("tool.unknown", `${name} has no tool ${quoted}${meant}`, {
-    hint: `See tenon mcp tools ${shellWord(name)}.`,
-  });
+  const hint = `See tenon mcp tools ${shellWord(name)}.`;
+  throw new TenonError("tool.unknown", `${name} has no tool ${quoted}${meant}`, { hint });
 }
 
 /** Why no model is offered it, or may call it, here: the person's own call is made all the same. */
@@ -305,23 +284,4 @@ export function keptFromModels(tool: McpTool, server: ReadyServer, config: Effec
   const about = { origin: server.settings.origin, source: server.name, definition: { name, annotations } };
   const rule = ruleAgainst(about, server, config);
   return rule === undefined ? undefined : `models may not call ${tool.name}: ${rule}`;
-}
-
-/** Problems name a tool in quotes, and a long name by its beginning. */
-function reasonIn(problems: readonly string[], wanted: string): string | undefined {
-  for (const problem of problems) {
-    const [, named, reason] = /^tool "(.*)" is left out: (.*)$/su.exec(problem) ?? [];
-    const isMeant = named === wanted || (named?.endsWith("...") && wanted.startsWith(named.slice(0, -3)));
-    if (isMeant === true) return reason;
-  }
-  return undefined;
-}
-
-/** The server's own name of what its entry calls otherwise. */
-function ownName(
-  wanted: string,
-  { prefix = "", shapes }: NamingSettings,
-  tools: readonly McpTool[],
-): string | undefined {
-  return tools.find(({ name }) => (shapes[name]?.name ?? `${prefix}${name}`) === wanted)?.name;
 }

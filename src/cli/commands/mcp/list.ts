@@ -1,8 +1,7 @@
-// `tenon mcp list`: every server of every layer, and how it stands; connected to unless told otherwise.
+// `tenon mcp list`: every server of every layer with its state; connected to unless told otherwise. Secrets are masked.
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import {
-  type EffectiveConfig,
   type EffectiveServer,
   maskEntry,
   type Place,
@@ -13,164 +12,138 @@ import {
 } from "../../../config/index.js";
 import type { Given, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
-import { EXIT } from "../../exit.js";
-import { CLI_LIMITS } from "../../limits.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
 import { clipToWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
+import { type InspectedServer, type Inspection, inspectAll, liveConfig, secondsToMs } from "./inspect.js";
 import { nextFor } from "./next.js";
-import { type Look, type LookedServer, liveConfig, secondsToMs, visitAll } from "./visit.js";
 
 export async function runList(
   { values }: Given<Values<"json" | "no-connect", "timeout">>,
   context: CommandContext,
-): Promise<number> {
-  const timeoutMs = secondsToMs(values.timeout, CLI_LIMITS.connectMs);
+): Promise<void> {
+  const timeoutMs = secondsToMs(values.timeout);
   const isOffline = values["no-connect"] === true;
   const config = isOffline ? await readConfig(context) : await liveConfig(context);
-  const looked = isOffline ? undefined : await visitAll(config, context, { timeoutMs });
-  if (values.json === true) printJson(context, listJson(config, looked));
-  else show(config, looked, context);
-  return EXIT.done;
+  const { servers, problems, notices, project } = config;
+  const listed = isOffline ? servers.map((server) => ({ server })) : await inspectAll(config, context, { timeoutMs });
+  if (values.json === true) {
+    return printJson(context, {
+      project,
+      servers: listed.map(liveJson),
+      problems: problems.map(problemJson),
+      notices: notices.map(({ text }) => text),
+    });
+  }
+  if (servers.length === 0) print(context, ["No MCP servers. tenon mcp add <name> -- command args… adds one."]);
+  else print(context, isOffline ? listLines(servers, context) : liveLines(listed, context));
+  // Problems of an entry stand below it already.
+  const shown = new Set(servers.flatMap((server) => (server.status === "invalid" ? server.problems : [])));
+  for (const problem of problems) if (!shown.has(problem)) warn(context, problemText(problem));
 }
 
-function listJson({ servers, problems, notices, project }: EffectiveConfig, looked?: readonly LookedServer[]): object {
-  return {
-    project,
-    servers: looked
-      ? looked.map(({ server, look }) => ({
-          ...serverJson(server),
-          ...defined({ live: look ? liveJson(look) : undefined }),
-        }))
-      : servers.map(serverJson),
-    problems: problems.map(problemJson),
-    notices: notices.map(({ text }) => text),
-  };
-}
-
-function show(config: EffectiveConfig, looked: readonly LookedServer[] | undefined, context: CommandContext): void {
-  if (config.servers.length === 0) print(context, ["No MCP servers. tenon mcp add <name> -- command args… adds one."]);
-  print(context, looked ? liveLines(looked, context) : listLines(config, context));
-  // Those of an entry stand below it already.
-  const told = new Set(config.servers.flatMap((server) => (server.status === "invalid" ? server.problems : [])));
-  for (const problem of config.problems) if (!told.has(problem)) warn(context, problemText(problem));
-}
-
-// Servers that were connected to, one row each, for people and for programs.
-
-const HEAD = ["server", "state", "tools", "tokens", "start", "era", "source", "what"] as const;
+type Style = Pick<CommandContext, "columns" | "palette">;
 
 /** A row for each, and below it why it is not used, or what to do about it. */
-export function liveLines(looked: readonly LookedServer[], { columns, palette }: ReportStyle): readonly string[] {
-  if (looked.length === 0) return [];
-  const [head = "", ...rows] = renderTable([HEAD, ...looked.map(cellsOf)], { columns: columns - 2 });
-  return [
-    palette.dim(`  ${head}`),
-    ...rows.flatMap((row, at) => {
-      const one = looked[at];
-      if (!one) return [];
-      const { sign, style } = markOf(one);
-      return [
-        `${palette[style](sign)} ${row}`,
-        ...remarks(one).map((line) => palette.dim(clipToWidth(`    ${line}`, columns))),
-      ];
-    }),
-  ];
+function liveLines(listed: readonly InspectedServer[], { columns, palette }: Style): readonly string[] {
+  const titles = ["server", "state", "tools", "tokens", "start", "era", "source", "what"];
+  const [head = "", ...rows] = renderTable([titles, ...listed.map(cellsOf)], { columns: columns - 2 });
+  const lines = listed.flatMap((one, at) => [
+    `${markOf(one, palette)} ${rows[at] ?? ""}`,
+    ...remarks(one).map((line) => palette.dim(clipToWidth(`    ${line}`, columns))),
+  ]);
+  return [palette.dim(`  ${head}`), ...lines];
 }
 
-function cellsOf({ server, look }: LookedServer): readonly string[] {
-  const status = look?.status;
+function cellsOf({ server, inspection }: InspectedServer): readonly string[] {
+  const status = inspection?.status;
   const isReady = status?.state === "ready";
   return [
     visibleLine(server.name),
-    look ? stateText(look) : server.status,
-    isReady ? String(look?.tools.length ?? 0) : "–",
-    isReady ? String(look?.tokens ?? 0) : "–",
+    inspection ? stateText(inspection) : server.status,
+    isReady ? String(inspection?.tools.length ?? 0) : "–",
+    isReady ? String(inspection?.tokens ?? 0) : "–",
     status?.connectMs === undefined ? "–" : formatElapsed(status.connectMs),
     status?.era === undefined ? "–" : `${status.era} ${status.protocolVersion ?? ""}`.trim(),
     visibleLine(sourceText(server.place)),
-    visibleLine(targetOf(server)),
+    visibleLine(targetOf(server.written)),
   ];
 }
 
-function stateText({ status, error }: Look): string {
+function stateText({ status, error }: Inspection): string {
   if (status?.needsLogin) return "needs login";
-  if (error) return "failed";
-  return status?.state ?? "failed";
+  return error ? "failed" : (status?.state ?? "failed");
 }
 
-function markOf({ server, look }: LookedServer): { readonly sign: string; readonly style: keyof Palette } {
-  if (!look) return MARKS[server.status];
-  if (look.status?.needsLogin) return { sign: "?", style: "yellow" };
-  return look.error ? { sign: "✗", style: "red" } : { sign: "✓", style: "green" };
+function markOf({ server, inspection }: InspectedServer, palette: Palette): string {
+  if (!inspection) return statusMark(server, palette);
+  if (inspection.status?.needsLogin) return palette.yellow("?");
+  return inspection.error ? palette.red("✗") : palette.green("✓");
 }
 
-function remarks({ server, look }: LookedServer): readonly string[] {
-  if (!look) return reasonLines(server);
-  const { error, quarantined } = look;
+function remarks({ server, inspection }: InspectedServer): readonly string[] {
+  if (!inspection) return reasonLines(server);
+  const { error, quarantined } = inspection;
   if (error) return [visibleLine(error.message), ...nextFor(server, error).slice(0, 1)];
-  return quarantined.length === 0
-    ? []
-    : [`${quarantined.length} quarantined: tenon mcp test ${visibleLine(server.name)}`];
+  const count = quarantined.length;
+  return count === 0 ? [] : [`${count} quarantined: tenon mcp test ${visibleLine(server.name)}`];
 }
 
-export function liveJson(look: Look): JsonObject {
-  const { status, tools, tokens, error, quarantined, warnings } = look;
-  return {
-    state: stateText(look),
+function liveJson({ server, inspection }: InspectedServer): JsonObject {
+  if (!inspection) return serverJson(server);
+  const { status, tools, tokens, error, quarantined, warnings } = inspection;
+  const live = {
+    state: stateText(inspection),
     tools: tools.length,
     tokens,
     ...defined({
-      startMs: status?.connectMs === undefined ? undefined : status.connectMs,
-      era: status?.era === undefined ? undefined : status.era,
-      protocolVersion: status?.protocolVersion === undefined ? undefined : status.protocolVersion,
-      identity: status?.server ? { name: status.server.name, version: status.server.version } : undefined,
+      startMs: status?.connectMs,
+      era: status?.era,
+      protocolVersion: status?.protocolVersion,
+      identity: status?.server && { name: status.server.name, version: status.server.version },
     }),
     quarantined,
     warnings,
-    ...defined({ error: error ? { code: error.code, message: error.message, hint: error.hint } : undefined }),
+    ...defined({ error: error && { code: error.code, message: error.message, hint: error.hint } }),
   };
+  return { ...serverJson(server), live };
 }
 
-// Configured servers for people and for programs: where each stands, why, and what its entry says, secrets masked.
-
-export interface ReportStyle {
-  readonly columns: number;
-  readonly palette: Palette;
+function statusMark({ status }: EffectiveServer, palette: Palette): string {
+  switch (status) {
+    case "ready":
+      return palette.green("✓");
+    case "untrusted":
+      return palette.yellow("?");
+    case "invalid":
+      return palette.red("✗");
+    case "disabled":
+    case "shadowed":
+      return palette.dim("–");
+  }
 }
-
-export const MARKS: Readonly<
-  Record<EffectiveServer["status"], { readonly sign: string; readonly style: keyof Palette }>
-> = {
-  ready: { sign: "✓", style: "green" },
-  untrusted: { sign: "?", style: "yellow" },
-  disabled: { sign: "–", style: "dim" },
-  invalid: { sign: "✗", style: "red" },
-  shadowed: { sign: "–", style: "dim" },
-};
 
 /** One line per entry, and below it why it is not used. */
-export function listLines({ servers }: EffectiveConfig, { columns, palette }: ReportStyle): readonly string[] {
-  const rows = servers.map((server) => [
+function listLines(servers: readonly EffectiveServer[], { columns, palette }: Style): readonly string[] {
+  const cells = servers.map((server) => [
     visibleLine(server.name),
     server.status,
     visibleLine(sourceText(server.place)),
-    visibleLine(targetOf(server)),
+    visibleLine(targetOf(server.written)),
   ]);
-  return renderTable(rows, { columns: columns - 2 }).flatMap((row, at) => {
-    const server = servers[at];
-    if (!server) return [];
-    const { sign, style } = MARKS[server.status];
-    return [`${palette[style](sign)} ${row}`, ...reasonLines(server).map((line) => `    ${palette.dim(line)}`)];
-  });
+  const rows = renderTable(cells, { columns: columns - 2 });
+  return servers.flatMap((server, at) => [
+    `${statusMark(server, palette)} ${rows[at] ?? ""}`,
+    ...reasonLines(server).map((line) => `    ${palette.dim(line)}`),
+  ]);
 }
 
 /** Everything about one entry. */
-export function entryLines(server: EffectiveServer, { palette }: ReportStyle): readonly string[] {
-  const { sign, style } = MARKS[server.status];
-  const { written } = server;
+export function entryLines(server: EffectiveServer, { palette }: Style): readonly string[] {
+  const { written, status } = server;
   const entry = written === undefined ? [] : visibleJson(JSON.stringify(maskEntry(written), undefined, 2)).split("\n");
+  const name = palette.bold(visibleLine(server.name));
   return [
-    `${palette[style](sign)} ${palette.bold(visibleLine(server.name))}  ${server.status}  ${visibleLine(sourceText(server.place))}`,
+    `${statusMark(server, palette)} ${name}  ${status}  ${visibleLine(sourceText(server.place))}`,
     ...reasonLines(server).map((line) => `    ${line}`),
     ...entry.map((line) => `  ${line}`),
   ];
@@ -178,47 +151,36 @@ export function entryLines(server: EffectiveServer, { palette }: ReportStyle): r
 
 export function serverJson(server: EffectiveServer): JsonObject {
   const { name, status, place, written } = server;
-  const reason = whyNotReady(server);
   return {
     name,
     status,
     source: placeJson(place),
     ...defined({
-      reason,
-      entry: written === undefined ? undefined : maskEntry(written),
-      problems: server.status === "invalid" ? server.problems.map(problemJson) : undefined,
-      replacedBy: server.status === "shadowed" ? placeJson(server.by) : undefined,
-      isDenied: server.status === "untrusted" ? server.isDenied : undefined,
-      hash: server.status === "untrusted" ? server.question.hash : undefined,
+      reason: whyNotReady(server),
+      entry: written && maskEntry(written),
+      problems: status === "invalid" ? server.problems.map(problemJson) : undefined,
+      replacedBy: status === "shadowed" ? placeJson(server.by) : undefined,
+      isDenied: status === "untrusted" ? server.isDenied : undefined,
+      hash: status === "untrusted" ? server.question.hash : undefined,
     }),
   };
 }
 
-export function problemJson(problem: Problem): JsonObject {
-  const { severity, place, server, message, suggestion } = problem;
-  return {
-    severity,
-    ...placeJson(place),
-    ...defined({ server }),
-    message,
-    ...defined({ suggestion }),
-  };
+export function problemJson({ severity, place, server, message, suggestion }: Problem): JsonObject {
+  return { severity, ...placeJson(place), ...defined({ server, message, suggestion }) };
 }
 
 export function placeJson({ layer, file, line, column, name, client }: Place): JsonObject {
-  return {
-    layer,
-    ...defined({ client, file, line, column, name }),
-  };
+  return { layer, ...defined({ client, file, line, column, name }) };
 }
 
-export function sourceText(place: Place): string {
-  const at = placeText(place);
+function sourceText(place: Place): string {
   const layer = place.client === undefined ? place.layer : `${place.layer} (${place.client})`;
-  return place.file === undefined ? layer : `${layer} ${at}`;
+  return place.file === undefined ? layer : `${layer} ${placeText(place)}`;
 }
 
-export function targetOf({ written }: EffectiveServer): string {
+/** The command or the address of an entry, secrets masked. */
+export function targetOf(written: JsonObject | undefined): string {
   if (written === undefined) return "";
   const { command, args, url } = maskEntry(written);
   if (typeof url === "string") return url;
@@ -226,7 +188,7 @@ export function targetOf({ written }: EffectiveServer): string {
   return words.map((word) => (/^[^\s"'\\]+$/u.test(word) ? word : JSON.stringify(word))).join(" ");
 }
 
-export function reasonLines(server: EffectiveServer): readonly string[] {
+function reasonLines(server: EffectiveServer): readonly string[] {
   if (server.status === "invalid") return server.problems.map((problem) => visibleLine(problemText(problem)));
   const reason = whyNotReady(server);
   return reason === undefined ? [] : visible(reason).split("\n");

@@ -1,49 +1,35 @@
 // `tenon mcp logs`: the last lines kept of what a server wrote to its stderr or logged.
 import { sleep } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
-import type { World } from "../../../base/ports/world.js";
 import { type Given, misused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
-import { EXIT, stoppable } from "../../exit.js";
+import { stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { outputFile } from "../../server-output.js";
 import { visible } from "../../terminal/text.js";
-import { serverNamed } from "./visit.js";
+import { serverNamed } from "./inspect.js";
 
 export async function runLogs(
   { values, words }: Given<Values<"json" | "follow", "lines">>,
   context: CommandContext,
-): Promise<number> {
-  const count = readCount(values.lines);
+): Promise<void> {
+  const count = values.lines === undefined ? CLI_LIMITS.logLines : Number(values.lines);
+  if (!Number.isInteger(count) || count < 1) throw misused("--lines takes a whole number above 0");
   const name = words[0] ?? "";
   const config = await readConfig(context);
-  const server = serverNamed(config, name);
-  const isProject = server.place.layer === "project";
+  const isProject = serverNamed(config, name).place.layer === "project";
   const owner = isProject ? ({ origin: "project", project: config.project } as const) : ({ origin: "user" } as const);
   const path = outputFile(context.world, { name, ...owner });
-  const lines = await lastLines(path, count, context.world);
+  const { files } = context.world;
+  const text = (await files.find(path)) === undefined ? "" : await files.readText(path);
+  const kept = text.split("\n").filter((line) => line !== "");
+  const lines = kept.slice(-count);
   if (values.json === true) printJson(context, { server: name, file: path, lines: lines.map(entryOf) });
   else print(context, lines.map(visible));
   if (values.follow === true) await stoppable((signal) => follow(path, context, signal)).catch(ignoreStop);
   else if (lines.length === 0 && values.json !== true) {
     context.errorOutput.write(`Nothing is kept of ${name} yet: it has written nothing, or was never started.\n`);
   }
-  return EXIT.done;
-}
-
-function readCount(text: string | undefined): number {
-  const count = text === undefined ? CLI_LIMITS.logLines : Number(text);
-  if (!Number.isInteger(count) || count < 1) throw misused("--lines takes a whole number above 0");
-  return count;
-}
-
-async function lastLines(path: string, count: number, { files }: World): Promise<readonly string[]> {
-  if ((await files.find(path)) === undefined) return [];
-  const text = await files.readText(path);
-  return text
-    .split("\n")
-    .filter((line) => line !== "")
-    .slice(-count);
 }
 
 /** As it was written: `time kind: text`. */
@@ -52,9 +38,8 @@ function entryOf(line: string): { readonly [key: string]: string } {
   return time === undefined || kind === undefined || text === undefined ? { text: line } : { time, kind, text };
 }
 
-/** What stands behind the place where reading ended; from the beginning when the file has become shorter. */
-async function follow(path: string, context: CommandContext, signal: AbortSignal): Promise<void> {
-  const { world } = context;
+/** Prints what is appended; from the beginning when the file has become shorter. */
+async function follow(path: string, { world, output }: CommandContext, signal: AbortSignal): Promise<void> {
   const size = async () => (await world.files.find(path))?.bytes ?? 0;
   let read = await size();
   while (!signal.aborted) {
@@ -63,12 +48,12 @@ async function follow(path: string, context: CommandContext, signal: AbortSignal
     if (bytes < read) read = 0;
     if (bytes === read) continue;
     const part = await world.files.readBytes(path, { start: read, length: bytes - read });
-    context.output.write(visible(Buffer.from(part).toString("utf8")));
+    output.write(visible(Buffer.from(part).toString("utf8")));
     read = bytes;
   }
 }
 
-/** To stop it is how one ends it. */
+/** Stopping is the normal way to end `--follow`. */
 function ignoreStop(error: unknown): void {
   if (!(error instanceof TenonError) || error.code !== "cancelled") throw error;
 }

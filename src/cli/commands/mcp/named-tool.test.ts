@@ -8,10 +8,9 @@ const LONG = `long_${"x".repeat(100)}`;
 const TOOLS: readonly McpTool[] = ["echo", "list"].map((name) => ({ name, description: "", inputSchema: {} }));
 const connection = {
   tools: new Cell(TOOLS),
-  problems: [
-    'tool "echo" is defined twice: the last one counts',
-    'tool "bad" is left out: its inputSchema is not an object',
-    `tool "${LONG.slice(0, 77)}..." is left out: its definition is too long`,
+  leftOut: [
+    { name: "bad", reason: "its inputSchema is not an object", text: "" },
+    { name: `${LONG.slice(0, 77)}...`, reason: "its definition is too long", text: "" },
   ],
 };
 const server = { name: "my server", settings: { prefix: "my_", shapes: { list: { name: "everything" } } } };
@@ -23,8 +22,8 @@ test("the one there is", () => {
 test.each([
   ["bad", 'the tool "bad" of my server is left out of its list: its inputSchema is not an object'],
   [LONG, "is left out of its list: its definition is too long"],
-  ["my_echo", 'my server has no tool "my_echo": that is what models call its echo'],
-  ["everything", 'my server has no tool "everything": that is what models call its list'],
+  ["my_echo", 'my server has no tool "my_echo": models call its echo so'],
+  ["everything", 'my server has no tool "everything": models call its list so'],
   ["ecko", 'my server has no tool "ecko"; did you mean "echo"?'],
 ])("none: %s", (wanted, message) => {
   expect(() => toolNamed(connection, server, wanted)).toThrow(message);

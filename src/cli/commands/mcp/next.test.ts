@@ -1,14 +1,14 @@
 // What is said about a failed server fits where the server is.
 import { expect, test } from "vitest";
-import { ERROR_CODES, type ErrorCode } from "../../../base/errors.js";
-import { cured } from "./next.js";
+import { type ErrorCode, TenonError } from "../../../base/errors.js";
+import { hintFor } from "./next.js";
 
 const HERE = { spec: { kind: "stdio", name: "s", command: "run", args: [], env: {} } } as const;
 const THERE = { spec: { kind: "http", name: "s", url: "https://a.example/mcp", headers: {} } } as const;
 const CODES = ["mcp.connect_failed", "mcp.connect_timeout", "mcp.connection_lost", "mcp.protocol"] as const;
 
-function hintOf(server: typeof HERE | typeof THERE, code: ErrorCode, hint: string = ERROR_CODES[code].cure): string {
-  return cured(server, { code, message: "m", hint }).hint ?? "";
+function hintOf(server: typeof HERE | typeof THERE, code: ErrorCode, hint?: string): string {
+  return hintFor(server, new TenonError(code, "m", hint === undefined ? {} : { hint }));
 }
 
 test.each(CODES)("a server at an address has no stderr, nothing to start and nobody to report to: %s", (code) => {

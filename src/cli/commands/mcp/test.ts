@@ -1,107 +1,112 @@
 // `tenon mcp test`: connects to one server and shows every step, or which one failed, why, and what to do next.
-import type { TenonError } from "../../../base/errors.js";
+import type { ErrorCode } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
-import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
+import { isJsonObject } from "../../../base/json/json.js";
 import type { WireEntry, WireTrace } from "../../../base/ports/trace.js";
 import type { World } from "../../../base/ports/world.js";
-import { type EffectiveServer, placeText, type ReadyServer, whyNotReady } from "../../../config/index.js";
+import { placeText, type ReadyServer, whyNotReady } from "../../../config/index.js";
 import type { Given, Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
 import { EXIT, exitCodeOf, stoppable } from "../../exit.js";
-import { CLI_LIMITS } from "../../limits.js";
 import { heardOutput } from "../../server-output.js";
 import { progress } from "../../terminal/screen.js";
-import { formatElapsed, type Palette } from "../../terminal/stream.js";
+import { formatElapsed } from "../../terminal/stream.js";
 import { clipToWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
+import { type Inspection, liveConfig, secondsToMs, serverNamed, withServer } from "./inspect.js";
 import { targetOf } from "./list.js";
-import { cured, type Failure, nextFor, nextForStanding } from "./next.js";
-import { type Look, liveConfig, lookAt, secondsToMs, serverNamed, visit } from "./visit.js";
+import { hintFor, nextFor, nextForUnused } from "./next.js";
+
+interface ConnectStep {
+  readonly step: "configuration" | "start" | "reach" | "log-in" | "handshake" | "tools";
+  readonly isDone: boolean;
+  readonly tookMs?: number;
+}
+
+interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+interface TestResult {
+  readonly name: string;
+  readonly source: string;
+  /** The command or the address, secrets masked. */
+  readonly target: string;
+  /** Undefined when it was not to be started. */
+  readonly inspection?: Inspection;
+  readonly steps: readonly ConnectStep[];
+  readonly error?: Failure;
+  /** Why an attempt before the successful one failed. */
+  readonly cameBackFrom?: string;
+  /** Commands to run next. */
+  readonly next: readonly string[];
+  readonly exitCode: number;
+}
 
 export async function runTest(
   { values, words }: Given<Values<"json", "timeout">>,
   context: CommandContext,
 ): Promise<number> {
-  const timeoutMs = secondsToMs(values.timeout, CLI_LIMITS.connectMs);
-  const result = await stoppable((signal) => testServer(words[0] ?? "", { timeoutMs, signal }, context));
+  const timeoutMs = secondsToMs(values.timeout);
+  const result = await stoppable((signal) => testServer(words[0] ?? "", timeoutMs, signal, context));
   if (values.json === true) printJson(context, resultJson(result));
   else print(context, resultLines(result, context));
   return result.exitCode;
 }
 
-interface Said {
-  /** The end of its stderr, where the error does not quote it. */
-  readonly stderr: string;
-  /** What it wrote to its stdout that is no message. */
-  readonly noise: string;
-}
-
-/** Silence has no cause of its own; what the server said on its stderr, or in the wrong place, may be one. */
-function withLastWords({ code, message, hint }: TenonError, { stderr, noise }: Said): Failure {
-  const words = stderr === "" ? "" : `; its stderr ends: ${stderr}`;
-  const strange = noise === "" ? "" : `; its stdout, which is for messages only, has: ${noise}`;
-  return { code, message: `${message}${words}${strange}`, hint };
-}
-
 /** Rejects when there is no such server. */
-export async function testServer(
+async function testServer(
   name: string,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  timeoutMs: number,
+  signal: AbortSignal,
   context: CommandContext,
 ): Promise<TestResult> {
   const config = await liveConfig(context);
   using _shown = progress(context, `Connecting to ${name}…`);
   const server = serverNamed(config, name);
-  const about = { name, source: `${server.place.layer} ${placeText(server.place)}`.trim(), target: targetOf(server) };
-  if (server.status !== "ready") return notStarted(server, about);
+  const source = `${server.place.layer} ${placeText(server.place)}`.trim();
+  const about = { name, source, target: targetOf(server.written) };
+  if (server.status !== "ready") {
+    return {
+      ...about,
+      steps: [{ step: "configuration", isDone: false }],
+      error: { code: "config.invalid", message: whyNotReady(server) ?? server.status },
+      next: nextForUnused(server),
+      exitCode: EXIT.config,
+    };
+  }
   const timed = timedWorld(context.world);
   const heard = heardOutput(context.world);
   const options = { timeoutMs, signal, world: timed.world, output: heard.output };
-  return await visit(server, { config, context }, options, async (visited) => {
-    const look = lookAt(visited, timeoutMs);
-    const noise = server.spec.kind === "stdio" ? visited.redact(timed.noise()) : "";
-    const said = { stderr: visited.isLate ? heard.tail() : "", noise };
-    const error = look.error && cured(server, withLastWords(look.error, said));
-    const steps = stepsOf(server, { times: timed.times(), endMs: timed.nowMs() }, error);
-    const { lastError } = visited.lone.connection ?? {};
+  return await withServer(server, { config, context }, options, async ({ connection, inspection, isLate, redact }) => {
+    // A server that stays silent has no error of its own: its stderr, or lines on its stdout, may say why.
+    const stderr = isLate ? heard.tail() : "";
+    const noise = server.spec.kind === "stdio" ? redact(timed.noise()) : "";
+    const said = `${stderr === "" ? "" : `; its stderr ends: ${stderr}`}${noise === "" ? "" : `; on its stdout, which is for messages only: ${noise}`}`;
+    const cause = inspection.error;
+    const error = cause && { code: cause.code, message: `${cause.message}${said}`, hint: hintFor(server, cause) };
+    const lastError = error ? undefined : connection?.lastError;
     return {
       ...about,
-      look,
-      steps,
+      inspection,
+      steps: stepsOf(server, timed.times(), error),
       ...(error ? { error, next: nextFor(server, error) } : { next: [] }),
       exitCode: error ? Math.max(EXIT.failed, exitCodeOf(error.code)) : EXIT.done,
-      ...defined({ cameBackFrom: lastError && !error ? visited.redact(lastError.message) : undefined }),
+      ...defined({ cameBackFrom: lastError && redact(lastError.message) }),
     };
   });
 }
 
-function notStarted(
-  server: Exclude<EffectiveServer, { status: "ready" }>,
-  about: Pick<TestResult, "name" | "source" | "target">,
-): TestResult {
-  const standing = { code: "config.invalid", message: whyNotReady(server) ?? server.status } as const;
-  return {
-    ...about,
-    steps: [{ step: "configuration", isDone: false }],
-    error: standing,
-    next: nextForStanding(server),
-    exitCode: EXIT.config,
-  };
-}
-
-interface Timing {
-  readonly times: StepTimes;
-  readonly endMs: number;
-}
-
 /** Up to the step that failed. A remote server has nothing to start: the first request reaches it or does not. */
-function stepsOf({ spec }: ReadyServer, { times, endMs }: Timing, error: Failure | undefined): readonly ConnectStep[] {
-  const { beganMs, openedMs, heardMs, listedMs } = times;
-  const isHere = spec.kind === "stdio";
-  const wantsLogin = error?.code === "mcp.unauthorized" && !isHere;
-  const openMs = isHere ? (error?.code === "mcp.spawn_failed" ? undefined : openedMs) : (heardMs ?? openedMs);
-  const reachedMs = isHere || heardMs !== undefined || wantsLogin ? openMs : undefined;
+function stepsOf({ spec }: ReadyServer, times: StepTimes, error: Failure | undefined): readonly ConnectStep[] {
+  const { beganMs, openedMs, heardMs, listedMs, endMs } = times;
+  const isLocal = spec.kind === "stdio";
+  const wantsLogin = error?.code === "mcp.unauthorized" && !isLocal;
+  const openMs = isLocal ? (error?.code === "mcp.spawn_failed" ? undefined : openedMs) : (heardMs ?? openedMs);
+  const reachedMs = isLocal || heardMs !== undefined || wantsLogin ? openMs : undefined;
   const marks: readonly (readonly [ConnectStep["step"], number, number | undefined])[] = [
-    [isHere ? "start" : "reach", beganMs, reachedMs],
+    [isLocal ? "start" : "reach", beganMs, reachedMs],
     [wantsLogin ? "log-in" : "handshake", reachedMs ?? beganMs, listedMs],
     ["tools", listedMs ?? beganMs, error ? undefined : endMs],
   ];
@@ -115,58 +120,32 @@ function stepsOf({ spec }: ReadyServer, { times, endMs }: Timing, error: Failure
   return steps;
 }
 
-// What `tenon mcp test` found, for people and for programs.
-
-export interface ConnectStep {
-  readonly step: "configuration" | "start" | "reach" | "log-in" | "handshake" | "tools";
-  readonly isDone: boolean;
-  readonly tookMs?: number;
-}
-
-export interface TestResult {
-  readonly name: string;
-  readonly source: string;
-  /** The command or the address, secrets masked. */
-  readonly target: string;
-  /** Undefined when it was not to be started. */
-  readonly look?: Look;
-  readonly steps: readonly ConnectStep[];
-  readonly error?: Failure;
-  /** Why an attempt before the good one failed. */
-  readonly cameBackFrom?: string;
-  /** Commands to run next. */
-  readonly next: readonly string[];
-  readonly exitCode: number;
-}
-
-interface Style {
-  readonly columns: number;
-  readonly palette: Palette;
-}
-
 const STEP_COLUMNS = 15;
 
-export function resultLines(result: TestResult, style: Style): readonly string[] {
-  const { palette, columns } = style;
-  const { look, error } = result;
+function resultLines(result: TestResult, context: CommandContext): readonly string[] {
+  const { palette, columns } = context;
+  const { inspection, error, steps, target, cameBackFrom } = result;
+  const { warnings = [], quarantined = [] } = inspection ?? {};
+  const totalMs = steps.reduce((sum, { tookMs = 0 }) => sum + tookMs, 0);
+  const left = quarantined.length === 0 ? "" : `; ${quarantined.length} quarantined`;
   return [
     palette.bold(visibleLine(result.name)) + palette.dim(`  ${visibleLine(result.source)}`),
-    ...(result.target === "" ? [] : [palette.dim(clipToWidth(`  ${visibleLine(result.target)}`, columns))]),
-    ...result.steps.map((step) => stepLine(step, result, style)),
-    ...(look?.warnings ?? []).map((text) => palette.yellow(`! ${visibleLine(text)}`)),
-    ...(look?.quarantined ?? []).map((text) => palette.yellow(`! quarantined: ${visibleLine(text)}`)),
-    ...(result.cameBackFrom === undefined ? [] : [palette.yellow(`! first: ${visibleLine(result.cameBackFrom)}`)]),
-    ...(error ? failureLines(result, error, style) : [`${palette.green("It works.")} ${totalText(result)}`]),
+    ...(target === "" ? [] : [palette.dim(clipToWidth(`  ${visibleLine(target)}`, columns))]),
+    ...steps.map(({ step, isDone, tookMs }) => {
+      const sign = isDone ? palette.green("✓") : palette.red("✗");
+      const time = tookMs === undefined ? "" : palette.dim(`  ${formatElapsed(tookMs)}`);
+      return `${sign} ${step.padEnd(STEP_COLUMNS)}${isDone ? foundText(step, inspection) : "failed"}${time}`;
+    }),
+    ...warnings.map((text) => palette.yellow(`! ${visibleLine(text)}`)),
+    ...quarantined.map((text) => palette.yellow(`! quarantined: ${visibleLine(text)}`)),
+    ...(cameBackFrom === undefined ? [] : [palette.yellow(`! first: ${visibleLine(cameBackFrom)}`)]),
+    ...(error
+      ? failureLines(result, error, context)
+      : [`${palette.green("It works.")} Ready after ${formatElapsed(totalMs)}${left}.`]),
   ];
 }
 
-function stepLine({ step, isDone, tookMs }: ConnectStep, result: TestResult, { palette }: Style): string {
-  const sign = isDone ? palette.green("✓") : palette.red("✗");
-  const time = tookMs === undefined ? "" : palette.dim(`  ${formatElapsed(tookMs)}`);
-  return `${sign} ${step.padEnd(STEP_COLUMNS)}${isDone ? foundText(step, result) : "failed"}${time}`;
-}
-
-function foundText(step: ConnectStep["step"], { look }: TestResult): string {
+function foundText(step: ConnectStep["step"], inspection: Inspection | undefined): string {
   switch (step) {
     case "configuration":
       return "ready";
@@ -177,34 +156,31 @@ function foundText(step: ConnectStep["step"], { look }: TestResult): string {
     case "log-in":
       return "accepted";
     case "handshake": {
-      const { server, era, protocolVersion } = look?.status ?? {};
+      const { server, era, protocolVersion } = inspection?.status ?? {};
       if (!server) return "agreed";
-      const named = visibleLine(`${server.name} ${server.version}`);
-      return `${named}, ${era ?? ""} ${protocolVersion ?? ""}`.trim();
+      return `${visibleLine(`${server.name} ${server.version}`)}, ${era ?? ""} ${protocolVersion ?? ""}`.trim();
     }
-    case "tools":
-      return look === undefined ? "" : `${count(look.tools.length, "tool")}, about ${look.tokens} tokens`;
+    case "tools": {
+      const { tools = [], tokens = 0 } = inspection ?? {};
+      return `${tools.length} ${tools.length === 1 ? "tool" : "tools"}, about ${tokens} tokens`;
+    }
   }
 }
 
-/** The server, the step, the cause, the next command: in this order, each with its name. */
+/** The server, the step, the cause, the hint, the next command: in this order, each with its name. */
 function failureLines(
   { name, steps, next }: TestResult,
   error: Failure,
-  { palette, columns }: Style,
+  { palette, columns }: CommandContext,
 ): readonly string[] {
-  const failed = steps.find(({ isDone }) => !isDone)?.step ?? "tools";
   const margin = " ".repeat(10);
-  const cause = visible(error.message)
-    .split("\n")
-    .flatMap((line) => wrapText(line.trimEnd(), Math.max(30, columns - margin.length)));
+  const wrapped = (text: string) => wrapText(text, Math.max(30, columns - margin.length));
+  const cause = visible(error.message).split("\n");
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ["server", [visibleLine(name)]],
-    ["step", [failed]],
-    ["cause", cause],
-    ...(error.hint
-      ? [["hint", wrapText(visibleLine(error.hint), Math.max(30, columns - margin.length))] as const]
-      : []),
+    ["step", [failedStep(steps) ?? "tools"]],
+    ["cause", cause.flatMap((line) => wrapped(line.trimEnd()))],
+    ...(error.hint ? [["hint", wrapped(visibleLine(error.hint))] as const] : []),
     ["next", next],
   ];
   return [
@@ -216,110 +192,86 @@ function failureLines(
   ];
 }
 
-function totalText({ steps, look }: TestResult): string {
-  const totalMs = steps.reduce((sum, { tookMs = 0 }) => sum + tookMs, 0);
-  const left = look === undefined || look.quarantined.length === 0 ? "" : `; ${look.quarantined.length} quarantined`;
-  return `Ready after ${formatElapsed(totalMs)}${left}.`;
+function failedStep(steps: readonly ConnectStep[]): ConnectStep["step"] | undefined {
+  return steps.find(({ isDone }) => !isDone)?.step;
 }
 
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? "" : "s"}`;
-}
-
-export function resultJson(result: TestResult): JsonObject {
-  const { name, source, target, look, steps, error, next, cameBackFrom } = result;
-  const failed = steps.find(({ isDone }) => !isDone)?.step;
-  const { server, era, protocolVersion } = look?.status ?? {};
+function resultJson({ name, source, target, inspection, steps, error, next, cameBackFrom }: TestResult): object {
+  const { server, era, protocolVersion } = inspection?.status ?? {};
   return {
     server: name,
     source,
     target,
     works: error === undefined,
-    steps: steps.map(({ step, isDone, tookMs }) => ({
-      step,
-      done: isDone,
-      ...defined({ ms: tookMs === undefined ? undefined : Math.round(tookMs) }),
-    })),
+    steps: steps.map(({ step, isDone, tookMs }) => {
+      return { step, done: isDone, ...defined({ ms: tookMs === undefined ? undefined : Math.round(tookMs) }) };
+    }),
     ...defined({
-      identity: server ? { name: server.name, version: server.version } : undefined,
+      identity: server && { name: server.name, version: server.version },
       era,
       protocolVersion,
-      tools: look ? look.tools.map(({ tool, tokens }) => ({ name: tool.name, tokens })) : undefined,
-      tokens: look?.tokens,
-      warnings: look?.warnings,
-      quarantined: look?.quarantined,
+      tools: inspection?.tools.map(({ tool, tokens }) => ({ name: tool.name, tokens })),
+      tokens: inspection?.tokens,
+      warnings: inspection?.warnings,
+      quarantined: inspection?.quarantined,
       cameBackFrom,
-      error: error
-        ? {
-            ...defined({ step: failed }),
-            code: error.code,
-            message: error.message,
-            ...defined({ hint: error.hint || undefined }),
-          }
-        : undefined,
-      next: error ? next : undefined,
+      error: error && defined({ step: failedStep(steps), ...error, hint: error.hint || undefined }),
+      next: error && next,
     }),
   };
 }
 
-// When each step of connecting to a server happened, as seen on the wire: a World that keeps the time and changes nothing.
-
-export interface StepTimes {
+interface StepTimes {
   readonly beganMs: number;
   /** A process was started, or a request went out. */
   readonly openedMs?: number;
-  /** The server said its first word. */
+  /** The first message of the server came. */
   readonly heardMs?: number;
-  /** Its tools were asked for, which is done once the two sides agree. */
+  /** Its tools were asked for, which happens once the two sides agree on a version. */
   readonly listedMs?: number;
+  readonly endMs: number;
 }
 
-export interface TimedWorld {
+interface TimedWorld {
   readonly world: World;
   times(): StepTimes;
-  nowMs(): number;
   /** The first lines that came where only messages may; empty where there were none. */
   noise(): string;
 }
 
-/** More of it says no more. */
+/** More lines tell no more. */
 const NOISE_LINES = 3;
 
-export function timedWorld(world: World): TimedWorld {
+/** A World that notes when each step of connecting is seen in the trace, and changes nothing else. */
+function timedWorld(world: World): TimedWorld {
   const beganMs = world.monotonicMs();
   let openedMs: number | undefined;
   let heardMs: number | undefined;
   let listedMs: number | undefined;
   const noise: string[] = [];
   const now = () => world.monotonicMs();
-  const see = ({ channel, dir, message }: WireEntry) => {
+  const observe = ({ channel, dir, message }: WireEntry) => {
     if (channel !== "mcp") return;
-    const what = "noise" in message ? message.noise : undefined;
-    const line = typeof what === "string" ? what.replace(/^no JSON: /u, "") : undefined;
-    // A server that ends is started once more, and says the same again.
+    const line = "noise" in message && typeof message.noise === "string" ? message.noise : undefined;
+    // A server that ends is started once more, and prints the same again.
     if (line !== undefined && noise.length < NOISE_LINES && !noise.includes(line)) noise.push(line);
     if ("open" in message) openedMs ??= now();
     else if (dir === "in" && "jsonrpc" in message) heardMs ??= now();
     else if (isJsonObject(message) && message["method"] === "tools/list") listedMs ??= now();
   };
   return {
-    world: { ...world, trace: watching(world.trace, see) },
-    nowMs: now,
+    world: { ...world, trace: observedTrace(world.trace, observe) },
     noise: () => noise.join("\n"),
-    times: () => ({
-      beganMs,
-      ...defined({ openedMs, heardMs, listedMs }),
-    }),
+    times: () => ({ beganMs, ...defined({ openedMs, heardMs, listedMs }), endMs: now() }),
   };
 }
 
-/** Passes everything on to whoever else watches. */
-function watching(other: WireTrace | undefined, see: (entry: WireEntry) => void): WireTrace {
+function observedTrace(other: WireTrace | undefined, observe: (entry: WireEntry) => void): WireTrace {
   let connections = 0;
   let questions = 0;
   return {
     record: (entry) => {
-      see(entry);
+      observe(entry);
       other?.record(entry);
     },
     hide: (values) => other?.hide(values),

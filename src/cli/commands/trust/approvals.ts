@@ -21,8 +21,8 @@ import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
+import { liveConfig, secondsToMs, serverNamed } from "../mcp/inspect.js";
 import { listTools } from "../mcp/lock.js";
-import { liveConfig, secondsToMs, serverNamed } from "../mcp/visit.js";
 
 interface ForgetValues extends Values<"json"> {
   readonly all?: boolean | undefined;
