@@ -114,11 +114,13 @@ class DirectoryConfig {
     if (this.#scope.isClosed) return;
     this.#timer?.clear();
     this.#timer = this.#request.world.after(CONFIG_LIMITS.configQuietMs, () => {
-      this.#scope.run("reload the configuration", async () => {
-        this.invalidate();
-        await Promise.all([...this.#sessions].map((reload) => reload()));
-      });
+      this.#scope.run("reload the configuration", () => this.reloadAll());
     });
+  }
+
+  async reloadAll(): Promise<void> {
+    this.invalidate();
+    await Promise.all([...this.#sessions].map((reload) => reload()));
   }
 
   #follow({ watched, servers }: EffectiveConfig): void {
@@ -179,9 +181,11 @@ export class ConfigWatch implements AsyncDisposable {
     return this.#config.value;
   }
 
-  /** A server refused these values: those that a command or the keyring gave are fetched again, then everything is read again. */
+  /** A server refused these values: those that a command or the keyring gave are fetched again, for all sessions that have them. */
   async refetch(values: readonly string[]): Promise<void> {
-    if (this.#directory.forgetValues(values)) await this.reload();
+    if (!this.#directory.forgetValues(values)) return;
+    this.#directory.forgetFailures();
+    await this.#directory.reloadAll();
   }
 
   /** Reads everything again when something could not be read: no change of a file tells that the disk works again. */
