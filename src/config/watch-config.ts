@@ -56,6 +56,7 @@ class DirectoryConfig {
 
   async open(clientServers: ClientServers): Promise<ConfigWatch> {
     this.#openCount += 1;
+    this.#secrets.forgetFailures(); // a new session asks again
     const first = await this.load(clientServers);
     // Between the first load and the first watch a file may have changed unseen.
     if (this.#sessions.size === 0) this.#reloadSoon();
