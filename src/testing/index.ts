@@ -1,11 +1,26 @@
 // `tenon/testing`: what embedders test with. A scripted MCP server, an ACP client, a fake world and a leak check.
-export type { AgentMessage, MessageValidator } from "./kit/acp-client/agent-message.js";
-export { AcpClient, type AcpClientOptions, type NewSessionParams } from "./kit/acp-client/client.js";
-export type { AgentCommand, AgentExit, AgentStreams } from "./kit/acp-client/link.js";
-export type { PermissionAnswer, PermissionPolicy } from "./kit/acp-client/permissions.js";
+export type { AgentCommand, AgentExit, AgentStreams } from "./kit/acp-client/agent-link.js";
+export { processLink } from "./kit/acp-client/agent-link.js";
+export {
+  AcpClient,
+  type AcpClientOptions,
+  connectAgent,
+  connectStreams,
+  type NewSessionParams,
+  type PermissionAnswer,
+  type PermissionPolicy,
+  startAgent,
+} from "./kit/acp-client/client.js";
+export {
+  type AgentAnswer,
+  AgentConnection,
+  type AgentConnectionOptions,
+  type AgentMessage,
+  describeExit,
+  type MessageValidator,
+  type WireLine,
+} from "./kit/acp-client/connection.js";
 export { acpSchemaValidator, type SchemaValidatorOptions } from "./kit/acp-client/schema.js";
-export { connectAgent, connectStreams, startAgent } from "./kit/acp-client/start.js";
-export type { WireLine } from "./kit/acp-client/wire.js";
 export type { WaitOptions } from "./kit/feed.js";
 export {
   LeakCheck,
@@ -16,6 +31,7 @@ export {
   leakCheck,
   listLiving,
 } from "./kit/leaks.js";
+export { closeListener, listenOnLoopback, readBody } from "./kit/loopback.js";
 export type { CallProgress, HeldCall } from "./kit/mcp-server/answers.js";
 export {
   BAD_TOOLS,
@@ -48,6 +64,7 @@ export {
   scriptedAcpServer,
   scriptedServer,
 } from "./kit/mcp-server/scripted-server.js";
+export { serveBehaviourFile } from "./kit/mcp-server/stdio.js";
 export { FakeChild, type FakeChildOptions, type GroupMember } from "./kit/world/child.js";
 export { FakeClock, settle } from "./kit/world/clock.js";
 export { FakeFiles } from "./kit/world/files.js";

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../
 import { LineSplitter } from "../../src/base/json/ndjson.js";
 import { createRuntime, nodeWorld, type SessionHost, type World } from "../../src/index.js";
 import { acpSchemaValidator, echoTool, type MessageValidator } from "../../src/testing/index.js";
-import { agentMessage, envelopeProblem } from "../../src/testing/kit/acp-client/agent-message.js";
+import { agentMessage, envelopeProblem } from "../../src/testing/kit/acp-client/connection.js";
 import { scriptedChild } from "../../src/testing/kit/world/child.js";
 import { PLACES } from "./acp-fuzz-messages.js";
 import { cleanEnv } from "./agent.js";

@@ -1,53 +1,34 @@
 // What one check works with: agents, servers of every kind, turns; all of it gone when the check is over.
-
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
-import type { Introduction } from "./agent/introduction.js";
-import type { Answer } from "./agent/link.js";
-import type { AgentCommand } from "./agent/process.js";
-import { RunningAgent } from "./agent/running.js";
-import type { Validate } from "./agent/validity.js";
+import {
+  type AgentAnswer,
+  type AgentCommand,
+  type Behaviour,
+  echoTool,
+  type MessageValidator,
+} from "../../testing/index.js";
+import { type Introduction, RunningAgent } from "./agent.js";
 import { wordOf } from "./fields.js";
 import { wishText } from "./model/conversation.js";
 import type { ModelServer } from "./model/server.js";
-import { endProcess, isAlive, processesOf } from "./processes.js";
-import { FileLog, MemoryLog, type ServerLog } from "./server/log.js";
-import { logPathOf } from "./server/program.js";
-import { ServerProtocol } from "./server/protocol.js";
-import { RemoteServer } from "./server/remote.js";
-import type { ServerScript } from "./server/script.js";
+import { acpServer, remoteServer, type StdioOptions, stdioServer, type TestServer } from "./test-servers.js";
 
 export interface Lab {
   readonly command: AgentCommand;
-  readonly validate: Validate;
+  readonly validate: MessageValidator;
   readonly model: ModelServer;
   readonly answerMs: number;
   readonly authMethod: string | undefined;
-  /** How the checker's stdio server is started; the path of its script is added. */
-  readonly serverCommand: { readonly command: string; readonly args: readonly string[] };
+  /** Starts the checker's stdio server; the path of its behaviour is added. */
+  readonly serverCommand: StdioOptions["command"];
   readonly folder: string;
   /** Unique words, for the whole run. */
   word(prefix: string): string;
   /** Every agent that was started, for what is judged over the whole run. */
   readonly started: RunningAgent[];
 }
-
-/** A server of the checker: the entry a client sends for it, and what it sees. */
-export interface TestServer {
-  readonly name: string;
-  /** Its first tool. */
-  readonly tool: string;
-  readonly entry: JsonObject;
-  readonly log: ServerLog;
-  /** Processes of it that live now. */
-  living(): readonly number[];
-  /** Ends those, whatever they think of it. */
-  end(): void;
-}
-
-type Written = Pick<TestServer, "name" | "tool" | "log">;
 
 export interface Turn {
   readonly stopReason: string;
@@ -71,7 +52,6 @@ export class Bench implements AsyncDisposable {
   readonly folder: string;
   readonly #agents: RunningAgent[] = [];
   readonly #servers: TestServer[] = [];
-  readonly #remotes: RemoteServer[] = [];
 
   constructor(lab: Lab, agent: Introduction, hasModel: boolean) {
     this.lab = lab;
@@ -102,44 +82,25 @@ export class Bench implements AsyncDisposable {
     return agent;
   }
 
-  stdio(script: Partial<ServerScript> = {}, env: readonly JsonObject[] = []): TestServer {
-    const { path, ...server } = this.#write(script);
-    const { command, args } = this.lab.serverCommand;
-    return this.#keep({ ...server, entry: { name: server.name, command, args: [...args, path], env } }, path);
+  stdio(
+    behaviour: Behaviour = {},
+    options: Pick<StdioOptions, "env" | "bareEntry"> & { name?: string } = {},
+  ): TestServer {
+    const path = join(this.folder, `${this.word("script")}.json`);
+    const server = this.#named(behaviour, options.name);
+    return this.#keep(stdioServer({ ...options, ...server, path, command: this.lab.serverCommand }));
   }
 
-  /** One file that needs no words to be started with; its entry lacks what is not in `entry`. */
-  executable(script: Partial<ServerScript>, entry: JsonObject): TestServer {
-    const { path, ...server } = this.#write(script);
-    const { command, args } = this.lab.serverCommand;
-    const file = `${path}.sh`;
-    const words = [command, ...args, path].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`);
-    writeFileSync(file, `#!/bin/sh\nexec ${words.join(" ")}\n`);
-    chmodSync(file, 0o755);
-    return this.#keep({ ...server, entry: { name: server.name, command: file, ...entry } }, path);
-  }
-
-  async remote(
-    type: "http" | "sse",
-    script: Partial<ServerScript> = {},
-    headers?: readonly JsonObject[],
-  ): Promise<TestServer> {
-    const whole = this.#script(script);
-    const server = new RemoteServer(whole);
-    await server.open();
-    this.#remotes.push(server);
-    const entry = { type, name: whole.name, url: server.urlOf(type), ...defined({ headers }) };
-    return this.#keep({ name: whole.name, tool: toolOf(whole), entry, log: server.log }, undefined);
+  async remote(type: "http" | "sse", headers?: readonly JsonObject[], failing?: string): Promise<TestServer> {
+    return this.#keep(await remoteServer(type, { ...this.#named({}), headers }, failing));
   }
 
   /** Lives in the client of `agent` and is reached over ACP itself. */
-  overAcp(agent: RunningAgent, script: Partial<ServerScript>): TestServer {
-    const whole = this.#script(script);
-    const log = new MemoryLog();
+  overAcp(agent: RunningAgent): TestServer {
     const serverId = this.word("id");
-    agent.acpServers.set(serverId, new ServerProtocol(whole, { record: log.record, crash: () => {} }));
-    const entry = { type: "acp", name: whole.name, serverId };
-    return this.#keep({ name: whole.name, tool: toolOf(whole), entry, log }, undefined);
+    const { kept, server } = acpServer(serverId, this.#named({}));
+    agent.addServer(serverId, server);
+    return this.#keep(kept);
   }
 
   /** One prompt that has every tool called whose name contains one of the words. */
@@ -153,26 +114,25 @@ export class Bench implements AsyncDisposable {
     agent: RunningAgent,
     sessionId: string,
     words: readonly string[],
-  ): { readonly answer: Promise<Answer>; readonly turn: (answer: Answer) => Turn } {
+  ): { readonly answer: Promise<AgentAnswer>; readonly turn: (answer: AgentAnswer) => Turn } {
     const name = this.word("turn");
-    const before = agent.link.updatesOf(sessionId).length;
+    const before = agent.updatesOf(sessionId).length;
     const prompt = [{ type: "text", text: wishText({ turn: name, words }) }];
     const answer = agent.ask("session/prompt", { sessionId, prompt });
-    return { answer, turn: (given) => this.#turnOf(name, given, agent.link.updatesOf(sessionId).slice(before)) };
+    return { answer, turn: (given) => this.#turnOf(name, given, agent.updatesOf(sessionId).slice(before)) };
   }
 
   /** At once, without asking. */
   endAgents(): void {
-    for (const { process } of this.#agents) process.signal("SIGKILL");
+    for (const { connection } of this.#agents) connection.link.kill("SIGKILL");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#agents.map((agent) => agent[Symbol.asyncDispose]()));
-    for (const server of this.#remotes) await server[Symbol.asyncDispose]();
-    for (const server of this.#servers) server.end();
+    for (const server of this.#servers) await server.end();
   }
 
-  #turnOf(name: string, answer: Answer, updates: readonly JsonObject[]): Turn {
+  #turnOf(name: string, answer: AgentAnswer, updates: readonly JsonObject[]): Turn {
     const requests = this.lab.model.requestsOf(name);
     return {
       stopReason: answer.ok ? wordOf(answer.result["stopReason"]) : `error ${answer.code} ${answer.message}`,
@@ -186,33 +146,12 @@ export class Bench implements AsyncDisposable {
     };
   }
 
-  #script(script: Partial<ServerScript>): ServerScript {
-    const { name = this.word("srv"), tools = [{ name: this.word("echo"), reply: "echo" }] } = script;
-    return { ...script, name, tools };
+  #named(behaviour: Behaviour, name = this.word("srv")): { readonly name: string; readonly behaviour: Behaviour } {
+    return { name, behaviour: { serverName: name, tools: [echoTool(this.word("echo"))], ...behaviour } };
   }
 
-  #write(script: Partial<ServerScript>): Written & { readonly path: string } {
-    const whole = this.#script(script);
-    const path = join(this.folder, `${this.word("script")}.json`);
-    writeFileSync(path, JSON.stringify(whole));
-    return { name: whole.name, tool: toolOf(whole), path, log: new FileLog(logPathOf(path)) };
+  #keep(server: TestServer): TestServer {
+    this.#servers.push(server);
+    return server;
   }
-
-  /** `path` is a word in the command line of all its processes; a server without any has none. */
-  #keep(server: Written & Pick<TestServer, "entry">, path: string | undefined): TestServer {
-    const pids = () => (path === undefined ? [] : processesOf(server.log));
-    const kept: TestServer = {
-      ...server,
-      living: () => pids().filter((pid) => isAlive(pid, path ?? "")),
-      end: () => {
-        for (const pid of pids()) endProcess(pid, path ?? "");
-      },
-    };
-    this.#servers.push(kept);
-    return kept;
-  }
-}
-
-function toolOf({ tools }: ServerScript): string {
-  return tools[0]?.name ?? "";
 }

@@ -1,6 +1,5 @@
-// What a check is, and what comes of one.
-
-import type { Introduction } from "./agent/introduction.js";
+// A check of `tenon acp-check`, its result, and how it fails.
+import type { Introduction } from "./agent.js";
 import type { Bench } from "./bench.js";
 
 export type CheckStatus = "pass" | "fail" | "skip";
@@ -19,11 +18,17 @@ export interface Check {
   readonly run: (bench: Bench) => Promise<string>;
 }
 
-export interface CheckResult {
-  readonly id: string;
-  readonly title: string;
-  readonly why: string;
+export interface CheckResult extends Pick<Check, "id" | "title" | "why"> {
   readonly status: CheckStatus;
   readonly evidence: string;
   readonly ms: number;
+}
+
+/** The agent fails the check; the message is the evidence. Any other error is a fault of the checker or the machine. */
+export class CheckFailure extends Error {
+  override readonly name = "CheckFailure";
+}
+
+export function demand(holds: boolean, otherwise: string): asserts holds {
+  if (!holds) throw new CheckFailure(otherwise);
 }

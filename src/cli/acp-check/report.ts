@@ -1,7 +1,7 @@
 // The results for people: a line per check as it ends, and at the end what the failed ones mean.
 import type { Palette } from "../terminal/stream.js";
 import { clipToWidth, visible } from "../terminal/text.js";
-import type { Introduction } from "./agent/introduction.js";
+import type { Introduction } from "./agent.js";
 import type { CheckResult } from "./check.js";
 import { CHECKS } from "./checks/index.js";
 import type { ModelUse } from "./run.js";

@@ -3,15 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import { agentEnvironment, fillIn } from "./agent/environment.js";
-import type { Introduction } from "./agent/introduction.js";
-import { problemOf } from "./agent/running.js";
-import { loadValidator } from "./agent/validity.js";
+import { acpSchemaValidator } from "../../testing/index.js";
+import { type Introduction, problemOf, type RunningAgent } from "./agent.js";
 import type { RunArguments } from "./arguments.js";
 import { Bench, type Lab } from "./bench.js";
-import type { Check, CheckResult } from "./check.js";
+import { type Check, CheckFailure, type CheckResult } from "./check.js";
 import { CHECKS } from "./checks/index.js";
-import { CheckFailure } from "./failure.js";
+import { agentEnvironment, fillIn } from "./environment.js";
 import { wordOf } from "./fields.js";
 import { ModelServer } from "./model/server.js";
 
@@ -71,7 +69,7 @@ async function openLab(options: RunOptions, model: ModelServer, folder: string):
   let count = 0;
   return {
     command: { command: options.command, args: options.args.map((word) => fillIn(word, model)), env, cwd: options.cwd },
-    validate: await loadValidator(),
+    validate: await acpSchemaValidator({ unstable: true }),
     model,
     answerMs: options.answerMs,
     authMethod: options.authMethod,
@@ -101,14 +99,14 @@ async function probe(lab: Lab): Promise<{ readonly agent: Introduction; readonly
   const agent = await running.initialize();
   const opened = await running.ask("session/new", running.newSessionParams([]));
   if (!opened.ok) {
-    const cure = "give it what it needs by --env NAME=VALUE, --auth-method ID or --keep-home";
-    throw new CheckFailure(`the agent opens no session, not even without servers: ${problemOf(opened)}; ${cure}`);
+    const hint = "give it what it needs by --env NAME=VALUE, --auth-method ID or --keep-home";
+    throw new CheckFailure(`the agent opens no session, not even without servers: ${problemOf(opened)}; ${hint}`);
   }
   const sessionId = wordOf(opened.result["sessionId"]);
   return { agent, use: await probeModel(bench, running, sessionId) };
 }
 
-async function probeModel(bench: Bench, ...[agent, sessionId]: SessionOf): Promise<ModelUse> {
+async function probeModel(bench: Bench, agent: RunningAgent, sessionId: string): Promise<ModelUse> {
   try {
     const { requestCount, format, stopReason } = await bench.turn(agent, sessionId, []);
     if (requestCount > 0) return { isUsed: true, format };
@@ -117,8 +115,6 @@ async function probeModel(bench: Bench, ...[agent, sessionId]: SessionOf): Promi
     return { isUsed: false, why: messageOf(error) };
   }
 }
-
-type SessionOf = [agent: Parameters<Bench["turn"]>[0], sessionId: string];
 
 interface Known {
   readonly agent: Introduction;

@@ -2,12 +2,12 @@
 
 import { messageOf } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
+import { serveBehaviourFile } from "../../testing/index.js";
 import { type AcpCheckArguments, parseAcpCheckArguments } from "../acp-check/arguments.js";
+import { CheckFailure } from "../acp-check/check.js";
 import { CHECKS } from "../acp-check/checks/index.js";
-import { CheckFailure } from "../acp-check/failure.js";
 import { endLines, headLines, listLines, type Paper, resultLine } from "../acp-check/report.js";
 import { runChecks } from "../acp-check/run.js";
-import { runServer } from "../acp-check/server/program.js";
 import { type Given, misused } from "../command.js";
 import { EXIT, onStopSignals } from "../exit.js";
 import { columnsOf, createPalette, mayColor } from "../terminal/stream.js";
@@ -19,7 +19,7 @@ export async function runAcpCheckCommand({ raw }: Given<object>): Promise<number
   const { options } = parsed;
   switch (options.verb) {
     case "server":
-      runServer(options.script);
+      serveBehaviourFile(options.script);
       return EXIT.done;
     case "list":
       list(options.json);

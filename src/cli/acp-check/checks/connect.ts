@@ -1,9 +1,8 @@
 // Servers of every kind the agent claims are connected, and their tools reach the model.
-import type { RunningAgent } from "../agent/running.js";
-import type { Bench, TestServer } from "../bench.js";
-import type { Check } from "../check.js";
-import { demand } from "../failure.js";
-import { eventsOf } from "../server/log.js";
+import { type RunningAgent } from "../agent.js";
+import { type Bench } from "../bench.js";
+import { type Check, demand } from "../check.js";
+import { type TestServer } from "../test-servers.js";
 import { openWith, useServer } from "./shared.js";
 
 const IGNORED = "The editor's servers are silently ignored: the person believes they have tools they do not have.";
@@ -15,9 +14,12 @@ export const CONNECT: readonly Check[] = [
     title: "a stdio server is connected and its tool is called",
     why: IGNORED,
     run: async (bench) => {
-      const server = bench.stdio({ watched: ["ACP_CHECK_GIVEN"] }, [{ name: "ACP_CHECK_GIVEN", value: "given" }]);
+      const server = bench.stdio(
+        { recordEnv: ["ACP_CHECK_GIVEN"] },
+        { env: [{ name: "ACP_CHECK_GIVEN", value: "given" }] },
+      );
       const evidence = await connectAndUse(bench, await bench.start(), server);
-      const values = eventsOf(server.log, "started").map(({ detail }) => JSON.stringify(detail["watched"]));
+      const values = server.starts().map(({ values: given }) => JSON.stringify(given));
       demand(
         values.some((text) => text.includes('"given"')),
         "the server did not get the env of its entry",
@@ -34,7 +36,7 @@ export const CONNECT: readonly Check[] = [
     ruledOut: ({ kinds }) => (kinds.includes("acp") ? undefined : "mcpCapabilities.acp is not claimed"),
     run: async (bench) => {
       const agent = await bench.start();
-      return await connectAndUse(bench, agent, bench.overAcp(agent, {}));
+      return await connectAndUse(bench, agent, bench.overAcp(agent));
     },
   },
 ];
@@ -46,9 +48,9 @@ function remote(type: "http" | "sse", title: string): Check {
     why: IGNORED,
     ruledOut: ({ kinds }) => (kinds.includes(type) ? undefined : `mcpCapabilities.${type} is not claimed`),
     run: async (bench) => {
-      const server = await bench.remote(type, {}, [HEADER]);
+      const server = await bench.remote(type, [HEADER]);
       const evidence = await connectAndUse(bench, await bench.start(), server);
-      const sent = eventsOf(server.log, "headers").map(({ detail }) => detail["value"]);
+      const sent = server.requests().map(({ headers }) => headers[HEADER.name]);
       demand(
         sent.every((value) => value === HEADER.value),
         `${sent.filter((value) => value !== HEADER.value).length} of ${sent.length} requests came without the headers of the entry`,

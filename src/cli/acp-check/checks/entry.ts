@@ -3,11 +3,10 @@
 import { basename } from "node:path";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonValue } from "../../../base/json/json.js";
-import type { Introduction } from "../agent/introduction.js";
-import type { Bench, TestServer } from "../bench.js";
-import type { Check } from "../check.js";
-import { CheckFailure, demand } from "../failure.js";
-import { eventsOf, sees } from "../server/log.js";
+import { type Introduction } from "../agent.js";
+import { type Bench } from "../bench.js";
+import { type Check, CheckFailure, demand } from "../check.js";
+import { isInitialized, receivesWithin, type TestServer } from "../test-servers.js";
 import { waitUntil } from "../wait.js";
 import { BOUNDS, howTold, openWith, tells, useServer } from "./shared.js";
 
@@ -26,7 +25,7 @@ const ODD: readonly OddEntry[] = [
   {
     id: "entry.missing-args",
     title: "a stdio entry without args is used, or reported",
-    make: async (bench) => asMade(bench.executable({}, { env: [] })),
+    make: async (bench) => asMade(bench.stdio({}, { bareEntry: { env: [] } })),
   },
   {
     id: "entry.missing-env",
@@ -83,7 +82,7 @@ const ODD: readonly OddEntry[] = [
     make: async (bench) => {
       const { kinds } = bench.agent;
       const type = (["http", "sse"] as const).find((one) => !kinds.includes(one));
-      if (type) return asMade(await bench.remote(type, {}, []));
+      if (type) return asMade(await bench.remote(type, []));
       const server = bench.stdio();
       return { server, entry: { type: "acp", name: server.name, serverId: bench.word("id") } };
     },
@@ -104,14 +103,14 @@ export const ENTRY: readonly Check[] = [
     why: "Half of the person's servers vanish, and nothing says so.",
     run: async (bench) => {
       const name = bench.word("twin");
-      const twins = [bench.stdio({ name }), bench.stdio({ name })];
+      const twins = [bench.stdio({}, { name }), bench.stdio({}, { name })];
       const agent = await bench.start();
       const { sessionId, opened } = await openWith(
         agent,
         twins.map(({ entry }) => entry),
       );
-      const connected = () => twins.filter(({ log }) => eventsOf(log, "initialize").length > 0).length;
-      const isTold = () => agent.link.updatesOf(sessionId).some((update) => tells(update, name));
+      const connected = () => twins.filter(isInitialized).length;
+      const isTold = () => agent.updatesOf(sessionId).some((update) => tells(update, name));
       await waitUntil(() => connected() === twins.length || (connected() > 0 && isTold()), BOUNDS.toldMs);
       if (connected() === twins.length) return "both were connected";
       const how = await howTold(bench, { agent, sessionId, opened }, name);
@@ -135,10 +134,10 @@ function oddCheck({ id, title, ruledOut, isNameless = false, make }: OddEntry): 
       const { sessionId, opened } = await openWith(agent, [entry, good.entry]);
       await useServer(bench, agent, sessionId, good);
       if (isNameless) return "the session opened, and the server beside it was used";
-      if (await sees(server.log, "initialize", BOUNDS.quietMs)) return "it was connected";
+      if (await receivesWithin(server, "initialize", BOUNDS.quietMs)) return "it was connected";
       const how = await howTold(bench, { agent, sessionId, opened }, server.name);
       // A slow agent may have connected it in the meantime.
-      if (eventsOf(server.log, "initialize").length > 0) return "it was connected";
+      if (isInitialized(server)) return "it was connected";
       if (how === undefined) throw new CheckFailure("the session opened, the entry was dropped, and nothing says so");
       return `reported: ${how}`;
     },

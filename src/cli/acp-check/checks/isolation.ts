@@ -1,9 +1,7 @@
 // Sessions of one agent process know nothing of each other's servers.
-import type { RunningAgent } from "../agent/running.js";
-import type { TestServer } from "../bench.js";
-import type { Check } from "../check.js";
-import { demand } from "../failure.js";
-import { eventsOf } from "../server/log.js";
+import { type RunningAgent } from "../agent.js";
+import { type Check, demand } from "../check.js";
+import { failure, type TestServer } from "../test-servers.js";
 import { pause } from "../wait.js";
 import { BOUNDS, callsOf, demandCall, demandConnected, openWith, useServer } from "./shared.js";
 
@@ -44,7 +42,7 @@ export const ISOLATION: readonly Check[] = [
       const agent = await bench.start();
       const name = bench.word("srv");
       const servers = ["one", "two"].map((value) =>
-        bench.stdio({ name, watched: ["ACP_CHECK_WHO"] }, [{ name: "ACP_CHECK_WHO", value }]),
+        bench.stdio({ recordEnv: ["ACP_CHECK_WHO"] }, { name, env: [{ name: "ACP_CHECK_WHO", value }] }),
       );
       const sessions = await openAll(
         agent,
@@ -52,7 +50,7 @@ export const ISOLATION: readonly Check[] = [
       );
       for (const [at, server] of servers.entries()) {
         await useServer(bench, agent, sessions[at] ?? "", server);
-        const values = eventsOf(server.log, "started").map(({ detail }) => JSON.stringify(detail["watched"]));
+        const values = server.starts().map(({ values: given }) => JSON.stringify(given));
         const own = at === 0 ? '"one"' : '"two"';
         demand(
           values.every((text) => text.includes(own)),
@@ -68,7 +66,7 @@ export const ISOLATION: readonly Check[] = [
     why: "Names, errors and paths of one project show up in another one's window.",
     run: async (bench) => {
       const agent = await bench.start();
-      const [failing, good] = [bench.stdio({ failure: "acp-check: broken" }), bench.stdio()];
+      const [failing, good] = [bench.stdio(failure("acp-check: broken")), bench.stdio()];
       const [first = "", second = ""] = await openAll(agent, [[failing, good], []]);
       await demandConnected(bench, { agent, sessionId: first }, [good]);
       if (bench.hasModel) {
@@ -76,11 +74,11 @@ export const ISOLATION: readonly Check[] = [
         await bench.turn(agent, second, []);
       }
       await pause(BOUNDS.quietMs);
-      const heard = JSON.stringify(agent.link.updatesOf(second));
+      const heard = JSON.stringify(agent.updatesOf(second));
       for (const { name, tool } of [failing, good]) {
         demand(!heard.includes(name) && !heard.includes(tool), `session 2 was told of session 1's server "${name}"`);
       }
-      const counts = [first, second].map((id) => agent.link.updatesOf(id).length);
+      const counts = [first, second].map((id) => agent.updatesOf(id).length);
       return `${counts[0]} updates in the first session, ${counts[1]} in the second, none mixed up`;
     },
   },
@@ -92,7 +90,7 @@ export const ISOLATION: readonly Check[] = [
     run: async (bench) => {
       const agent = await bench.start();
       const name = bench.word("srv");
-      const [one, two] = [bench.stdio({ name }), bench.stdio({ name })];
+      const [one, two] = [bench.stdio({}, { name }), bench.stdio({}, { name })];
       const [first = "", second = ""] = await openAll(agent, [[one], [two]]);
       await demandConnected(bench, { agent, sessionId: first }, [one]);
       await demandConnected(bench, { agent, sessionId: second }, [two]);

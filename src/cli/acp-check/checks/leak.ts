@@ -1,10 +1,10 @@
 // Nothing stays behind: not after a session, not after the agent, however it ends.
-import type { RunningAgent } from "../agent/running.js";
-import type { Bench, TestServer } from "../bench.js";
-import type { Check } from "../check.js";
-import { demand } from "../failure.js";
-import { sees } from "../server/log.js";
-import type { ServerScript } from "../server/script.js";
+
+import { type Behaviour } from "../../../testing/index.js";
+import { type RunningAgent } from "../agent.js";
+import { type Bench } from "../bench.js";
+import { type Check, demand } from "../check.js";
+import { type TestServer } from "../test-servers.js";
 import { seconds, waitUntil } from "../wait.js";
 import { BOUNDS, demandConnected, openWith } from "./shared.js";
 
@@ -13,7 +13,11 @@ const MAY_CLOSE: Pick<Check, "ruledOut"> = {
   ruledOut: ({ mayClose }) => (mayClose ? undefined : "sessionCapabilities.close is not claimed"),
 };
 /** It heeds nothing but SIGKILL, and has a child, as servers behind `npx` or a shell have. */
-const STUBBORN: Partial<ServerScript> = { isDeaf: true, hasChild: true };
+const STUBBORN: Behaviour = {
+  ignoresEof: true,
+  ignoresSigterm: true,
+  steps: { start: [{ do: "spawn_children", count: 1 }] },
+};
 
 type Act = (agent: RunningAgent, sessionId: string) => Promise<void>;
 
@@ -29,14 +33,14 @@ export const LEAK: readonly Check[] = [
     ...MAY_CLOSE,
   },
   leak("leak.eof", "when the client is gone (end of input) no server is left", STUBBORN, async (agent) =>
-    agent.process.endInput(),
+    agent.endInput(),
   ),
   leak("leak.sigterm", "after SIGTERM to the agent no server is left", STUBBORN, async (agent) =>
-    agent.process.signal("SIGTERM"),
+    agent.connection.link.kill("SIGTERM"),
   ),
   leak("leak.sigkill", "after SIGKILL of the agent no server is left", STUBBORN, async (agent) => {
-    agent.process.signal("SIGKILL");
-    agent.process.endInput();
+    agent.connection.link.kill("SIGKILL");
+    agent.endInput();
   }),
   {
     id: "leak.http",
@@ -47,26 +51,27 @@ export const LEAK: readonly Check[] = [
       return mayClose ? undefined : "sessionCapabilities.close is not claimed";
     },
     run: async (bench) => {
-      const server = await bench.remote("http", {}, []);
+      const server = await bench.remote("http", []);
       const agent = await bench.start();
       const { sessionId } = await openWith(agent, [server.entry]);
       await demandConnected(bench, { agent, sessionId }, [server]);
       await close(agent, sessionId);
-      demand(await sees(server.log, "session_deleted", BOUNDS.goneMs), "no DELETE came");
+      const isDeleted = () => server.requests().some(({ method }) => method === "DELETE");
+      demand(await waitUntil(isDeleted, BOUNDS.goneMs), "no DELETE came");
       return "the server was told by DELETE";
     },
   },
-  exit("exit.eof", "the agent itself ends when its input does", (agent) => agent.process.endInput()),
-  exit("exit.sigterm", "the agent itself ends on SIGTERM", (agent) => agent.process.signal("SIGTERM")),
+  exit("exit.eof", "the agent itself ends when its input does", (agent) => agent.endInput()),
+  exit("exit.sigterm", "the agent itself ends on SIGTERM", (agent) => agent.connection.link.kill("SIGTERM")),
 ];
 
-function leak(id: string, title: string, script: Partial<ServerScript>, act: Act): Check {
+function leak(id: string, title: string, behaviour: Behaviour, act: Act): Check {
   return {
     id,
     title,
     why: WHY,
     run: async (bench) => {
-      const servers = [bench.stdio(script), bench.stdio()];
+      const servers = [bench.stdio(behaviour), bench.stdio()];
       const agent = await bench.start();
       const { sessionId } = await openWith(
         agent,
@@ -94,7 +99,7 @@ function exit(id: string, title: string, act: (agent: RunningAgent) => void): Ch
       const { sessionId } = await openWith(agent, [server.entry]);
       await demandConnected(bench, { agent, sessionId }, [server]);
       act(agent);
-      const tookMs = await agent.process.endsWithin(BOUNDS.exitMs);
+      const tookMs = await agent.endsWithin(BOUNDS.exitMs);
       demand(tookMs !== undefined, `it still ran after ${seconds(BOUNDS.exitMs)}`);
       return `it ended after ${seconds(tookMs)}`;
     },

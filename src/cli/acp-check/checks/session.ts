@@ -1,11 +1,9 @@
 // Sessions that are loaded, resumed, forked or closed, with servers given again.
+
 import type { JsonObject } from "../../../base/json/json.js";
-import type { Introduction } from "../agent/introduction.js";
-import { problemOf, type RunningAgent } from "../agent/running.js";
-import type { Bench } from "../bench.js";
-import type { Check } from "../check.js";
-import { demand } from "../failure.js";
-import { eventsOf } from "../server/log.js";
+import { type Introduction, problemOf, type RunningAgent } from "../agent.js";
+import { type Bench } from "../bench.js";
+import { type Check, demand } from "../check.js";
 import { BOUNDS, demandConnected, openWith, useServer } from "./shared.js";
 
 const LOST =
@@ -64,12 +62,12 @@ function comesBack(verb: "load" | "resume", claim: string, may: (agent: Introduc
     run: async (bench) => {
       const [earlier, later] = [bench.stdio(), bench.stdio()];
       const sessionId = await oneTurn(bench, earlier.entry);
-      const startsBefore = eventsOf(earlier.log, "started").length;
+      const startsBefore = earlier.starts().length;
       const agent = await bench.start();
       const back = await agent.ask(`session/${verb}`, { ...agent.newSessionParams([later.entry]), sessionId });
       demand(back.ok, `session/${verb} failed: ${problemOf(back)}`);
       const evidence = await useServer(bench, agent, sessionId, later);
-      const isBack = eventsOf(earlier.log, "started").length > startsBefore;
+      const isBack = earlier.starts().length > startsBefore;
       demand(!isBack, "a server of the earlier set, not given again, was started");
       return evidence;
     },
@@ -82,8 +80,8 @@ async function oneTurn(bench: Bench, entry: JsonObject): Promise<string> {
   const { sessionId } = await openWith(agent, [entry]);
   const { stopReason } = await bench.turn(agent, sessionId, []);
   demand(stopReason === "end_turn", `the turn before it ended with ${stopReason}`);
-  agent.process.endInput();
-  await agent.process.endsWithin(BOUNDS.exitMs);
+  agent.endInput();
+  await agent.endsWithin(BOUNDS.exitMs);
   await agent[Symbol.asyncDispose]();
   return sessionId;
 }

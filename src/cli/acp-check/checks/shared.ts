@@ -1,12 +1,13 @@
 // What several checks look for: that a server was reached, that its tool was called, that the client was told.
+
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
+import { type AgentAnswer } from "../../../testing/index.js";
 import { CLI_LIMITS } from "../../limits.js";
-import type { Answer } from "../agent/link.js";
-import type { RunningAgent } from "../agent/running.js";
-import type { Bench, TestServer, Turn } from "../bench.js";
-import { CheckFailure, demand } from "../failure.js";
+import { problemOf, type RunningAgent } from "../agent.js";
+import { type Bench, type Turn } from "../bench.js";
+import { CheckFailure, demand } from "../check.js";
 import { wordOf } from "../fields.js";
-import { eventsOf, sees } from "../server/log.js";
+import { isInitialized, receivedBy, receivesWithin, type TestServer } from "../test-servers.js";
 import { waitUntil } from "../wait.js";
 
 export const BOUNDS: typeof CLI_LIMITS.acpCheck & typeof CLI_LIMITS.acpCheckActs = {
@@ -24,7 +25,10 @@ export async function useServer(
   server: TestServer,
 ): Promise<string> {
   if (!bench.hasModel) {
-    demand(await sees(server.log, "list", bench.lab.answerMs), `${whereItEnded(server)}; its tools were not listed`);
+    demand(
+      await receivesWithin(server, "tools/list", bench.lab.answerMs),
+      `${whereItEnded(server)}; its tools were not listed`,
+    );
     return "its tools were listed (the model was not asked)";
   }
   const turn = await bench.turn(agent, sessionId, [server.tool]);
@@ -33,7 +37,7 @@ export async function useServer(
 }
 
 export function demandCall(server: TestServer, turn: Turn): void {
-  if (eventsOf(server.log, "call").length > 0) return;
+  if (receivedBy(server, "tools/call").length > 0) return;
   const isOffered = turn.offered.some((name) => name.includes(server.tool));
   const offer = isOffered
     ? "its tool was offered to the model and called, but the call did not reach it"
@@ -41,12 +45,13 @@ export function demandCall(server: TestServer, turn: Turn): void {
   throw new CheckFailure(`${whereItEnded(server)}; ${offer}; the turn ended with ${turn.stopReason}`);
 }
 
-function whereItEnded({ entry, log }: TestServer): string {
-  const isProcess = entry["command"] !== undefined;
-  if (eventsOf(log, "list").length > 0) return "the server was connected";
-  if (eventsOf(log, "initialize").length > 0) return "the server was initialized";
-  if (isProcess) return eventsOf(log, "started").length > 0 ? "the server was started" : "the server was never started";
-  return eventsOf(log, "headers").length > 0 ? "the server was contacted" : "the server was never contacted";
+function whereItEnded(server: TestServer): string {
+  if (receivedBy(server, "tools/list").length > 0) return "the server was connected";
+  if (isInitialized(server)) return "the server was initialized";
+  if (server.entry["command"] !== undefined) {
+    return server.starts().length > 0 ? "the server was started" : "the server was never started";
+  }
+  return server.requests().length > 0 ? "the server was contacted" : "the server was never contacted";
 }
 
 /** Connected, by itself or at the latest for a turn. */
@@ -55,10 +60,9 @@ export async function demandConnected(
   { agent, sessionId }: { readonly agent: RunningAgent; readonly sessionId: string },
   servers: readonly TestServer[],
 ): Promise<void> {
-  const areConnected = () => servers.every(({ log }) => eventsOf(log, "initialize").length > 0);
-  if (await waitUntil(areConnected, BOUNDS.toldMs)) return;
+  if (await waitUntil(() => servers.every(isInitialized), BOUNDS.toldMs)) return;
   if (bench.hasModel) await bench.turn(agent, sessionId, []);
-  const missing = servers.find(({ log }) => eventsOf(log, "initialize").length === 0);
+  const missing = servers.find((server) => !isInitialized(server));
   if (missing) throw new CheckFailure(`${whereItEnded(missing)} and never initialized`);
 }
 
@@ -87,11 +91,15 @@ function metaTells(meta: JsonValue | undefined, name: string): boolean {
 /** In which way the client hears of a server by itself or in a turn; undefined when it does not. */
 export async function howTold(
   bench: Bench,
-  { agent, sessionId, opened }: { readonly agent: RunningAgent; readonly sessionId: string; readonly opened: Answer },
+  {
+    agent,
+    sessionId,
+    opened,
+  }: { readonly agent: RunningAgent; readonly sessionId: string; readonly opened: AgentAnswer },
   name: string,
 ): Promise<string | undefined> {
   if (opened.ok && metaTells(opened.result["_meta"], name)) return "_meta of the answer";
-  const told = () => agent.link.updatesOf(sessionId).find((update) => tells(update, name));
+  const told = () => agent.updatesOf(sessionId).find((update) => tells(update, name));
   await waitUntil(() => told() !== undefined, BOUNDS.toldMs);
   if (!told() && bench.hasModel) {
     await bench.turn(agent, sessionId, []);
@@ -110,18 +118,19 @@ function describe(update: JsonObject): string {
 export async function openWith(
   agent: RunningAgent,
   servers: readonly JsonValue[],
-): Promise<{ readonly sessionId: string; readonly opened: Answer }> {
+): Promise<{ readonly sessionId: string; readonly opened: AgentAnswer }> {
   const params = { ...agent.newSessionParams([]), mcpServers: servers };
   const opened = await agent.ask("session/new", params);
-  demand(
-    opened.ok,
-    `session/new failed: ${opened.ok ? "" : `${opened.code} ${JSON.stringify(opened.message.slice(0, 200))}`}`,
-  );
+  return { sessionId: sessionIdOf(opened), opened };
+}
+
+export function sessionIdOf(opened: AgentAnswer): string {
+  demand(opened.ok, `session/new failed: ${problemOf(opened)}`);
   const { sessionId } = opened.result;
   demand(typeof sessionId === "string", "the answer to session/new has no sessionId");
-  return { sessionId, opened };
+  return sessionId;
 }
 
 export function callsOf(server: TestServer): number {
-  return eventsOf(server.log, "call").length;
+  return receivedBy(server, "tools/call").length;
 }

@@ -1,16 +1,17 @@
 // Servers that hang, are slow or fail cost nobody else anything, and the client is told.
+
 import type { JsonObject } from "../../../base/json/json.js";
-import { CLIENT } from "../agent/running.js";
-import type { Bench, TestServer } from "../bench.js";
-import type { Check } from "../check.js";
-import { CheckFailure, demand } from "../failure.js";
+import { CLIENT } from "../agent.js";
+import { type Bench } from "../bench.js";
+import { type Check, CheckFailure, demand } from "../check.js";
 import { wordOf } from "../fields.js";
-import { sees } from "../server/log.js";
+import { failure, initialize, receivesWithin, type TestServer } from "../test-servers.js";
 import { pause, seconds } from "../wait.js";
 import { BOUNDS, callsOf, howTold, openWith, useServer } from "./shared.js";
 
 const UNTOLD = "A failure nobody is told of looks like a stupid model: the person cannot know what to repair.";
-const FAILURE = { failure: "acp-check: no database at port 5432" };
+const WORDS = "acp-check: no database at port 5432";
+const FAILURE = failure(WORDS);
 
 export const START: readonly Check[] = [
   {
@@ -19,7 +20,7 @@ export const START: readonly Check[] = [
     why: "One bad server freezes the editor: some clients wait 20 s for session/new, then give up.",
     run: async (bench) => {
       const good = bench.stdio();
-      const hung = bench.stdio({ initializeMs: -1 });
+      const hung = bench.stdio(initialize({ do: "never" }));
       const agent = await bench.start();
       const { sessionId, opened } = await openWith(agent, [hung.entry, good.entry]);
       demand(opened.ms <= BOUNDS.newSessionMs, `session/new took ${seconds(opened.ms)}`);
@@ -33,12 +34,12 @@ export const START: readonly Check[] = [
     why: "Servers that take seconds to start (npx, Java, containers) are lost for the whole session.",
     needsModel: true,
     run: async (bench) => {
-      const slow = bench.stdio({ initializeMs: BOUNDS.slowMs });
+      const slow = bench.stdio(initialize({ do: "delay", ms: BOUNDS.slowMs }));
       const agent = await bench.start();
       const { sessionId } = await openWith(agent, [slow.entry]);
       const first = await bench.turn(agent, sessionId, [slow.tool]);
       if (callsOf(slow) > 0) return `the first turn waited for it and ended after ${seconds(first.ms)}`;
-      demand(await sees(slow.log, "list", bench.lab.answerMs), "its tools were never asked for");
+      demand(await receivesWithin(slow, "tools/list", bench.lab.answerMs), "its tools were never asked for");
       await pause(BOUNDS.quietMs);
       await bench.turn(agent, sessionId, [slow.tool]);
       demand(callsOf(slow) > 0, "its tools were missing in the first turn and in the next, although it was ready");
@@ -68,7 +69,7 @@ export const START: readonly Check[] = [
   {
     ...told("start.told-http", "the client is told of an HTTP server that refuses", {
       client: CLIENT,
-      server: (bench) => bench.remote("http", FAILURE, []),
+      server: (bench) => bench.remote("http", [], WORDS),
     }),
     ruledOut: ({ kinds }) => (kinds.includes("http") ? undefined : "mcpCapabilities.http is not claimed"),
   },

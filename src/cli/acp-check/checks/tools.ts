@@ -1,13 +1,12 @@
 // Names, environment, results and cancelling: what happens with the tools once they are there.
 
-import { SECRETS } from "../agent/environment.js";
-import type { RunningAgent } from "../agent/running.js";
-import type { Bench, TestServer } from "../bench.js";
-import type { Check } from "../check.js";
-import { demand } from "../failure.js";
+import { echoTool } from "../../../testing/index.js";
+import { type RunningAgent } from "../agent.js";
+import { type Bench } from "../bench.js";
+import { type Check, demand } from "../check.js";
+import { SECRETS } from "../environment.js";
 import { wordOf } from "../fields.js";
-import { eventsOf, sees } from "../server/log.js";
-import { IMAGE_DATA } from "../server/script.js";
+import { IMAGE_DATA, receivedBy, receivesWithin, type TestServer, tool } from "../test-servers.js";
 import { seconds, waitUntil } from "../wait.js";
 import { BOUNDS, callsOf, demandCall, demandConnected, openWith } from "./shared.js";
 
@@ -22,14 +21,14 @@ export const TOOLS: readonly Check[] = [
     why: "Every server, whoever wrote it, can read the person's keys and tokens.",
     run: async (bench) => {
       const watched = [...Object.keys(SECRETS), "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
-      const server = bench.stdio({ watched });
+      const server = bench.stdio({ recordEnv: watched });
       const agent = await bench.start();
       const { sessionId } = await openWith(agent, [server.entry]);
       await demandConnected(bench, { agent, sessionId }, [server]);
-      const [started] = eventsOf(server.log, "started");
-      const names = started?.detail["names"];
+      const [started] = server.starts();
+      const names = started?.["names"];
       const count = Array.isArray(names) ? names.length : 0;
-      const found = Object.keys(started?.detail["watched"] ?? {});
+      const found = Object.keys(started?.["values"] ?? {});
       demand(found.length === 0, `the server got ${count} variables, among them ${found.join(", ")}`);
       return `the server got ${count} variables, none of the ${watched.length} secrets`;
     },
@@ -42,10 +41,10 @@ export const TOOLS: readonly Check[] = [
     run: async (bench) => {
       const [odd, long] = [bench.word("odd"), bench.word("long")];
       const tools = [`${odd}.with dots/and: ünïcode`, `${long}${"x".repeat(LONG)}`];
-      const server = bench.stdio({
-        name: `${bench.word("srv")} näme: v1.0`,
-        tools: tools.map((name) => ({ name, reply: "echo" })),
-      });
+      const server = bench.stdio(
+        { tools: tools.map((name) => echoTool(name)) },
+        { name: `${bench.word("srv")} näme: v1.0` },
+      );
       const agent = await bench.start();
       const { sessionId } = await openWith(agent, [server.entry]);
       const { offered, called: names } = await bench.turn(agent, sessionId, [odd, long]);
@@ -55,7 +54,7 @@ export const TOOLS: readonly Check[] = [
         invalid.length === 0,
         `the model was offered a name of ${first.length} characters: ${JSON.stringify(first.slice(0, LONG))}`,
       );
-      const called = eventsOf(server.log, "call").map(({ detail }) => detail["tool"]);
+      const called = receivedBy(server, "tools/call").map(({ name }) => name);
       const lost = tools.filter((name) => !called.includes(name));
       demand(lost.length === 0, `${JSON.stringify(lost[0]?.slice(0, 40))} was not offered, or its call went nowhere`);
       return `called as ${names.filter((name) => name.includes(odd) || name.includes(long)).join(" and ")}`;
@@ -68,7 +67,7 @@ export const TOOLS: readonly Check[] = [
     needsModel: true,
     run: async (bench) => {
       const name = bench.word("same");
-      const servers = [1, 2].map(() => bench.stdio({ tools: [{ name, reply: "echo" }] }));
+      const servers = [1, 2].map(() => bench.stdio({ tools: [echoTool(name)] }));
       const agent = await bench.start();
       const { sessionId } = await openWith(
         agent,
@@ -92,8 +91,8 @@ export const TOOLS: readonly Check[] = [
     run: async (bench) => {
       const { server, agent, sessionId, answer } = await holdCall(bench);
       const before = performance.now();
-      agent.link.notify("session/cancel", { sessionId });
-      const isHeard = await sees(server.log, "cancelled", BOUNDS.cancelMs);
+      agent.connection.notify("session/cancel", { sessionId });
+      const isHeard = await receivesWithin(server, "notifications/cancelled", BOUNDS.cancelMs);
       const tookMs = performance.now() - before;
       await answer.catch(() => undefined); // another check is about the answer
       demand(isHeard, `the server heard nothing within ${seconds(BOUNDS.cancelMs)}`);
@@ -107,9 +106,9 @@ export const TOOLS: readonly Check[] = [
     needsModel: true,
     run: async (bench) => {
       const { agent, sessionId, answer, server } = await holdCall(bench);
-      agent.link.notify("session/cancel", { sessionId });
+      agent.connection.notify("session/cancel", { sessionId });
       const before = performance.now();
-      const given = await agent.link.awaited("session/prompt after session/cancel", answer, BOUNDS.cancelMs);
+      const given = await agent.awaited("session/prompt after session/cancel", answer, BOUNDS.cancelMs);
       const tookMs = performance.now() - before;
       const reason = given.ok ? wordOf(given.result["stopReason"]) : `error ${given.code} ${given.message}`;
       demand(reason === "cancelled", `the prompt was answered with ${reason}`);
@@ -127,7 +126,7 @@ export const TOOLS: readonly Check[] = [
     why: "Screenshots and charts vanish without a word.",
     needsModel: true,
     run: async (bench) => {
-      const server = bench.stdio({ tools: [{ name: bench.word("picture"), reply: "image" }] });
+      const server = bench.stdio({ tools: [tool(bench.word("picture"), "image")] });
       const agent = await bench.start();
       const { sessionId } = await openWith(agent, [server.entry]);
       const turn = await bench.turn(agent, sessionId, [server.tool]);
@@ -154,7 +153,7 @@ export const TOOLS: readonly Check[] = [
 ];
 
 async function failingCall(bench: Bench, reply: "error" | "crash"): Promise<string> {
-  const server = bench.stdio({ tools: [{ name: bench.word(reply), reply }] });
+  const server = bench.stdio({ tools: [tool(bench.word(reply), reply)] });
   const agent = await bench.start();
   const { sessionId } = await openWith(agent, [server.entry]);
   const turn = await bench.turn(agent, sessionId, [server.tool]);
@@ -174,7 +173,7 @@ interface Held {
 
 /** A turn in the middle of a call that only ends when it is cancelled. */
 async function holdCall(bench: Bench): Promise<Held> {
-  const server = bench.stdio({ tools: [{ name: bench.word("hold"), reply: "hold" }] });
+  const server = bench.stdio({ tools: [tool(bench.word("hold"), "hold")] });
   const agent = await bench.start();
   const { sessionId } = await openWith(agent, [server.entry]);
   const { answer, turn } = bench.beginTurn(agent, sessionId, [server.tool]);
@@ -190,7 +189,7 @@ async function holdCall(bench: Bench): Promise<Held> {
 /** Tool calls whose last word is that they are pending or in progress. */
 function openCalls(agent: RunningAgent, sessionId: string): number {
   const states = new Map<string, string>();
-  for (const { toolCallId, status } of agent.link.updatesOf(sessionId)) {
+  for (const { toolCallId, status } of agent.updatesOf(sessionId)) {
     if (typeof toolCallId === "string" && typeof status === "string") states.set(toolCallId, status);
   }
   return [...states.values()].filter((status) => status === "pending" || status === "in_progress").length;

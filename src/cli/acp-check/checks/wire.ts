@@ -1,10 +1,21 @@
 // The conversation itself: bursts, order, and that stdout carries nothing but valid messages.
-import { CLIENT, idOf, initializeParams, problemOf } from "../agent/running.js";
-import type { Check } from "../check.js";
-import { demand } from "../failure.js";
-import { wordOf } from "../fields.js";
+
+import { type Behaviour } from "../../../testing/index.js";
+import { CLIENT, initializeParams, problemOf } from "../agent.js";
+import { type Check, demand } from "../check.js";
+import { failure } from "../test-servers.js";
 import { pause, seconds } from "../wait.js";
-import { BOUNDS, openWith, useServer } from "./shared.js";
+import { BOUNDS, openWith, sessionIdOf, useServer } from "./shared.js";
+
+/** Prints lines that are no messages, on both of its outputs. */
+const NOISY: Behaviour = {
+  steps: {
+    start: [
+      { do: "garbage", text: "starting up, this line is no message" },
+      { do: "stderr", text: "a warning on stderr" },
+    ],
+  },
+};
 
 export const WIRE_FIRST: readonly Check[] = [
   {
@@ -14,13 +25,12 @@ export const WIRE_FIRST: readonly Check[] = [
     run: async (bench) => {
       const server = bench.stdio();
       const agent = bench.launch();
-      const first = agent.link.prepare("initialize", initializeParams(CLIENT));
-      const second = agent.link.prepare("session/new", agent.newSessionParams([server.entry]));
-      agent.process.write(first.line + second.line);
-      const introduced = await agent.link.awaited("initialize", first.answer, bench.lab.answerMs);
+      const [introduced, opened] = await agent.askTogether([
+        ["initialize", initializeParams(CLIENT)],
+        ["session/new", agent.newSessionParams([server.entry])],
+      ]);
       demand(introduced.ok, `initialize failed: ${problemOf(introduced)}`);
-      const opened = await agent.link.awaited("session/new", second.answer, bench.lab.answerMs);
-      idOf(opened);
+      sessionIdOf(opened);
       return `initialize after ${seconds(introduced.ms)}, session/new after ${seconds(opened.ms)}`;
     },
   },
@@ -34,14 +44,14 @@ export const WIRE_LAST: readonly Check[] = [
     why: "Clients drop updates of sessions they do not know: what was said in them is lost.",
     run: async (bench) => {
       const agent = await bench.start();
-      const servers = [bench.stdio({ failure: "acp-check: broken" }), bench.stdio()];
+      const servers = [bench.stdio(failure("acp-check: broken")), bench.stdio()];
       await openWith(
         agent,
         servers.map(({ entry }) => entry),
       );
       await pause(BOUNDS.quietMs);
-      const early = bench.lab.started.flatMap(({ link }) => link.early);
-      const kinds = [...new Set(early.map(({ update }) => wordOf(update["sessionUpdate"])))];
+      const early = bench.lab.started.flatMap(({ connection }) => connection.earlyUpdates);
+      const kinds = [...new Set(early.map(({ update }) => update.sessionUpdate))];
       demand(early.length === 0, `${early.length} updates came too early (${kinds.join(", ")})`);
       return `true of all ${bench.lab.started.length} agents started so far`;
     },
@@ -52,15 +62,17 @@ export const WIRE_LAST: readonly Check[] = [
     why: "One stray line breaks the connection in strict clients.",
     run: async (bench) => {
       const agent = await bench.start();
-      const noisy = bench.stdio({ isNoisy: true });
+      const noisy = bench.stdio(NOISY);
       const good = bench.stdio();
       const { sessionId } = await openWith(agent, [noisy.entry, good.entry]);
       await useServer(bench, agent, sessionId, good);
-      agent.process.endInput();
-      await agent.process.endsWithin(BOUNDS.exitMs);
-      const faults = bench.lab.started.flatMap(({ link }) => link.faults);
+      agent.endInput();
+      await agent.endsWithin(BOUNDS.exitMs);
+      const faults = bench.lab.started.flatMap(({ connection }) => connection.violations);
       demand(faults.length === 0, `${faults.length} faults; the first: ${faults[0] ?? ""}`);
-      const count = bench.lab.started.reduce((sum, { link }) => sum + link.messageCount, 0);
+      const count = bench.lab.started
+        .flatMap(({ connection }) => connection.lines.items)
+        .filter(({ direction }) => direction === "received").length;
       return `all ${count} lines of ${bench.lab.started.length} agents fit the schema`;
     },
   },

@@ -1,7 +1,7 @@
 // The model over HTTP, in the protocol of each provider: a call, its result, the end of the turn.
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
-import { IMAGE_DATA } from "../server/script.js";
+import { IMAGE_DATA } from "../test-servers.js";
 import { wishText } from "./conversation.js";
 import { ModelServer } from "./server.js";
 

@@ -1,18 +1,12 @@
 // The model that acp-check brings: a real HTTP server that keeps what it was offered and calls what a prompt wishes for.
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isJsonObject, parseJson } from "../../../base/json/json.js";
-import { type Listening, listen, readBody } from "../http.js";
-import { IMAGE_DATA } from "../server/script.js";
-import { anthropicFormat } from "./anthropic.js";
-import { chatFormat } from "./chat.js";
+import { closeListener, listenOnLoopback, readBody } from "../../../testing/index.js";
+import { IMAGE_DATA } from "../test-servers.js";
 import { latestWish, nextMove } from "./conversation.js";
-import type { ModelFormat } from "./format.js";
-import { geminiFormat } from "./gemini.js";
-import { responsesFormat } from "./responses.js";
+import { FORMATS } from "./formats.js";
 
 export const MODEL_NAME = "check";
-
-const FORMATS: readonly ModelFormat[] = [chatFormat, responsesFormat, anthropicFormat, geminiFormat];
 
 /** One request that an agent made of the model. */
 export interface ModelRequest {
@@ -26,23 +20,23 @@ export interface ModelRequest {
 }
 
 export class ModelServer implements AsyncDisposable {
-  readonly #listening: Listening;
+  readonly origin: string;
+  readonly #server: Server;
   readonly #requests: ModelRequest[] = [];
   #count = 0;
 
-  private constructor(listening: Listening) {
-    this.#listening = listening;
+  private constructor(server: Server, origin: string) {
+    this.#server = server;
+    this.origin = origin;
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
   }
 
   static async open(): Promise<ModelServer> {
-    let serve: (request: IncomingMessage, response: ServerResponse) => Promise<void> = async () => {};
-    const model = new ModelServer(await listen((request, response) => serve(request, response)));
-    serve = (request, response) => model.#serve(request, response);
-    return model;
-  }
-
-  get origin(): string {
-    return this.#listening.origin;
+    const server = createServer();
+    server.on("error", () => {}); // listening rejects with it
+    return new ModelServer(server, await listenOnLoopback(server));
   }
 
   /** As OpenAI's clients want it. */
@@ -55,7 +49,7 @@ export class ModelServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#listening.close();
+    await closeListener(this.#server);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

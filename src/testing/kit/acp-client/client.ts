@@ -1,5 +1,6 @@
 // An ACP client for tests: it drives an agent, records everything both sides say, and checks every message of the agent.
 import {
+  type AgentApp,
   type ClientApp,
   type ClientConnection,
   type ContentBlock,
@@ -9,17 +10,24 @@ import {
   type McpServer,
   methods,
   type NewSessionResponse,
+  type PermissionOptionKind,
   PROTOCOL_VERSION,
   type PromptResponse,
   type RequestPermissionRequest,
+  type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import { messageOf } from "../../../base/errors.js";
 import { Feed, type WaitOptions } from "../feed.js";
-import { agentMessage, envelopeProblem, type MessageValidator } from "./agent-message.js";
-import type { AgentExit, AgentLink } from "./link.js";
-import { type PermissionPolicy, Permissions } from "./permissions.js";
-import { Wire, type WireLine } from "./wire.js";
+import {
+  type AgentCommand,
+  type AgentExit,
+  type AgentLink,
+  type AgentStreams,
+  appLink,
+  processLink,
+  streamsLink,
+} from "./agent-link.js";
+import { AgentConnection, type MessageValidator, type RecordedUpdate, type WireLine } from "./connection.js";
 
 export interface AcpClientOptions {
   /** Looks at every message of the agent, for instance `await acpSchemaValidator()`. */
@@ -36,43 +44,48 @@ export interface NewSessionParams {
   readonly _meta?: Record<string, unknown>;
 }
 
-interface RecordedUpdate {
-  readonly sessionId: string;
-  readonly update: SessionUpdate;
-}
+/**
+ * `wait`: the person is thinking; the answer comes as `cancelled` when the session is cancelled.
+ * `cancel`: the person closes the question. `never`: the client forgets to answer at all.
+ */
+export type PermissionAnswer = "allow" | "always" | "deny" | "deny_always" | "cancel" | "wait" | "never";
+
+export type PermissionPolicy = PermissionAnswer | ((request: RequestPermissionRequest) => PermissionAnswer);
+
+const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
+
+const OPTION_KINDS: Readonly<Partial<Record<PermissionAnswer, PermissionOptionKind>>> = {
+  allow: "allow_once",
+  always: "allow_always",
+  deny: "reject_once",
+  deny_always: "reject_always",
+};
 
 export class AcpClient implements AsyncDisposable {
   readonly connection: ClientConnection;
-  readonly #link: AgentLink;
-  readonly #wire: Wire;
-  readonly #validate: MessageValidator;
-  readonly #permissions = new Permissions();
-  readonly #updates = new Feed<RecordedUpdate>("session update");
+  readonly #agent: AgentConnection;
   readonly #questions = new Feed<RequestPermissionRequest>("permission question");
-  readonly #violations: string[] = [];
+  readonly #waiting = new Map<string, Set<(response: RequestPermissionResponse) => void>>();
+  #policy: PermissionPolicy;
   #cursor = 0;
 
-  constructor(link: AgentLink, options: AcpClientOptions = {}) {
-    this.#link = link;
-    this.#validate = options.validate ?? (() => undefined);
-    this.#permissions.setPolicy(options.permissions ?? "allow");
-    this.#wire = new Wire(link.toAgent, link.fromAgent, {
-      onMessage: (message, answeredMethod) => {
-        const problem = envelopeProblem(message) ?? this.#validate(agentMessage(message, answeredMethod));
-        if (problem !== undefined) this.#violations.push(`${problem} in ${clip(JSON.stringify(message))}`);
+  constructor(link: AgentLink, { validate, permissions = "allow", extend = (app) => app }: AcpClientOptions = {}) {
+    this.#policy = permissions;
+    this.#agent = new AgentConnection(link, {
+      validate,
+      onEnd: (error) => {
+        this.#questions.end(error);
+        this.connection.close(error);
       },
-      onGarbage: (text) => this.#violations.push(`no ACP message on the agent's output: ${clip(text)}`),
-      onEnd: () => this.#end(),
     });
-    const { extend = (app) => app } = options;
-    // Updates first: the SDK asks one handler after the other, and an answer may overtake what waits for many of them.
-    const own = client({ name: "tenon-test-client" })
-      .onNotification(methods.client.session.update, ({ params }) => this.#updates.push(params))
-      .onRequest(methods.client.session.requestPermission, async ({ params }) => {
+    const own = client({ name: "tenon-test-client" }).onRequest(
+      methods.client.session.requestPermission,
+      async ({ params }) => {
         this.#questions.push(params);
         return await this.#answer(params);
-      });
-    this.connection = extend(own).connect(this.#wire.stream);
+      },
+    );
+    this.connection = extend(own).connect(this.#agent.stream);
   }
 
   async initialize(overrides: Partial<InitializeRequest> = {}): Promise<InitializeResponse> {
@@ -101,7 +114,8 @@ export class AcpClient implements AsyncDisposable {
   /** Cancels the turn, and answers the questions that wait, as the protocol asks of clients. */
   async cancel(sessionId: string): Promise<void> {
     await this.connection.agent.notify(methods.agent.session.cancel, { sessionId });
-    this.#permissions.cancel(sessionId);
+    for (const resolve of this.#waiting.get(sessionId) ?? []) resolve(CANCELLED);
+    this.#waiting.delete(sessionId);
   }
 
   async closeSession(sessionId: string): Promise<void> {
@@ -114,7 +128,7 @@ export class AcpClient implements AsyncDisposable {
   }
 
   answerPermissions(policy: PermissionPolicy): void {
-    this.#permissions.setPolicy(policy);
+    this.#policy = policy;
   }
 
   get permissionRequests(): readonly RequestPermissionRequest[] {
@@ -126,7 +140,7 @@ export class AcpClient implements AsyncDisposable {
   }
 
   updates(sessionId: string): readonly SessionUpdate[] {
-    return this.#updates.items.filter((recorded) => recorded.sessionId === sessionId).map(({ update }) => update);
+    return this.#agent.updatesOf(sessionId);
   }
 
   /** The first update of the session that passes, recorded or to come. */
@@ -136,7 +150,7 @@ export class AcpClient implements AsyncDisposable {
     options: Pick<WaitOptions, "timeoutMs"> = {},
   ): Promise<SessionUpdate> {
     const isIt = (recorded: RecordedUpdate) => recorded.sessionId === sessionId && test(recorded.update);
-    return (await this.#updates.find(isIt, options)).update;
+    return (await this.#agent.updates.find(isIt, options)).update;
   }
 
   /** All that the agent has said in the session, joined. */
@@ -150,13 +164,13 @@ export class AcpClient implements AsyncDisposable {
 
   /** Every line in both directions, in order. */
   get lines(): readonly WireLine[] {
-    return this.#wire.lines.items;
+    return this.#agent.lines.items;
   }
 
   /** Writes a line as it is; `nextLine` then starts behind it. */
   sendLine(text: string): void {
-    this.#wire.sendLine(text);
-    this.#cursor = this.#wire.lines.items.length;
+    this.#agent.sendLine(text);
+    this.#cursor = this.#agent.lines.items.length;
   }
 
   /** The next line of the agent after the last `sendLine` or `nextLine`; with a test, the next that passes. */
@@ -165,67 +179,77 @@ export class AcpClient implements AsyncDisposable {
     options: Pick<WaitOptions, "timeoutMs"> = {},
   ): Promise<string> {
     const isNext = (line: WireLine) => line.direction === "received" && test(line.text);
-    const line = await this.#wire.lines.find(isNext, { ...options, from: this.#cursor });
-    this.#cursor = this.#wire.lines.items.indexOf(line) + 1;
+    const line = await this.#agent.lines.find(isNext, { ...options, from: this.#cursor });
+    this.#cursor = this.#agent.lines.items.indexOf(line) + 1;
     return line.text;
   }
 
   /** What the agent sent that it should not have: garbage on its output, broken envelopes, what `validate` found. */
   get violations(): readonly string[] {
-    return this.#violations;
+    return this.#agent.violations;
   }
 
   get pid(): number | undefined {
-    return this.#link.pid;
+    return this.#agent.link.pid;
   }
 
   /** What the agent has written to its stderr; empty for an agent in this process. */
   stderr(): string {
-    return this.#link.stderr();
+    return this.#agent.link.stderr();
   }
 
   get exit(): Promise<AgentExit> {
-    return this.#link.exit;
+    return this.#agent.link.exit;
   }
 
   kill(signal: NodeJS.Signals = "SIGKILL"): void {
-    this.#link.kill(signal);
+    this.#agent.link.kill(signal);
   }
 
   /** Ends the agent's input, as an editor that closes; resolves when the agent is gone. */
   async end(): Promise<AgentExit> {
-    return await this.#link.end();
+    return await this.#agent.link.end();
   }
 
   /** Throws when the agent did not end by itself, or broke the protocol on the way. */
   async [Symbol.asyncDispose](): Promise<void> {
     const exit = await this.end();
     this.connection.close();
-    await this.#link.dispose();
-    const problems = [...this.#violations];
+    await this.#agent.link.dispose();
+    const problems = [...this.violations];
     if (exit.wasForced) problems.push("the agent did not end when its input ended, and was killed");
     if (problems.length > 0) throw new Error(`the agent broke its contract:\n  ${problems.join("\n  ")}`);
   }
 
-  async #answer(request: RequestPermissionRequest): ReturnType<Permissions["answer"]> {
-    try {
-      return await this.#permissions.answer(request);
-    } catch (error) {
-      this.#violations.push(messageOf(error));
-      throw error;
+  async #answer(request: RequestPermissionRequest): Promise<RequestPermissionResponse> {
+    const { sessionId, options } = request;
+    const answer = typeof this.#policy === "function" ? this.#policy(request) : this.#policy;
+    const wanted = OPTION_KINDS[answer];
+    if (answer === "cancel") return CANCELLED;
+    if (wanted === undefined) {
+      return await new Promise((resolve) => {
+        if (answer === "wait") this.#waiting.set(sessionId, (this.#waiting.get(sessionId) ?? new Set()).add(resolve));
+      });
     }
-  }
-
-  /** Before the SDK closes with its own words: requests under way fail with the reason a person needs. */
-  async #end(): Promise<void> {
-    const { code, signal } = await this.#link.exit;
-    const stderr = this.stderr().trim().slice(-2_000);
-    const error = new Error(`the agent has ended (code ${code}, signal ${signal})${stderr && `; stderr: ${stderr}`}`);
-    for (const feed of [this.#updates, this.#questions, this.#wire.lines]) feed.end(error);
-    this.connection.close(error);
+    const option = options.find(({ kind }) => kind === wanted);
+    if (option) return { outcome: { outcome: "selected", optionId: option.optionId } };
+    const problem = `the agent offers no option of kind ${wanted}, only ${options.map(({ kind }) => kind).join(", ") || "nothing"}`;
+    this.#agent.violations.push(problem);
+    throw new Error(problem);
   }
 }
 
-function clip(text: string): string {
-  return text.length <= 500 ? text : `${text.slice(0, 500)}…`;
+/** Spawns an agent and connects over its standard streams. Nothing is sent yet: call `initialize()`. */
+export function startAgent(command: AgentCommand, options?: AcpClientOptions): AcpClient {
+  return new AcpClient(processLink(command), options);
+}
+
+/** Connects to an agent app of the SDK in this process. */
+export function connectAgent(app: AgentApp, options?: AcpClientOptions): AcpClient {
+  return new AcpClient(appLink(app), options);
+}
+
+/** Connects to an agent that serves these streams in this process. */
+export function connectStreams(streams: AgentStreams, options?: AcpClientOptions): AcpClient {
+  return new AcpClient(streamsLink(streams), options);
 }

@@ -1,7 +1,7 @@
 // The schema check must see faults, and must not see any where there are none.
 import { expect, test } from "vitest";
-import type { AgentMessage } from "./agent-message.js";
-import { agentMessage, envelopeProblem } from "./agent-message.js";
+import type { AgentMessage } from "./connection.js";
+import { agentMessage, envelopeProblem } from "./connection.js";
 import { acpSchemaValidator } from "./schema.js";
 
 const update = (fields: object): AgentMessage =>
@@ -30,7 +30,7 @@ test.each<[string, AgentMessage, RegExp]>([
   [
     "a chunk without text",
     update({ sessionUpdate: "agent_message_chunk", content: { type: "text" } }),
-    /required property 'text'/,
+    /\/update\/content/,
   ],
   ["an unknown update", update({ sessionUpdate: "nonsense" }), /no session update of that name/],
   ["an unknown status", update({ sessionUpdate: "tool_call_update", toolCallId: "1", status: "halfway" }), /status/],
@@ -39,17 +39,13 @@ test.each<[string, AgentMessage, RegExp]>([
     { kind: "response", method: "session/prompt", payload: { stopReason: "bored" } },
     /stopReason/,
   ],
-  ["a session without an id", { kind: "response", method: "session/new", payload: {} }, /'sessionId'/],
+  ["a session without an id", { kind: "response", method: "session/new", payload: {} }, /"sessionId"/],
   [
     "a client's own method",
     { kind: "request", method: "session/prompt", payload: {} },
     /has no request "session\/prompt"/,
   ],
-  [
-    "a fractional error code",
-    { kind: "error", method: undefined, payload: { code: 1.5, message: "" } },
-    /code must be integer/,
-  ],
+  ["a fractional error code", { kind: "error", method: undefined, payload: { code: 1.5, message: "" } }, /\/code/],
 ])("%s is a fault", async (_, message, problem) => {
   expect((await acpSchemaValidator())(message)).toMatch(problem);
 });

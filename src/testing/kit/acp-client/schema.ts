@@ -1,16 +1,16 @@
-// Checks an agent's messages against the JSON Schema that the ACP SDK publishes.
+// Checks what an agent sends against the JSON Schema of ACP v1 that the SDK publishes.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import type { AgentMessage, MessageValidator } from "./agent-message.js";
+import { SchemaCheck, SchemaRefs } from "../../../base/schema/schema-check.js";
+import { describeMisfit } from "../../../base/schema/schema-fit.js";
+
+import type { AgentMessage, MessageValidator } from "./connection.js";
 
 export interface SchemaValidatorOptions {
   /** Also takes what is in the protocol's unstable schema. */
   readonly unstable?: boolean;
 }
-
-type Compiled = (payload: unknown) => string | undefined;
-type Compile = (schema: JsonObject) => Compiled;
 
 /** In the schema each definition names its method (`x-method`) and the side that handles it (`x-side`). */
 const SUFFIX = { request: "Request", notification: "Notification", response: "Response" } as const;
@@ -20,16 +20,14 @@ const MAX_PROBLEMS = 4;
 /** Custom methods (`_…`) are free; every other method must be in the schema, and its payload must fit. */
 export async function acpSchemaValidator(options: SchemaValidatorOptions = {}): Promise<MessageValidator> {
   const definitions = readDefinitions(options.unstable ? "schema.unstable.json" : "schema.json");
-  const compile = await loadCompiler();
-  const compiled = new Map<string, Compiled>();
+  const refs = new SchemaRefs({ $defs: definitions });
   const check = (name: string, payload: JsonValue | undefined): string | undefined => {
     const schema = narrowed(name, payload, definitions);
     if (schema === undefined) return "the protocol has no session update of that name";
-    const key = JSON.stringify(schema);
-    const validate = compiled.get(key) ?? compile({ $defs: definitions, ...schema });
-    compiled.set(key, validate);
-    const problem = validate(payload ?? {});
-    return problem === undefined ? undefined : `${name}: ${problem}`;
+    const checking = new SchemaCheck(refs, new Map(), Number.POSITIVE_INFINITY, () => false);
+    const misfits = checking.misfits(schema, payload ?? {}, MAX_PROBLEMS);
+    if (misfits === "unsure" || misfits.length === 0) return undefined;
+    return `${name}: ${misfits.map(describeMisfit).join(", ")}`;
   };
   return (message) => {
     const { kind, method, payload } = message;
@@ -49,7 +47,7 @@ function readDefinitions(file: string): JsonObject {
   return definitions;
 }
 
-/** What an agent sends: requests and notifications that the client handles, responses to what the agent handles. */
+/** An agent sends requests and notifications that the client handles, and responses to requests that the agent handles. */
 function definitionFor({ kind, method }: AgentMessage, definitions: JsonObject): string | undefined {
   if (kind === "error") return undefined;
   const sides = kind === "response" ? ["agent"] : ["client", "protocol"];
@@ -61,16 +59,17 @@ function definitionFor({ kind, method }: AgentMessage, definitions: JsonObject):
 }
 
 /**
- * Of a union of updates only the one meant: the problems of all the others would bury its own. Undefined when there is
- * none of that name.
+ * Of the union of session updates only the case that is meant, so that the problem is reported for that case. Undefined
+ * when there is none of that name.
  */
 function narrowed(name: string, payload: JsonValue | undefined, definitions: JsonObject): JsonObject | undefined {
-  const whole = { $ref: `#/$defs/${name}` };
   const update = isJsonObject(payload) ? payload["update"] : undefined;
   const union = definitions["SessionUpdate"];
-  if (name !== "SessionNotification" || !isJsonObject(update) || !isJsonObject(union)) return whole;
-  const cases = union["oneOf"];
-  const index = Array.isArray(cases) ? cases.findIndex((one) => discriminator(one) === update["sessionUpdate"]) : -1;
+  if (name !== "SessionNotification" || !isJsonObject(update) || !isJsonObject(union)) {
+    return { $ref: `#/$defs/${name}` };
+  }
+  const cases = Array.isArray(union["oneOf"]) ? union["oneOf"] : [];
+  const index = cases.findIndex((one) => discriminator(one) === update["sessionUpdate"]);
   if (index === -1) return undefined;
   return {
     type: "object",
@@ -79,31 +78,8 @@ function narrowed(name: string, payload: JsonValue | undefined, definitions: Jso
   };
 }
 
-function discriminator(schema: unknown): JsonValue | undefined {
+function discriminator(schema: JsonValue): JsonValue | undefined {
   const properties = isJsonObject(schema) ? schema["properties"] : undefined;
   const field = isJsonObject(properties) ? properties["sessionUpdate"] : undefined;
   return isJsonObject(field) ? field["const"] : undefined;
-}
-
-/** The MCP SDK carries a JSON Schema validator; loading it takes time that only who validates should spend. */
-async function loadCompiler(): Promise<Compile> {
-  const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
-  const ajv = new AjvJsonSchemaValidator();
-  return (schema) => {
-    const text = JSON.stringify(schema, (key, value: unknown) =>
-      key === "format" && typeof value === "string" ? undefined : value,
-    );
-    const validate = ajv.getValidator<unknown>(JSON.parse(text));
-    return (payload) => {
-      const result = validate(payload);
-      return result.valid ? undefined : shorten(result.errorMessage);
-    };
-  };
-}
-
-/** "must be equal to constant" only says which other case of a union it is not. */
-function shorten(problems: string): string {
-  const all = [...new Set(problems.split(", "))].filter((problem) => !problem.includes("must be equal to constant"));
-  const shown = all.slice(0, MAX_PROBLEMS).join(", ");
-  return all.length > MAX_PROBLEMS ? `${shown} and ${all.length - MAX_PROBLEMS} more` : shown || problems;
 }

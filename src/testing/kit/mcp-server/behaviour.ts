@@ -166,9 +166,12 @@ export interface Behaviour {
   /** A line of garbage before every message. */
   readonly garbageBetween?: string;
   readonly ignoresEof?: boolean;
+  /** As a process: goes on after SIGTERM, SIGINT and SIGHUP. */
   readonly ignoresSigterm?: boolean;
-  /** A file that gets one JSON line per message received, and for end of input and signals. Child processes only. */
+  /** A file that gets one JSON line per message received, child started, end of input and signal. Child processes only. */
   readonly recordFile?: string;
+  /** The first line of that file holds the names of all environment variables, and the values of these. */
+  readonly recordEnv?: readonly string[];
   /** The server and its children end by themselves after this, so that a failing test litters nothing. */
   readonly maxLifetimeMs?: number;
   /** A file in which its tasks are kept: they outlive the process. */

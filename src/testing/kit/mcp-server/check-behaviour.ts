@@ -205,6 +205,7 @@ const BEHAVIOUR: Fields<Behaviour> = {
   ignoresEof: optional(flag),
   ignoresSigterm: optional(flag),
   recordFile: optional(nonEmptyText),
+  recordEnv: optional(list(text)),
   maxLifetimeMs: optional(positive),
   taskFile: optional(nonEmptyText),
 };

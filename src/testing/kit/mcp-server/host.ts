@@ -4,6 +4,9 @@ import type { Timer } from "../../../base/ports/world.js";
 import type { HeldCall, ProcessFacts } from "./answers.js";
 import type { Behaviour, CrashStep, SpawnChildrenStep, Step, ToolReply } from "./behaviour.js";
 
+/** The longest line that a scripted server reads. */
+export const MAX_LINE_BYTES = 100_663_296;
+
 export type RequestId = string | number;
 
 export interface Host {

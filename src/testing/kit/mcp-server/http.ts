@@ -24,7 +24,7 @@ const LIMITS: HostLimits = {
   place: "over HTTP: it has no process and no stream of lines",
   steps: ["stderr", "stderr_flood", "spawn_children", "huge_line"],
   replies: [],
-  fields: ["garbageBetween", "ignoresEof", "ignoresSigterm", "recordFile", "maxLifetimeMs"],
+  fields: ["garbageBetween", "ignoresEof", "ignoresSigterm", "recordFile", "recordEnv", "maxLifetimeMs"],
 };
 
 export interface HttpServerOptions extends HttpSessionOptions {

@@ -14,7 +14,7 @@ const LIMITS: HostLimits = {
   place: "in memory: it carries messages, not bytes, and has no process",
   steps: ["garbage", "huge_line", "stderr", "stderr_flood", "spawn_children"],
   replies: [],
-  fields: ["garbageBetween", "ignoresEof", "ignoresSigterm", "recordFile", "maxLifetimeMs"],
+  fields: ["garbageBetween", "ignoresEof", "ignoresSigterm", "recordFile", "recordEnv", "maxLifetimeMs"],
 };
 
 export interface MemoryServerOptions {

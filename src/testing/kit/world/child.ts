@@ -6,7 +6,7 @@ import { LineSplitter } from "../../../base/json/ndjson.js";
 import type { Child, ChildExit, SpawnRequest, Timer } from "../../../base/ports/world.js";
 import type { Behaviour } from "../mcp-server/behaviour.js";
 import { parseBehaviour } from "../mcp-server/check-behaviour.js";
-import { assertPossible, type HostLimits } from "../mcp-server/host.js";
+import { assertPossible, type HostLimits, MAX_LINE_BYTES } from "../mcp-server/host.js";
 import { ScriptedPeer } from "../mcp-server/peer.js";
 
 export interface FakeChildOptions {
@@ -114,10 +114,8 @@ const LIMITS: HostLimits = {
   place: "behind a fake child: nothing hands it to the test, and it has no file",
   steps: ["hold"],
   replies: ["held"],
-  fields: ["recordFile", "maxLifetimeMs"],
+  fields: ["recordFile", "recordEnv", "maxLifetimeMs"],
 };
-
-const MAX_LINE_BYTES = 100_663_296;
 
 export function scriptedChild(
   request: SpawnRequest,

@@ -1,10 +1,11 @@
 // The wire format of Anthropic's Messages API (docs: "Streaming messages", "Thinking", "Prompt caching").
 import { unreachable } from "../../../base/id.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import {
   type Asked,
   type CacheBlock,
   type Fault,
+  type FaultResponse,
   headerOf,
   Issued,
   invalid,
@@ -16,17 +17,8 @@ import {
   type ProviderFormat,
   type StreamWriter,
   textField,
-  type WholeAnswer,
 } from "./format.js";
-import {
-  type AnswerUsage,
-  argumentsText,
-  type ContentPart,
-  type Finish,
-  type Incident,
-  inPieces,
-  type Piecewise,
-} from "./reply.js";
+import { type AnswerUsage, argumentsText, type ContentPart, type Incident, inPieces } from "./reply.js";
 
 const STOP_REASONS = { stop: "end_turn", tool_calls: "tool_use", length: "max_tokens", refusal: "refusal" } as const;
 
@@ -35,16 +27,14 @@ export function anthropicMessages(): ProviderFormat {
   return {
     name: "anthropic",
     isFor: (path) => path.endsWith("/v1/messages"),
-    wantsStream: ({ body }) => body["stream"] === true,
     key: ({ headers }) => headerOf(headers, "x-api-key"),
     needsKey: true,
     check: (asked) => checkMessages(asked, issued),
     tools: offeredTools,
     cacheBlocks,
-    stream: (asked, usage) => new MessageStream(asked.body, usage, issued),
-    whole: (asked, answer) => wholeMessage(asked.body, answer, issued),
+    stream: ({ body }, usage) => messageStream(body, usage, issued),
     fault: (fault, { body }) => anthropicFault(fault, offeredTools(body)),
-    error: (message, code) => anthropicErrorBody(code, message),
+    error: (message, code) => errorBody(code, message),
   };
 }
 
@@ -115,111 +105,59 @@ function usageOf(usage: AnswerUsage, outputTokens: number): JsonObject {
   };
 }
 
-class MessageStream implements StreamWriter {
-  readonly #body: JsonObject;
-  readonly #usage: AnswerUsage;
-  readonly #issued: Issued;
-  #index = 0;
-  #signature: string | undefined;
-
-  constructor(body: JsonObject, usage: AnswerUsage, issued: Issued) {
-    this.#body = body;
-    this.#usage = usage;
-    this.#issued = issued;
-  }
-
-  start(): string[] {
-    return [namedEvent({ type: "message_start", message: head(this.#body, this.#usage) })];
-  }
-
-  *part(part: ContentPart): Iterable<string | Incident> {
-    switch (part.kind) {
-      case "text":
-        yield* this.#block({ type: "text", text: "" });
-        yield* this.#deltas(part.text, part, (text) => ({ type: "text_delta", text }));
-        break;
-      case "thought": {
-        const shown = showsThoughts(this.#body) && part.hidden !== true ? part.text : "";
-        this.#signature = this.#issued.sign(part.text, shown);
-        yield* this.#block({ type: "thinking", thinking: "", signature: "" });
-        if (shown !== "") yield* this.#deltas(shown, part, (thinking) => ({ type: "thinking_delta", thinking }));
-        else if (part.after) yield part.after.happens;
-        yield this.#delta({ type: "signature_delta", signature: this.#signature });
-        break;
-      }
-      case "tool_call": {
-        const id = part.id ?? newId("toolu_");
-        if (this.#signature !== undefined) this.#issued.bind(id, this.#signature);
-        yield* this.#block({ type: "tool_use", id, name: part.name, input: {} });
-        yield this.#delta({ type: "input_json_delta", partial_json: "" });
-        const json = argumentsText(part.arguments);
-        yield* this.#deltas(json, part, (piece) => ({ type: "input_json_delta", partial_json: piece }));
-        break;
-      }
-      case "file":
-        throw new Error("Anthropic's Messages API has no files in answers");
-      default:
-        return unreachable(part);
-    }
-    yield namedEvent({ type: "content_block_stop", index: this.#index });
-    this.#index += 1;
-  }
-
-  ping(): string {
-    return namedEvent({ type: "ping" });
-  }
-
-  fault(fault: Fault): string[] {
-    const { body } = anthropicFault(fault, offeredTools(this.#body));
-    return [namedEvent({ type: "error", ...body })];
-  }
-
-  end(finish: Finish): string[] {
-    const delta = { stop_reason: STOP_REASONS[finish], stop_sequence: null };
-    const usage = usageOf(this.#usage, this.#usage.outputTokens);
-    return [namedEvent({ type: "message_delta", delta, usage }), namedEvent({ type: "message_stop" })];
-  }
-
-  /** The real one sends a ping after the first block is opened. */
-  *#block(content: JsonObject): Generator<string, void, void> {
-    yield namedEvent({ type: "content_block_start", index: this.#index, content_block: content });
-    if (this.#index === 0) yield this.ping();
-  }
-
-  #deltas(text: string, cut: Piecewise, delta: (piece: string) => JsonObject): Iterable<string | Incident> {
-    return inPieces(text, cut, (piece) => this.#delta(delta(piece)));
-  }
-
-  #delta(delta: JsonObject): string {
-    return namedEvent({ type: "content_block_delta", index: this.#index, delta });
-  }
-}
-
-function wholeMessage(body: JsonObject, answer: WholeAnswer, issued: Issued): JsonObject {
+function messageStream(body: JsonObject, usage: AnswerUsage, issued: Issued): StreamWriter {
+  let index = 0;
   let signature: string | undefined;
-  const content = answer.parts.map((part): JsonValue => {
+  const delta = (value: JsonObject) => namedEvent({ type: "content_block_delta", index, delta: value });
+  const ping = namedEvent({ type: "ping" });
+  /** The real one sends a ping after the first block is opened. */
+  const opened = (content: JsonObject) => {
+    const start = namedEvent({ type: "content_block_start", index, content_block: content });
+    return index === 0 ? [start, ping] : [start];
+  };
+  function* block(part: ContentPart): Iterable<string | Incident> {
     switch (part.kind) {
       case "text":
-        return { type: "text", text: part.text };
+        yield* opened({ type: "text", text: "" });
+        yield* inPieces(part.text, part, (text) => delta({ type: "text_delta", text }));
+        break;
       case "thought": {
-        const thinking = showsThoughts(body) && part.hidden !== true ? part.text : "";
-        signature = issued.sign(part.text, thinking);
-        return { type: "thinking", thinking, signature };
+        const shown = showsThoughts(body) && part.hidden !== true ? part.text : "";
+        signature = issued.sign(part.text, shown);
+        yield* opened({ type: "thinking", thinking: "", signature: "" });
+        if (shown !== "") yield* inPieces(shown, part, (thinking) => delta({ type: "thinking_delta", thinking }));
+        else if (part.after) yield part.after.happens;
+        yield delta({ type: "signature_delta", signature });
+        break;
       }
       case "tool_call": {
         const id = part.id ?? newId("toolu_");
         if (signature !== undefined) issued.bind(id, signature);
-        const input = parseJson(argumentsText(part.arguments));
-        return { type: "tool_use", id, name: part.name, input: input.ok ? input.value : {} };
+        yield* opened({ type: "tool_use", id, name: part.name, input: {} });
+        yield delta({ type: "input_json_delta", partial_json: "" });
+        const json = argumentsText(part.arguments);
+        yield* inPieces(json, part, (piece) => delta({ type: "input_json_delta", partial_json: piece }));
+        break;
       }
       case "file":
         throw new Error("Anthropic's Messages API has no files in answers");
       default:
         return unreachable(part);
     }
-  });
-  const usage = usageOf(answer.usage, answer.usage.outputTokens);
-  return { ...head(body, answer.usage), content, stop_reason: STOP_REASONS[answer.finish], usage };
+    yield namedEvent({ type: "content_block_stop", index });
+    index += 1;
+  }
+  return {
+    start: () => [namedEvent({ type: "message_start", message: head(body, usage) })],
+    part: block,
+    ping,
+    fault: (fault) => [namedEvent({ type: "error", ...anthropicFault(fault, offeredTools(body)).body })],
+    end: (finish) => {
+      const stop = { stop_reason: STOP_REASONS[finish], stop_sequence: null };
+      const message = { type: "message_delta", delta: stop, usage: usageOf(usage, usage.outputTokens) };
+      return [namedEvent(message), namedEvent({ type: "message_stop" })];
+    },
+  };
 }
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
@@ -473,57 +411,56 @@ function resultFault(result: JsonObject, place: string): string | undefined {
   return undefined;
 }
 
-export interface AnthropicFault {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body: JsonObject;
-}
+const INVALID = "invalid_request_error";
 
-function anthropicErrorBody(type: string, message: string): JsonObject {
+/** The messages are those of its API as people quote them (docs: "Errors"). */
+type FixedFault = "unauthorized" | "quota" | "overloaded" | "server_error" | "content_filter" | "unknown_model";
+
+const FIXED_FAULTS: Readonly<Record<FixedFault, readonly [number, string, string]>> = {
+  unauthorized: [401, "authentication_error", "invalid x-api-key"],
+  quota: [
+    400,
+    INVALID,
+    "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
+  ],
+  overloaded: [529, "overloaded_error", "Overloaded"],
+  server_error: [500, "api_error", "Internal server error"],
+  content_filter: [400, INVALID, "Output blocked by content filtering policy"],
+  unknown_model: [404, "not_found_error", "model: claude-none"],
+};
+
+const RATE_LIMITED =
+  "This request would exceed your organization's rate limit of 50 requests per minute. For details, refer to: https://docs.claude.com/en/api/rate-limits.";
+
+function errorBody(type: string, message: string): JsonObject {
   return { type: "error", error: { type, message }, request_id: newId("req_") };
 }
 
-function failure(status: number, type: string, message: string, headers?: Record<string, string>): AnthropicFault {
-  return { status, body: anthropicErrorBody(type, message), ...(headers && { headers }) };
+function failure(status: number, type: string, message: string): AnthropicFault {
+  return { status, body: errorBody(type, message) };
+}
+
+interface AnthropicFault extends FaultResponse {
+  readonly body: JsonObject;
 }
 
 function anthropicFault(fault: Fault, tools: readonly OfferedTool[]): AnthropicFault {
   switch (fault.kind) {
-    case "unauthorized":
-      return failure(401, "authentication_error", "invalid x-api-key");
-    case "quota":
-      return failure(
-        400,
-        "invalid_request_error",
-        "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
-      );
     case "rate_limited": {
       const { retryAfterS } = fault;
-      const message =
-        "This request would exceed your organization's rate limit of 50 requests per minute. For details, refer to: https://docs.claude.com/en/api/rate-limits.";
-      const headers = retryAfterS === undefined ? undefined : { "retry-after": String(Math.ceil(retryAfterS)) };
-      return failure(429, "rate_limit_error", message, headers);
+      const limited = failure(429, "rate_limit_error", RATE_LIMITED);
+      return retryAfterS === undefined
+        ? limited
+        : { ...limited, headers: { "retry-after": String(Math.ceil(retryAfterS)) } };
     }
-    case "overloaded":
-      return failure(529, "overloaded_error", "Overloaded");
-    case "server_error":
-      return failure(500, "api_error", "Internal server error");
     case "context_overflow":
-      return failure(
-        400,
-        "invalid_request_error",
-        `prompt is too long: ${fault.tokens} tokens > ${fault.limit} maximum`,
-      );
-    case "content_filter":
-      return failure(400, "invalid_request_error", "Output blocked by content filtering policy");
-    case "unknown_model":
-      return failure(404, "not_found_error", "model: claude-none");
+      return failure(400, INVALID, `prompt is too long: ${fault.tokens} tokens > ${fault.limit} maximum`);
     case "tool_schema":
-      return failure(400, "invalid_request_error", schemaMessage(fault, tools));
+      return failure(400, INVALID, schemaMessage(fault, tools));
     case "invalid":
-      return failure(400, "invalid_request_error", fault.message);
+      return failure(400, INVALID, fault.message);
     default:
-      return unreachable(fault);
+      return failure(...FIXED_FAULTS[fault.kind]);
   }
 }
 

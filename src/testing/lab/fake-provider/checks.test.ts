@@ -119,8 +119,9 @@ describe("Anthropic", () => {
       headers: HEADERS,
       body: JSON.stringify({ model: "m", max_tokens: 10, thinking, messages: [user("a")] }),
     });
-    const answer: { content: [JsonObject, JsonObject] } = JSON.parse(await response.text());
-    const [thought, call] = answer.content;
+    const signature = /"signature":"([^"]+)"/.exec(await response.text())?.[1] ?? "";
+    const thought = { type: "thinking", thinking: "hm", signature };
+    const call = { type: "tool_use", id: "1", name: "t", input: {} };
     const again = (...blocks: JsonValue[]) => asks([user("a"), assistant(...blocks), user([result("1")])]);
     expect(await again(thought, call)).toBe("taken");
     expect(await again({ ...thought, thinking: "changed" }, call)).toContain("cannot be modified");

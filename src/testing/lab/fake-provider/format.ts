@@ -24,15 +24,9 @@ export interface OfferedTool {
 export interface StreamWriter {
   start(): string[];
   part(part: ContentPart): Iterable<string | Incident>;
-  ping(): string;
+  readonly ping: string;
   fault(fault: Fault): string[];
   end(finish: Finish): string[];
-}
-
-export interface WholeAnswer {
-  readonly parts: readonly ContentPart[];
-  readonly finish: Finish;
-  readonly usage: AnswerUsage;
 }
 
 /** A failure as HTTP: a JSON body, or events where the provider reports it in a stream that succeeds. */
@@ -46,7 +40,6 @@ export interface ProviderFormat {
   readonly name: FormatName;
   /** Whether a POST to this path is for this format. */
   isFor(path: string): boolean;
-  wantsStream(asked: Asked): boolean;
   /** The key it was sent, if any. */
   key(asked: Asked): string | undefined;
   /** False where servers without keys speak the format too. */
@@ -57,8 +50,6 @@ export interface ProviderFormat {
   /** The request in the order in which prefixes of it are cached. */
   cacheBlocks(body: JsonObject): readonly CacheBlock[];
   stream(asked: Asked, usage: AnswerUsage): StreamWriter;
-  /** The same answer in one piece. */
-  whole(asked: Asked, answer: WholeAnswer): JsonObject;
   fault(fault: Fault, asked: Asked): FaultResponse;
   /** For failures that no rule makes. */
   error(message: string, code: string): JsonObject;

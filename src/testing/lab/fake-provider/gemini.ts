@@ -3,6 +3,7 @@ import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import {
+  type Asked,
   type CacheBlock,
   COMMENT,
   crlfEvent,
@@ -18,9 +19,8 @@ import {
   type ProviderFormat,
   type StreamWriter,
   textField,
-  type WholeAnswer,
 } from "./format.js";
-import { type AnswerUsage, argumentsText, type ContentPart, type Finish, type Incident, inPieces } from "./reply.js";
+import { type AnswerUsage, argumentsText, type ContentPart, type Incident, inPieces } from "./reply.js";
 
 const FINISH_REASONS = { stop: "STOP", tool_calls: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" } as const;
 
@@ -29,21 +29,15 @@ export function geminiGenerate(): ProviderFormat {
   return {
     name: "gemini",
     isFor: (path) => /\/models\/[^/]+:(stream)?[gG]enerateContent$/.test(path),
-    wantsStream: ({ path }) => path.endsWith(":streamGenerateContent"),
     key: ({ headers }) => headerOf(headers, "x-goog-api-key"),
     needsKey: true,
     check: ({ body }) => checkContents(body, issued),
     tools: offeredTools,
     cacheBlocks,
-    stream: ({ path, body }, usage) => new ContentStream({ model: modelIn(path), body, usage, issued }),
-    whole: ({ path, body }, answer) => wholeContent(modelIn(path), body, answer, issued),
+    stream: (asked, usage) => contentStream(asked, usage, issued),
     fault: (fault, { body }) => geminiFault(fault, offeredTools(body)),
-    error: (message, code) => geminiErrorBody(500, code, message),
+    error: (message, code) => ({ error: { code: 500, message, status: code } }),
   };
-}
-
-function modelIn(path: string): string {
-  return /\/models\/([^/:]+):/.exec(path)?.[1] ?? "fake";
 }
 
 function offeredTools(body: JsonObject): readonly OfferedTool[] {
@@ -70,86 +64,58 @@ function showsThoughts(body: JsonObject): boolean {
   return config?.["includeThoughts"] === true;
 }
 
-interface ContentStreamOptions {
-  readonly model: string;
-  readonly body: JsonObject;
-  readonly usage: AnswerUsage;
-  readonly issued: Issued;
-}
-
-class ContentStream implements StreamWriter {
-  readonly #options: ContentStreamOptions;
-  readonly #signer: Signer;
-  readonly #responseId = newId("gen");
-  #isMalformed = false;
-
-  constructor(options: ContentStreamOptions) {
-    this.#options = options;
-    this.#signer = new Signer(options.issued);
-  }
-
-  start(): string[] {
-    return [];
-  }
-
-  *part(part: ContentPart): Iterable<string | Incident> {
+function contentStream({ path, body }: Asked, usage: AnswerUsage, issued: Issued): StreamWriter {
+  const signer = new Signer(issued);
+  const responseId = newId("gen");
+  let isMalformed = false;
+  const chunk = (parts: readonly JsonObject[], finish: JsonObject = {}, outputTokens = 1): string =>
+    crlfEvent({
+      candidates: [{ content: { parts, role: "model" }, ...finish, index: 0 }],
+      usageMetadata: usageOf(usage, outputTokens),
+      modelVersion: /\/models\/([^/:]+):/.exec(path)?.[1] ?? "fake",
+      responseId,
+    });
+  function* events(part: ContentPart): Iterable<string | Incident> {
     switch (part.kind) {
       case "text":
-        yield* inPieces(part.text, part, (text) => this.#chunk([{ text }]));
+        yield* inPieces(part.text, part, (text) => chunk([{ text }]));
         break;
       case "thought":
-        this.#signer.think(part.text);
-        if (showsThoughts(this.#options.body) && part.hidden !== true)
-          yield* inPieces(part.text, part, (text) => this.#chunk([{ text, thought: true }]));
+        signer.think(part.text);
+        if (showsThoughts(body) && part.hidden !== true)
+          yield* inPieces(part.text, part, (text) => chunk([{ text, thought: true }]));
         else if (part.after) yield part.after.happens;
         break;
-      case "tool_call":
-        yield* this.#call(part);
+      case "tool_call": {
+        // Arguments come whole: Gemini never splits them. An incident among them happens before the call.
+        const call = signer.call(part);
+        if (call === undefined) isMalformed = true;
+        if (part.after) yield part.after.happens;
+        if (call) yield chunk([call]);
         break;
+      }
       case "file":
-        yield this.#chunk([{ inlineData: { mimeType: part.mimeType, data: part.data } }]);
+        yield chunk([{ inlineData: { mimeType: part.mimeType, data: part.data } }]);
         break;
       default:
         unreachable(part);
     }
   }
-
-  ping(): string {
-    return COMMENT;
-  }
-
-  fault(fault: Fault): string[] {
-    const { body } = geminiFault(fault, offeredTools(this.#options.body));
-    return isJsonObject(body) ? [crlfEvent(body)] : [...body];
-  }
-
-  end(finish: Finish): string[] {
-    const candidate = this.#isMalformed
-      ? { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: call:default_api" }
-      : { finishReason: FINISH_REASONS[finish] };
-    const left = this.#signer.take();
-    const parts = [{ text: "", ...defined({ thoughtSignature: left }) }];
-    const { usage } = this.#options;
-    return [this.#chunk(parts, { candidate, usage: usageOf(usage, usage.outputTokens) })];
-  }
-
-  /** Arguments come whole: Gemini never splits them. What is to happen among them happens before or after. */
-  *#call(part: Extract<ContentPart, { kind: "tool_call" }>): Iterable<string | Incident> {
-    const call = this.#signer.call(part);
-    if (call === undefined) this.#isMalformed = true;
-    if (part.after) yield part.after.happens;
-    if (call) yield this.#chunk([call]);
-  }
-
-  #chunk(parts: readonly JsonObject[], last: { candidate?: JsonObject; usage?: JsonObject } = {}): string {
-    const { model, usage } = this.#options;
-    return crlfEvent({
-      candidates: [{ content: { parts, role: "model" }, ...last.candidate, index: 0 }],
-      usageMetadata: last.usage ?? usageOf(usage, 1),
-      modelVersion: model,
-      responseId: this.#responseId,
-    });
-  }
+  return {
+    start: () => [],
+    part: events,
+    ping: COMMENT,
+    fault: (fault) => {
+      const { body: failed } = geminiFault(fault, offeredTools(body));
+      return isJsonObject(failed) ? [crlfEvent(failed)] : [...failed];
+    },
+    end: (finish) => {
+      const ending = isMalformed
+        ? { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: call:default_api" }
+        : { finishReason: FINISH_REASONS[finish] };
+      return [chunk([{ text: "", ...defined({ thoughtSignature: signer.take() }) }], ending, usage.outputTokens)];
+    },
+  };
 }
 
 /** The first call of an answer carries the signature of the thoughts before it; without calls the last text does. */
@@ -196,30 +162,6 @@ function usageOf(usage: AnswerUsage, outputTokens: number): JsonObject {
     ...(thoughtTokens !== undefined && { thoughtsTokenCount: thoughtTokens }),
     promptTokensDetails: [{ modality: "TEXT", tokenCount: inputTokens }],
   };
-}
-
-function wholeContent(model: string, body: JsonObject, answer: WholeAnswer, issued: Issued): JsonObject {
-  const signer = new Signer(issued);
-  const parts = answer.parts.flatMap((part): JsonObject[] => {
-    switch (part.kind) {
-      case "text":
-        return [{ text: part.text }];
-      case "thought":
-        signer.think(part.text);
-        return showsThoughts(body) ? [{ text: part.text, thought: true }] : [];
-      case "tool_call": {
-        const call = signer.call(part);
-        return call ? [call] : [];
-      }
-      case "file":
-        return [{ inlineData: { mimeType: part.mimeType, data: part.data } }];
-      default:
-        return unreachable(part);
-    }
-  });
-  const candidate = { content: { parts, role: "model" }, finishReason: FINISH_REASONS[answer.finish], index: 0 };
-  const usageMetadata = usageOf(answer.usage, answer.usage.outputTokens);
-  return { candidates: [candidate], usageMetadata, modelVersion: model, responseId: newId("gen") };
 }
 
 const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/;
@@ -345,37 +287,39 @@ function signatureFault(content: JsonObject, index: number, issued: Issued): Fau
 
 const RPC = "type.googleapis.com/google.rpc";
 
-function geminiErrorBody(
-  code: number,
-  status: string,
-  message: string,
-  details: readonly JsonObject[] = [],
-): JsonObject {
-  return { error: { code, message, status, ...defined({ details: details.length === 0 ? undefined : details }) } };
-}
+/** google.rpc.Status, the cause for machines in its details; messages as people quote them. */
+type FixedFault = "overloaded" | "server_error" | "unknown_model";
+
+const FIXED_FAULTS: Readonly<Record<FixedFault, readonly [number, string, string]>> = {
+  overloaded: [503, "UNAVAILABLE", "The model is overloaded. Please try again later."],
+  server_error: [500, "INTERNAL", "An internal error has occurred. Please retry or report in troubleshooting."],
+  unknown_model: [
+    404,
+    "NOT_FOUND",
+    "models/none is not found for API version v1beta, or is not supported for generateContent.",
+  ],
+};
 
 function failure(code: number, status: string, message: string, details?: readonly JsonObject[]): FaultResponse {
-  return { status: code, body: geminiErrorBody(code, status, message, details) };
+  return { status: code, body: { error: { code, message, status, ...defined({ details }) } } };
+}
+
+function refused(message: string, details?: readonly JsonObject[]): FaultResponse {
+  return failure(400, "INVALID_ARGUMENT", message, details);
 }
 
 function geminiFault(fault: Fault, tools: readonly OfferedTool[]): FaultResponse {
   switch (fault.kind) {
     case "unauthorized":
-      return failure(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", [
+      return refused("API key not valid. Please pass a valid API key.", [
         { "@type": `${RPC}.ErrorInfo`, reason: "API_KEY_INVALID", domain: "googleapis.com" },
       ]);
     case "quota":
       return exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", undefined);
     case "rate_limited":
       return exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", fault.retryAfterS);
-    case "overloaded":
-      return failure(503, "UNAVAILABLE", "The model is overloaded. Please try again later.");
-    case "server_error":
-      return failure(500, "INTERNAL", "An internal error has occurred. Please retry or report in troubleshooting.");
     case "context_overflow":
-      return failure(
-        400,
-        "INVALID_ARGUMENT",
+      return refused(
         `The input token count (${fault.tokens}) exceeds the maximum number of tokens allowed (${fault.limit}).`,
       );
     case "content_filter": {
@@ -383,18 +327,12 @@ function geminiFault(fault: Fault, tools: readonly OfferedTool[]): FaultResponse
       const blocked = { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, usageMetadata, modelVersion: "fake" };
       return { status: 200, body: [crlfEvent(blocked)] };
     }
-    case "unknown_model":
-      return failure(
-        404,
-        "NOT_FOUND",
-        "models/none is not found for API version v1beta, or is not supported for generateContent.",
-      );
     case "tool_schema":
-      return failure(400, "INVALID_ARGUMENT", schemaMessage(fault, tools));
+      return refused(schemaMessage(fault, tools));
     case "invalid":
-      return failure(400, "INVALID_ARGUMENT", fault.message);
+      return refused(fault.message);
     default:
-      return unreachable(fault);
+      return failure(...FIXED_FAULTS[fault.kind]);
   }
 }
 

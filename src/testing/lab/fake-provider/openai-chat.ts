@@ -1,6 +1,6 @@
 // The wire format of OpenAI's Chat Completions, which most self-hosted servers speak too.
 import { unreachable } from "../../../base/id.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import {
   bearerOf,
   type CacheBlock,
@@ -15,18 +15,9 @@ import {
   type ProviderFormat,
   type StreamWriter,
   textField,
-  type WholeAnswer,
 } from "./format.js";
 import { type Dialect, openAiErrorBody, openAiFault } from "./openai-faults.js";
-import {
-  type AnswerUsage,
-  argumentsText,
-  type ContentPart,
-  type Finish,
-  type Incident,
-  inPieces,
-  type Piecewise,
-} from "./reply.js";
+import { type AnswerUsage, argumentsText, type ContentPart, type Incident, inPieces } from "./reply.js";
 
 const CREATED_S = 1_790_000_000;
 const FINISH_REASONS = { stop: "stop", tool_calls: "tool_calls", length: "length", refusal: "content_filter" } as const;
@@ -41,18 +32,12 @@ export function openAiChat(): ProviderFormat {
   return {
     name: "openai-chat",
     isFor: (path) => path.endsWith("/chat/completions"),
-    wantsStream: ({ body }) => body["stream"] === true,
     key: ({ headers }) => bearerOf(headers),
     needsKey: false,
     check: ({ body }) => checkChat(body),
     tools: offeredTools,
     cacheBlocks,
-    stream: ({ body }, usage) => new ChatStream(body, usage),
-    whole: ({ body }, answer) => ({
-      ...head(body, "chat.completion"),
-      choices: [{ index: 0, message: messageOf(answer), finish_reason: FINISH_REASONS[answer.finish] }],
-      usage: usageOf(answer.usage),
-    }),
+    stream: ({ body }, usage) => chatStream(body, usage),
     fault: (fault, { body }) => openAiFault(fault, offeredTools(body), DIALECT),
     error: (message, code) => openAiErrorBody(message, code),
   };
@@ -76,39 +61,35 @@ function cacheBlocks(body: JsonObject): readonly CacheBlock[] {
   }));
 }
 
-class ChatStream implements StreamWriter {
-  readonly #body: JsonObject;
-  readonly #usage: AnswerUsage;
-  #callIndex = 0;
-
-  constructor(body: JsonObject, usage: AnswerUsage) {
-    this.#body = body;
-    this.#usage = usage;
-  }
-
-  start(): string[] {
-    return [this.#delta({ role: "assistant", content: "" })];
-  }
-
-  *part(part: ContentPart): Iterable<string | Incident> {
+function chatStream(body: JsonObject, usage: AnswerUsage): StreamWriter {
+  let callCount = 0;
+  const chunk = (rest: JsonObject) =>
+    dataEvent({
+      id: "chatcmpl-fake",
+      object: "chat.completion.chunk",
+      created: CREATED_S,
+      model: body["model"] ?? "fake",
+      ...rest,
+    });
+  const delta = (value: JsonObject, finishReason: string | null = null) =>
+    chunk({ choices: [{ index: 0, delta: value, logprobs: null, finish_reason: finishReason }] });
+  function* events(part: ContentPart): Iterable<string | Incident> {
     switch (part.kind) {
       case "text":
-        yield* this.#deltas(part.text, part, (content) => ({ content }));
+        yield* inPieces(part.text, part, (content) => delta({ content }));
         break;
       case "thought":
         // There is no request for thoughts in this protocol: a server that has them sends them.
         if (part.hidden !== true)
-          yield* this.#deltas(part.text, part, (piece) => ({ content: null, reasoning_content: piece }));
+          yield* inPieces(part.text, part, (piece) => delta({ content: null, reasoning_content: piece }));
         break;
       case "tool_call": {
-        const index = this.#callIndex++;
-        const id = part.id ?? newId("call_");
-        yield this.#delta({
-          tool_calls: [{ index, id, type: "function", function: { name: part.name, arguments: "" } }],
-        });
-        yield* this.#deltas(argumentsText(part.arguments), part, (piece) => ({
-          tool_calls: [{ index, function: { arguments: piece } }],
-        }));
+        const index = callCount++;
+        const call = { index, id: part.id ?? newId("call_"), type: "function" };
+        yield delta({ tool_calls: [{ ...call, function: { name: part.name, arguments: "" } }] });
+        yield* inPieces(argumentsText(part.arguments), part, (piece) =>
+          delta({ tool_calls: [{ index, function: { arguments: piece } }] }),
+        );
         break;
       }
       case "file":
@@ -117,35 +98,17 @@ class ChatStream implements StreamWriter {
         return unreachable(part);
     }
   }
-
-  ping(): string {
-    return COMMENT;
-  }
-
-  fault(fault: Fault): string[] {
-    return [dataEvent(openAiFault(fault, offeredTools(this.#body), DIALECT).body)];
-  }
-
-  end(finish: Finish): string[] {
-    const options = this.#body["stream_options"];
-    const wantsUsage = isJsonObject(options) && options["include_usage"] === true;
-    const last = { ...head(this.#body, "chat.completion.chunk"), choices: [], usage: usageOf(this.#usage) };
-    const closing = this.#delta({}, FINISH_REASONS[finish]);
-    return [closing, ...(wantsUsage ? [dataEvent(last)] : []), dataEvent("[DONE]")];
-  }
-
-  #deltas(text: string, cut: Piecewise, delta: (piece: string) => JsonObject): Iterable<string | Incident> {
-    return inPieces(text, cut, (piece) => this.#delta(delta(piece)));
-  }
-
-  #delta(delta: JsonObject, finishReason: string | null = null): string {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finishReason }];
-    return dataEvent({ ...head(this.#body, "chat.completion.chunk"), choices });
-  }
-}
-
-function head(body: JsonObject, object: string): JsonObject {
-  return { id: "chatcmpl-fake", object, created: CREATED_S, model: body["model"] ?? "fake" };
+  return {
+    start: () => [delta({ role: "assistant", content: "" })],
+    part: events,
+    ping: COMMENT,
+    fault: (fault) => [dataEvent(openAiFault(fault, offeredTools(body), DIALECT).body)],
+    end: (finish) => {
+      const wantsUsage = objectField(body, "stream_options")?.["include_usage"] === true;
+      const last = wantsUsage ? [chunk({ choices: [], usage: usageOf(usage) })] : [];
+      return [delta({}, FINISH_REASONS[finish]), ...last, dataEvent("[DONE]")];
+    },
+  };
 }
 
 function usageOf(usage: AnswerUsage): JsonObject {
@@ -156,28 +119,6 @@ function usageOf(usage: AnswerUsage): JsonObject {
     total_tokens: inputTokens + outputTokens,
     ...(cachedInputTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedInputTokens } }),
     ...(thoughtTokens !== undefined && { completion_tokens_details: { reasoning_tokens: thoughtTokens } }),
-  };
-}
-
-function messageOf(answer: WholeAnswer): JsonObject {
-  const words = answer.parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
-  const thoughts = answer.parts.flatMap((part) => (part.kind === "thought" ? [part.text] : []));
-  const calls = answer.parts.flatMap((part): JsonValue[] =>
-    part.kind === "tool_call"
-      ? [
-          {
-            id: part.id ?? newId("call_"),
-            type: "function",
-            function: { name: part.name, arguments: argumentsText(part.arguments) },
-          },
-        ]
-      : [],
-  );
-  return {
-    role: "assistant",
-    content: words.length > 0 ? words.join("") : null,
-    ...(thoughts.length > 0 && { reasoning_content: thoughts.join("") }),
-    ...(calls.length > 0 && { tool_calls: calls }),
   };
 }
 

@@ -1,5 +1,4 @@
 // How OpenAI and the servers that speak its protocols report failures (docs: "Error codes"; messages as people quote them).
-import { unreachable } from "../../../base/id.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { Fault, FaultResponse, OfferedTool } from "./format.js";
 
@@ -20,66 +19,76 @@ export interface Dialect {
   readonly overflow: (tokens: number, limit: number) => string;
 }
 
+type ErrorParts = Partial<OpenAiError> & { readonly message: string };
+
+const FIXED_FAULTS: Readonly<
+  Record<
+    "unauthorized" | "quota" | "overloaded" | "server_error" | "content_filter" | "unknown_model",
+    ErrorParts & { readonly status: number }
+  >
+> = {
+  unauthorized: {
+    status: 401,
+    message:
+      "Incorrect API key provided: sk-fake. You can find your API key at https://platform.openai.com/account/api-keys.",
+    code: "invalid_api_key",
+  },
+  quota: {
+    status: 429,
+    message:
+      "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
+    type: "insufficient_quota",
+    code: "insufficient_quota",
+  },
+  overloaded: {
+    status: 503,
+    message: "The server is overloaded or not ready yet.",
+    type: "server_error",
+    code: "server_is_overloaded",
+  },
+  server_error: {
+    status: 500,
+    message: "The server had an error while processing your request. Sorry about that!",
+    type: "server_error",
+  },
+  content_filter: {
+    status: 400,
+    message:
+      "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.",
+    code: "invalid_prompt",
+  },
+  unknown_model: {
+    status: 404,
+    message: "The model `none` does not exist or you do not have access to it.",
+    code: "model_not_found",
+  },
+};
+
 export function openAiErrorBody(message: string, type: string, code: string | null = type): OpenAiFault["body"] {
   return { error: { message, type, param: null, code } };
 }
 
-function failure(status: number, error: Partial<OpenAiError> & { readonly message: string }): OpenAiFault {
+function failure(status: number, error: ErrorParts): OpenAiFault {
   const { message, type = "invalid_request_error", param = null, code = null } = error;
   return { status, body: { error: { message, type, param, code } } };
 }
 
 export function openAiFault(fault: Fault, tools: readonly OfferedTool[], dialect: Dialect): OpenAiFault {
   switch (fault.kind) {
-    case "unauthorized":
-      return failure(401, {
-        message:
-          "Incorrect API key provided: sk-fake. You can find your API key at https://platform.openai.com/account/api-keys.",
-        code: "invalid_api_key",
-      });
-    case "quota":
-      return failure(429, {
-        message:
-          "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
-        type: "insufficient_quota",
-        code: "insufficient_quota",
-      });
     case "rate_limited":
       return rateLimited(fault.retryAfterS);
-    case "overloaded":
-      return failure(503, {
-        message: "The server is overloaded or not ready yet.",
-        type: "server_error",
-        code: "server_is_overloaded",
-      });
-    case "server_error":
-      return failure(500, {
-        message: "The server had an error while processing your request. Sorry about that!",
-        type: "server_error",
-      });
-    case "context_overflow":
-      return failure(400, {
-        message: dialect.overflow(fault.tokens, fault.limit),
-        code: "context_length_exceeded",
-        param: "messages",
-      });
-    case "content_filter":
-      return failure(400, {
-        message:
-          "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.",
-        code: "invalid_prompt",
-      });
-    case "unknown_model":
-      return failure(404, {
-        message: "The model `none` does not exist or you do not have access to it.",
-        code: "model_not_found",
-      });
+    case "context_overflow": {
+      const message = dialect.overflow(fault.tokens, fault.limit);
+      return failure(400, { message, code: "context_length_exceeded", param: "messages" });
+    }
     case "tool_schema":
       return failure(400, schemaError(fault, tools, dialect));
     case "invalid":
       return failure(400, { message: fault.message, param: fault.param ?? null, code: fault.code ?? null });
-    default:
-      return unreachable(fault);
+    default: {
+      const { status, ...error } = FIXED_FAULTS[fault.kind];
+      return failure(status, error);
+    }
   }
 }
 
@@ -104,7 +113,7 @@ function schemaError(
   fault: Extract<Fault, { kind: "tool_schema" }>,
   tools: readonly OfferedTool[],
   dialect: Dialect,
-): Partial<OpenAiError> & { readonly message: string } {
+): ErrorParts {
   const detail = fault.detail ?? "In context=(), object schema missing properties.";
   const index = tools.findIndex(({ name }) => name === fault.tool);
   if (index < 0) return { message: `Invalid schema. ${detail}` };

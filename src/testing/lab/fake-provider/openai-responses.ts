@@ -1,6 +1,6 @@
 // The wire format of OpenAI's Responses API (docs: "Streaming API responses", reference "Streaming events").
 import { unreachable } from "../../../base/id.js";
-import { type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import { type JsonObject, parseJson } from "../../../base/json/json.js";
 import {
   bearerOf,
   type CacheBlock,
@@ -17,7 +17,6 @@ import {
   type ProviderFormat,
   type StreamWriter,
   textField,
-  type WholeAnswer,
 } from "./format.js";
 import { functionsFault } from "./openai-chat.js";
 import { type Dialect, openAiErrorBody, openAiFault } from "./openai-faults.js";
@@ -35,14 +34,12 @@ export function openAiResponses(): ProviderFormat {
   return {
     name: "openai-responses",
     isFor: (path) => path.endsWith("/responses"),
-    wantsStream: ({ body }) => body["stream"] === true,
     key: ({ headers }) => bearerOf(headers),
     needsKey: true,
     check: ({ body }) => checkResponses(body, issued),
     tools: offeredTools,
     cacheBlocks,
     stream: ({ body }, usage) => new ResponseStream(body, usage, issued),
-    whole: ({ body }, answer) => wholeResponse(body, answer, issued),
     fault: (fault, { body }) => openAiFault(fault, offeredTools(body), DIALECT),
     error: (message, code) => openAiErrorBody(message, code),
   };
@@ -78,42 +75,19 @@ function wantsEncrypted(body: JsonObject): boolean {
 
 type Item = JsonObject & { readonly id: string };
 
-function reasoningItem(body: JsonObject, id: string, summary: string, signature: string): Item {
-  return {
-    id,
-    type: "reasoning",
-    summary: summary === "" ? [] : [{ type: "summary_text", text: summary }],
-    ...(wantsEncrypted(body) && { encrypted_content: signature }),
-  };
-}
-
-function messageItem(id: string, text: string | undefined): Item {
-  const content = text === undefined ? [] : [{ type: "output_text", annotations: [], logprobs: [], text }];
-  const status = text === undefined ? "in_progress" : "completed";
-  return { id, type: "message", status, content, role: "assistant" };
-}
-
-function callItem(ids: { id: string; callId: string }, name: string, json: string | undefined): Item {
-  const status = json === undefined ? "in_progress" : "completed";
-  return { id: ids.id, type: "function_call", status, arguments: json ?? "", call_id: ids.callId, name };
-}
-
-function searchItem(ids: { id: string; callId: string }, args: JsonValue, status: string): Item {
-  return { id: ids.id, type: "tool_search_call", execution: "client", call_id: ids.callId, status, arguments: args };
-}
-
 function hasToolSearch(body: JsonObject): boolean {
   return objectsIn(body, "tools").some(({ type, execution }) => type === "tool_search" && execution === "client");
 }
 
 class ResponseStream implements StreamWriter {
+  readonly ping: string = COMMENT;
   readonly #body: JsonObject;
   readonly #usage: AnswerUsage;
   readonly #issued: Issued;
   readonly #id = newId("resp_");
   readonly #output: Item[] = [];
   #sequence = -1;
-  #reasoning: { readonly id: string; readonly signature: string } | undefined;
+  #signature: string | undefined;
 
   constructor(body: JsonObject, usage: AnswerUsage, issued: Issued) {
     this.#body = body;
@@ -122,8 +96,10 @@ class ResponseStream implements StreamWriter {
   }
 
   start(): string[] {
-    const response = responseOf(this.#body, this.#id, { status: "in_progress" });
-    return [this.#event("response.created", { response }), this.#event("response.in_progress", { response })];
+    return [
+      this.#response("response.created", { status: "in_progress" }),
+      this.#response("response.in_progress", { status: "in_progress" }),
+    ];
   }
 
   *part(part: ContentPart): Iterable<string | Incident> {
@@ -135,7 +111,7 @@ class ResponseStream implements StreamWriter {
         yield* this.#thought(part);
         break;
       case "tool_call":
-        yield* this.#call(part);
+        yield* part.isSearch === true && hasToolSearch(this.#body) ? this.#search(part) : this.#call(part);
         break;
       case "file":
         throw new Error("this fake of the Responses API has no pictures in answers");
@@ -144,83 +120,74 @@ class ResponseStream implements StreamWriter {
     }
   }
 
-  ping(): string {
-    return COMMENT;
-  }
-
   fault(fault: Fault): string[] {
     const { code, message } = openAiFault(fault, offeredTools(this.#body), DIALECT).body.error;
     const error = { code: code ?? "server_error", message };
-    const response = responseOf(this.#body, this.#id, { status: "failed", error, output: this.#output });
-    return [this.#event("response.failed", { response })];
+    return [this.#response("response.failed", { status: "failed", error, output: this.#output })];
   }
 
   end(finish: Finish): string[] {
-    const rest = { output: this.#output, usage: usageOf(this.#usage), ...ending(finish) };
-    const response = responseOf(this.#body, this.#id, rest);
-    return [this.#event(isComplete(finish) ? "response.completed" : "response.incomplete", { response })];
+    const rest = { output: this.#output, usage: usageOf(this.#usage) };
+    if (finish === "stop" || finish === "tool_calls") {
+      return [this.#response("response.completed", { ...rest, status: "completed" })];
+    }
+    const reason = finish === "length" ? "max_output_tokens" : "content_filter";
+    const ending = { status: "incomplete", incomplete_details: { reason } };
+    return [this.#response("response.incomplete", { ...rest, ...ending })];
   }
 
   *#message(part: Extract<ContentPart, { kind: "text" }>): Iterable<string | Incident> {
-    const id = newId("msg_");
-    const place = { item_id: id, output_index: this.#output.length, content_index: 0 };
-    yield this.#added(messageItem(id, undefined));
+    const item = { id: newId("msg_"), type: "message", role: "assistant" };
+    const place = { item_id: item.id, output_index: this.#output.length, content_index: 0 };
     const empty = { type: "output_text", annotations: [], logprobs: [], text: "" };
+    const whole = { ...empty, text: part.text };
+    yield this.#added({ ...item, status: "in_progress", content: [] });
     yield this.#event("response.content_part.added", { ...place, part: empty });
     yield* inPieces(part.text, part, (delta) =>
       this.#event("response.output_text.delta", { ...place, delta, logprobs: [] }),
     );
     yield this.#event("response.output_text.done", { ...place, text: part.text, logprobs: [] });
-    yield this.#event("response.content_part.done", { ...place, part: { ...empty, text: part.text } });
-    yield this.#done(messageItem(id, part.text));
+    yield this.#event("response.content_part.done", { ...place, part: whole });
+    yield this.#done({ ...item, status: "completed", content: [whole] });
   }
 
   *#thought(part: Extract<ContentPart, { kind: "thought" }>): Iterable<string | Incident> {
     const id = newId("rs_");
-    const summary = showsThoughts(this.#body) && part.hidden !== true ? part.text : "";
-    const signature = this.#issued.sign(part.text, summary);
-    this.#reasoning = { id, signature };
+    const text = showsThoughts(this.#body) && part.hidden !== true ? part.text : "";
+    const signature = this.#issued.sign(part.text, text);
+    this.#signature = signature;
+    const item = { id, type: "reasoning", ...(wantsEncrypted(this.#body) && { encrypted_content: signature }) };
     const place = { item_id: id, output_index: this.#output.length, summary_index: 0 };
-    yield this.#added(reasoningItem(this.#body, id, "", signature));
-    if (summary !== "") {
-      yield this.#event("response.reasoning_summary_part.added", {
-        ...place,
-        part: { type: "summary_text", text: "" },
-      });
-      yield* inPieces(summary, part, (delta) =>
-        this.#event("response.reasoning_summary_text.delta", { ...place, delta }),
-      );
-      yield this.#event("response.reasoning_summary_text.done", { ...place, text: summary });
-      yield this.#event("response.reasoning_summary_part.done", {
-        ...place,
-        part: { type: "summary_text", text: summary },
-      });
+    const summary = (shown: string) => ({ type: "summary_text", text: shown });
+    yield this.#added({ ...item, summary: [] });
+    if (text !== "") {
+      yield this.#event("response.reasoning_summary_part.added", { ...place, part: summary("") });
+      yield* inPieces(text, part, (delta) => this.#event("response.reasoning_summary_text.delta", { ...place, delta }));
+      yield this.#event("response.reasoning_summary_text.done", { ...place, text });
+      yield this.#event("response.reasoning_summary_part.done", { ...place, part: summary(text) });
     } else if (part.after) yield part.after.happens;
-    yield this.#done(reasoningItem(this.#body, id, summary, signature));
+    yield this.#done({ ...item, summary: text === "" ? [] : [summary(text)] });
   }
 
   *#call(part: Extract<ContentPart, { kind: "tool_call" }>): Iterable<string | Incident> {
-    if (part.isSearch === true && hasToolSearch(this.#body)) {
-      yield* this.#search(part);
-      return;
-    }
-    const ids = { id: newId("fc_"), callId: part.id ?? newId("call_") };
-    if (this.#reasoning) this.#issued.bind(ids.callId, this.#reasoning.signature);
+    const item = { id: newId("fc_"), type: "function_call", call_id: part.id ?? newId("call_"), name: part.name };
+    if (this.#signature !== undefined) this.#issued.bind(item.call_id, this.#signature);
     const json = argumentsText(part.arguments);
-    const place = { item_id: ids.id, output_index: this.#output.length };
-    yield this.#added(callItem(ids, part.name, undefined));
+    const place = { item_id: item.id, output_index: this.#output.length };
+    yield this.#added({ ...item, status: "in_progress", arguments: "" });
     yield* inPieces(json, part, (delta) => this.#event("response.function_call_arguments.delta", { ...place, delta }));
     yield this.#event("response.function_call_arguments.done", { ...place, arguments: json });
-    yield this.#done(callItem(ids, part.name, json));
+    yield this.#done({ ...item, status: "completed", arguments: json });
   }
 
   /** A search that the client runs: its arguments come whole. */
   *#search(part: Extract<ContentPart, { kind: "tool_call" }>): Iterable<string | Incident> {
-    const ids = { id: newId("tsc_"), callId: part.id ?? newId("call_") };
-    yield this.#added(searchItem(ids, {}, "in_progress"));
+    const callId = part.id ?? newId("call_");
+    const item = { id: newId("tsc_"), type: "tool_search_call", execution: "client", call_id: callId };
+    yield this.#added({ ...item, status: "in_progress", arguments: {} });
     if (part.after) yield part.after.happens;
     const args = parseJson(argumentsText(part.arguments));
-    yield this.#done(searchItem(ids, args.ok ? args.value : {}, "completed"));
+    yield this.#done({ ...item, status: "completed", arguments: args.ok ? args.value : {} });
   }
 
   #added(item: Item): string {
@@ -232,38 +199,17 @@ class ResponseStream implements StreamWriter {
     return this.#event("response.output_item.done", { output_index: this.#output.length - 1, item });
   }
 
+  #response(type: string, rest: JsonObject): string {
+    const { model = "fake", reasoning = { effort: null, summary: null }, store = true } = this.#body;
+    const head = { id: this.#id, object: "response", created_at: CREATED_S, model, reasoning, store };
+    const unset = { error: null, incomplete_details: null, output: [], usage: null };
+    return this.#event(type, { response: { ...head, ...unset, parallel_tool_calls: true, tools: [], ...rest } });
+  }
+
   #event(type: string, data: JsonObject): string {
     this.#sequence += 1;
     return namedEvent({ type, sequence_number: this.#sequence, ...data });
   }
-}
-
-function isComplete(finish: Finish): boolean {
-  return finish === "stop" || finish === "tool_calls";
-}
-
-function ending(finish: Finish): JsonObject {
-  if (isComplete(finish)) return { status: "completed" };
-  const reason = finish === "length" ? "max_output_tokens" : "content_filter";
-  return { status: "incomplete", incomplete_details: { reason } };
-}
-
-function responseOf(body: JsonObject, id: string, rest: JsonObject): JsonObject {
-  return {
-    id,
-    object: "response",
-    created_at: CREATED_S,
-    error: null,
-    incomplete_details: null,
-    model: body["model"] ?? "fake",
-    output: [],
-    parallel_tool_calls: true,
-    reasoning: body["reasoning"] ?? { effort: null, summary: null },
-    store: body["store"] ?? true,
-    tools: [],
-    usage: null,
-    ...rest,
-  };
 }
 
 function usageOf(usage: AnswerUsage): JsonObject {
@@ -275,31 +221,6 @@ function usageOf(usage: AnswerUsage): JsonObject {
     output_tokens_details: { reasoning_tokens: thoughtTokens },
     total_tokens: inputTokens + outputTokens,
   };
-}
-
-function wholeResponse(body: JsonObject, answer: WholeAnswer, issued: Issued): JsonObject {
-  let signature: string | undefined;
-  const output = answer.parts.map((part): JsonValue => {
-    switch (part.kind) {
-      case "text":
-        return messageItem(newId("msg_"), part.text);
-      case "thought": {
-        const summary = showsThoughts(body) && part.hidden !== true ? part.text : "";
-        signature = issued.sign(part.text, summary);
-        return reasoningItem(body, newId("rs_"), summary, signature);
-      }
-      case "tool_call": {
-        const ids = { id: newId("fc_"), callId: part.id ?? newId("call_") };
-        if (signature !== undefined) issued.bind(ids.callId, signature);
-        return callItem(ids, part.name, argumentsText(part.arguments));
-      }
-      case "file":
-        throw new Error("this fake of the Responses API has no pictures in answers");
-      default:
-        return unreachable(part);
-    }
-  });
-  return responseOf(body, newId("resp_"), { output, usage: usageOf(answer.usage), ...ending(answer.finish) });
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;

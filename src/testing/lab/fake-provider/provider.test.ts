@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type LeakCheck, leakCheck } from "../../kit/leaks.js";
 import { type FakeProvider, fakeProvider } from "./provider.js";
-import { answerText, answerToolCall, gate, pieces } from "./reply.js";
+import { answerText, gate, pieces } from "./reply.js";
 
 let leaks: LeakCheck;
 let provider: FakeProvider;
@@ -80,19 +80,11 @@ test("tool calls stream with split arguments that join to what was given", async
   expect(chunks.at(-2)).toMatchObject({ choices: [{ finish_reason: "tool_calls" }] });
 });
 
-test("without streaming the same answer comes in one piece", async () => {
-  provider.reply(answerToolCall("read", { path: "a" }), { ...answerText("hi"), finish: "length" });
-  expect(await (await ask({ model: "m" })).json()).toMatchObject({
-    choices: [
-      {
-        message: { content: null, tool_calls: [{ function: { name: "read", arguments: '{"path":"a"}' } }] },
-        finish_reason: "tool_calls",
-      },
-    ],
-  });
-  expect(await (await ask({ model: "m" })).json()).toMatchObject({
-    choices: [{ message: { content: "hi" }, finish_reason: "length" }],
-  });
+test("an answer says why it ended, and streams whether or not that was asked for", async () => {
+  provider.reply({ ...answerText("hi"), finish: "length" });
+  const text = await (await ask({ model: "m" })).text();
+  expect(text).toContain('"content":"hi"');
+  expect(text).toContain('"finish_reason":"length"');
 });
 
 test("errors have their status, their body and their headers", async () => {
@@ -157,9 +149,7 @@ test("a request that is aborted while it is held shows as aborted", async () => 
 
 test("requests are kept, and a script answers by what was asked", async () => {
   provider.replyWith(({ body }) => answerText(`you asked ${JSON.stringify(body["model"])}`));
-  expect(await (await ask({ model: "x" })).json()).toMatchObject({
-    choices: [{ message: { content: 'you asked "x"' } }],
-  });
+  expect(await (await ask({ model: "x" })).text()).toContain(String.raw`you asked \"x\"`);
   await ask({ model: "y" });
   expect(provider.requests.map(({ body }) => body["model"])).toEqual(["x", "y"]);
   expect(await provider.awaitRequest(1)).toMatchObject({

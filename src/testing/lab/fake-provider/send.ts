@@ -26,10 +26,10 @@ export interface Exchange {
 }
 
 export async function sendReply(reply: ProviderReply, exchange: Exchange): Promise<void> {
-  const { format, request, response } = exchange;
+  const { format, response } = exchange;
   switch (reply.kind) {
     case "answer":
-      return await (format.wantsStream(request) ? sendStream(reply, exchange) : sendWhole(reply, exchange));
+      return await sendStream(reply, exchange);
     case "cut":
       return await sendStream({ kind: "answer", parts: [...reply.parts, { kind: "cut" }] }, exchange);
     case "fault":
@@ -56,14 +56,6 @@ export function sendFault(fault: Fault, { format, request, response }: Exchange)
 
 export function sendJson(response: ServerResponse, status: number, body: JsonObject): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-}
-
-async function sendWhole(answer: Answer, exchange: Exchange): Promise<void> {
-  const { format, request, response } = exchange;
-  for (const part of answer.parts) if (part.kind === "pause") await pause(part.until, exchange);
-  const parts = answer.parts.filter((part) => !isIncident(part));
-  const whole = { parts, finish: finishOf(answer), usage: exchange.usageOf(answer) };
-  sendJson(response, 200, format.whole(request, whole));
 }
 
 async function sendStream(answer: Answer, exchange: Exchange): Promise<void> {
@@ -102,7 +94,7 @@ async function perform(incident: Incident, writer: StreamWriter, exchange: Excha
       await pause(incident.until, exchange);
       return false;
     case "ping":
-      await write(writer.ping(), exchange);
+      await write(writer.ping, exchange);
       return false;
     case "malformed":
       await write(`data: ${incident.text ?? '{"this is": no JSON'}\n\n`, exchange);

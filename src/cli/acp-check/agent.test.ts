@@ -1,10 +1,9 @@
 // The client's side towards a real process: what it allows, declines, and serves over ACP.
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { eventsOf, MemoryLog } from "../server/log.js";
-import { ServerProtocol } from "../server/protocol.js";
-import { RunningAgent } from "./running.js";
-import { loadValidator } from "./validity.js";
+import { acpSchemaValidator, echoTool } from "../../testing/index.js";
+import { RunningAgent } from "./agent.js";
+import { acpServer, receivedBy, type TestServer } from "./test-servers.js";
 
 /** Asks its client these things one after the other, and says in the answer to `initialize` what it was told. */
 const AGENT = `
@@ -30,24 +29,21 @@ const server = (method: string, params: object, requestId: string) => ({
   params: { serverId: "here", requestId, method, params },
 });
 
-async function heardBy(asks: readonly object[]): Promise<{ heard: unknown[]; faults: string[]; log: MemoryLog }> {
-  const log = new MemoryLog();
-  const command = {
-    command: process.execPath,
-    args: ["-e", AGENT, JSON.stringify(asks)],
-    env: {},
-    cwd: tmpdir(),
-  };
-  const options = { command, validate: await loadValidator(), answerMs: 10_000, cwd: tmpdir(), authMethod: undefined };
-  await using agent = new RunningAgent(options);
-  const script = { name: "own", tools: [{ name: "echo", reply: "echo" as const }] };
-  agent.acpServers.set("here", new ServerProtocol(script, { record: log.record, crash: () => {} }));
+async function heardBy(
+  asks: readonly object[],
+): Promise<{ heard: unknown[]; violations: readonly string[]; own: TestServer }> {
+  const command = { command: process.execPath, args: ["-e", AGENT, JSON.stringify(asks)], env: {}, cwd: tmpdir() };
+  const validate = await acpSchemaValidator({ unstable: true });
+  await using agent = new RunningAgent({ command, validate, answerMs: 10_000, cwd: tmpdir(), authMethod: undefined });
+  const { kept, server } = acpServer("here", { name: "own", behaviour: { tools: [echoTool()] } });
+  await using _ = server;
+  agent.addServer("here", server);
   const { version } = await agent.initialize();
-  return { heard: JSON.parse(version), faults: agent.link.faults, log };
+  return { heard: JSON.parse(version), violations: agent.connection.violations, own: kept };
 }
 
 test("a server of the client answers over mcp/message, its errors inside the result", async () => {
-  const { heard, faults, log } = await heardBy([
+  const { heard, violations, own } = await heardBy([
     server("server/discover", {}, "1"),
     server("tools/list", {}, "2"),
     server("tools/call", { name: "echo", arguments: { text: "x" } }, "3"),
@@ -57,12 +53,12 @@ test("a server of the client answers over mcp/message, its errors inside the res
   expect(heard).toMatchObject([
     { result: { supportedVersions: ["2026-07-28"] } },
     { result: { tools: [{ name: "echo" }] } },
-    { result: { content: [{ text: 'own heard {"text":"x"}' }] } },
+    { result: { content: [{ text: '{"text":"x"}' }] } },
     { error: { code: -32601 } },
     { code: -32603 },
   ]);
-  expect(faults).toEqual([]);
-  expect(eventsOf(log, "call")).toHaveLength(1);
+  expect(violations).toEqual([]);
+  expect(receivedBy(own, "tools/call")).toMatchObject([{ name: "echo" }]);
 });
 
 test("a tool is allowed once, an elicitation declined, and what the client lacks is refused", async () => {

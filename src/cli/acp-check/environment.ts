@@ -1,7 +1,6 @@
 // The environment the agent under test gets: nobody's keys, a home of its own, and the way to the model that is brought along.
 import { delimiter, dirname, join } from "node:path";
-import type { ModelServer } from "../model/server.js";
-import { MODEL_NAME } from "../model/server.js";
+import { MODEL_NAME, type ModelServer } from "./model/server.js";
 
 export interface EnvironmentOptions {
   readonly own: Readonly<Record<string, string | undefined>>;

@@ -18,6 +18,8 @@ export interface AgentLink {
   readonly exit: Promise<AgentExit>;
   stderr(): string;
   kill(signal: NodeJS.Signals): void;
+  /** Also reaches processes that the agent left behind in its group. */
+  killGroup(signal: NodeJS.Signals): void;
   /** Ends the agent's input and waits for its end, by force if need be. */
   end(): Promise<AgentExit>;
   dispose(): Promise<void>;
@@ -57,8 +59,11 @@ export function processLink(agent: AgentCommand): AgentLink {
     });
   });
   const killGroup = (signal: NodeJS.Signals) => {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    process.kill(-child.pid, signal);
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      // nobody is left in the group
+    }
   };
   return {
     toAgent: child.stdin,
@@ -67,6 +72,7 @@ export function processLink(agent: AgentCommand): AgentLink {
     exit,
     stderr: () => Buffer.concat(stderr).toString("utf8"),
     kill: (signal) => child.kill(signal),
+    killGroup,
     end: async () => {
       child.stdin.end();
       const timer = realSetTimeout(() => {
@@ -113,6 +119,7 @@ export function streamsLink(streams: AgentStreams): AgentLink {
     exit,
     stderr: () => "",
     kill: () => fromAgent.destroy(),
+    killGroup: () => {},
     end: async () => {
       toAgent.end();
       const timer = realSetTimeout(() => {

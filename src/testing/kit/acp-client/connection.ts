@@ -1,0 +1,279 @@
+// One connection to an agent, line by line: everything is recorded and checked, requests are sent and answered.
+import type { AnyMessage, SessionUpdate, Stream } from "@agentclientprotocol/sdk";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import { LineSplitter } from "../../../base/json/ndjson.js";
+import { Feed } from "../feed.js";
+import type { AgentExit, AgentLink } from "./agent-link.js";
+
+export interface WireLine {
+  readonly direction: "sent" | "received";
+  readonly text: string;
+  /** Milliseconds since the connection was opened. */
+  readonly atMs: number;
+}
+
+export interface AgentMessage {
+  readonly kind: "request" | "notification" | "response" | "error";
+  /** Of a response: the method it answers. Undefined when it answers nothing that was asked. */
+  readonly method: string | undefined;
+  /** The params, the result or the error. */
+  readonly payload: JsonValue | undefined;
+}
+
+/** Describes what is wrong with a message; undefined when nothing is. */
+export type MessageValidator = (message: AgentMessage) => string | undefined;
+
+export interface RecordedUpdate {
+  readonly sessionId: string;
+  /** As it came; that it fits the protocol is for `validate` to say. */
+  readonly update: SessionUpdate & JsonObject;
+}
+
+/** The agent's response to one request, and how long it took. */
+export type AgentAnswer =
+  | { readonly ok: true; readonly result: JsonObject; readonly ms: number }
+  | { readonly ok: false; readonly code: number; readonly message: string; readonly ms: number };
+
+export interface AgentConnectionOptions {
+  /** Checks every message of the agent, for instance `await acpSchemaValidator()`. */
+  readonly validate?: MessageValidator | undefined;
+  /**
+   * Answers the agent's requests; undefined means that the client does not have the method. Without it, requests go to the
+   * stream of the SDK.
+   */
+  readonly serve?: (method: string, params: JsonObject, requestId: string) => Promise<JsonObject | undefined>;
+  /** The agent cancelled a request of its own. */
+  readonly onCancelled?: (requestId: string) => void;
+  /** Called before the SDK's stream ends, so that pending requests fail with this error. */
+  readonly onEnd?: (error: Error) => void;
+}
+
+type RequestParts = readonly [method: string, params: JsonObject];
+
+interface PendingRequest {
+  readonly method: string;
+  readonly sentMs?: number;
+  readonly resolve?: (answer: AgentAnswer) => void;
+  readonly reject?: (error: Error) => void;
+}
+
+const MAX_LINE_BYTES = 268_435_456;
+const MAX_STDERR_CHARS = 2_000;
+const METHOD_NOT_FOUND = -32601;
+const INTERNAL_ERROR = -32603;
+
+export class AgentConnection {
+  readonly link: AgentLink;
+  /** Every line in both directions, in order. */
+  readonly lines: Feed<WireLine> = new Feed<WireLine>("line");
+  readonly updates: Feed<RecordedUpdate> = new Feed<RecordedUpdate>("session update");
+  /** Updates of sessions whose id the client had neither sent nor received before. */
+  readonly earlyUpdates: RecordedUpdate[] = [];
+  /** Invalid output of the agent: garbage, broken envelopes, and the problems that `validate` found. */
+  readonly violations: string[] = [];
+  /** For the SDK: messages of the agent except session updates and answers to requests it did not send. */
+  readonly stream: Stream;
+  readonly #options: AgentConnectionOptions;
+  readonly #startMs = performance.now();
+  readonly #sdkRequests = new Map<unknown, PendingRequest>();
+  /** Requests sent by `ask` and `sendLine`. */
+  readonly #ownRequests = new Map<unknown, PendingRequest>();
+  readonly #sessions = new Set<string>();
+  #sdk: ReadableStreamDefaultController<AnyMessage> | undefined;
+  #ended: Error | undefined;
+  #lastId = 0;
+
+  constructor(link: AgentLink, options: AgentConnectionOptions = {}) {
+    this.link = link;
+    this.#options = options;
+    link.toAgent.on("error", () => {}); // an agent that is gone shows at the end of its output
+    this.stream = {
+      readable: new ReadableStream<AnyMessage>({ start: (controller) => void (this.#sdk = controller) }),
+      writable: new WritableStream<AnyMessage>({
+        write: (message) => {
+          if ("method" in message && "id" in message) this.#sdkRequests.set(message.id, { method: message.method });
+          this.#write(JSON.stringify(message));
+        },
+      }),
+    };
+    const splitter = new LineSplitter(MAX_LINE_BYTES);
+    link.fromAgent.on("data", (chunk: Uint8Array) => {
+      for (const line of splitter.push(chunk)) {
+        if (line.kind === "line") this.#receive(line.text);
+        else this.#garbage(`a line of ${line.bytes} bytes`);
+      }
+    });
+    link.fromAgent.once("close", () => {
+      for (const line of splitter.flush()) if (line.kind === "line") this.#receive(line.text);
+      this.#end().catch(() => {}); // the SDK has closed its stream before
+    });
+  }
+
+  /** Sends a request. Rejects when the agent ends before it answers. */
+  async ask(method: string, params: JsonObject): Promise<AgentAnswer> {
+    const { line, answer } = this.#prepare(method, params);
+    this.#write(line);
+    return await answer;
+  }
+
+  /** Sends two requests in one write. */
+  askTogether(
+    requests: readonly [RequestParts, RequestParts],
+  ): readonly [first: Promise<AgentAnswer>, second: Promise<AgentAnswer>] {
+    const [first, second] = [this.#prepare(...requests[0]), this.#prepare(...requests[1])];
+    this.#write(`${first.line}\n${second.line}`);
+    return [first.answer, second.answer];
+  }
+
+  #prepare(method: string, params: JsonObject): { readonly line: string; readonly answer: Promise<AgentAnswer> } {
+    const id = ++this.#lastId;
+    this.#noteSession(params);
+    const answer = new Promise<AgentAnswer>((resolve, reject) => {
+      if (this.#ended) reject(this.#ended);
+      else this.#ownRequests.set(id, { method, sentMs: performance.now(), resolve, reject });
+    });
+    return { line: JSON.stringify({ jsonrpc: "2.0", id, method, params }), answer };
+  }
+
+  notify(method: string, params: JsonObject): void {
+    this.#write(JSON.stringify({ jsonrpc: "2.0", method, params }));
+  }
+
+  /** Writes a line as it is, well-formed or not. The agent's answer to it is recorded and kept from the SDK. */
+  sendLine(text: string): void {
+    const parsed = parseJson(text);
+    if (parsed.ok && isJsonObject(parsed.value)) {
+      const { id, method, params } = parsed.value;
+      if (id !== undefined && typeof method === "string") this.#ownRequests.set(id, { method });
+      if (isJsonObject(params)) this.#noteSession(params);
+    }
+    this.#write(text);
+  }
+
+  updatesOf(sessionId: string): readonly RecordedUpdate["update"][] {
+    return this.updates.items.filter((one) => one.sessionId === sessionId).map(({ update }) => update);
+  }
+
+  #write(text: string): void {
+    for (const line of text.split("\n")) this.#record("sent", line);
+    if (this.link.toAgent.writable) this.link.toAgent.write(`${text}\n`);
+  }
+
+  #record(direction: WireLine["direction"], text: string): void {
+    this.lines.push({ direction, text, atMs: performance.now() - this.#startMs });
+  }
+
+  #garbage(text: string): void {
+    this.violations.push(`no ACP message on the agent's output: ${clip(text)}`);
+  }
+
+  #receive(text: string): void {
+    this.#record("received", text);
+    const parsed = parseJson(text);
+    if (!parsed.ok || !isJsonObject(parsed.value)) return this.#garbage(text);
+    const message = parsed.value;
+    const { id, method } = message;
+    const requests = this.#sdkRequests.has(id) ? this.#sdkRequests : this.#ownRequests;
+    const request = method === undefined ? requests.get(id) : undefined;
+    const problem = envelopeProblem(message) ?? this.#options.validate?.(agentMessage(message, request?.method));
+    if (problem !== undefined) this.violations.push(`${problem} in ${clip(text)}`);
+    if (typeof method === "string") return this.#receiveCall(text, method, message);
+    requests.delete(id);
+    if (isJsonObject(message["result"])) this.#noteSession(message["result"]);
+    if (requests === this.#sdkRequests) this.#forward(text);
+    else if (request?.resolve) request.resolve(answerOf(message, performance.now() - (request.sentMs ?? 0)));
+  }
+
+  #receiveCall(text: string, method: string, message: JsonObject): void {
+    const { id = null } = message;
+    const params = isJsonObject(message["params"]) ? message["params"] : {};
+    const { serve, onCancelled } = this.#options;
+    if (method === "session/update" && id === null) return this.#receiveUpdate(text);
+    if (!serve) return this.#forward(text);
+    if (method === "$/cancel_request") onCancelled?.(wordOf(params["requestId"]));
+    if (id === null) return;
+    serve(method, params, wordOf(id))
+      .then((result) => result ?? Promise.reject(new MethodNotFound(`this client has no ${method}`)))
+      .then((result) => ({ result }))
+      .catch((error: unknown) => {
+        const code = error instanceof MethodNotFound ? METHOD_NOT_FOUND : INTERNAL_ERROR;
+        return { error: { code, message: String(error) } };
+      })
+      .then((body) => this.#write(JSON.stringify({ jsonrpc: "2.0", id, ...body })))
+      .catch(() => {}); // nothing before it throws
+  }
+
+  #receiveUpdate(text: string): void {
+    const { params }: { params?: RecordedUpdate } = JSON.parse(text);
+    if (typeof params?.sessionId !== "string" || typeof params.update !== "object") return;
+    this.updates.push(params);
+    if (!this.#sessions.has(params.sessionId)) this.earlyUpdates.push(params);
+  }
+
+  #noteSession({ sessionId }: JsonObject): void {
+    if (typeof sessionId === "string") this.#sessions.add(sessionId);
+  }
+
+  #forward(text: string): void {
+    const message: AnyMessage = JSON.parse(text);
+    try {
+      this.#sdk?.enqueue(message);
+    } catch {
+      // the SDK's side is closed already: the line is recorded, which is all that is left to do with it
+    }
+  }
+
+  async #end(): Promise<void> {
+    const exit = await this.link.exit;
+    const stderr = this.link.stderr().trim().slice(-MAX_STDERR_CHARS);
+    const error = new Error(`the agent ${describeExit(exit)}${stderr && `; stderr: ${stderr}`}`);
+    this.#ended = error;
+    for (const feed of [this.updates, this.lines]) feed.end(error);
+    for (const { reject } of this.#ownRequests.values()) reject?.(error);
+    this.#options.onEnd?.(error);
+    this.#sdk?.close();
+  }
+}
+
+class MethodNotFound extends Error {}
+
+export function describeExit({ code, signal }: AgentExit): string {
+  if (signal !== null) return `was ended by ${signal}`;
+  return code === null ? "has ended" : `exited with code ${code}`;
+}
+
+function answerOf({ result, error }: JsonObject, ms: number): AgentAnswer {
+  if (error === undefined) return { ok: true, result: isJsonObject(result) ? result : {}, ms };
+  const { code, message } = isJsonObject(error) ? error : {};
+  return { ok: false, code: Number(code), message: wordOf(message), ms };
+}
+
+export function agentMessage(message: JsonObject, answeredMethod: string | undefined): AgentMessage {
+  const { method } = message;
+  if (typeof method === "string") {
+    return { kind: message["id"] === undefined ? "notification" : "request", method, payload: message["params"] };
+  }
+  return "error" in message
+    ? { kind: "error", method: answeredMethod, payload: message["error"] }
+    : { kind: "response", method: answeredMethod, payload: message["result"] };
+}
+
+/** Checks the rules for every JSON-RPC message, whatever its method. */
+export function envelopeProblem(message: JsonObject): string | undefined {
+  const { jsonrpc, id, method, error } = message;
+  if (jsonrpc !== "2.0") return `"jsonrpc" is ${JSON.stringify(jsonrpc)}, not "2.0"`;
+  if (method !== undefined) return typeof method === "string" ? undefined : `"method" is no string`;
+  if (id === undefined) return "neither a method nor an id";
+  if ("result" in message === "error" in message) return "a response has either a result or an error";
+  if (!("error" in message)) return undefined;
+  const isError = isJsonObject(error) && Number.isInteger(error["code"]) && typeof error["message"] === "string";
+  return isError ? undefined : "an error needs an integer code and a message";
+}
+
+function wordOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+function clip(text: string): string {
+  return text.length <= 500 ? text : `${text.slice(0, 500)}…`;
+}
