@@ -121,14 +121,10 @@ export async function openWith(
 ): Promise<{ readonly sessionId: string; readonly opened: AgentAnswer }> {
   const params = { ...agent.newSessionParams([]), mcpServers: servers };
   const opened = await agent.ask("session/new", params);
-  return { sessionId: sessionIdOf(opened), opened };
-}
-
-export function sessionIdOf(opened: AgentAnswer): string {
   demand(opened.ok, `session/new failed: ${problemOf(opened)}`);
   const { sessionId } = opened.result;
   demand(typeof sessionId === "string", "the answer to session/new has no sessionId");
-  return sessionId;
+  return { sessionId, opened };
 }
 
 export function callsOf(server: TestServer): number {

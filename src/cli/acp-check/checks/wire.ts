@@ -5,7 +5,7 @@ import { CLIENT, initializeParams, problemOf } from "../agent.js";
 import { type Check, demand } from "../check.js";
 import { failure } from "../test-servers.js";
 import { pause, seconds } from "../wait.js";
-import { BOUNDS, openWith, sessionIdOf, useServer } from "./shared.js";
+import { BOUNDS, openWith, useServer } from "./shared.js";
 
 /** Prints lines that are no messages, on both of its outputs. */
 const NOISY: Behaviour = {
@@ -30,7 +30,7 @@ export const WIRE_FIRST: readonly Check[] = [
         ["session/new", agent.newSessionParams([server.entry])],
       ]);
       demand(introduced.ok, `initialize failed: ${problemOf(introduced)}`);
-      sessionIdOf(opened);
+      demand(opened.ok, `no session was opened: ${problemOf(opened)}`);
       return `initialize after ${seconds(introduced.ms)}, session/new after ${seconds(opened.ms)}`;
     },
   },

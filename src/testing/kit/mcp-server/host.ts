@@ -57,21 +57,7 @@ function impossible(what: string, limits: HostLimits): Error {
   return new Error(`${what} cannot be done by a server ${limits.place}`);
 }
 
-export function realAfter(delayMs: number, run: () => void): { clear(): void } {
+export function realAfter(delayMs: number, run: () => void): Timer {
   const timer = setTimeout(run, delayMs);
   return { clear: () => clearTimeout(timer) };
 }
-
-export function ownFacts(): ProcessFacts {
-  return { envNames: Object.keys(process.env), cwd: process.cwd(), pid: process.pid, children: [] };
-}
-
-/** For what `assertPossible` has refused already. */
-export const impossibleHere: Pick<Host, "stderr" | "spawnChildren"> = {
-  stderr: () => {
-    throw new Error("a server inside the test's process has no stderr of its own");
-  },
-  spawnChildren: () => {
-    throw new Error("a server inside the test's process has no children of its own");
-  },
-};

@@ -6,7 +6,7 @@ import { closeListener, listenOnLoopback, readBody } from "../loopback.js";
 import type { HeldCall } from "./answers.js";
 import type { Behaviour } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
-import { assertPossible, type Host, type HostLimits, impossibleHere, ownFacts, realAfter } from "./host.js";
+import { assertPossible, type HostLimits } from "./host.js";
 import { type FaultMatch, type HttpFault, HttpFaults } from "./http-faults.js";
 import {
   eventText,
@@ -15,10 +15,8 @@ import {
   isModernPost,
   ModernPosts,
   refuse,
-  SseSessions,
 } from "./http-sessions.js";
-import { ScriptedPeer } from "./peer.js";
-import { TaskStore } from "./tasks.js";
+import { InProcessServer } from "./in-process-server.js";
 
 const LIMITS: HostLimits = {
   place: "over HTTP: it has no process and no stream of lines",
@@ -58,14 +56,9 @@ export class ScriptedHttpServer implements AsyncDisposable {
   readonly #options: HttpServerOptions;
   readonly #sessions: HttpSessions;
   readonly #requests = new Feed<HttpRequestRecord>("HTTP request");
-  readonly #calls = new Feed<HeldCall>("call of a held tool");
-  readonly #taken = new Set<HeldCall>();
-  readonly #bugs: unknown[] = [];
-  readonly #tasks = new TaskStore();
-  readonly #modernPosts = new ModernPosts();
+  readonly #inProcess: InProcessServer;
   readonly #faults = new HttpFaults();
-  readonly #sse = new SseSessions((send, cut) => this.#openPeer(send, cut));
-  #modernPeer: ScriptedPeer | undefined;
+  #modern: ModernPosts | undefined;
   #openAnswers = 0;
 
   private constructor(server: Server, url: string, behaviour: Behaviour, options: HttpServerOptions) {
@@ -73,16 +66,17 @@ export class ScriptedHttpServer implements AsyncDisposable {
     this.url = url;
     this.#behaviour = behaviour;
     this.#options = options;
+    this.#inProcess = new InProcessServer(behaviour);
     this.#sessions = new HttpSessions(
       options,
-      (send, cut, garbage) => this.#openPeer(send, cut, garbage),
-      (error) => this.#bugs.push(error),
+      (host) => this.#inProcess.openPeer(host),
+      (error) => this.#inProcess.bug(error),
     );
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       this.#openAnswers += 1;
       response.on("close", () => (this.#openAnswers -= 1));
       this.#handle(request, response).catch((error: unknown) => {
-        this.#bugs.push(error);
+        this.#inProcess.bug(error);
         response.destroy();
       });
     });
@@ -107,7 +101,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
   }
 
   get sessionCount(): number {
-    return this.#sessions.count + this.#sse.count;
+    return this.#sessions.count;
   }
 
   /** Requests whose answer has not ended, standing streams among them. */
@@ -152,38 +146,31 @@ export class ScriptedHttpServer implements AsyncDisposable {
 
   /** The next call of a `held` tool that nobody has taken yet. */
   async awaitCall(toolName?: string, options?: WaitOptions): Promise<HeldCall> {
-    const isNext = (call: HeldCall) => !this.#taken.has(call) && (toolName === undefined || call.name === toolName);
-    const call = await this.#calls.find(isNext, options);
-    this.#taken.add(call);
-    return call;
+    return await this.#inProcess.awaitCall(toolName, options);
   }
 
   /** Lets a step `{do: "hold", name}` go on in every session. */
   release(name: string): void {
-    this.#modernPeer?.release(name);
+    this.#modern?.peer.release(name);
     for (const peer of this.#sessions.peers) peer.release(name);
   }
 
   /** Every session id is unknown from now on, as after a restart: clients get 404. */
   async forgetSessions(): Promise<void> {
     await this.#sessions.forget();
-    await this.#sse.close();
   }
 
   /** No task is known any more, as after a restart that lost everything. */
   forgetTasks(): void {
-    this.#tasks.forget();
+    this.#inProcess.tasks.forget();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.forgetSessions();
-    await this.#modernPeer?.close();
+    await this.#modern?.peer.close();
     this.#faults.stop();
     await closeListener(this.#server);
-    const ended = new Error("the scripted server is closed");
-    this.#requests.end(ended);
-    this.#calls.end(ended);
-    if (this.#bugs.length > 0) throw new AggregateError(this.#bugs, "the scripted server failed");
+    this.#inProcess.end(this.#requests);
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -203,55 +190,17 @@ export class ScriptedHttpServer implements AsyncDisposable {
     if (this.#options.transport === "sse") return this.#older(pathname, request, response, message);
     if (pathname !== "/mcp") return refuse(response, 404, "no such path");
     if (method === "POST" && message && isModernPost(this.#behaviour, request, message)) {
-      this.#modernPeer ??= this.#openModern();
-      return this.#modernPosts.receive(request, response, message, this.#modernPeer);
+      this.#modern ??= new ModernPosts((host) => this.#inProcess.openPeer(host, "modern"));
+      return this.#modern.receive(request, response, message);
     }
     await this.#sessions.receive(request, response, message);
   }
 
   /** As servers of that transport do: an unknown place gets a page, not a JSON-RPC error. */
   #older(pathname: string, request: IncomingMessage, response: ServerResponse, message: JsonObject | undefined): void {
-    if (pathname === "/sse" && request.method === "GET") this.#sse.open(response);
-    else if (pathname === "/message" && message) this.#sse.receive(request, response, message);
+    if (pathname === "/sse" && request.method === "GET") this.#sessions.openSse(response);
+    else if (pathname === "/message" && message) this.#sessions.receiveSse(request, response, message);
     else response.writeHead(404, { "content-type": "text/html" }).end("<pre>Cannot POST</pre>");
-  }
-
-  /** One peer for all: the modern era has no sessions. */
-  #openModern(): ScriptedPeer {
-    const posts = this.#modernPosts;
-    return new ScriptedPeer(
-      { ...this.#behaviour, era: "modern" },
-      {
-        ...impossibleHere,
-        send: (message, replyTo) => posts.find(replyTo)?.send(message),
-        garbage: (text, replyTo) => posts.find(replyTo)?.garbage(text),
-        after: realAfter,
-        crash: () => {
-          for (const post of posts.all) post.cut();
-        },
-        facts: ownFacts,
-        hold: (call) => this.#calls.push(call),
-        bug: (error) => this.#bugs.push(error),
-      },
-      this.#tasks,
-    );
-  }
-
-  #openPeer(send: Host["send"], cut: () => void, garbage: Host["garbage"] = () => undefined): ScriptedPeer {
-    return new ScriptedPeer(
-      this.#behaviour,
-      {
-        ...impossibleHere,
-        send,
-        garbage,
-        after: realAfter,
-        crash: cut,
-        facts: ownFacts,
-        hold: (call) => this.#calls.push(call),
-        bug: (error) => this.#bugs.push(error),
-      },
-      this.#tasks,
-    );
   }
 }
 

@@ -1,14 +1,13 @@
 // The scripted MCP server in memory: a transport for the client under test, and the controls for the test.
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import type { Timer } from "../../../base/ports/world.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import type { HeldCall } from "./answers.js";
 import type { Behaviour, ToolScript } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
-import { assertPossible, type HostLimits, impossibleHere, ownFacts, realAfter } from "./host.js";
-import { ScriptedPeer } from "./peer.js";
-import { TaskStore } from "./tasks.js";
+import { assertPossible, type HostLimits } from "./host.js";
+import { InProcessServer } from "./in-process-server.js";
+import type { ScriptedPeer } from "./peer.js";
 
 const LIMITS: HostLimits = {
   place: "in memory: it carries messages, not bytes, and has no process",
@@ -28,49 +27,35 @@ interface Connection {
 }
 
 export class MemoryServer implements AsyncDisposable {
-  readonly #behaviour: Behaviour;
-  readonly #after: (delayMs: number, run: () => void) => Timer;
   readonly #connections: Connection[] = [];
   readonly #received = new Feed<JsonObject>("message from the client");
-  readonly #calls = new Feed<HeldCall>("call of a held tool");
-  readonly #bugs: unknown[] = [];
-  readonly #tasks = new TaskStore();
-  #takenCalls = new Set<HeldCall>();
+  readonly #server: InProcessServer;
 
   constructor(behaviour: Behaviour, options: MemoryServerOptions = {}) {
-    this.#behaviour = parseBehaviour(behaviour);
-    assertPossible(this.#behaviour, LIMITS);
-    this.#after = options.after ?? realAfter;
+    const checked = parseBehaviour(behaviour);
+    assertPossible(checked, LIMITS);
+    this.#server = new InProcessServer(checked, options.after);
   }
 
   /** The first connection's client end. */
-  get transport(): Transport {
+  get transport(): MemoryTransport {
     return this.#connections[0]?.transport ?? this.connect();
   }
 
   /** A new connection, as a client makes one when it reconnects: it starts from the behaviour again. */
-  connect(): Transport {
+  connect(): MemoryTransport {
     const transport = new MemoryTransport(
       (message) => {
-        this.#record(message);
+        if (isJsonObject(message)) this.#received.push(message);
         peer.receive(message);
       },
       () => this.#background(peer.close()),
     );
-    const peer = new ScriptedPeer(
-      this.#behaviour,
-      {
-        ...impossibleHere,
-        send: (message) => transport.receive(message),
-        garbage: () => {},
-        after: this.#after,
-        crash: () => this.#background(transport.close()),
-        facts: ownFacts,
-        hold: (call) => this.#calls.push(call),
-        bug: (error) => this.#bugs.push(error),
-      },
-      this.#tasks,
-    );
+    const peer = this.#server.openPeer({
+      send: (message) => transport.receive(message),
+      garbage: () => {},
+      crash: () => this.#background(transport.close()),
+    });
     this.#connections.push({ transport, peer });
     return transport;
   }
@@ -91,11 +76,7 @@ export class MemoryServer implements AsyncDisposable {
 
   /** The next call of a `held` tool (of that name) that nobody has taken yet. */
   async awaitCall(toolName?: string, options?: WaitOptions): Promise<HeldCall> {
-    const isNext = (call: HeldCall) =>
-      !this.#takenCalls.has(call) && (toolName === undefined || call.name === toolName);
-    const call = await this.#calls.find(isNext, options);
-    this.#takenCalls.add(call);
-    return call;
+    return await this.#server.awaitCall(toolName, options);
   }
 
   notify(method: string, params?: JsonObject): void {
@@ -135,10 +116,7 @@ export class MemoryServer implements AsyncDisposable {
       await transport.close();
       await peer.close();
     }
-    const ended = new Error("the scripted server is closed");
-    this.#received.end(ended);
-    this.#calls.end(ended);
-    if (this.#bugs.length > 0) throw new AggregateError(this.#bugs, "the scripted server failed");
+    this.#server.end(this.#received);
   }
 
   get #latest(): Connection {
@@ -147,12 +125,8 @@ export class MemoryServer implements AsyncDisposable {
     return connection;
   }
 
-  #record(message: unknown): void {
-    if (isJsonObject(message)) this.#received.push(message);
-  }
-
   #background(work: Promise<void>): void {
-    work.catch((error: unknown) => this.#bugs.push(error));
+    work.catch((error: unknown) => this.#server.bug(error));
   }
 }
 
@@ -161,10 +135,10 @@ export function memoryServer(behaviour: Behaviour, options?: MemoryServerOptions
 }
 
 /** Messages pass as text: the two sides share no object, as over any real wire. */
-class MemoryTransport implements Transport {
+export class MemoryTransport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport["onmessage"];
+  onmessage?: ((message: object) => void) | undefined;
   readonly #toServer: (message: unknown) => void;
   readonly #onClosed: () => void;
   readonly #early: string[] = [];
@@ -181,7 +155,7 @@ class MemoryTransport implements Transport {
     for (const text of this.#early.splice(0)) this.#deliver(text);
   }
 
-  async send(message: JSONRPCMessage): Promise<void> {
+  async send(message: object): Promise<void> {
     if (this.#state !== "open") throw new Error("not connected");
     const text = JSON.stringify(message);
     queueMicrotask(() => this.#toServer(JSON.parse(text)));
@@ -203,7 +177,6 @@ class MemoryTransport implements Transport {
 
   #deliver(text: string): void {
     if (this.#state !== "open") return;
-    const message: JSONRPCMessage = JSON.parse(text);
-    this.onmessage?.(message);
+    this.onmessage?.(JSON.parse(text));
   }
 }
