@@ -16,7 +16,6 @@ export {
   AgentConnection,
   type AgentConnectionOptions,
   type AgentMessage,
-  describeExit,
   type MessageValidator,
   type WireLine,
 } from "./kit/acp-client/connection.js";

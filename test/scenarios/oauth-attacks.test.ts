@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
 import { type GrantStore, type LoginWay, login, type RemoteSpec } from "../../src/mcp/index.js";
-import { type HttpFault } from "../../src/testing/index.js";
+import type { HttpFault } from "../../src/testing/index.js";
 import { authServer, canary, ownAddress, protectedServer } from "../../src/testing/lab/index.js";
 import { nodeWorld, stderrLog } from "../../src/world/index.js";
 import { OAuthStage, type StageOptions } from "./oauth/stage.js";

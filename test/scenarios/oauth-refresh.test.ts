@@ -1,6 +1,6 @@
 // Tokens that expire under load: one refresh, nobody loses, whoever asks and from whichever process.
 import { expect } from "vitest";
-import { type AcpClient, type ToolScript } from "../../src/testing/index.js";
+import type { AcpClient, ToolScript } from "../../src/testing/index.js";
 import {
   type Answer,
   answerText,

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClientApp, type CreateElicitationRequest, methods } from "@agentclientprotocol/sdk";
 import { expect } from "vitest";
-import { type AcpClient } from "../../src/testing/index.js";
+import type { AcpClient } from "../../src/testing/index.js";
 import { canary, logIn } from "../../src/testing/lab/index.js";
 import { filesUnder, OAuthStage } from "./oauth/stage.js";
 import { scenario } from "./scenario.js";

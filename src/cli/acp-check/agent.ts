@@ -30,7 +30,7 @@ export interface Introduction {
 
 const KINDS = ["http", "sse", "acp"] as const;
 
-export function readIntroduction(result: JsonObject): Introduction {
+function readIntroduction(result: JsonObject): Introduction {
   const { protocolVersion, agentInfo, agentCapabilities, authMethods } = result;
   const info = objectIn(agentInfo);
   const capabilities = objectIn(agentCapabilities);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { anyhow, lab, never, openLoggedIn, settled, specOf, textOf } from "../../../test/oauth/bench.js";
 import type { WireTrace } from "../../base/ports/trace.js";
 import { echoTool, scriptedHttpServer } from "../../testing/index.js";
-import { type ProtectedServerOptions } from "../../testing/lab/index.js";
+import type { ProtectedServerOptions } from "../../testing/lab/index.js";
 
 const bench = lab();
 

@@ -14,7 +14,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { expect } from "vitest";
 import type { JsonObject } from "../../../src/base/json/json.js";
-import { type AcpClient, type PermissionPolicy } from "../../../src/testing/index.js";
+import type { AcpClient, PermissionPolicy } from "../../../src/testing/index.js";
 import { answerText, type FakeProvider, fakeProvider } from "../../../src/testing/lab/index.js";
 import { startTenon, TemporaryFolder } from "../agent.js";
 import { itemsOf } from "../conversation.js";

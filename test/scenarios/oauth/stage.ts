@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { JsonObject } from "../../../src/base/json/json.js";
-import { type AcpClient, type AcpClientOptions } from "../../../src/testing/index.js";
+import type { AcpClient, AcpClientOptions } from "../../../src/testing/index.js";
 import {
   type AuthServer,
   type AuthServerOptions,

@@ -1,8 +1,8 @@
 // Servers of every kind the agent claims are connected, and their tools reach the model.
-import { type RunningAgent } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { RunningAgent } from "../agent.js";
+import type { Bench } from "../bench.js";
 import { type Check, demand } from "../check.js";
-import { type TestServer } from "../test-servers.js";
+import type { TestServer } from "../test-servers.js";
 import { openWith, useServer } from "./shared.js";
 
 const IGNORED = "The editor's servers are silently ignored: the person believes they have tools they do not have.";

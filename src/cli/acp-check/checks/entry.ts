@@ -3,8 +3,8 @@
 import { basename } from "node:path";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonValue } from "../../../base/json/json.js";
-import { type Introduction } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { Introduction } from "../agent.js";
+import type { Bench } from "../bench.js";
 import { type Check, CheckFailure, demand } from "../check.js";
 import { isInitialized, receivesWithin, type TestServer } from "../test-servers.js";
 import { waitUntil } from "../wait.js";

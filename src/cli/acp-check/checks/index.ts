@@ -1,5 +1,5 @@
 // The table of checks, in the order in which they run.
-import { type Check } from "../check.js";
+import type { Check } from "../check.js";
 import { CONNECT } from "./connect.js";
 import { ENTRY } from "./entry.js";
 import { ISOLATION } from "./isolation.js";

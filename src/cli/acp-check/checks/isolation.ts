@@ -1,5 +1,5 @@
 // Sessions of one agent process know nothing of each other's servers.
-import { type RunningAgent } from "../agent.js";
+import type { RunningAgent } from "../agent.js";
 import { type Check, demand } from "../check.js";
 import { failure, type TestServer } from "../test-servers.js";
 import { pause } from "../wait.js";

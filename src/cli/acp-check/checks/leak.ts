@@ -1,10 +1,10 @@
 // Nothing stays behind: not after a session, not after the agent, however it ends.
 
-import { type Behaviour } from "../../../testing/index.js";
-import { type RunningAgent } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { Behaviour } from "../../../testing/index.js";
+import type { RunningAgent } from "../agent.js";
+import type { Bench } from "../bench.js";
 import { type Check, demand } from "../check.js";
-import { type TestServer } from "../test-servers.js";
+import type { TestServer } from "../test-servers.js";
 import { seconds, waitUntil } from "../wait.js";
 import { BOUNDS, demandConnected, openWith } from "./shared.js";
 

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../../base/json/json.js";
 import { type Introduction, problemOf, type RunningAgent } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { Bench } from "../bench.js";
 import { type Check, demand } from "../check.js";
 import { BOUNDS, demandConnected, openWith, useServer } from "./shared.js";
 

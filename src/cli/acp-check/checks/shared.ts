@@ -1,10 +1,10 @@
 // What several checks look for: that a server was reached, that its tool was called, that the client was told.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { type AgentAnswer } from "../../../testing/index.js";
+import type { AgentAnswer } from "../../../testing/index.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { problemOf, type RunningAgent } from "../agent.js";
-import { type Bench, type Turn } from "../bench.js";
+import type { Bench, Turn } from "../bench.js";
 import { CheckFailure, demand } from "../check.js";
 import { wordOf } from "../fields.js";
 import { isInitialized, receivedBy, receivesWithin, type TestServer } from "../test-servers.js";

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../../base/json/json.js";
 import { CLIENT } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { Bench } from "../bench.js";
 import { type Check, CheckFailure, demand } from "../check.js";
 import { wordOf } from "../fields.js";
 import { failure, initialize, receivesWithin, type TestServer } from "../test-servers.js";

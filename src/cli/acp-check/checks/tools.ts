@@ -1,8 +1,8 @@
 // Names, environment, results and cancelling: what happens with the tools once they are there.
 
 import { echoTool } from "../../../testing/index.js";
-import { type RunningAgent } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { RunningAgent } from "../agent.js";
+import type { Bench } from "../bench.js";
 import { type Check, demand } from "../check.js";
 import { SECRETS } from "../environment.js";
 import { wordOf } from "../fields.js";

@@ -1,6 +1,6 @@
 // The conversation itself: bursts, order, and that stdout carries nothing but valid messages.
 
-import { type Behaviour } from "../../../testing/index.js";
+import type { Behaviour } from "../../../testing/index.js";
 import { CLIENT, initializeParams, problemOf } from "../agent.js";
 import { type Check, demand } from "../check.js";
 import { failure } from "../test-servers.js";

@@ -88,7 +88,11 @@ export class AgentConnection {
     this.#options = options;
     link.toAgent.on("error", () => {}); // an agent that is gone shows at the end of its output
     this.stream = {
-      readable: new ReadableStream<AnyMessage>({ start: (controller) => void (this.#sdk = controller) }),
+      readable: new ReadableStream<AnyMessage>({
+        start: (controller) => {
+          this.#sdk = controller;
+        },
+      }),
       writable: new WritableStream<AnyMessage>({
         write: (message) => {
           if ("method" in message && "id" in message) this.#sdkRequests.set(message.id, { method: message.method });
@@ -237,7 +241,7 @@ export class AgentConnection {
 
 class MethodNotFound extends Error {}
 
-export function describeExit({ code, signal }: AgentExit): string {
+function describeExit({ code, signal }: AgentExit): string {
   if (signal !== null) return `was ended by ${signal}`;
   return code === null ? "has ended" : `exited with code ${code}`;
 }

@@ -11,36 +11,30 @@ function expected(what: string, test: (value: unknown) => boolean): Check {
   return (value, path) => (test(value) ? [] : [`${path}: expected ${what}, got ${show(value)}`]);
 }
 
-export const text: Check = expected("a string", (value) => typeof value === "string");
-export const nonEmptyText: Check = expected("a non-empty string", (value) => typeof value === "string" && value !== "");
-export const flag: Check = expected("true or false", (value) => typeof value === "boolean");
+const text: Check = expected("a string", (value) => typeof value === "string");
+const nonEmptyText: Check = expected("a non-empty string", (value) => typeof value === "string" && value !== "");
+const flag: Check = expected("true or false", (value) => typeof value === "boolean");
 const finite: Check = expected("a number", (value) => typeof value === "number" && Number.isFinite(value));
 const integer: Check = expected("an integer", (value) => Number.isInteger(value));
-export const count: Check = expected(
-  "an integer of 0 or more",
-  (value) => Number.isInteger(value) && Number(value) >= 0,
-);
-export const positive: Check = expected(
-  "an integer of 1 or more",
-  (value) => Number.isInteger(value) && Number(value) >= 1,
-);
+const count: Check = expected("an integer of 0 or more", (value) => Number.isInteger(value) && Number(value) >= 0);
+const positive: Check = expected("an integer of 1 or more", (value) => Number.isInteger(value) && Number(value) >= 1);
 const requestId: Check = expected(
   "a string or an integer",
   (value) => typeof value === "string" || Number.isInteger(value),
 );
-export const plainObject: Check = expected("an object", isRecord);
+const plainObject: Check = expected("an object", isRecord);
 /** Whatever came out of JSON. */
-export const json: Check = expected("a JSON value", (value) => value !== undefined);
+const json: Check = expected("a JSON value", (value) => value !== undefined);
 
-export function oneOf(words: readonly string[]): Check {
+function oneOf(words: readonly string[]): Check {
   return expected(`one of ${words.join(", ")}`, (value) => words.some((word) => word === value));
 }
 
-export function optional(check: Check): Check {
+function optional(check: Check): Check {
   return (value, path) => (value === undefined ? [] : check(value, path));
 }
 
-export function list(check: Check): Check {
+function list(check: Check): Check {
   return (value, path) => {
     if (!Array.isArray(value)) return [`${path}: expected an array, got ${show(value)}`];
     return value.flatMap((item: unknown, index) => check(item, `${path}[${index}]`));
@@ -48,7 +42,7 @@ export function list(check: Check): Check {
 }
 
 /** A record with these fields and no others: a misspelt field is a problem, not a silent default. */
-export function record<T>(fields: Fields<T>): Check {
+function record<T>(fields: Fields<T>): Check {
   const checks = Object.entries<Check>(fields);
   const known = checks.map(([name]) => name);
   return (value, path) => {
