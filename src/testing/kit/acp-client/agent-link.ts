@@ -53,8 +53,10 @@ export function processLink(agent: AgentCommand): AgentLink {
     });
     // `exit`, not `close`: a grandchild that holds the pipes must not hide that the agent is gone.
     child.once("exit", (code, signal) => {
-      const timer = realSetTimeout(() => child.stdout.destroy(), LAST_OUTPUT_MS);
-      child.stdout.once("close", () => clearTimeout(timer));
+      if (!child.stdout.closed) {
+        const timer = realSetTimeout(() => child.stdout.destroy(), LAST_OUTPUT_MS);
+        child.stdout.once("close", () => clearTimeout(timer));
+      }
       resolve({ code, signal, wasForced });
     });
   });
