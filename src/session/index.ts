@@ -5,9 +5,8 @@ export { type LoadedSession, type NewSession, SessionHost, type StoredRequest } 
 export { journalStart } from "./journal/journal.js";
 export { type ListRequest, listSessions, type SessionPage, type SessionSummary } from "./journal/listing.js";
 export { StoredSessions } from "./journal/stored-sessions.js";
-export { addressWarnings, webPage } from "./login/address.js";
-export { type LoginPage, loopbackWay } from "./login/loopback.js";
-export { readPasted } from "./login/pasted.js";
+export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
+export { loopbackWay } from "./login/loopback.js";
 export { isLogInable } from "./login/server-login.js";
 export type { SessionConfig } from "./options.js";
 export type {

@@ -51,7 +51,7 @@ async function pasted(
 ): Promise<URLSearchParams | undefined> {
   for await (const line of typedLines("address › ", lines, signal)) {
     if (line.trim() === "") continue;
-    const read = readPasted(line, { redirectUri: page.redirectUri, page: page.url });
+    const read = readPasted(line, page);
     if (read.ok) return read.query;
     tell(`That cannot be used: ${visible(read.reason)}.`);
   }

@@ -1,7 +1,8 @@
 // The way back from a log-in page over the loopback address.
 import { describe, expect, it } from "vitest";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import { type LoginPage, loopbackWay } from "./loopback.js";
+import type { LoginPage } from "./login-page.js";
+import { loopbackWay } from "./loopback.js";
 
 const NEVER = new AbortController().signal;
 const PAGE = new URL("https://auth.example/authorize?state=s1");

@@ -1,29 +1,17 @@
-// A log-in that comes back over this machine's own address: a page is shown, and one request to one path is waited for.
+// A log-in that returns to a loopback address: shows a page, and waits for one request to one path.
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { LoopbackAnswer, LoopbackListener, LoopbackRequest, World } from "../../base/ports/world.js";
 import type { LoginAttempt, LoginStart, RedirectWay } from "../../mcp/index.js";
-import { addressWarnings, webPage } from "./address.js";
-import { FORBIDDEN, NOT_HERE, RECEIVED, REFUSED, STRANGE } from "./callback-page.js";
-
-/** A page for a person, who is shown all of it before it is opened. */
-export interface LoginPage {
-  /** The MCP server, as the person calls it. */
-  readonly server: string;
-  /** The authorization server. */
-  readonly issuer: string;
-  readonly url: URL;
-  readonly warnings: readonly string[];
-  readonly redirectUri: string;
-}
+import { addressWarnings, type LoginPage, webPage } from "./login-page.js";
 
 export interface LoopbackOptions {
   readonly world: World;
-  /** Where only one is registered; any free one unless given. */
+  /** The registered port; any free one unless given. */
   readonly port?: number | undefined;
   /**
-   * Brings the page to the person. Resolves with what they pasted, or with nothing once it is shown: the browser's own
-   * answer is waited for in any case. Rejects when they do not want it.
+   * Shows the page to the person. Resolves with what they pasted, or with nothing once it is shown: the browser's request
+   * is awaited in any case. Rejects when they decline.
    */
   show(page: LoginPage, signal: AbortSignal): Promise<URLSearchParams | undefined>;
 }
@@ -31,65 +19,41 @@ export interface LoopbackOptions {
 const PATH = "/callback";
 
 export function loopbackWay(options: LoopbackOptions): RedirectWay {
-  return { kind: "redirect", start: (start) => LoopbackAttempt.open(options, start) };
+  return { kind: "redirect", start: (start) => openLoopback(options, start) };
 }
 
-class LoopbackAttempt implements LoginAttempt {
-  readonly redirectUri: string;
-  readonly #options: LoopbackOptions;
-  readonly #start: LoginStart;
-  readonly #listener: LoopbackListener;
-  readonly #callback: Callback;
-
-  private constructor(
-    options: LoopbackOptions,
-    start: LoginStart,
-    open: { listener: LoopbackListener; callback: Callback },
-  ) {
-    this.#options = options;
-    this.#start = start;
-    this.#listener = open.listener;
-    this.#callback = open.callback;
-    this.redirectUri = `http://127.0.0.1:${open.listener.port}${PATH}`;
-  }
-
-  static async open(options: LoopbackOptions, start: LoginStart): Promise<LoopbackAttempt> {
-    const callback = new Callback();
-    const listener = await listenAt(options, start, (request) => callback.answer(request));
-    callback.port = listener.port;
-    return new LoopbackAttempt(options, start, { listener, callback });
-  }
-
-  async finish(url: URL, signal: AbortSignal): Promise<URLSearchParams> {
-    const page = webPage(url);
-    if (!page) {
-      throw new TenonError("mcp.url_refused", `the log-in page is no web page: ${url.protocol}`, {
-        hint: "Report it to the server's author: only http and https addresses are opened.",
-      });
-    }
-    const returned = this.#callback.expect(page.searchParams.get("state"));
-    const { server, issuer } = this.#start;
-    const over = new AbortController();
-    const until = AbortSignal.any([signal, over.signal]);
-    const shown = this.#options.show(
-      { server, issuer, url: page, warnings: addressWarnings(page), redirectUri: this.redirectUri },
-      until,
-    );
-    try {
-      const pasted = shown.then((query) => query ?? returned);
-      return await orAborted(Promise.race([returned, pasted]), signal);
-    } finally {
-      over.abort(new DOMException("the log-in is over", "AbortError")); // takes the question back
-      await shown.catch(() => undefined); // it was heard by the race, or came too late
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#listener[Symbol.asyncDispose]();
-  }
+async function openLoopback(options: LoopbackOptions, start: LoginStart): Promise<LoginAttempt> {
+  const callback = new Callback();
+  const listener = await listenAt(options, start, (request) => callback.answer(request));
+  callback.port = listener.port;
+  const redirectUri = `http://127.0.0.1:${listener.port}${PATH}`;
+  return {
+    redirectUri,
+    finish: async (address, signal) => {
+      const url = webPage(address);
+      if (!url) {
+        throw new TenonError("mcp.url_refused", `the log-in page is no web page: ${address.protocol}`, {
+          hint: "Report it to the server's author: only http and https addresses are opened.",
+        });
+      }
+      const returned = callback.expect(url.searchParams.get("state"));
+      const { server, issuer } = start;
+      const over = new AbortController();
+      const page = { server, issuer, url, warnings: addressWarnings(url), redirectUri };
+      const shown = options.show(page, AbortSignal.any([signal, over.signal]));
+      try {
+        const pasted = shown.then((query) => query ?? returned);
+        return await orAborted(Promise.race([returned, pasted]), signal);
+      } finally {
+        over.abort(new DOMException("the log-in is over", "AbortError")); // withdraws the question
+        await shown.catch(() => undefined); // the race has seen it, or it came too late
+      }
+    },
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  };
 }
 
-/** What the browser asks of the listener. Only the answer that carries the page's own `state` counts, and only once. */
+/** Answers the browser. Only a request with the page's own `state` counts, and only once. */
 class Callback {
   port = 0;
   #expected: { readonly state: string | null; readonly resolve: (query: URLSearchParams) => void } | undefined;
@@ -101,20 +65,20 @@ class Callback {
   }
 
   answer({ method, target, host }: LoopbackRequest): LoopbackAnswer {
-    // A name that leads here by somebody else's DNS is no name of ours.
-    if (![`127.0.0.1:${this.port}`, `localhost:${this.port}`].includes(host.toLowerCase())) return FORBIDDEN;
+    // Another host name resolves to this machine by DNS of others: it is refused.
+    if (![`127.0.0.1:${this.port}`, `localhost:${this.port}`].includes(host.toLowerCase())) return PAGES.forbidden;
     const [path, ...rest] = target.split("?");
-    if (method !== "GET" || path !== PATH || !this.#expected) return NOT_HERE;
+    if (method !== "GET" || path !== PATH || !this.#expected) return PAGES.notHere;
     const query = new URLSearchParams(rest.join("?"));
     const { state, resolve } = this.#expected;
-    if (query.get("state") !== state) return STRANGE;
+    if (query.get("state") !== state) return PAGES.otherLogin;
     this.#expected = undefined;
     resolve(query);
-    return query.has("error") ? REFUSED : RECEIVED;
+    return query.has("error") ? PAGES.refused : PAGES.received;
   }
 }
 
-/** A port that the authorization server knows from before spares a new registration, if it is free. */
+/** Tries ports that are registered already, which saves a registration. */
 async function listenAt(
   { world, port }: LoopbackOptions,
   { redirectUris }: LoginStart,
@@ -128,14 +92,45 @@ async function listenAt(
       });
     });
   }
-  for (const known of redirectUris.flatMap((uri) => portOf(uri) ?? [])) {
-    const listener = await world.listen(known, answer).catch(() => undefined); // taken by somebody else
+  for (const uri of redirectUris) {
+    const [, known] = /^http:\/\/127\.0\.0\.1:(\d{1,5})\/callback$/u.exec(uri) ?? [];
+    const listener = known === undefined ? undefined : await world.listen(Number(known), answer).catch(() => undefined);
     if (listener) return listener;
   }
   return await world.listen(0, answer);
 }
 
-function portOf(redirectUri: string): number | undefined {
-  const [, port] = /^http:\/\/127\.0\.0\.1:(\d{1,5})\/callback$/u.exec(redirectUri) ?? [];
-  return port === undefined ? undefined : Number(port);
+/** What the browser shows afterwards. Static: nothing of its request is repeated. */
+function callbackPage(status: number, title: string, text: string): LoopbackAnswer {
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+  };
+  const body = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Tenon: ${title}</title>
+<style>body{font:1.1rem/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem}</style>
+<h1>${title}</h1><p>${text}</p></html>
+`;
+  return { status, headers, body };
 }
+
+const CLOSE = "Close this window; Tenon says";
+/** `received` does not promise success, which is known only after the code has been exchanged. */
+const PAGES = {
+  received: callbackPage(
+    200,
+    "Back to Tenon",
+    `The answer of the log-in page has arrived. ${CLOSE} whether you are logged in.`,
+  ),
+  refused: callbackPage(200, "Not logged in", `The log-in page sent you back without a log-in. ${CLOSE} why.`),
+  otherLogin: callbackPage(
+    400,
+    "Not this log-in",
+    "Tenon waits for another log-in than this one. Begin again from Tenon, with the newest address.",
+  ),
+  notHere: callbackPage(404, "Nothing here", "Only a log-in page leads here."),
+  forbidden: callbackPage(403, "Not here", "This address is for a browser on this machine."),
+};

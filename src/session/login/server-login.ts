@@ -1,14 +1,14 @@
-// What logging in to one server of a session needs: whose log-ins it may use, and where its pages may lead.
+// The log-in options of one server of a session: whose log-ins it may use, and which addresses are allowed.
 import { defined } from "../../base/json/defined.js";
 import { grantAccount } from "../../config/index.js";
 import type { GrantStore, LoginOptions, OAuthSettings, RemoteSpec, ServerSpec } from "../../mcp/index.js";
 import type { ToolOrigin } from "../../tools/index.js";
 
-/** What is known of a server's log-in before it is opened. */
+/** The log-in settings of a server entry. */
 export interface LoginSettings {
-  /** In its grants' keys. */
+  /** The account in its grant keys. */
   readonly account: string;
-  /** Whose log-in at an identity provider; the account's own unless given. */
+  /** The account at the identity provider; `account` unless given. */
   readonly person?: string;
   readonly settings: OAuthSettings;
 }
@@ -21,7 +21,7 @@ export interface LoginSubject extends Pick<ServerLogin, "allowHosts" | "urlSourc
   readonly login?: LoginSettings | undefined;
 }
 
-/** Undefined for a server one cannot log in to: it is local, or its entry says with which token it is called. */
+/** Undefined for a server without log-in: it is local, or its entry has a token. */
 export function serverLogin(subject: LoginSubject, store: GrantStore | undefined): ServerLogin | undefined {
   const { spec, origin, login, allowHosts, urlSource } = subject;
   if (!store || !isLogInable(spec)) return undefined;
@@ -34,8 +34,8 @@ export function serverLogin(subject: LoginSubject, store: GrantStore | undefined
 }
 
 /**
- * What logs in on the command line. An editor's servers stand in no file of ours: they go by their address, but for its
- * query: that may hold a key, and the words go to the model and the journal.
+ * The command that logs in. Servers of an editor are not in the configuration, so they are named by their address, without
+ * its query: that may hold a key, and the text reaches the model and the journal.
  */
 export function loginCommand(spec: ServerSpec, origin: ToolOrigin): string {
   const isConfigured = origin === "user" || origin === "project";
@@ -43,7 +43,7 @@ export function loginCommand(spec: ServerSpec, origin: ToolOrigin): string {
   return `tenon mcp login ${/^[\w.:/-]+$/u.test(subject) ? subject : JSON.stringify(subject)}`;
 }
 
-/** A remote server that is not given its credentials otherwise. */
+/** A remote server without credentials in its entry. */
 export function isLogInable(spec: ServerSpec): spec is RemoteSpec {
   if (spec.kind !== "http" && spec.kind !== "sse") return false;
   const hasHeader = Object.keys(spec.headers).some((name) => name.toLowerCase() === "authorization");

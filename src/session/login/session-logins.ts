@@ -1,4 +1,4 @@
-// The log-ins a session's servers need: put to the person at the start of a turn or by `/mcp login`, each refusal once.
+// The log-ins of a session: asks the person at the start of a turn, once for each refusal, or with `/mcp login`.
 import { orAborted } from "../../base/async/deadline.js";
 import { Scope } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
@@ -16,49 +16,42 @@ import {
 import type { ToolSource } from "../../tools/index.js";
 import type { NoticeLevel, ServerChange, ServerStatus } from "../events.js";
 import type { SessionPorts } from "../ports.js";
-import { type LoginPage, loopbackWay } from "./loopback.js";
-import { pageMarkdown, pageMessage } from "./page-words.js";
-import { readPasted } from "./pasted.js";
+import { type LoginPage, pageMarkdown, pageMessage, readPasted } from "./login-page.js";
+import { loopbackWay } from "./loopback.js";
 import { isLogInable, loginCommand, type ServerLogin } from "./server-login.js";
 
-/** A server of the session, as far as logging in goes. */
+/** A server of the session. */
 export interface LoginTarget {
   readonly connection: ServerConnection;
   readonly source: Pick<ToolSource, "origin">;
-  /** Undefined when one cannot log in to it. */
+  /** Undefined if a log-in is not possible. */
   readonly login?: ServerLogin | undefined;
 }
 
 export interface LoginServers {
-  /** Those of the session now. */
+  /** The current servers of the session. */
   readonly open: readonly LoginTarget[];
-  /** Waits, within a bound, until none is connecting any more. */
+  /** Waits until no server is connecting, within a time limit. */
   settled(signal: AbortSignal): Promise<void>;
 }
 
 export interface SessionLoginsOptions {
   readonly world: World;
   readonly servers: LoginServers;
-  /** Who is attached now. */
+  /** The client that is attached now. */
   ports(): SessionPorts | undefined;
   onNotice(level: NoticeLevel, text: string): void;
 }
 
 /** How `/mcp login` reaches the person. */
 export interface LoginTalk {
-  /** Shows Markdown in the conversation, where the client cannot lead to pages itself; for now, not for the record. */
+  /** Shows Markdown in the conversation without recording it, for a client that cannot show pages itself. */
   show(text: string): Promise<void>;
-  /** The browser is on another machine: the person is asked for the address it ended at. */
+  /** The browser is on another machine: the person pastes the address it ended at. */
   readonly isPasted: boolean;
 }
 
-interface Showing {
-  readonly talk: LoginTalk | undefined;
-  /** What does the same in a terminal. */
-  readonly command: string;
-}
-
-interface UnderWay {
+interface RunningLogin {
   readonly outcome: Promise<Outcome>;
   stop(): void;
 }
@@ -69,11 +62,11 @@ export class SessionLogins implements AsyncDisposable {
   readonly #options: SessionLoginsOptions;
   readonly #world: World;
   readonly #scope: Scope;
-  /** Asked since they last worked: not to be asked again by itself. */
+  /** Servers the person was asked about since they last worked. */
   readonly #asked = new Set<string>();
-  /** Servers that refused us, with the log-in there was then. */
-  readonly #refused = new Map<string, Promise<Kept | undefined>>();
-  readonly #underWay = new Map<string, UnderWay>();
+  /** Servers that refused a request, with the log-in stored at that time. */
+  readonly #refused = new Map<string, Promise<StoredLogin | undefined>>();
+  readonly #running = new Map<string, RunningLogin>();
 
   constructor(options: SessionLoginsOptions) {
     this.#options = options;
@@ -81,7 +74,7 @@ export class SessionLogins implements AsyncDisposable {
     this.#scope = new Scope(options.world.log);
   }
 
-  /** A server that worked in between and refuses again may be asked about again. */
+  /** A server that has worked since may lead to another question. */
   heard({ name, state, needsLogin }: ServerStatus): void {
     if (needsLogin) this.refused(name);
     if (state !== "ready") return;
@@ -89,16 +82,15 @@ export class SessionLogins implements AsyncDisposable {
     this.#refused.delete(name);
   }
 
-  /** One of its calls was, or it could not be connected. */
+  /** The server refused a call or the connection. */
   refused(name: string): void {
     const target = this.#options.servers.open.find(({ connection }) => connection.spec.name === name);
-    if (target) this.#refused.set(name, keptLogin(target));
+    if (target) this.#refused.set(name, storedLogin(target));
   }
 
   /**
-   * Leads the person to the pages of servers that want a log-in, one after the other, where the client can do that; the
-   * others were told of, with the command. What takes long goes on while the turn begins. A server that somebody has logged
-   * in to meanwhile, in a terminal say, is waited for.
+   * Shows the person the log-in pages of servers that refused, one after the other, if the client can show pages. A slow
+   * log-in continues while the turn begins. Waits for servers that were logged in to elsewhere meanwhile, as in a terminal.
    */
   async ask(signal: AbortSignal): Promise<void> {
     if (this.#refused.size === 0) return;
@@ -106,18 +98,18 @@ export class SessionLogins implements AsyncDisposable {
       return how !== undefined && isForPeople(how.oauth.settings) && this.#refused.has(connection.spec.name);
     });
     const lacking: LoginTarget[] = [];
-    for (const target of refused) if (!(await this.#isRevived(target))) lacking.push(target);
+    for (const target of refused) if (!(await this.#hasNewLogin(target))) lacking.push(target);
     if (lacking.length < refused.length) await this.#options.servers.settled(signal);
     const isAny = await this.#askFor(lacking, signal);
     if (isAny) await this.#options.servers.settled(signal);
   }
 
-  /** It has another log-in than the one it refused, or is being connected again: somebody has seen to it. */
-  async #isRevived(target: LoginTarget): Promise<boolean> {
+  /** It has a newer log-in than the refused one, or is connecting again. */
+  async #hasNewLogin(target: LoginTarget): Promise<boolean> {
     const { connection } = target;
     if (connection.state.value.kind === "connecting") return true;
     const then = await this.#refused.get(connection.spec.name);
-    const now = await keptLogin(target);
+    const now = await storedLogin(target);
     if (!now || now.missingScope !== undefined || now.accessToken === then?.accessToken) return false;
     this.#refused.delete(connection.spec.name);
     connection.restart();
@@ -128,7 +120,7 @@ export class SessionLogins implements AsyncDisposable {
     let isAny = false;
     for (const target of targets) {
       const { name } = target.connection.spec;
-      if (signal.aborted || this.#asked.has(name) || !this.#showsPages()) continue;
+      if (signal.aborted || this.#asked.has(name) || !this.#shows("url")) continue;
       this.#asked.add(name);
       using patience = this.#world.deadline(LOGIN_LIMITS.turnWaitMs, signal);
       const outcome = await orAborted(this.#begin(target), patience.signal).catch(() => undefined);
@@ -143,7 +135,7 @@ export class SessionLogins implements AsyncDisposable {
     return isAny;
   }
 
-  /** `/mcp login`: whatever state the server is in, for one may want to log in as somebody else. */
+  /** `/mcp login`: in any state of the server, since the person may want to use another account. */
   async login(name: string, talk: LoginTalk, signal: AbortSignal): Promise<ServerChange> {
     const target = this.#options.servers.open.find(({ connection }) => connection.spec.name === name);
     if (!target) return { ok: false, reason: `this session has no connected server "${name}"` };
@@ -160,12 +152,12 @@ export class SessionLogins implements AsyncDisposable {
   }
 
   /**
-   * One log-in a server at a time, and the one a person asks for replaces one that was offered. It goes on when the turn
-   * that began it is cancelled, until its own end: the person may be at the page.
+   * One log-in per server at a time; one that the person asks for replaces one that was offered. It continues when the turn
+   * that began it is cancelled: the person may be at the page.
    */
   #begin(target: LoginTarget, talk?: LoginTalk): Promise<Outcome> {
     const { name } = target.connection.spec;
-    const before = this.#underWay.get(name);
+    const before = this.#running.get(name);
     if (before && !talk) return before.outcome;
     before?.stop();
     const controller = new AbortController();
@@ -175,10 +167,10 @@ export class SessionLogins implements AsyncDisposable {
       });
     });
     const mine = { outcome, stop: () => controller.abort(new DOMException("begun anew", "AbortError")) };
-    this.#underWay.set(name, mine);
+    this.#running.set(name, mine);
     this.#scope.run(`after the log-in to ${name}`, async () => {
       await outcome;
-      if (this.#underWay.get(name) === mine) this.#underWay.delete(name);
+      if (this.#running.get(name) === mine) this.#running.delete(name);
     });
     return outcome;
   }
@@ -206,8 +198,12 @@ export class SessionLogins implements AsyncDisposable {
     }
   }
 
-  async #show(page: LoginPage, { talk, command }: Showing, signal: AbortSignal): Promise<URLSearchParams | undefined> {
-    if (this.#showsPages()) await this.#elicitPage(page, signal);
+  async #show(
+    page: LoginPage,
+    { talk, command }: { readonly talk: LoginTalk | undefined; readonly command: string },
+    signal: AbortSignal,
+  ): Promise<URLSearchParams | undefined> {
+    if (this.#shows("url")) await this.#elicitPage(page, signal);
     else if (talk) await talk.show(pageMarkdown(page, command));
     else throw new TenonError("cancelled", "nobody is there to log in");
     return talk?.isPasted ? await this.#askForAddress(page, signal) : undefined;
@@ -215,27 +211,26 @@ export class SessionLogins implements AsyncDisposable {
 
   async #elicitPage(page: LoginPage, signal: AbortSignal): Promise<void> {
     const ports = this.#options.ports();
-    const id = uuidV7(this.#world.now(), (count) => this.#world.randomBytes(count));
+    const id = this.#newId();
     const request = { mode: "url", message: pageMessage(page), url: page.url.href, elicitationId: id } as const;
-    // The person may be back before the client has said that they went.
-    const tell = () => ports?.elicitationCompleted?.(id);
-    signal.addEventListener("abort", tell, { once: true });
+    // The person may return before the client reports that the page was opened.
+    const complete = () => ports?.elicitationCompleted?.(id);
+    signal.addEventListener("abort", complete, { once: true });
     const answer = await this.#elicit({ id, server: page.server, request }, signal);
     if (answer.action === "accept") return;
-    signal.removeEventListener("abort", tell);
+    signal.removeEventListener("abort", complete);
     throw new TenonError("cancelled", "it was declined");
   }
 
   async #askForAddress(page: LoginPage, signal: AbortSignal): Promise<URLSearchParams> {
     if (!this.#shows("form")) throw new TenonError("cancelled", "this client has no way to ask for the address");
     for (let again = ""; ; ) {
-      const id = uuidV7(this.#world.now(), (count) => this.#world.randomBytes(count));
       const message = `${again}Paste the address your browser ended at; it begins with ${page.redirectUri}`;
       const request = { mode: "form", message, requestedSchema: ADDRESS_FORM } as const;
-      const answer = await this.#elicit({ id, server: page.server, request }, signal);
+      const answer = await this.#elicit({ id: this.#newId(), server: page.server, request }, signal);
       const typed = answer.action === "accept" ? answer.content?.["address"] : undefined;
       if (typeof typed !== "string") throw new TenonError("cancelled", "no address was given");
-      const pasted = readPasted(typed, { redirectUri: page.redirectUri, page: page.url });
+      const pasted = readPasted(typed, page);
       if (pasted.ok) return pasted.query;
       again = `That cannot be used: ${pasted.reason}. `;
     }
@@ -250,8 +245,8 @@ export class SessionLogins implements AsyncDisposable {
     return await orAborted(ports.elicit(question, signal), signal);
   }
 
-  #showsPages(): boolean {
-    return this.#shows("url");
+  #newId(): string {
+    return uuidV7(this.#world.now(), (count) => this.#world.randomBytes(count));
   }
 
   #shows(mode: "form" | "url"): boolean {
@@ -266,10 +261,10 @@ const ADDRESS_FORM = {
   required: ["address"],
 } as const;
 
-type Kept = Pick<Grant, "accessToken" | "missingScope">;
+type StoredLogin = Pick<Grant, "accessToken" | "missingScope">;
 
-/** Never rejects: what cannot be read is looked at again when the server is. */
-async function keptLogin({ connection, login: how }: LoginTarget): Promise<Kept | undefined> {
+/** Never rejects: an unreadable log-in is read again with the server. */
+async function storedLogin({ connection, login: how }: LoginTarget): Promise<StoredLogin | undefined> {
   const { spec } = connection;
   if (!how || !isLogInable(spec)) return undefined;
   const { store, account } = how.oauth;
