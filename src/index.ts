@@ -33,7 +33,7 @@ export type {
   TextBlock,
   UnknownBlock,
 } from "./base/text/content.js";
-export { DiskGrantStore, type KeyKeeper, type VaultStanding } from "./config/index.js";
+export { DiskGrantStore, type KeyKeeper, type VaultStatus } from "./config/index.js";
 export type {
   AcpSpec,
   Grant,

@@ -1,8 +1,8 @@
 // For tests: a terminal over a world of files in memory, in which any command of the table runs.
 import { PassThrough } from "node:stream";
 import type { CommandContext } from "../src/cli/context.js";
-import { systemKeyring } from "../src/cli/keyring.js";
 import { runWords } from "../src/cli/run.js";
+import { systemKeyring } from "../src/cli/secrets.js";
 import { TABLE } from "../src/cli/table.js";
 import { createPalette } from "../src/cli/terminal/stream.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";

@@ -6,8 +6,7 @@ import { createLog, LOG_LEVELS, type Log, type LogLevel } from "../base/ports/lo
 import type { World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { nodeWorld } from "../world/index.js";
-import { type Keyring, systemKeyring } from "./keyring.js";
-import { unaskedSecrets } from "./secrets.js";
+import { type Keyring, systemKeyring, unaskedSecrets } from "./secrets.js";
 import { columnsOf, createPalette, mayColor, type Palette } from "./terminal/stream.js";
 import { visible, visibleJson } from "./terminal/text.js";
 

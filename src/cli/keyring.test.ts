@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { SpawnRequest } from "../base/ports/world.js";
 import { nodeWorld } from "../world/index.js";
-import { systemKeyring } from "./keyring.js";
+import { systemKeyring } from "./secrets.js";
 
 /** No D-Bus to be found, wherever this runs. */
 const HEADLESS = { PATH: process.env["PATH"], HOME: "/nonexistent", XDG_RUNTIME_DIR: "/nonexistent" };

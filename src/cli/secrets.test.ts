@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TenonError } from "../base/errors.js";
 import { nodeWorld } from "../world/index.js";
-import type { Keyring } from "./keyring.js";
+import type { Keyring } from "./secrets.js";
 import { secretResolver, unaskedSecrets } from "./secrets.js";
 
 let home = "";

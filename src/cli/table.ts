@@ -255,7 +255,7 @@ const MCP: Group = {
         "tenon mcp login linear --no-browser": "prints the address and takes the pasted answer, over SSH say",
         "tenon mcp login linear --account work": 'makes a second log-in, for the entry with "account": "work"',
       },
-      load: async () => (await import("./login/login.js")).runLogin,
+      load: async () => (await import("./commands/mcp/login.js")).runLogin,
     }),
     command({
       name: "logout",
@@ -263,7 +263,7 @@ const MCP: Group = {
       arguments: [LOGIN_SUBJECT],
       options: { json: JSON_OPTION, account: ACCOUNT },
       examples: { "tenon mcp logout linear": "removes the tokens here and revokes them there" },
-      load: async () => (await import("./login/logout.js")).runLogout,
+      load: async () => (await import("./commands/mcp/login.js")).runLogout,
     }),
     command({
       name: "import",

@@ -19,9 +19,8 @@ export {
 } from "./effective.js";
 export { type ImportAction, type PlannedFile, type PlannedServer, planImport } from "./foreign/plan.js";
 export { readImports } from "./foreign/read.js";
-export { grantAccount, grantPerson } from "./grants/account.js";
-export { DiskGrantStore } from "./grants/grant-store.js";
-export type { KeyKeeper, VaultStanding } from "./grants/vault.js";
+export { DiskGrantStore, grantAccount, grantPerson } from "./grants/grant-store.js";
+export type { KeyKeeper, VaultStatus } from "./grants/vault.js";
 export { parseDocument } from "./layers/document.js";
 export { IMPORT_NAMES, type ImportName, type ProviderName, SANDBOX_MODES, type SandboxMode } from "./layers/entry.js";
 export { type Place, type Problem, placeText, problemText } from "./layers/layer.js";

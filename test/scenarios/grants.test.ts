@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
 import { runGrant } from "../../src/cli/commands/trust/approvals.js";
-import { systemKeyring } from "../../src/cli/keyring.js";
+import { systemKeyring } from "../../src/cli/secrets.js";
 import { createPalette } from "../../src/cli/terminal/stream.js";
 import { nodeWorld, type PermissionAnswer, type PermissionQuestion } from "../../src/index.js";
 import { echoTool } from "../../src/testing/index.js";

@@ -1,6 +1,6 @@
 // Whose log-ins a server may use.
 import { expect, it } from "vitest";
-import { grantAccount } from "./account.js";
+import { grantAccount } from "./grant-store.js";
 
 it("keeps the log-ins of users, projects, editors and clients of one's own apart", () => {
   const accounts = [

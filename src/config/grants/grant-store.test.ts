@@ -215,7 +215,7 @@ describe("where the key is kept", () => {
     const world = fakeWorld();
     const keeper = keyring();
     await put(storeIn(world, keeper));
-    expect(await storeIn(world, keeper).standing()).toMatchObject({ keeper: "keyring" });
+    expect(await storeIn(world, keeper).status()).toMatchObject({ keeper: "keyring" });
     expect(world.files.paths.some((path) => path.endsWith("vault.key"))).toBe(false);
     const [written = ""] = keeper.entries.values();
     expect(everything(world)).not.toContain(written);
@@ -246,9 +246,9 @@ describe("where the key is kept", () => {
   ])("is a private file where the keyring %s, and that is said", async (_what, keeper) => {
     const world = fakeWorld();
     await put(storeIn(world, keeper));
-    const standing = await storeIn(world).standing();
-    expect(standing?.keeper).toBe("file");
-    expect(standing?.reason).toMatch(/no D-Bus|does not give back/u);
+    const status = await storeIn(world).status();
+    expect(status?.keeper).toBe("file");
+    expect(status?.reason).toMatch(/no D-Bus|does not give back/u);
     expect((await world.files.find(`${DIR}/vault.key`))?.mode).toBe(0o600);
     expect(await storeIn(world, keyring()).read(KEY)).toEqual(GRANT); // chosen once: it stays so
   });
@@ -260,7 +260,7 @@ describe("where the key is kept", () => {
     const storing = put(storeIn(world, { get: async () => undefined, set: never }));
     await world.advance(60_000);
     await storing;
-    expect(await storeIn(world).standing()).toMatchObject({
+    expect(await storeIn(world).status()).toMatchObject({
       keeper: "file",
       reason: expect.stringContaining("did not answer"),
     });

@@ -1,23 +1,30 @@
-// Log-ins on the disk: one sealed file each, changed by one at a time, whichever process it is in.
+// Log-ins on disk: one encrypted file each, changed by one process at a time.
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { orAborted } from "../../base/async/deadline.js";
 import { contained } from "../../base/async/scope.js";
+import { hashJson } from "../../base/json/hash.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { FileEntry, World } from "../../base/ports/world.js";
-import type { Grant, GrantKey, GrantStore, OAuthClient } from "../../mcp/index.js";
-import { type GrantRecord, readClientRecord, readRecord, secretsOf, writeRecord } from "./grant-record.js";
-import { seal, unseal } from "./sealed.js";
-import { Vault, type VaultOptions, type VaultStanding, withLogInLock } from "./vault.js";
+import {
+  type Grant,
+  type GrantKey,
+  type GrantStore,
+  grantSecrets,
+  type OAuthClient,
+  type OAuthSettings,
+} from "../../mcp/index.js";
+import { seal, unseal, Vault, type VaultOptions, type VaultStatus, withLogInLock } from "./vault.js";
 
 export type GrantStoreOptions = VaultOptions;
 
-/** A folder of its own under the state folder; `find` and `read` write nothing but its salt. */
+/** Uses a folder of its own under the state folder; `find` and `read` write nothing but its salt. */
 export class DiskGrantStore implements GrantStore {
   readonly #world: World;
   readonly #dir: string;
   readonly #vault: Vault;
-  /** The last change of each file in this process: the others line up here, not at the lock. */
+  /** The last change of each file in this process: further ones wait here, not for the lock. */
   readonly #changes = new Map<string, Promise<unknown>>();
 
   constructor(options: GrantStoreOptions) {
@@ -26,9 +33,9 @@ export class DiskGrantStore implements GrantStore {
     this.#vault = new Vault(options);
   }
 
-  /** Where the key of what is kept here is; undefined before the first log-in. */
-  async standing(): Promise<VaultStanding | undefined> {
-    return await this.#vault.standing();
+  /** Where the key is stored; undefined before the first log-in. */
+  async status(): Promise<VaultStatus | undefined> {
+    return await this.#vault.status();
   }
 
   async read(key: GrantKey): Promise<Grant | undefined> {
@@ -47,19 +54,19 @@ export class DiskGrantStore implements GrantStore {
     let isOpen = true;
     let seen: string | undefined;
     const look = async (): Promise<void> => {
-      const files = await this.#filesOf(resource, account).catch(() => []); // the next change is looked at again
+      const files = await this.#filesOf(resource, account).catch(() => []); // read again after the next change
       const found = files
         .map(({ name, modifiedMs, bytes }) => `${name} ${modifiedMs} ${bytes}`)
         .sort()
         .join("\n");
-      const isNews = seen !== undefined && seen !== found;
+      const isChanged = seen !== undefined && seen !== found;
       seen = found;
-      if (isNews && isOpen) contained(this.#world.log, "listener of log-ins", onChange);
+      if (isChanged && isOpen) contained(this.#world.log, "listener of log-ins", onChange);
     };
-    // One look after the other: a later one must not be overtaken.
+    // One after the other, so that an older result does not replace a newer one.
     let looking = look();
     const watch = this.#world.watch(this.#dir, () => {
-      looking = looking.then(look).catch(() => undefined); // one that failed holds up no other
+      looking = looking.then(look).catch(() => undefined); // a failure blocks no later one
     });
     return {
       close: () => {
@@ -80,7 +87,7 @@ export class DiskGrantStore implements GrantStore {
         const current = await this.#readRecord(name);
         const wanted = await change(current?.grant);
         if (wanted === current?.grant) return wanted;
-        // What was agreed with the server stands there: it is kept even if nobody waits for it any more.
+        // Stored even if the caller has given up: the server has issued it.
         if (wanted) await this.#writeRecord(name, { key, grant: wanted });
         else await this.#world.files.remove(join(this.#dir, name));
         return wanted;
@@ -89,7 +96,7 @@ export class DiskGrantStore implements GrantStore {
   }
 
   async readClient(issuer: string): Promise<OAuthClient | undefined> {
-    const client = readClientRecord(await this.#unsealed(await this.#clientName(issuer)));
+    const client = clientOf(objectOf(await this.#unsealed(await this.#clientName(issuer))));
     if (client?.clientSecret !== undefined) this.#world.trace?.hide([client.clientSecret]);
     return client;
   }
@@ -100,7 +107,7 @@ export class DiskGrantStore implements GrantStore {
     else await this.#world.files.remove(join(this.#dir, name));
   }
 
-  /** Without log-ins not even a salt is made. */
+  /** Without log-ins not even a salt is written. */
   async #filesOf(resource: string, account: string): Promise<readonly FileEntry[]> {
     const all = (await this.#world.files.list(this.#dir)).filter(({ name }) => name.endsWith(".grant"));
     if (all.length === 0) return [];
@@ -109,8 +116,8 @@ export class DiskGrantStore implements GrantStore {
   }
 
   /**
-   * One after the other; a change that failed holds nobody up. Who waits may give up; a change that has begun is not left
-   * alone before it is written, since what it agreed with the server is nowhere else.
+   * One after the other; a failed change blocks no later one. The signal ends only the wait: a change that has begun is
+   * finished, since the tokens it obtained exist nowhere else.
    */
   async #inLine<T>(name: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
     const before = this.#changes.get(name) ?? Promise.resolve();
@@ -126,16 +133,16 @@ export class DiskGrantStore implements GrantStore {
 
   async #readRecord(name: string): Promise<GrantRecord | undefined> {
     const record = readRecord(await this.#unsealed(name));
-    if (record) this.#world.trace?.hide(secretsOf(record.grant));
+    if (record) this.#world.trace?.hide(grantSecrets(record.grant));
     return record;
   }
 
   async #writeRecord(name: string, record: GrantRecord): Promise<void> {
-    this.#world.trace?.hide(secretsOf(record.grant));
-    await this.#seal(name, writeRecord(record));
+    this.#world.trace?.hide(grantSecrets(record.grant));
+    await this.#seal(name, JSON.stringify(record));
   }
 
-  /** Undefined when there is nothing, or nothing that this key opens: then it is as if the person had never logged in. */
+  /** Undefined without a file that this key opens: treated as never logged in. */
   async #unsealed(name: string): Promise<string | undefined> {
     const path = join(this.#dir, name);
     const found = await this.#world.files.find(path);
@@ -169,5 +176,98 @@ export class DiskGrantStore implements GrantStore {
   async #digest(...parts: readonly string[]): Promise<string> {
     const salt = await this.#vault.salt();
     return createHmac("sha256", salt).update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+  }
+}
+
+interface GrantRecord {
+  readonly key: GrantKey;
+  readonly grant: Grant;
+}
+
+/** Undefined for anything that is not a record. */
+function readRecord(text: string | undefined): GrantRecord | undefined {
+  const { key, grant } = objectOf(text);
+  if (!isJsonObject(key) || !isJsonObject(grant)) return undefined;
+  const { issuer, resource, account } = key;
+  const { accessToken, tokenEndpoint } = grant;
+  const client = isJsonObject(grant["client"]) ? clientOf(grant["client"]) : undefined;
+  if (!isText(issuer) || !isText(resource) || !isText(account)) return undefined;
+  if (!isText(accessToken) || !isText(tokenEndpoint) || !client) return undefined;
+  const optional = { ...picked(grant, GRANT_TEXTS, isText), ...picked(grant, GRANT_NUMBERS, isNumber) };
+  return { key: { issuer, resource, account }, grant: { accessToken, client, tokenEndpoint, ...optional } };
+}
+
+const GRANT_NUMBERS = ["expiresAtMs", "obtainedAtMs"] as const;
+const GRANT_TEXTS = [
+  ...(["refreshToken", "scope", "revocationEndpoint", "resourceIndicator", "missingScope"] as const),
+  ...(["dpopKey", "idToken", "audience"] as const),
+] as const;
+
+function clientOf(written: JsonObject): OAuthClient | undefined {
+  const { clientId, redirectUris } = written;
+  if (!isText(clientId)) return undefined;
+  return {
+    clientId,
+    ...picked(written, ["clientSecret", "authMethod"], isText),
+    ...picked(written, ["secretExpiresAtMs"], isNumber),
+    ...(Array.isArray(redirectUris) ? { redirectUris: redirectUris.filter(isText) } : {}),
+  };
+}
+
+function objectOf(text: string | undefined): JsonObject {
+  const parsed = parseJson(text ?? "");
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+}
+
+/** The fields of these names that have the type. */
+function picked<Name extends string, T>(
+  written: JsonObject,
+  names: readonly Name[],
+  isType: (value: unknown) => value is T,
+): { [Key in Name]?: T } {
+  const found: { [Key in Name]?: T } = {};
+  for (const name of names) {
+    const value = written[name];
+    if (isType(value)) found[name] = value;
+  }
+  return found;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number";
+}
+
+export interface AccountOwner {
+  readonly origin: "user" | "project" | "client";
+  /** The account in the user's entry. */
+  readonly account?: string | undefined;
+  /** The project's real path, for a project's server. */
+  readonly project?: string | undefined;
+  /** The log-in settings of its entry. */
+  readonly oauth?: Pick<OAuthSettings, "clientId"> | undefined;
+}
+
+/**
+ * The account in a grant's key. It separates the user's log-ins from those of each project, by its path, and from those of
+ * editors, whose servers may come from project files. A configured client is part of it: its log-ins are its own.
+ */
+export function grantAccount(owner: AccountOwner): string {
+  const clientId = owner.oauth?.clientId;
+  return clientId === undefined ? grantPerson(owner) : `${grantPerson(owner)} as ${clientId}`;
+}
+
+/** The account at an identity provider: the same for all servers and clients of a person. */
+export function grantPerson({ origin, account, project }: AccountOwner): string {
+  switch (origin) {
+    case "user":
+      return account ?? "default";
+    case "project":
+      return `@project-${hashJson({ project: project ?? null }).slice(0, 16)}`;
+    case "client":
+      return "@client";
   }
 }

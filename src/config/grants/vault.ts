@@ -1,5 +1,6 @@
-// The key that grants are sealed with: in the system's keyring, or where there is none in a file beside them. Chosen once.
+// Encryption of stored log-ins, and its key: in the system's keyring, or else in a file beside them. Chosen once.
 
+import { createCipheriv, createDecipheriv } from "node:crypto";
 import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { withFileLock } from "../../base/io/file-lock.js";
@@ -7,16 +8,15 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import { KEY_BYTES } from "./sealed.js";
 
-/** The part of a keyring that is needed. */
+/** The part of a keyring that is used. */
 export interface KeyKeeper {
   get(name: string, signal: AbortSignal): Promise<string | undefined>;
   set(name: string, value: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Where the key is kept, and why there. */
-export interface VaultStanding {
+/** Where the key is stored, and why there. */
+export interface VaultStatus {
   readonly keeper: "keyring" | "file";
   readonly reason: string;
 }
@@ -24,11 +24,15 @@ export interface VaultStanding {
 export interface VaultOptions {
   readonly world: World;
   readonly dir: string;
-  /** A text says why there is none. */
+  /** A text is the reason why no keyring is used. */
   readonly keyring: KeyKeeper | string;
 }
 
-const STANDING_FILE = "vault.json";
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const FORMAT = 1;
+const STATUS_FILE = "vault.json";
 const KEY_FILE = "vault.key";
 const SALT_FILE = "vault.salt";
 const SALT_LOOKS = 40;
@@ -45,15 +49,15 @@ export class Vault {
   }
 
   /** Undefined before the first log-in. */
-  async standing(): Promise<VaultStanding | undefined> {
-    const text = await this.#world.files.readText(this.#path(STANDING_FILE)).catch(() => undefined); // none yet
+  async status(): Promise<VaultStatus | undefined> {
+    const text = await this.#world.files.readText(this.#path(STATUS_FILE)).catch(() => undefined); // none yet
     const parsed = parseJson(text ?? "");
     const { keeper, reason } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
     if ((keeper !== "keyring" && keeper !== "file") || typeof reason !== "string") return undefined;
     return { keeper, reason };
   }
 
-  /** Names files so that they do not tell whom the person knows. No secret, so that a look for a file asks no keyring. */
+  /** Makes file names that do not reveal servers. Not secret, so that finding a file needs no keyring. */
   async salt(): Promise<string> {
     this.#salt ??= this.#makeSalt().catch((error: unknown) => {
       this.#salt = undefined;
@@ -62,39 +66,35 @@ export class Vault {
     return await this.#salt;
   }
 
-  /** Undefined when there is none (any more): nothing can be read then. Rejects when the keyring cannot be asked. */
+  /** Undefined without a key: nothing can be read then. Rejects if the keyring cannot be used. */
   async key(signal: AbortSignal): Promise<Uint8Array | undefined> {
-    this.#key ??= this.#forgetfully(this.#fetchKey(signal));
-    return await this.#key;
+    this.#key ??= this.#fetchKey(signal);
+    let key: Uint8Array | undefined;
+    try {
+      key = await this.#key;
+      return key;
+    } finally {
+      // Neither a failure nor an absence is cached: the person may unlock the keyring, or log in elsewhere.
+      if (!key) this.#key = undefined;
+    }
   }
 
-  /** The same, made where there is none; the first time where it is kept is chosen. */
+  /** Creates the key if there is none; the first time it also chooses where to store it. */
   async keyToWrite(signal: AbortSignal): Promise<Uint8Array> {
     const known = await this.key(signal);
     if (known) return known;
     const made = await withLogInLock(this.#world, this.#path(join("locks", "vault")), signal, async () => {
-      const other = await this.#fetchKey(signal); // somebody else was faster
+      const other = await this.#fetchKey(signal); // another process was faster
       return other ?? (await this.#makeKey(signal));
     });
     this.#key = Promise.resolve(made);
     return made;
   }
 
-  /** Neither a failure nor an absence is remembered: the person may unlock the keyring, or log in elsewhere. */
-  async #forgetfully(fetching: Promise<Uint8Array | undefined>): Promise<Uint8Array | undefined> {
-    let key: Uint8Array | undefined;
-    try {
-      key = await fetching;
-      return key;
-    } finally {
-      if (!key) this.#key = undefined;
-    }
-  }
-
   async #fetchKey(signal: AbortSignal): Promise<Uint8Array | undefined> {
-    const standing = await this.standing();
-    if (!standing) return undefined;
-    if (standing.keeper === "file") {
+    const status = await this.status();
+    if (!status) return undefined;
+    if (status.keeper === "file") {
       return keyOf(await this.#world.files.readText(this.#path(KEY_FILE)).catch(() => undefined)); // deleted
     }
     const { keyring } = this.#options;
@@ -111,17 +111,17 @@ export class Vault {
   async #makeKey(signal: AbortSignal): Promise<Uint8Array> {
     const key = this.#world.randomBytes(KEY_BYTES);
     const written = Buffer.from(key).toString("base64");
-    const before = await this.standing();
-    const standing = before ?? (await this.#choose(written, signal));
+    const before = await this.status();
+    const status = before ?? (await this.#choose(written, signal));
     const { keyring } = this.#options;
-    if (standing.keeper === "file") await this.#world.files.writeAtomic(this.#path(KEY_FILE), `${written}\n`);
+    if (status.keeper === "file") await this.#world.files.writeAtomic(this.#path(KEY_FILE), `${written}\n`);
     else if (before && typeof keyring !== "string") await keyring.set(await this.#entryName(), written, signal);
-    if (!before) await this.#world.files.writeAtomic(this.#path(STANDING_FILE), `${JSON.stringify(standing)}\n`);
+    if (!before) await this.#world.files.writeAtomic(this.#path(STATUS_FILE), `${JSON.stringify(status)}\n`);
     return key;
   }
 
-  /** The keyring if it gives back what it was given: some take everything and keep nothing. */
-  async #choose(key: string, signal: AbortSignal): Promise<VaultStanding> {
+  /** The keyring if it returns what was stored: some accept everything and store nothing. */
+  async #choose(key: string, signal: AbortSignal): Promise<VaultStatus> {
     const { keyring } = this.#options;
     if (typeof keyring === "string") return { keeper: "file", reason: keyring };
     using deadline = this.#world.deadline(LOGIN_LIMITS.keyringMs, signal);
@@ -138,12 +138,12 @@ export class Vault {
     }
   }
 
-  /** Another folder is another person's, or a test's: each has an entry of its own. */
+  /** One entry per folder: another folder belongs to another person or a test. */
   async #entryName(): Promise<string> {
     return `log-ins-${(await this.salt()).slice(0, 12)}`;
   }
 
-  /** One that another process makes at this moment may still be empty. */
+  /** The file may be empty while another process writes it. */
   async #makeSalt(): Promise<string> {
     const path = this.#path(SALT_FILE);
     const made = Buffer.from(this.#world.randomBytes(16)).toString("hex");
@@ -163,7 +163,7 @@ export class Vault {
   }
 }
 
-/** One change of a log-in at a time, across processes. Rejects when the signal aborts, or when a living process has it for too long. */
+/** One change of a log-in at a time, across processes. Rejects if the signal aborts, or a live process holds the lock too long. */
 export async function withLogInLock<T>(
   world: World,
   path: string,
@@ -183,11 +183,46 @@ function keyOf(text: string | undefined): Uint8Array | undefined {
   return key.length === KEY_BYTES ? new Uint8Array(key) : undefined;
 }
 
-/** Not taken for "not logged in": the person would log in again and again, and find the old log-ins lost. */
+/** Not treated as "not logged in": the person would log in again and lose the old log-ins. */
 function lockedOut(reason: string, cause?: unknown): TenonError {
   const message = `the keyring that holds the key of your log-ins cannot be used: ${reason}`;
   return new TenonError("config.unreadable", message, {
     hint: "Unlock the keyring, or run Tenon where it can be reached.",
     ...defined({ cause }),
   });
+}
+
+export interface Sealing {
+  readonly key: Uint8Array;
+  readonly name: string;
+}
+
+/** AES-256-GCM, bound to the name of the file, so that files cannot be swapped. */
+export function seal(text: string, { key, name }: Sealing, randomBytes: (count: number) => Uint8Array): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  cipher.setAAD(Buffer.from(name));
+  const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+  const bytes = Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  return `${JSON.stringify({ v: FORMAT, sealed: bytes.toString("base64") })}\n`;
+}
+
+/** Undefined if the text was not sealed with this key and name, or was changed since. */
+export function unseal(text: string, { key, name }: Sealing): string | undefined {
+  const parsed = parseJson(text);
+  const { v, sealed } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  if (v !== FORMAT || typeof sealed !== "string") return undefined;
+  const bytes = Buffer.from(sealed, "base64");
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAAD(Buffer.from(name));
+    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
+  } catch {
+    return undefined;
+  }
 }

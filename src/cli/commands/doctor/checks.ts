@@ -19,8 +19,8 @@ import {
 } from "../../../config/index.js";
 import { bubblewrap } from "../../../mcp/index.js";
 import type { CommandContext } from "../../context.js";
+import { grantKeyStatus, grantKeyText } from "../../grants.js";
 import { CLI_LIMITS } from "../../limits.js";
-import { grantsStanding, standingText } from "../../login/grants.js";
 import { configuredModels } from "../../model.js";
 import { secretResolver } from "../../secrets.js";
 import { formatElapsed } from "../../terminal/stream.js";
@@ -197,9 +197,9 @@ export async function checkKeyring(config: EffectiveConfig, context: CommandCont
   const { world } = context;
   const about = { id: "keyring", subject: "keyring" };
   const written = JSON.stringify([config.providers, config.servers.map((server) => server.written ?? {})]);
-  const standing = await grantsStanding(world).catch(() => undefined);
+  const standing = await grantKeyStatus(world).catch(() => undefined);
   const logins: readonly Finding[] = standing
-    ? [{ id: "logins", subject: "log-ins", state: "ok", text: standingText(standing) }]
+    ? [{ id: "logins", subject: "log-ins", state: "ok", text: grantKeyText(standing) }]
     : [];
   using deadline = world.deadline(CLI_LIMITS.keyringMs);
   try {

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { MCP_LIMITS } from "../../../mcp/limits.js";
 import { scriptedServer } from "../../../testing/index.js";
 import { nodeWorld } from "../../../world/index.js";
-import { systemKeyring } from "../../keyring.js";
+import { systemKeyring } from "../../secrets.js";
 import { createPalette } from "../../terminal/stream.js";
 import { runCall } from "./call.js";
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Terminal } from "../../../../test/terminal.js";
-import type { Keyring } from "../../keyring.js";
+import type { Keyring } from "../../secrets.js";
 
 const USER = "/home/me/.config/tenon/config.json";
 const CURSOR = "/home/me/.cursor/mcp.json";

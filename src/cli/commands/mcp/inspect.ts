@@ -14,7 +14,7 @@ import { misused, refused } from "../../command.js";
 import type { CommandContext } from "../../context.js";
 import { stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
-import { personalGrants } from "../../login/grants.js";
+import { personalGrants } from "../../grants.js";
 import { secretResolver } from "../../secrets.js";
 import { outputFiles, redactorFor } from "../../server-output.js";
 import { progress } from "../../terminal/screen.js";

@@ -1,13 +1,18 @@
 // `tenon mcp login` and `logout` in a world of files in memory, against a real authorization server.
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import { type AuthServer, authServer, type ProtectedServer, protectedServer, visit } from "../../testing/lab/index.js";
-import type { CommandContext } from "../context.js";
-import { createPalette } from "../terminal/stream.js";
-import { grantsStanding, standingText } from "./grants.js";
-import { type LoginValues, logInHere } from "./login.js";
-import { logOutHere } from "./logout.js";
+import { type FakeWorld, fakeWorld } from "../../../testing/index.js";
+import {
+  type AuthServer,
+  authServer,
+  type ProtectedServer,
+  protectedServer,
+  visit,
+} from "../../../testing/lab/index.js";
+import type { CommandContext } from "../../context.js";
+import { grantKeyStatus, grantKeyText } from "../../grants.js";
+import { createPalette } from "../../terminal/stream.js";
+import { type LoginValues, logInHere, logOutHere } from "./login.js";
 
 const NEVER = new AbortController().signal;
 const KEYRING = {
@@ -131,7 +136,7 @@ describe("tenon mcp login", () => {
     expect(out).toContain(`✓ Logged in to web at ${stage.auth.issuer}, for mcp`);
     expect(out).toContain("It renews itself");
     expect(out).toContain("whoever can read your files can read them. Why not in the keyring: no keyring here");
-    expect(await grantsStanding(stage.world)).toMatchObject({ keeper: "file" });
+    expect(await grantKeyStatus(stage.world)).toMatchObject({ keeper: "file" });
     for (const secret of stage.auth.secrets) expect(stage.err + out).not.toContain(secret);
   });
 
@@ -256,8 +261,8 @@ describe("tenon mcp logout", () => {
 });
 
 it("says of a keyring what it protects, and of a file that it does not", () => {
-  expect(standingText({ keeper: "keyring", reason: "it works" })).toContain("in the system's keyring");
-  expect(standingText({ keeper: "file", reason: "there is none" })).toContain(
+  expect(grantKeyText({ keeper: "keyring", reason: "it works" })).toContain("in the system's keyring");
+  expect(grantKeyText({ keeper: "file", reason: "there is none" })).toContain(
     "whoever can read your files can read them",
   );
 });
