@@ -15,8 +15,8 @@ import { McpConnection } from "../../src/mcp/connection/connection.js";
 import type { CallOptions, CallOutcome } from "../../src/mcp/protocol/call.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
-import { ProtectedServer } from "../../src/testing/lab/auth-server/protected-server.js";
-import { AuthServer } from "../../src/testing/lab/auth-server/server.js";
+import { type ProtectedServer, protectedServer } from "../../src/testing/lab/auth-server/protected-server.js";
+import { type AuthServer, authServer } from "../../src/testing/lab/auth-server/server.js";
 import { type AuthServerOptions, type ProtectedServerOptions, visit } from "../../src/testing/lab/index.js";
 import { MemoryGrants } from "../../src/testing/lab/memory-grants.js";
 import { nodeWorld } from "../../src/world/index.js";
@@ -125,8 +125,8 @@ export function lab(): Lab {
       return visitor;
     },
     own,
-    authServer: async (options) => own(await AuthServer.start(options)),
-    protectedServer: async (options) => own(await ProtectedServer.start(options)),
+    authServer: async (options) => own(await authServer(options)),
+    protectedServer: async (options) => own(await protectedServer(options)),
     oauth: (settings = {}, options = {}) => ({ store: grants, account: "default", settings, ...options }),
     login: async (spec, oauth, refusal) =>
       await logIn(spec, { world, oauth: { way: visitor, ...oauth } }, never, refusal),

@@ -1,13 +1,7 @@
 // Which client Tenon is at an authorization server, how it registers (RFC 7591), and how it authenticates.
 
 import { Buffer } from "node:buffer";
-import {
-  type ClientAuth,
-  ClientSecretPost,
-  dynamicClientRegistrationRequest,
-  None,
-  processDynamicClientRegistrationResponse,
-} from "oauth4webapi";
+import * as protocol from "oauth4webapi";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
@@ -16,7 +10,7 @@ import { VERSION } from "../../base/version.js";
 import type { Discovered } from "./discovery.js";
 import { type OAuthHttp, OAuthRefusal } from "./http.js";
 import { signJwt } from "./jwt.js";
-import { visible } from "./messages.js";
+import { loginRefused, visible } from "./messages.js";
 import type { GrantStore, OAuthClient, OAuthSettings } from "./port.js";
 
 export interface ClientQuery {
@@ -59,8 +53,9 @@ export async function registerClient(
       ...json,
       client_secret_expires_at: typeof expires === "number" && expires > 0 ? expires : 0,
     }),
-    send: (options) => dynamicClientRegistrationRequest(found.server, registrationOf(found, redirectUri), options),
-    read: processDynamicClientRegistrationResponse,
+    send: (options) =>
+      protocol.dynamicClientRegistrationRequest(found.server, registrationOf(found, redirectUri), options),
+    read: protocol.processDynamicClientRegistrationResponse,
   });
   if (answer instanceof OAuthRefusal) throw cannotRegister(found, `it answered ${answer.words}`);
   const { client_id: clientId, client_secret: secret, client_secret_expires_at: expires, redirect_uris: uris } = answer;
@@ -102,11 +97,10 @@ function registrationOf({ server }: Discovered, redirectUri: string): Record<str
 function cannotRegister({ issuer, isGuess }: Discovered, why: string): TenonError {
   if (isGuess) {
     const text = "the server asks for credentials, but describes no log-in";
-    return new TenonError("mcp.unauthorized", text, { hint: "Give it a token: see its author's documentation." });
+    return loginRefused(text, "Give it a token: see its author's documentation.");
   }
-  const text = `Tenon cannot be registered at ${visible(issuer)}: ${why}`;
   const hint = "Register a client there by hand and give its id as oauth.clientId of the server.";
-  return new TenonError("mcp.unauthorized", text, { hint });
+  return loginRefused(`Tenon cannot be registered at ${visible(issuer)}: ${why}`, hint);
 }
 
 /** The best method that both sides support; a configured or registered one comes first. */
@@ -131,13 +125,13 @@ export interface ClientContext {
 }
 
 /** Throws `mcp.invalid_spec` for an unknown method, or one whose secret or key is missing. */
-export function clientAuthentication(client: OAuthClient, context: ClientContext): ClientAuth {
+export function clientAuthentication(client: OAuthClient, context: ClientContext): protocol.ClientAuth {
   const { clientId, clientSecret, authMethod = clientSecret === undefined ? "none" : "client_secret_basic" } = client;
   switch (authMethod) {
     case "none":
-      return None();
+      return protocol.None();
     case "client_secret_post":
-      return ClientSecretPost(required(clientSecret, "a secret"));
+      return protocol.ClientSecretPost(required(clientSecret, "a secret"));
     case "client_secret_basic": {
       // oauth4webapi also escapes "-", "_" and ".", which fails at servers that do not decode the id.
       const pair = [clientId, required(clientSecret, "a secret")].map(encodeURIComponent).join(":");

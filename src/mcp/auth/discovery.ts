@@ -1,12 +1,11 @@
 // Discovery: the metadata of a protected resource (RFC 9728), then that of its authorization server (RFC 8414).
 
-import type { AuthorizationServer } from "oauth4webapi";
-import { TenonError } from "../../base/errors.js";
+import type { AuthorizationServer, ResourceServer } from "oauth4webapi";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Challenge } from "../transport/http/request-access.js";
 import type { OAuthHttp } from "./http.js";
-import { visible } from "./messages.js";
+import { loginRefused, visible } from "./messages.js";
 
 export interface Discovered {
   /** Grants and registrations are stored under this: where the metadata was found, never only what it claims. */
@@ -29,26 +28,21 @@ export interface Resource {
   readonly wantedIssuer?: string | undefined;
 }
 
-interface ResourceMetadata {
-  readonly resource: string;
-  readonly authorizationServers: readonly string[];
-  readonly scopesSupported: readonly string[] | undefined;
-  readonly wantsBoundTokens: boolean;
-}
+const TELL = "Tell the author of the server.";
 
 /** Rejects with `mcp.url_refused`, `mcp.unavailable`, or `mcp.unauthorized` for metadata that must not be used. */
 export async function discover(http: OAuthHttp, resource: Resource, signal: AbortSignal): Promise<Discovered> {
   const metadata = await resourceMetadata(http, resource, signal);
   if (metadata && !isResourceOf(metadata.resource, resource.url)) {
     const text = `the server's metadata is about another resource ("${visible(metadata.resource)}"): no token is asked for it`;
-    throw new TenonError("mcp.unauthorized", text, { hint: "Check the server's URL, or tell its author." });
+    throw loginRefused(text, "Check the server's URL, or tell its author.");
   }
-  const issuers = metadata?.authorizationServers ?? [];
+  const issuers = metadata?.authorization_servers ?? [];
   const { wantedIssuer } = resource;
   const issuer = issuers.find((name) => wantedIssuer !== undefined && isSameIssuer(name, wantedIssuer)) ?? issuers[0];
   const about = {
-    wantsBoundTokens: metadata?.wantsBoundTokens === true || resource.challenge?.scheme === "dpop",
-    ...defined({ resourceIndicator: metadata?.resource, scopesSupported: metadata?.scopesSupported }),
+    wantsBoundTokens: metadata?.dpop_bound_access_tokens_required === true || resource.challenge?.scheme === "dpop",
+    ...defined({ resourceIndicator: metadata?.resource, scopesSupported: metadata?.scopes_supported }),
   };
   if (issuer !== undefined) {
     return { issuer, server: await namedServer(http, issuer, signal), ...about, isGuess: false };
@@ -62,7 +56,7 @@ async function resourceMetadata(
   http: OAuthHttp,
   { url, challenge }: Resource,
   signal: AbortSignal,
-): Promise<ResourceMetadata | undefined> {
+): Promise<ResourceServer | undefined> {
   const { origin, pathname, search } = new URL(url);
   const root = `${origin}/.well-known/oauth-protected-resource`;
   const places = [`${root}${pathOf(pathname)}${search}`, root];
@@ -79,12 +73,11 @@ async function resourceMetadata(
 export async function namedServer(http: OAuthHttp, issuer: string, signal: AbortSignal): Promise<AuthorizationServer> {
   const server = await serverMetadata(http, issuer, signal);
   if (!server) {
-    const text = `the authorization server ${visible(issuer)} does not describe itself`;
-    throw new TenonError("mcp.unauthorized", text, { hint: "Tell the author of the server." });
+    throw loginRefused(`the authorization server ${visible(issuer)} does not describe itself`, TELL);
   }
   if (!isSameIssuer(server.issuer, issuer)) {
     const text = `the metadata of the authorization server ${visible(issuer)} is that of another one ("${visible(server.issuer)}")`;
-    throw new TenonError("mcp.unauthorized", `${text}: it is not used`, { hint: "Tell the author of the server." });
+    throw loginRefused(`${text}: it is not used`, TELL);
   }
   return server;
 }
@@ -114,13 +107,15 @@ function pathOf(pathname: string): string {
 }
 
 /** Undefined for any other document, such as an error page. */
-function readResourceMetadata(json: JsonValue | undefined): ResourceMetadata | undefined {
+function readResourceMetadata(json: JsonValue | undefined): ResourceServer | undefined {
   if (!isJsonObject(json) || typeof json["resource"] !== "string") return undefined;
   return {
     resource: json["resource"],
-    authorizationServers: textsOf(json["authorization_servers"]) ?? [],
-    scopesSupported: textsOf(json["scopes_supported"]),
-    wantsBoundTokens: json["dpop_bound_access_tokens_required"] === true,
+    ...defined({
+      authorization_servers: textsOf(json["authorization_servers"]),
+      scopes_supported: textsOf(json["scopes_supported"]),
+    }),
+    dpop_bound_access_tokens_required: json["dpop_bound_access_tokens_required"] === true,
   };
 }
 

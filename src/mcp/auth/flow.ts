@@ -5,7 +5,6 @@ import { defined } from "../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { RemoteSpec } from "../spec.js";
 import { userHeaders } from "../transport/http/headers.js";
-import type { Challenge } from "../transport/http/request-access.js";
 import { knownClient } from "./client.js";
 import { type Discovered, discover, isSameIssuer } from "./discovery.js";
 import { enterpriseTokens, type PersonQuery } from "./enterprise.js";
@@ -67,25 +66,9 @@ async function run(
   if (tokenEndpoint === undefined) throw loginRefused(`${visible(found.issuer)} does not say where tokens are had`);
   http.check(tokenEndpoint, "the token request"); // before a person is sent to a page in vain
   const key = { issuer: found.issuer, resource: resourceOf(spec.url), account: oauth.account };
-  const scope = await scopeFor(options, { found, key, challenge });
-  const mayBind =
-    found.wantsBoundTokens && found.server.dpop_signing_alg_values_supported?.includes(DPOP_ALGORITHM) === true;
-  const dpopKey = mayBind ? newDpopKey() : undefined;
-  const flow: Flow = { name: spec.name, options, http, found, tokenEndpoint, scope, dpopKey, signal };
-  return await store(flow, key, await obtain(flow, spec));
-}
-
-async function scopeFor(
-  { oauth }: LoginOptions,
-  {
-    found,
-    key,
-    challenge,
-  }: { readonly found: Discovered; readonly key: GrantKey; readonly challenge: Challenge | undefined },
-): Promise<string | undefined> {
   const before = await oauth.store.read(key);
   const isStepUp = challenge?.error === "insufficient_scope" || before?.missingScope !== undefined;
-  return chooseScope({
+  const scope = chooseScope({
     challenged: challenge?.scope,
     configured: oauth.settings.scopes,
     resourceScopes: found.scopesSupported,
@@ -93,6 +76,11 @@ async function scopeFor(
     before: isStepUp ? [before?.scope, before?.missingScope] : [],
     wantsRefresh: !needsNoPage(oauth.settings),
   });
+  const mayBind =
+    found.wantsBoundTokens && found.server.dpop_signing_alg_values_supported?.includes(DPOP_ALGORITHM) === true;
+  const dpopKey = mayBind ? newDpopKey() : undefined;
+  const flow: Flow = { name: spec.name, options, http, found, tokenEndpoint, scope, dpopKey, signal };
+  return await store(flow, key, await obtain(flow, spec));
 }
 
 /** With whether they can be renewed without a person, apart from a refresh token. */

@@ -1,7 +1,7 @@
 // HTTP requests of a log-in, also as `fetch` of oauth4webapi: only to allowed addresses, bounded in time and size.
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { allowInsecureRequests, customFetch, ResponseBodyError } from "oauth4webapi";
+import * as protocol from "oauth4webapi";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isLoopbackHost } from "../../base/io/net-policy.js";
 import { defined } from "../../base/json/defined.js";
@@ -37,8 +37,8 @@ export interface ServerRefusal {
 interface FetchOptions {
   readonly headers: Record<string, string>;
   // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out: our address rules decide about http
-  readonly [allowInsecureRequests]: true;
-  readonly [customFetch]: (
+  readonly [protocol.allowInsecureRequests]: true;
+  readonly [protocol.customFetch]: (
     url: string,
     request: { readonly headers: Readonly<Record<string, string>>; readonly body: URLSearchParams | string },
   ) => Promise<Response>;
@@ -120,8 +120,8 @@ export class OAuthHttp implements Disposable {
     const response = await request.send({
       headers: { "user-agent": `tenon/${VERSION}`, ...headers },
       // oxlint-disable-next-line typescript/no-deprecated -- as above
-      [allowInsecureRequests]: true,
-      [customFetch]: async (url, { headers: sent, body }) => {
+      [protocol.allowInsecureRequests]: true,
+      [protocol.customFetch]: async (url, { headers: sent, body }) => {
         const text = body.toString();
         const all = [...Object.entries(sent).flat(), "content-length", String(Buffer.byteLength(text))];
         const posted = { method: "POST", place: this.#addressOf(url, what), headers: all, body: text } as const;
@@ -134,7 +134,7 @@ export class OAuthHttp implements Disposable {
     } catch (thrown) {
       if (thrown instanceof TenonError) throw thrown;
       const dpopNonce = response.headers.get("dpop-nonce") ?? undefined;
-      if (thrown instanceof ResponseBodyError) {
+      if (thrown instanceof protocol.ResponseBodyError) {
         const { error, error_description: description } = thrown;
         const words = typeof description === "string" ? `${error}: ${description}` : error;
         const known = new KnownSecrets();

@@ -1,5 +1,5 @@
 // Logging out: removes the stored grants, and has their tokens revoked (RFC 7009) if the server offers that.
-import { processRevocationResponse, revocationRequest } from "oauth4webapi";
+import * as protocol from "oauth4webapi";
 import { messageOf } from "../../base/errors.js";
 import type { RemoteSpec } from "../spec.js";
 import { clientAuthentication } from "./client.js";
@@ -80,8 +80,9 @@ async function revokeAt(
       endpoint,
       what: "the revocation",
       signal,
-      send: (sending) => revocationRequest(server, known, authentication, token, { ...sending, additionalParameters }),
-      read: processRevocationResponse,
+      send: (sending) =>
+        protocol.revocationRequest(server, known, authentication, token, { ...sending, additionalParameters }),
+      read: protocol.processRevocationResponse,
     });
     if (answer instanceof OAuthRefusal) return answer;
   }

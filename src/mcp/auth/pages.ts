@@ -1,14 +1,5 @@
 // A person logs in on a page, of an authorization server or an identity provider: in a browser, or on another device.
-import {
-  AuthorizationResponseError,
-  calculatePKCECodeChallenge,
-  type DeviceAuthorizationResponse,
-  deviceAuthorizationRequest,
-  generateRandomCodeVerifier,
-  generateRandomState,
-  processDeviceAuthorizationResponse,
-  validateAuthResponse,
-} from "oauth4webapi";
+import * as protocol from "oauth4webapi";
 import { orAborted, sleep } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
@@ -67,8 +58,8 @@ async function inBrowser(flow: Flow, way: RedirectWay): Promise<Obtained> {
   const { redirectUri } = attempt;
   const isStored = stored !== undefined && redirectUris.includes(redirectUri);
   const client = known ?? (isStored ? stored : await registerClient(http, query, { redirectUri, signal }));
-  const state = generateRandomState();
-  const verifier = generateRandomCodeVerifier();
+  const state = protocol.generateRandomState();
+  const verifier = protocol.generateRandomCodeVerifier();
   const url = await authorizationUrl(flow, { client, redirectUri, state, verifier });
   const response = await orAborted(attempt.finish(url, signal), signal);
   const code = readCode(response, { client, server, state });
@@ -104,7 +95,7 @@ async function authorizationUrl(flow: Flow, { client, redirectUri, state, verifi
     response_type: "code",
     client_id: client.clientId,
     redirect_uri: redirectUri,
-    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge: await protocol.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
     state,
     scope,
@@ -122,12 +113,11 @@ function readCode(
   { client, server, state }: Pick<Authorization, "client" | "state"> & Pick<Discovered, "server">,
 ): string {
   try {
-    const [code, ...more] = validateAuthResponse(server, { client_id: client.clientId }, response, state).getAll(
-      "code",
-    );
+    const known = { client_id: client.clientId };
+    const [code, ...more] = protocol.validateAuthResponse(server, known, response, state).getAll("code");
     if (code !== undefined && code !== "" && more.length === 0) return code;
   } catch (thrown) {
-    if (!(thrown instanceof AuthorizationResponseError)) {
+    if (!(thrown instanceof protocol.AuthorizationResponseError)) {
       throw loginRefused(`the answer of the log-in page is not used: ${messageOf(thrown)}`);
     }
     const { error, error_description: description } = thrown;
@@ -173,7 +163,7 @@ async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
   throw loginRefused("nobody has typed the code in time", ANOTHER_WAY);
 }
 
-async function requestDeviceCode(flow: Flow, client: OAuthClient): Promise<DeviceAuthorizationResponse> {
+async function requestDeviceCode(flow: Flow, client: OAuthClient): Promise<protocol.DeviceAuthorizationResponse> {
   const { http, found, signal, scope, options } = flow;
   const { server, resourceIndicator: resource } = found;
   const { issuer, device_authorization_endpoint: endpoint } = server;
@@ -187,8 +177,9 @@ async function requestDeviceCode(flow: Flow, client: OAuthClient): Promise<Devic
     signal,
     secrets: [client.clientSecret],
     repair: repairedCode,
-    send: (sending) => deviceAuthorizationRequest(server, known, authentication, defined({ scope, resource }), sending),
-    read: (response) => processDeviceAuthorizationResponse(server, known, response),
+    send: (sending) =>
+      protocol.deviceAuthorizationRequest(server, known, authentication, defined({ scope, resource }), sending),
+    read: (response) => protocol.processDeviceAuthorizationResponse(server, known, response),
   });
   if (!(answer instanceof OAuthRefusal)) return answer;
   throw loginRefused(`${visible(issuer)} gave no device code (${answer.words})`, ANOTHER_WAY);
@@ -210,7 +201,7 @@ function repairedCode(json: JsonObject): JsonObject {
   };
 }
 
-function devicePrompt({ http, name: server }: Flow, code: DeviceAuthorizationResponse): DevicePrompt {
+function devicePrompt({ http, name: server }: Flow, code: protocol.DeviceAuthorizationResponse): DevicePrompt {
   const { verification_uri: uri, verification_uri_complete: complete, expires_in: seconds } = code;
   const page = "the page for the device code";
   return {

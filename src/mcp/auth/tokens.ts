@@ -1,10 +1,6 @@
 // Token requests: sends one to a token endpoint and returns the tokens, or the server's refusal.
 
-import {
-  genericTokenEndpointRequest,
-  processGenericTokenEndpointResponse,
-  type TokenEndpointResponse,
-} from "oauth4webapi";
+import * as protocol from "oauth4webapi";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
@@ -84,7 +80,7 @@ export async function requestToken(
   return tokens;
 }
 
-type TokenAnswer = TokenEndpointResponse & { readonly idToken: string | undefined };
+type TokenAnswer = protocol.TokenEndpointResponse & { readonly idToken: string | undefined };
 
 /** One request to a token endpoint, for any kind of token. Rejects as `requestToken` does. */
 export async function askTokenEndpoint(
@@ -128,10 +124,12 @@ async function ask(
       idToken = typeof json["id_token"] === "string" ? json["id_token"] : undefined;
       return repaired(json);
     },
-    send: (options) => genericTokenEndpointRequest(server, known, authentication, grantType, params, options),
+    send: (options) => protocol.genericTokenEndpointRequest(server, known, authentication, grantType, params, options),
     read: async (response) => {
       const recognizedTokenTypes = { n_a: () => {} }; // what an identity provider issues is no access token
-      const answer = await processGenericTokenEndpointResponse(server, known, response, { recognizedTokenTypes });
+      const answer = await protocol.processGenericTokenEndpointResponse(server, known, response, {
+        recognizedTokenTypes,
+      });
       if (!SENDABLE.test(answer.access_token))
         throw new TenonError("mcp.protocol", `${what}: the token cannot be sent`);
       return { ...answer, idToken };

@@ -52,8 +52,8 @@ export interface LoginTalk {
 }
 
 interface RunningLogin {
+  readonly controller: AbortController;
   readonly outcome: Promise<Outcome>;
-  stop(): void;
 }
 
 type Outcome = { readonly ok: true; readonly issuer: string } | { readonly ok: false; readonly reason: string };
@@ -159,19 +159,16 @@ export class SessionLogins implements AsyncDisposable {
     const { name } = target.connection.spec;
     const before = this.#running.get(name);
     if (before && !talk) return before.outcome;
-    before?.stop();
+    before?.controller.abort(new DOMException("begun anew", "AbortError"));
     const controller = new AbortController();
     const outcome = new Promise<Outcome>((resolve) => {
       this.#scope.run(`log in to ${name}`, async (signal) => {
-        resolve(await this.#perform(target, talk, AbortSignal.any([signal, controller.signal])));
+        const result = await this.#perform(target, talk, AbortSignal.any([signal, controller.signal]));
+        if (this.#running.get(name)?.controller === controller) this.#running.delete(name);
+        resolve(result);
       });
     });
-    const mine = { outcome, stop: () => controller.abort(new DOMException("begun anew", "AbortError")) };
-    this.#running.set(name, mine);
-    this.#scope.run(`after the log-in to ${name}`, async () => {
-      await outcome;
-      if (this.#running.get(name) === mine) this.#running.delete(name);
-    });
+    this.#running.set(name, { controller, outcome });
     return outcome;
   }
 

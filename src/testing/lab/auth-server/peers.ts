@@ -29,33 +29,19 @@ export async function logIn(url: string | URL): Promise<{ readonly status: numbe
 export class Canary implements AsyncDisposable {
   /** `http://127.0.0.1:<port>`, or at the address it was given. */
   readonly origin: string;
+  readonly requests: string[] = [];
+  /** Connections, also those that never became a request. */
+  connections = 0;
   readonly #server: Server;
-  readonly #requests: string[] = [];
-  #connections = 0;
 
-  private constructor(server: Server, origin: string) {
+  constructor(server: Server, origin: string) {
     this.#server = server;
     this.origin = origin;
-    server.on("connection", () => (this.#connections += 1));
+    server.on("connection", () => (this.connections += 1));
     server.on("request", (request, response) => {
-      this.#requests.push(`${request.method ?? ""} ${request.url ?? ""}`);
+      this.requests.push(`${request.method ?? ""} ${request.url ?? ""}`);
       response.writeHead(200, { "content-type": "application/json" }).end("{}");
     });
-  }
-
-  static async start(address?: string): Promise<Canary> {
-    const server = createServer();
-    server.on("error", () => {}); // no file descriptors left: the test sees no connection
-    return new Canary(server, await listenOnLoopback(server, address));
-  }
-
-  /** Connections, also those that never became a request. */
-  get connections(): number {
-    return this.#connections;
-  }
-
-  get requests(): readonly string[] {
-    return this.#requests;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -65,5 +51,7 @@ export class Canary implements AsyncDisposable {
 
 /** A client that tries https gets no answer but is counted. */
 export async function canary(address?: string): Promise<Canary> {
-  return await Canary.start(address);
+  const server = createServer();
+  server.on("error", () => {}); // no file descriptors left: the test sees no connection
+  return new Canary(server, await listenOnLoopback(server, address));
 }

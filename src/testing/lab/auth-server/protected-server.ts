@@ -1,5 +1,6 @@
-// An MCP server over real HTTP that wants an access token for every request, and more scopes for some tools.
+// An MCP server over HTTP that requires an access token for every request, and more scopes for some tools.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import type { Behaviour, ToolScript } from "../../kit/mcp-server/behaviour.js";
 import { echoTool } from "../../kit/mcp-server/behaviour.js";
@@ -59,26 +60,15 @@ const WHOAMI: ToolScript = {
 };
 
 export class ProtectedServer implements AsyncDisposable {
+  readonly admissions: Admission[] = [];
+  /** The refused requests. */
+  readonly turned: Turned[] = [];
   readonly #http: ScriptedHttpServer;
-  readonly #admissions: Admission[] = [];
-  readonly #turned: Turned[] = [];
   #options: ProtectedServerOptions;
 
-  private constructor(http: ScriptedHttpServer, options: ProtectedServerOptions) {
+  constructor(http: ScriptedHttpServer, options: ProtectedServerOptions) {
     this.#http = http;
     this.#options = options;
-  }
-
-  static async start(options: ProtectedServerOptions): Promise<ProtectedServer> {
-    const { behaviour = { tools: [echoTool()] }, http = {}, address } = options;
-    const tools = [...(behaviour.tools ?? []), WHOAMI];
-    // Nobody has the URL yet, so the gate is asked only when there is somebody behind it.
-    const behind: { server?: ProtectedServer } = {};
-    const gate: HttpServerOptions["gate"] = (...asked) => behind.server?.answers(...asked) ?? false;
-    const place = { ...http, gate, ...(address !== undefined && { address }) };
-    const server = new ProtectedServer(await scriptedHttpServer({ ...behaviour, tools }, place), options);
-    behind.server = server;
-    return server;
   }
 
   /** Where clients connect to, and the resource tokens are for. */
@@ -111,15 +101,6 @@ export class ProtectedServer implements AsyncDisposable {
     return this.#http.requests;
   }
 
-  get admissions(): readonly Admission[] {
-    return this.#admissions;
-  }
-
-  /** What was not let through, and why. */
-  get turned(): readonly Turned[] {
-    return this.#turned;
-  }
-
   misbehave(match: FaultMatch, fault: HttpFault, times?: number): void {
     this.#http.misbehave(match, fault, times);
   }
@@ -145,13 +126,13 @@ export class ProtectedServer implements AsyncDisposable {
     const tool = isCall && typeof params["name"] === "string" ? params["name"] : undefined;
     const found = this.#judge(request.headers.authorization, tool);
     if ("why" in found) {
-      this.#turned.push({ status: found.status, why: found.why, tool });
+      this.turned.push({ status: found.status, why: found.why, tool });
       response.writeHead(found.status, { "www-authenticate": found.challenge, "content-type": "text/plain" }).end();
       return true;
     }
     const { account, token, scopes } = found;
     const method = typeof message?.["method"] === "string" ? message["method"] : undefined;
-    this.#admissions.push({ account, token, scopes, method, tool });
+    this.admissions.push({ account, token, scopes, method, tool });
     if (tool !== WHOAMI.name) return false;
     const isModern = isJsonObject(params["_meta"]) && "io.modelcontextprotocol/protocolVersion" in params["_meta"];
     const result = {
@@ -174,7 +155,7 @@ export class ProtectedServer implements AsyncDisposable {
       resource: this.url,
       authorization_servers: authServers.map(({ issuer }) => issuer),
       bearer_methods_supported: ["header"],
-      ...(scopes && { scopes_supported: scopes }),
+      ...defined({ scopes_supported: scopes }),
       ...metadata,
     };
     const body = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null));
@@ -207,16 +188,23 @@ export class ProtectedServer implements AsyncDisposable {
 
   #challenge(scopes: readonly string[], error: string | undefined): string {
     const { metadataUrl, challengesScope = true } = this.#options;
-    const parts = {
-      ...(error !== undefined && { error }),
-      ...(metadataUrl !== null && { resource_metadata: metadataUrl ?? this.metadataUrl }),
-      ...(challengesScope && scopes.length > 0 && { scope: scopes.join(" ") }),
-    };
+    const parts = defined({
+      error,
+      resource_metadata: metadataUrl === null ? undefined : (metadataUrl ?? this.metadataUrl),
+      scope: challengesScope && scopes.length > 0 ? scopes.join(" ") : undefined,
+    });
     const words = Object.entries(parts).map(([name, value]) => `${name}="${value}"`);
     return ["Bearer", words.join(", ")].join(" ").trim();
   }
 }
 
 export async function protectedServer(options: ProtectedServerOptions): Promise<ProtectedServer> {
-  return await ProtectedServer.start(options);
+  const { behaviour = { tools: [echoTool()] }, http = {}, address } = options;
+  const tools = [...(behaviour.tools ?? []), WHOAMI];
+  // The URL is not known yet, so no request arrives before there is a server.
+  const behind: { server?: ProtectedServer } = {};
+  const gate: HttpServerOptions["gate"] = (...asked) => behind.server?.answers(...asked) ?? false;
+  const listening = await scriptedHttpServer({ ...behaviour, tools }, { ...http, gate, ...defined({ address }) });
+  behind.server = new ProtectedServer(listening, options);
+  return behind.server;
 }

@@ -38,7 +38,7 @@ export class AuthServer implements AsyncDisposable {
   readonly #bugs: unknown[] = [];
   #options: AuthServerOptions;
 
-  private constructor(server: Server, origin: string, options: AuthServerOptions) {
+  constructor(server: Server, origin: string, options: AuthServerOptions) {
     this.#server = server;
     this.origin = origin;
     this.#options = options;
@@ -49,14 +49,6 @@ export class AuthServer implements AsyncDisposable {
         response.destroy();
       });
     });
-  }
-
-  static async start(options: AuthServerOptions = {}): Promise<AuthServer> {
-    const server = createServer();
-    server.on("error", () => {}); // no file descriptors left: the caller sees it
-    const origin = new URL(await listenOnLoopback(server, options.address));
-    if (options.hostname !== undefined) origin.hostname = options.hostname;
-    return new AuthServer(server, origin.origin, options);
   }
 
   get places(): AuthPlaces {
@@ -233,6 +225,10 @@ function send(response: ServerResponse, { status, headers = {}, body }: AuthAnsw
 }
 
 /** Listens on 127.0.0.1, on a port of the system's choice. */
-export async function authServer(options?: AuthServerOptions): Promise<AuthServer> {
-  return await AuthServer.start(options);
+export async function authServer(options: AuthServerOptions = {}): Promise<AuthServer> {
+  const server = createServer();
+  server.on("error", () => {}); // no file descriptors left: the caller sees it
+  const origin = new URL(await listenOnLoopback(server, options.address));
+  if (options.hostname !== undefined) origin.hostname = options.hostname;
+  return new AuthServer(server, origin.origin, options);
 }
