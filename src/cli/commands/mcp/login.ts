@@ -28,7 +28,7 @@ export interface LoginValues extends LogoutValues {
 export interface LoginProcess {
   readonly signal: AbortSignal;
   readonly lines: LineSource;
-  open(url: URL): Promise<string | undefined>;
+  readonly open: (url: URL) => Promise<string | undefined>;
 }
 
 export async function runLogin(given: Given<LoginValues>, context: CommandContext): Promise<number> {
