@@ -15,9 +15,10 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 const BOM: Buffer = Buffer.from([0xef, 0xbb, 0xbf]);
 const NEWLINE: Buffer = Buffer.from("\n");
-const DATA: Buffer = Buffer.from("data:");
-/** Field names are short; a longer one is unknown in any case. */
-const MAX_FIELD_BYTES = 16;
+const DATA: Buffer = Buffer.from("data");
+const EVENT: Buffer = Buffer.from("event");
+const ID: Buffer = Buffer.from("id");
+const RETRY: Buffer = Buffer.from("retry");
 /** A line that is no data: longer ones are left out. */
 const MAX_LINE_BYTES = 65_536;
 /** Node's servers take 16 KB of headers in all. */
@@ -68,7 +69,7 @@ export class EventStreamParser {
       if (cr !== -1 && cr < start) cr = chunk.indexOf(CR, start);
       const end = lf === -1 ? cr : cr === -1 ? lf : Math.min(lf, cr);
       if (end === -1) break;
-      this.#endLine(chunk.subarray(start, end));
+      this.#endLine(chunk, start, end);
       start = end + 1;
       if (end !== cr) continue;
       if (start === chunk.length) this.#skipsLf = true;
@@ -86,42 +87,53 @@ export class EventStreamParser {
     this.#line.add(piece);
     const start = this.#line.peek();
     const known = this.#isFirstLine && hasBom(start) ? start.subarray(BOM.length) : start;
-    // One byte more than the name, since a space after it does not belong to the data.
-    if (known.length <= DATA.length || !known.subarray(0, DATA.length).equals(DATA)) return;
+    // One byte more than the name and its colon, since a space after them does not belong to the data.
+    const value = DATA.length + 1;
+    if (known.length <= value || known[DATA.length] !== COLON || !startsWith(known, 0, DATA)) return;
     this.#isInData = true;
     this.#isFirstLine = false;
-    this.#startData(known.subarray(known[DATA.length] === SPACE ? DATA.length + 1 : DATA.length));
+    this.#startData(known.subarray(known[value] === SPACE ? value + 1 : value));
     this.#line = undefined;
   }
 
-  #endLine(rest: Buffer): void {
+  #endLine(chunk: Buffer, start: number, end: number): void {
     if (this.#isInData) {
       this.#isInData = false;
-      if (rest.length > 0) this.#sink.onData(rest);
+      if (end > start) this.#sink.onData(chunk.subarray(start, end));
       return;
     }
+    if (!this.#line && !this.#isFirstLine) {
+      this.#field(chunk, start, end);
+      return;
+    }
+    const rest = chunk.subarray(start, end);
     const whole = this.#line?.with(rest) ?? rest;
-    const line = this.#isFirstLine && hasBom(whole) ? whole.subarray(BOM.length) : whole;
-    this.#isFirstLine = false;
     const isLeftOut = this.#line !== undefined && this.#line.droppedBytes > 0;
-    if (!isLeftOut && line.length === 0) this.#dispatch();
-    else if (!isLeftOut) this.#field(line);
+    const from = this.#isFirstLine && hasBom(whole) ? BOM.length : 0;
+    this.#isFirstLine = false;
     this.#line = undefined;
+    if (!isLeftOut) this.#field(whole, from, whole.length);
   }
 
-  #field(line: Buffer): void {
-    const end = nameEnd(line);
-    if (end === 0) return; // a comment: servers keep connections alive with them
-    const name = line.toString("latin1", 0, end);
-    const from = line[end] !== COLON ? line.length : line[end + 1] === SPACE ? end + 2 : end + 1;
-    if (name === "data") this.#startData(line.subarray(from));
-    else if (name === "event") this.#type = line.toString("utf8", from);
-    else if (name === "id") {
+  /** A line, which is where it lies: copies and strings of the names would cost more than all the rest. */
+  #field(line: Buffer, start: number, end: number): void {
+    if (start === end) {
+      this.#dispatch();
+      return;
+    }
+    let colon = start;
+    while (colon < end && line[colon] !== COLON) colon += 1;
+    const next = Math.min(colon + 1, end);
+    const from = next < end && line[next] === SPACE ? next + 1 : next;
+    const length = colon - start;
+    if (length === DATA.length && startsWith(line, start, DATA)) this.#startData(line.subarray(from, end));
+    else if (length === EVENT.length && startsWith(line, start, EVENT)) this.#type = line.toString("utf8", from, end);
+    else if (length === ID.length && startsWith(line, start, ID)) {
       // The header has the bytes of the id's UTF-8, as browsers send it; Node takes them as Latin-1.
-      const id = line.toString("latin1", from);
+      const id = line.toString("latin1", from, end);
       if (!id.includes("\0")) this.#pendingId = id;
-    } else if (name === "retry") {
-      const digits = line.toString("latin1", from);
+    } else if (length === RETRY.length && startsWith(line, start, RETRY)) {
+      const digits = line.toString("latin1", from, end);
       if (/^\d{1,9}$/u.test(digits)) this.#retryMs = Number(digits);
     }
   }
@@ -149,14 +161,12 @@ function isSendable(id: string): boolean {
   return id.length > 0 && id.length <= MAX_ID_BYTES && !/[^\t\x20-\x7e\x80-\xff]/u.test(id);
 }
 
-/** Byte by byte: answers are mostly one short event, and a view of three bytes costs more than looking at them. */
 function hasBom(line: Buffer): boolean {
-  return line[0] === BOM[0] && line[1] === BOM[1] && line[2] === BOM[2];
+  return line.length >= BOM.length && startsWith(line, 0, BOM);
 }
 
-/** Where the name of a field ends: at its colon, at the end of the line, or where no known name goes on. */
-function nameEnd(line: Buffer): number {
-  let at = 0;
-  while (at < line.length && at < MAX_FIELD_BYTES && line[at] !== COLON) at += 1;
-  return at;
+/** Byte by byte: a view of a few bytes costs more than looking at them. */
+function startsWith(bytes: Buffer, from: number, start: Buffer): boolean {
+  for (let at = 0; at < start.length; at++) if (bytes[from + at] !== start[at]) return false;
+  return true;
 }
