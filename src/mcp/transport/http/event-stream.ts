@@ -1,6 +1,6 @@
 // Reads `text/event-stream` from bytes, however they are cut: linear in the input, and nothing of an event's data is held.
 import { Buffer } from "node:buffer";
-import { Gathered } from "./body.js";
+import { Gathered } from "./incoming.js";
 
 export interface EventSink {
   /** The next bytes of the event's data: a part of a chunk, not a copy. */

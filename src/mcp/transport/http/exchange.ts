@@ -6,8 +6,8 @@ import { LIMITS, OAUTH_LIMITS } from "../../../base/limits.js";
 import { sharedLog } from "../../../base/ports/log.js";
 import type { HttpPool } from "../../../base/ports/world.js";
 import type { RequestLoss } from "../transport.js";
-import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";
+import { drain } from "./incoming.js";
 import { type RequestAccess, readChallenge } from "./request-access.js";
 
 export interface HttpRequest {

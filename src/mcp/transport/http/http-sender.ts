@@ -9,11 +9,10 @@ import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { OutgoingMessage, RpcId } from "../json-rpc.js";
 import type { SendHint } from "../transport.js";
-import { drain } from "./body.js";
 import type { Dialler, Place } from "./dial.js";
 import { type HttpHandler, type HttpRequest, type OpenRequest, openRequest } from "./exchange.js";
 import { HeaderWriter, type UserHeaders } from "./headers.js";
-import type { IntakeParts } from "./incoming.js";
+import { drain, type IntakeParts } from "./incoming.js";
 import { type Refused, readRefusal } from "./refusal.js";
 import type { RequestAccess } from "./request-access.js";
 

@@ -6,10 +6,9 @@ import type { Timer } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { OutgoingMessage, RpcId } from "../json-rpc.js";
 import type { RequestLoss, SendHint } from "../transport.js";
-import { drain, mediaType } from "./body.js";
 import type { HttpHandler, OpenRequest } from "./exchange.js";
 import type { HttpSender } from "./http-sender.js";
-import type { Incoming, IntakeParts } from "./incoming.js";
+import { drain, type Incoming, type IntakeParts, mediaType } from "./incoming.js";
 import { BodyReader, type StreamHandler, StreamReader } from "./readers.js";
 import { emptyLoss, type Refused } from "./refusal.js";
 

@@ -7,8 +7,7 @@ import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { IncomingMessage, RpcId } from "../json-rpc.js";
 import type { RequestLoss } from "../transport.js";
-import { mediaType, readBody } from "./body.js";
-import { readErrorFor } from "./incoming.js";
+import { mediaType, readBody, readErrorFor } from "./incoming.js";
 import { readChallenge } from "./request-access.js";
 
 export type Refused =

@@ -2,40 +2,37 @@
 import {
   type CommandWords,
   type Concern,
-  firstWord,
+  concernIf,
   type GuardContext,
   type GuardedWords,
   isAbsolutePath,
   optionValues,
+  readLine,
   relativeValues,
   unchanged,
   type ValueOptions,
+  wordSet,
 } from "./words.js";
 
 const NODE_MODULES = ["-r", "--require", "--import", "--loader", "--experimental-loader"];
-const NODE_VALUES: ValueOptions = new Set([
-  ...NODE_MODULES,
-  ..."-e --eval -p --print -C --conditions --env-file --env-file-if-exists --title --input-type --run --watch-path --icu-data-dir --inspect-port --openssl-config --disable-warning".split(
-    " ",
-  ),
-]);
+const NODE_VALUES: ValueOptions = wordSet(
+  `${NODE_MODULES.join(" ")} -e --eval -p --print -C --conditions --env-file --env-file-if-exists --title --input-type --run --watch-path --icu-data-dir --inspect-port --openssl-config --disable-warning`,
+);
 const NODE_ENDINGS = ["", ".js", ".cjs", ".mjs", ".json", "/index.js", "/package.json"];
 
 export function guardNode(words: CommandWords, context: GuardContext): GuardedWords {
-  const { args } = words;
-  const script = firstWord(args, NODE_VALUES);
-  const end = script?.at ?? args.length;
-  const code = optionValues(args, ["-e", "--eval", "-p", "--print", "-pe"], end);
-  const files = optionValues(args, ["--env-file", "--env-file-if-exists", "--openssl-config"], end);
-  const isProject = args.slice(0, end).some((word) => /^--(?:run\b|experimental-default-config-file)/u.test(word));
+  const { target, end, values } = readLine(words.args, NODE_VALUES);
+  const code = values("-e", "--eval", "-p", "--print", "-pe");
+  const isProject = words.args
+    .slice(0, end)
+    .some((word) => /^--(?:run\b|experimental-default-config-file)/u.test(word));
+  const loads = "the code given to node loads modules, which it looks for in the folder's node_modules";
   return unchanged(words, [
-    ...moduleConcerns("node", optionValues(args, NODE_MODULES, end), context),
-    ...relativeValues("node", files, context),
-    ...(isProject ? [{ reason: "node would run what the folder's package.json or configuration says" }] : []),
-    ...(code.some(loadsFromFolder)
-      ? [{ reason: "the code given to node loads modules, which it looks for in the folder's node_modules" }]
-      : []),
-    ...(code.length > 0 ? [] : scriptConcerns("node", script?.word, context, NODE_ENDINGS)),
+    ...moduleConcerns("node", values(...NODE_MODULES), context),
+    ...relativeValues("node", values("--env-file", "--env-file-if-exists", "--openssl-config"), context),
+    ...concernIf(isProject, "node would run what the folder's package.json or configuration says"),
+    ...concernIf(code.some(loadsFromFolder), loads),
+    ...(code.length > 0 ? [] : scriptConcerns("node", target?.word, context, NODE_ENDINGS)),
   ]);
 }
 
@@ -74,15 +71,14 @@ export function nodeOptionConcerns(
 
 /** `tsx`: maps imports by the `tsconfig.json` of the working directory. */
 export function guardTsx(words: CommandWords, context: GuardContext): GuardedWords {
-  const { args } = words;
-  const values: ValueOptions = new Set([...NODE_VALUES, "--tsconfig"]);
-  const first = firstWord(args, values);
-  const script = first?.word === "watch" ? firstWord(args, values, first.at + 1) : first;
-  const end = script?.at ?? args.length;
-  const own = scriptConcerns("tsx", script?.word, context, [...NODE_ENDINGS, ".ts", ".mts"]);
+  const takesValue: ValueOptions = new Set([...NODE_VALUES, "--tsconfig"]);
+  const first = readLine(words.args, takesValue);
+  const isWatch = first.target?.word === "watch";
+  const { target, values } = isWatch ? readLine(words.args, takesValue, (first.target?.at ?? 0) + 1) : first;
+  const own = scriptConcerns("tsx", target?.word, context, [...NODE_ENDINGS, ".ts", ".mts"]);
   const concerns = [
-    ...moduleConcerns("tsx", optionValues(args, NODE_MODULES, end), context),
-    ...relativeValues("tsx", optionValues(args, ["--tsconfig", "--env-file"], end), context),
+    ...moduleConcerns("tsx", values(...NODE_MODULES), context),
+    ...relativeValues("tsx", values("--tsconfig", "--env-file"), context),
     ...withConfiguration("tsx", own),
   ];
   return { ...unchanged(words, concerns), env: own.length > 0 ? {} : { TSX_TSCONFIG_PATH: context.paths.tsconfig } };
@@ -117,71 +113,56 @@ export function guardPython(words: CommandWords, context: GuardContext): Guarded
   return unchanged(words);
 }
 
-const BUN_VALUES: ValueOptions = new Set(
-  "-c --config --cwd --env-file -r --preload --require --import --port --tsconfig-override -F --filter -d --define -l --loader".split(
-    " ",
-  ),
+const BUN_VALUES: ValueOptions = wordSet(
+  "-c --config --cwd --env-file -r --preload --require --import --port --tsconfig-override -F --filter -d --define -l --loader",
 );
 
 /** `bun run`, `bun file`: reads `bunfig.toml` (which can preload code) and `.env` of the working directory. */
 export function guardBun(words: CommandWords, context: GuardContext): GuardedWords {
-  const { args } = words;
-  const first = firstWord(args, BUN_VALUES);
-  const isRun = first?.word === "run";
-  const script = isRun ? firstWord(args, BUN_VALUES, first.at + 1) : first;
-  const end = script?.at ?? args.length;
-  const folders = optionValues(args, ["--cwd"], end);
+  const first = readLine(words.args, BUN_VALUES);
+  const isRun = first.target?.word === "run";
+  const { target, values } = isRun ? readLine(words.args, BUN_VALUES, (first.target?.at ?? 0) + 1) : first;
+  const folders = values("--cwd");
   if (folders.length > 0) return unchanged(words, relativeValues("bun", folders, context));
-  const isPath = script !== undefined && isAbsolutePath(script.word, context.isWindows);
+  const isPath = target !== undefined && isAbsolutePath(target.word, context.isWindows);
   const own = [
-    ...(isRun && script && !isPath ? [scriptOrFile("bun", script.word, context)] : []),
-    ...(isRun || isPath ? [] : scriptConcerns("bun", script?.word, context, [...NODE_ENDINGS, ".ts", ".tsx"])),
+    ...(isRun && target && !isPath ? [scriptOrFile("bun", target.word, context)] : []),
+    ...(isRun || isPath ? [] : scriptConcerns("bun", target?.word, context, [...NODE_ENDINGS, ".ts", ".tsx"])),
   ];
   const concerns = [
-    ...moduleConcerns("bun", optionValues(args, ["-r", "--preload", "--require", "--import"], end), context),
-    ...relativeValues("bun", optionValues(args, ["-c", "--config", "--env-file", "--tsconfig-override"], end), context),
+    ...moduleConcerns("bun", values("-r", "--preload", "--require", "--import"), context),
+    ...relativeValues("bun", values("-c", "--config", "--env-file", "--tsconfig-override"), context),
     ...withConfiguration("bun", own),
   ];
   if (own.length > 0) return unchanged(words, concerns);
-  const { bunfig, emptyEnv } = context.paths;
-  const hasConfig = optionValues(args, ["-c", "--config"], end).length > 0;
-  const hasEnv = optionValues(args, ["--env-file"], end).length > 0;
-  const guards = [...(hasConfig ? [] : [`--config=${bunfig}`]), ...(hasEnv ? [] : [`--env-file=${emptyEnv}`])];
-  return { ...words, args: [...guards, ...args], env: {}, concerns };
+  const guards = [
+    ...(values("-c", "--config").length > 0 ? [] : [`--config=${context.paths.bunfig}`]),
+    ...(values("--env-file").length > 0 ? [] : [`--env-file=${context.paths.emptyEnv}`]),
+  ];
+  return { ...words, args: [...guards, ...words.args], env: {}, concerns };
 }
 
-const DENO_VALUES: ValueOptions = new Set(
-  "-c --config --import-map -L --log-level --seed --cert --location --preload --lock --port --host".split(" "),
+const DENO_VALUES: ValueOptions = wordSet(
+  "-c --config --import-map -L --log-level --seed --cert --location --preload --lock --port --host",
 );
 
 /** `deno run`: for a file deno reads the configuration beside the file, for anything else that of the working directory. */
 export function guardDeno(words: CommandWords, context: GuardContext): GuardedWords {
   const { args } = words;
-  const first = firstWord(args, DENO_VALUES);
-  if (first?.word === "task") return unchanged(words, [{ reason: "deno would run a task of the folder's deno.json" }]);
-  const isVerb = first !== undefined && /^(?:run|serve|x|test|eval|repl)$/u.test(first.word);
-  const script = isVerb ? firstWord(args, DENO_VALUES, first.at + 1) : first;
-  const end = script?.at ?? args.length;
-  const files = optionValues(
-    args,
-    ["-c", "--config", "--import-map", "--preload", "--lock", "--env-file", "--env"],
-    end,
-  );
-  const own = scriptConcerns("deno", script?.word, context, ["", ".ts", ".js"]);
+  const first = readLine(args, DENO_VALUES);
+  const verb = first.target?.word ?? "";
+  if (verb === "task") return unchanged(words, [{ reason: "deno would run a task of the folder's deno.json" }]);
+  const at = /^(?:run|serve|x|test|eval|repl)$/u.test(verb) ? (first.target?.at ?? 0) + 1 : 0;
+  const { target, values } = at > 0 ? readLine(args, DENO_VALUES, at) : first;
+  const files = values("-c", "--config", "--import-map", "--preload", "--lock", "--env-file", "--env");
+  const own = scriptConcerns("deno", target?.word, context, ["", ".ts", ".js"]);
   const concerns = [...relativeValues("deno", files, context), ...withConfiguration("deno", own)];
-  if (own.length > 0 || (script && isAbsolutePath(script.word, context.isWindows))) return unchanged(words, concerns);
-  const hasConfig = optionValues(args, ["-c", "--config"], end).length > 0;
+  if (own.length > 0 || (target && isAbsolutePath(target.word, context.isWindows))) return unchanged(words, concerns);
   const guards = [
-    ...(hasConfig ? [] : ["--no-config"]),
+    ...(values("-c", "--config").length > 0 ? [] : ["--no-config"]),
     ...(args.some((word) => word.startsWith("--lock")) ? [] : ["--no-lock"]),
   ];
-  const at = isVerb ? first.at + 1 : 0;
-  return {
-    ...words,
-    args: [...args.slice(0, at), ...guards, ...args.slice(at)],
-    env: { DENO_NO_PACKAGE_JSON: "1" },
-    concerns,
-  };
+  return { ...words, args: args.toSpliced(at, 0, ...guards), env: { DENO_NO_PACKAGE_JSON: "1" }, concerns };
 }
 
 /** Interpreters whose first word is the file they run, with their options that take a value. */
@@ -209,27 +190,22 @@ export const VERB_RUNNERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Programs that run what a file of the working directory says; a full path for one of these options says another one. */
-export const PROJECT_RUNNERS: Readonly<Record<string, readonly string[]>> = {
-  make: ["-C", "--directory"],
-  gmake: ["-C", "--directory"],
-  just: ["-f", "--justfile", "-d", "--working-directory"],
-  task: ["-d", "--dir", "-t", "--taskfile"],
-  rake: ["-f", "--rakefile"],
-  cargo: [],
-  gradle: ["-p", "--project-dir"],
-  mvn: ["-f", "--file"],
-  poetry: ["-C", "--directory", "-P", "--project"],
-  pdm: ["-p", "--project"],
-  hatch: [],
-  pipenv: [],
-  rye: [],
-  mise: ["-C", "--cd"],
-  asdf: [],
-  bundle: ["--gemfile"],
-  composer: ["-d", "--working-dir"],
-  "docker-compose": ["-f", "--file", "--project-directory"],
-  nx: [],
-  turbo: ["--cwd"],
+export const PROJECT_RUNNERS: Readonly<Record<string, string>> = {
+  make: "-C --directory",
+  gmake: "-C --directory",
+  just: "-f --justfile -d --working-directory",
+  task: "-d --dir -t --taskfile",
+  rake: "-f --rakefile",
+  gradle: "-p --project-dir",
+  mvn: "-f --file",
+  poetry: "-C --directory -P --project",
+  pdm: "-p --project",
+  mise: "-C --cd",
+  bundle: "--gemfile",
+  composer: "-d --working-dir",
+  "docker-compose": "-f --file --project-directory",
+  turbo: "--cwd",
+  ...Object.fromEntries(["cargo", "hatch", "pipenv", "rye", "asdf", "nx"].map((name) => [name, ""])),
 };
 
 /** A script of the folder runs with the folder's configuration, which it needs: the question says so. */

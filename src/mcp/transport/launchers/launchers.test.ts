@@ -1,8 +1,7 @@
 // Which words keep which launcher out of the working directory, and what is asked about instead.
 import { describe, expect, it } from "vitest";
 import { environmentConcerns, guardWords } from "./launchers.js";
-import type { GuardContext } from "./words.js";
-import { namedFiles } from "./words.js";
+import { type GuardContext, namedFiles } from "./words.js";
 
 const PATHS = {
   empty: "/p/empty",

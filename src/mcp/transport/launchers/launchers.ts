@@ -21,11 +21,13 @@ import {
   guardUvRun,
   guardUvx,
   guardYarn,
+  type Rule,
   UV_VALUES,
 } from "./package-runners.js";
 import {
   type CommandWords,
   type Concern,
+  concernIf,
   firstWord,
   type GuardContext,
   type GuardedWords,
@@ -37,6 +39,7 @@ import {
   shellText,
   unchanged,
   type ValueOptions,
+  wordSet,
 } from "./words.js";
 
 const NONE: ValueOptions = new Set();
@@ -56,60 +59,45 @@ export function relativeProgram({ command }: CommandWords, context: GuardContext
 
 const TOO_DEEP: Concern = { reason: "its command line starts too many programs through each other to tell what runs" };
 
-function byName(words: CommandWords, context: GuardContext, depth: number): GuardedWords {
-  const name = programName(words.command, context.isWindows);
-  const nested = (inner: CommandWords) => guardWords(inner, context, depth + 1);
-  const rule = { words, context, nested };
-  if (PYTHON_NAME.test(name)) return guardPython(words, context);
-  if (Object.hasOwn(WRAPPERS, name)) return guardWrapper(name, words, context, nested);
-  if (SHELL_NAME.test(name)) return guardShell(name, words, context, nested);
-  switch (name) {
-    case "npx":
-      return guardNpx(rule, 0);
-    case "pnpx":
-    case "pnx":
-      return guardPnpm(rule, 0);
-    case "bunx":
-      return guardBunx(rule, 0);
-    case "uvx":
-      return guardUvx(rule, 0);
-    case "node":
-    case "nodejs":
-      return guardNode(words, context);
-    case "tsx":
-      return guardTsx(words, context);
-    case "deno":
-    case "dx":
-      return guardDeno(words, context);
-    case "cmd":
-      return guardCmd(words, nested);
-    case "npm":
-    case "pnpm":
-    case "yarn":
-    case "bun":
-    case "uv":
-    case "pipx":
-      return guardManager(name, rule);
-    case "go":
-    case "docker":
-    case "dotnet":
-      return unchanged(words, verbConcerns(name, words));
-    default:
-      return guardOther(name, rule, depth);
-  }
+type ByName = (rule: Rule, name: string) => GuardedWords;
+
+const BY_NAME: Readonly<Record<string, ByName>> = {
+  npx: (rule) => guardNpx(rule, 0),
+  pnpx: (rule) => guardPnpm(rule, 0),
+  pnx: (rule) => guardPnpm(rule, 0),
+  bunx: (rule) => guardBunx(rule, 0),
+  uvx: (rule) => guardUvx(rule, 0),
+  node: ({ words, context }) => guardNode(words, context),
+  nodejs: ({ words, context }) => guardNode(words, context),
+  tsx: ({ words, context }) => guardTsx(words, context),
+  deno: ({ words, context }) => guardDeno(words, context),
+  dx: ({ words, context }) => guardDeno(words, context),
+  cmd: guardCmd,
+  ...everyName("npm pnpm yarn bun uv pipx", guardManager),
+  ...everyName("go docker dotnet", ({ words }, name) => unchanged(words, verbConcerns(name, words))),
+};
+
+function everyName(names: string, guard: ByName): Record<string, ByName> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, guard]));
 }
 
-type Rule = Parameters<typeof guardNpx>[0];
+function byName(words: CommandWords, context: GuardContext, depth: number): GuardedWords {
+  const name = programName(words.command, context.isWindows);
+  const rule: Rule = { words, context, nested: (inner) => guardWords(inner, context, depth + 1) };
+  if (PYTHON_NAME.test(name)) return guardPython(words, context);
+  if (Object.hasOwn(WRAPPERS, name)) return guardWrapper(rule, name);
+  if (SHELL_NAME.test(name)) return guardShell(rule, name);
+  const guard = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
+  return guard ? guard(rule, name) : guardOther(rule, name, depth);
+}
 
-const MANAGER_VALUES: ValueOptions = new Set(
-  "--prefix -C --dir --cwd --directory --project --config-file --cache-dir --filter -F --loglevel -w --workspace".split(
-    " ",
-  ),
+const MANAGER_VALUES: ValueOptions = wordSet(
+  "--prefix -C --dir --cwd --directory --project --config-file --cache-dir --filter -F --loglevel -w --workspace",
 );
 const FOLDER_OPTIONS = ["--prefix", "-C", "--dir", "--cwd", "--directory", "--project"];
 
 /** Package managers: what they do depends on the word after their own options. */
-function guardManager(name: string, rule: Rule): GuardedWords {
+function guardManager(rule: Rule, name: string): GuardedWords {
   const { words, context } = rule;
   const values: ValueOptions = name === "uv" ? new Set([...MANAGER_VALUES, ...UV_VALUES]) : MANAGER_VALUES;
   const verb = firstWord(words.args, values);
@@ -158,19 +146,19 @@ function scriptsOf(name: string, { args }: CommandWords, context: GuardContext):
 
 function verbConcerns(name: string, { args }: CommandWords): readonly Concern[] {
   const verb = firstWord(args, NONE);
-  const target = verb && firstWord(args, new Set(["-C"]), verb.at + 1)?.word;
+  const target = verb && firstWord(args, wordSet("-C"), verb.at + 1)?.word;
   const isOwn =
     (name === "go" && verb?.word === "run" && !/@[\w.-]+$/u.test(target ?? "")) ||
     (name === "docker" && verb?.word === "compose") ||
     (name === "dotnet" && verb?.word === "run");
-  return isOwn ? [{ reason: `${name} ${verb?.word} would run what the folder's files say` }] : [];
+  return concernIf(isOwn, `${name} ${verb?.word} would run what the folder's files say`);
 }
 
-function guardOther(name: string, rule: Rule, depth: number): GuardedWords {
+function guardOther(rule: Rule, name: string, depth: number): GuardedWords {
   const { words, context } = rule;
   const { args } = words;
   if (Object.hasOwn(SCRIPT_RUNNERS, name)) {
-    const values = new Set((SCRIPT_RUNNERS[name] ?? "").split(" ").filter((word) => word !== ""));
+    const values = wordSet(SCRIPT_RUNNERS[name] ?? "");
     const modules = optionValues(args, ["-I", "-cp", "-classpath", "--class-path", "-C", "--project", "-P"]);
     const named = [...optionValues(args, ["-jar", "-f", "-File"]), firstWord(args, values)?.word];
     return unchanged(words, [
@@ -181,33 +169,31 @@ function guardOther(name: string, rule: Rule, depth: number): GuardedWords {
   if (Object.hasOwn(VERB_RUNNERS, name)) {
     const verb = firstWord(args, NONE);
     const isRun = verb !== undefined && VERB_RUNNERS[name]?.includes(verb.word);
-    const file = isRun ? firstWord(args, new Set(["-t", "--transport", "--with"]), verb.at + 1)?.word : undefined;
+    const file = isRun ? firstWord(args, wordSet("-t --transport --with"), verb.at + 1)?.word : undefined;
     return unchanged(words, scriptConcerns(name, file?.replace(/:[A-Za-z_]\w*$/u, ""), context, [""]));
   }
-  if (!Object.hasOwn(PROJECT_RUNNERS, name)) return guardUnknown(name, rule, depth);
-  const isElsewhere = optionValues(ownOptions(args), PROJECT_RUNNERS[name] ?? []).some((path) =>
+  if (!Object.hasOwn(PROJECT_RUNNERS, name)) return guardUnknown(rule, name, depth);
+  const isElsewhere = optionValues(ownOptions(args), [...wordSet(PROJECT_RUNNERS[name] ?? "")]).some((path) =>
     isAbsolutePath(path, context.isWindows),
   );
-  return unchanged(words, isElsewhere ? [] : [{ reason: `${name} would run what the folder's files say` }]);
+  return unchanged(words, concernIf(!isElsewhere, `${name} would run what the folder's files say`));
 }
 
 const SHELL_NAME = /^(?:sh|bash|zsh|dash|ksh|ash|fish)$/u;
 const LAUNCHER_NAME = /^(?:npx|npm|pnpm|pnpx|yarn|bunx?|uvx?|pipx|node|nodejs|deno|tsx)$/u;
 /** They start the rest of their words with the variables they were given, after options that are not listed here. */
-const STARTERS = new Set(
-  "taskset chrt numactl time gtime xargs xvfb-run chronic unbuffer strace ltrace setarch linux64 gtimeout tini dumb-init op".split(
-    " ",
-  ),
+const STARTERS = wordSet(
+  "taskset chrt numactl time gtime xargs xvfb-run chronic unbuffer strace ltrace setarch linux64 gtimeout tini dumb-init op",
 );
 /** What they start runs on another machine or in a container. */
-const REMOTE_STARTERS = new Set("podman nerdctl container finch kubectl ssh wsl lxc".split(" "));
+const REMOTE_STARTERS = wordSet("podman nerdctl container finch kubectl ssh wsl lxc");
 
 /** Launchers among the words of one program that are looked at, and how deep: with more, the person is asked. */
 const MAX_CANDIDATES = 4;
 const MAX_SCAN_DEPTH = 2;
 
 /** A program that is not known: a later word may be a launcher that it starts. */
-function guardUnknown(name: string, { words, context, nested }: Rule, depth: number): GuardedWords {
+function guardUnknown({ words, context, nested }: Rule, name: string, depth: number): GuardedWords {
   if (REMOTE_STARTERS.has(name)) return unchanged(words);
   const { args } = words;
   const isStarter = STARTERS.has(name);
@@ -261,14 +247,9 @@ const WRAPPERS: Readonly<Record<string, string>> = {
 
 const ASSIGNMENT = /^[A-Za-z_]\w*=/u;
 
-function guardWrapper(
-  name: string,
-  words: CommandWords,
-  context: GuardContext,
-  nested: (words: CommandWords) => GuardedWords,
-): GuardedWords {
+function guardWrapper({ words, context, nested }: Rule, name: string): GuardedWords {
   const { args } = words;
-  const values = new Set((WRAPPERS[name] ?? "").split(" "));
+  const values = wordSet(WRAPPERS[name] ?? "");
   // For `env`, a lone `-` is the option `-i`.
   const first = firstWord(args, values);
   let at = first?.word === "-" && name === "env" ? first.at + 1 : (first?.at ?? args.length);
@@ -282,7 +263,7 @@ function guardWrapper(
   const assigned = args.slice(start, at);
   const concerns = [
     ...relativeValues(words.command, moved, context),
-    ...(isSplit ? [{ reason: `env would split a text into the words it runs (${JSON.stringify(args)})` }] : []),
+    ...concernIf(isSplit, `env would split a text into the words it runs (${JSON.stringify(args)})`),
     ...assignmentConcerns(assigned, context),
   ];
   const command = args[at];
@@ -311,7 +292,7 @@ function carried(
   const own = new Set(assigned.map((word) => word.split("=")[0]));
   return {
     added: isCleared ? names.filter((one) => !own.has(one)).map((one) => `${one}=${inner.env[one]}`) : [],
-    lost: isLost ? [{ reason: `${name} takes away the variables that keep the folder's files out` }] : [],
+    lost: concernIf(isLost, `${name} takes away the variables that keep the folder's files out`),
   };
 }
 
@@ -334,7 +315,7 @@ function isBelow(folder: string, path: string): boolean {
 }
 
 /** `cmd /c npx …`. */
-function guardCmd(words: CommandWords, nested: (words: CommandWords) => GuardedWords): GuardedWords {
+function guardCmd({ words, nested }: Rule): GuardedWords {
   const { args } = words;
   const at = args.findIndex((word) => /^\/[ck]$/iu.test(word)) + 1;
   const command = at === 0 ? undefined : args[at];
@@ -349,12 +330,8 @@ function guardCmd(words: CommandWords, nested: (words: CommandWords) => GuardedW
 }
 
 /** A shell: a script by its path, or text. Text that is one plain command is guarded as that command. */
-function guardShell(
-  name: string,
-  words: CommandWords,
-  context: GuardContext,
-  nested: (words: CommandWords) => GuardedWords,
-): GuardedWords {
+function guardShell(rule: Rule, name: string): GuardedWords {
+  const { words, context } = rule;
   const { args } = words;
   const { at, isText, unknown, files } = shellOptions(name, args);
   const read = relativeValues(name, files, context);
@@ -363,7 +340,7 @@ function guardShell(
     return unchanged(words, [...read, { reason }]);
   }
   if (!isText) return unchanged(words, [...read, ...scriptConcerns(name, args[at], context, [""])]);
-  const guarded = guardShellText(name, words, at, { context, nested });
+  const guarded = guardShellText(rule, name, at);
   return { ...guarded, concerns: [...read, ...guarded.concerns] };
 }
 
@@ -402,12 +379,7 @@ function shellOptions(name: string, args: readonly string[]): ShellOptions {
 }
 
 /** Text that is one plain command is guarded as that command. */
-function guardShellText(
-  name: string,
-  words: CommandWords,
-  at: number,
-  { context, nested }: { readonly context: GuardContext; readonly nested: (words: CommandWords) => GuardedWords },
-): GuardedWords {
+function guardShellText({ words, context, nested }: Rule, name: string, at: number): GuardedWords {
   const { args } = words;
   const text = args[at] ?? "";
   const moved = /^\s*cd\s+(?:'(\/[^'$`]*)'|"(\/[^"$`]*)"|(\/[^\s'"$`;&|]*))\s*&&/u.exec(text);
@@ -457,6 +429,6 @@ export function environmentConcerns(
     if (!isList && !isFile) return [];
     const parts = value === "" ? [] : value.split(isWindows ? ";" : /:/u);
     const isRelative = parts.some((part) => !isAbsolutePath(part, isWindows));
-    return isRelative ? [{ reason: `its variable ${name} names files of the folder (${JSON.stringify(value)})` }] : [];
+    return concernIf(isRelative, `its variable ${name} names files of the folder (${JSON.stringify(value)})`);
   });
 }

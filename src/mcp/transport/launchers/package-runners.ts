@@ -4,54 +4,52 @@ import { nodeOptionConcerns, PYTHON_NAME } from "./interpreters.js";
 import {
   type CommandWords,
   type Concern,
+  concernIf,
   firstWord,
   type GuardContext,
   type GuardedWords,
   isAbsolutePath,
   isAddress,
   optionValues,
+  type PositionalWord,
+  readLine,
   relativeValues,
   unchanged,
   type ValueOptions,
+  wordSet,
 } from "./words.js";
 
 /** Guards the words a runner hands on to a program that is an interpreter itself. */
-export type Nested = (words: CommandWords) => GuardedWords;
+type Nested = (words: CommandWords) => GuardedWords;
 
-interface Rule {
+export interface Rule {
   readonly words: CommandWords;
   readonly context: GuardContext;
   readonly nested: Nested;
 }
 
-const NPM_VALUES: ValueOptions = new Set(
-  "-p --package -c --call --prefix -C --registry --userconfig --globalconfig --cache -w --workspace --script-shell --loglevel --node-options --tag".split(
-    " ",
-  ),
+const NPM_VALUES: ValueOptions = wordSet(
+  "-p --package -c --call --prefix -C --registry --userconfig --globalconfig --cache -w --workspace --script-shell --loglevel --node-options --tag",
 );
 
 /** `npx`, `npm exec`. The flag is needed: npm takes its local prefix from nothing else. */
 export function guardNpx({ words, context, nested }: Rule, from: number): GuardedWords {
-  const { args } = words;
   const { isWindows, paths } = context;
-  const target = firstWord(args, NPM_VALUES, from);
-  const end = target?.at ?? args.length;
-  const prefixes = optionValues(args, ["--prefix", "-C"], end);
-  const packages = [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""];
-  const local = localPackages("npx", packages, context);
-  const files = ["--prefix", "-C", "--userconfig", "--globalconfig", "--cache", "--script-shell"];
-  const inner = nestedIn(target, args, nested);
+  const { target, end, values } = readLine(words.args, NPM_VALUES, from);
+  const local = localPackages("npx", [...values("-p", "--package"), target?.word ?? ""], context);
+  const files = values("--prefix", "-C", "--userconfig", "--globalconfig", "--cache", "--script-shell");
+  const inner = nestedIn(target, words.args, nested);
   const concerns = [
-    ...relativeValues("npx", optionValues(args, files, end), context),
+    ...relativeValues("npx", files, context),
     ...local,
-    ...callConcerns(args.slice(0, end), nested),
-    ...optionValues(args, ["--node-options"], end).flatMap((value) => nodeOptionConcerns("npx", value, context)),
+    ...callConcerns(words.args.slice(0, end), nested),
+    ...values("--node-options").flatMap((value) => nodeOptionConcerns("npx", value, context)),
     ...(isWindows ? trapped("npx", ["node_modules/.bin"], context) : []),
     ...inner.concerns,
   ];
   const guards = [
     // A package of the folder is named relative to the prefix.
-    ...(prefixes.length > 0 || local.length > 0 ? [] : ["--prefix", paths.empty]),
+    ...(values("--prefix", "-C").length > 0 || local.length > 0 ? [] : ["--prefix", paths.empty]),
     ...(isWindows ? [] : ["--script-shell", paths.shell]),
   ];
   return { ...words, args: [...guards, ...inner.args], env: inner.env, concerns };
@@ -69,23 +67,19 @@ function callConcerns(args: readonly string[], nested: Nested): readonly Concern
   }));
 }
 
-const PNPM_VALUES: ValueOptions = new Set("--dir -C --package --reporter --filter -F --loglevel --registry".split(" "));
+const PNPM_VALUES: ValueOptions = wordSet("--dir -C --package --reporter --filter -F --loglevel --registry");
 const NODE_TRAPS = ["node_modules/.bin", ".npmrc", "package.json"];
+const PNPM_TRAPS = [...NODE_TRAPS, "pnpm-workspace.yaml", ".pnpmfile.cjs", ".pnpmfile.mjs"];
 
 /** `pnpm dlx`, `pnpx`: pnpm starts the package in the folder it is given, so its node goes back to the server's. */
 export function guardPnpm({ words, context, nested }: Rule, from: number): GuardedWords {
-  const { args } = words;
-  const target = firstWord(args, PNPM_VALUES, from);
-  const end = target?.at ?? args.length;
-  const folders = optionValues(args, ["--dir", "-C"], end);
-  const inner = nestedIn(target, args, nested);
-  const local = localPackages("pnpm", [...optionValues(args, ["--package"], end), target?.word ?? ""], context);
+  const { target, values } = readLine(words.args, PNPM_VALUES, from);
+  const folders = values("--dir", "-C");
+  const inner = nestedIn(target, words.args, nested);
+  const local = localPackages("pnpm", [...values("--package"), target?.word ?? ""], context);
   const concerns = [...relativeValues("pnpm", folders, context), ...local, ...inner.concerns];
   if (folders.length > 0 || local.length > 0) return unchanged(words, concerns);
-  if (context.isWindows) {
-    const traps = [...NODE_TRAPS, "pnpm-workspace.yaml", ".pnpmfile.cjs", ".pnpmfile.mjs"];
-    return unchanged(words, [...concerns, ...trapped("pnpm", traps, context)]);
-  }
+  if (context.isWindows) return unchanged(words, [...concerns, ...trapped("pnpm", PNPM_TRAPS, context)]);
   return {
     ...words,
     args: ["--dir", context.paths.empty, ...inner.args],
@@ -100,11 +94,9 @@ const COREPACK = { COREPACK_ENABLE_PROJECT_SPEC: "0", COREPACK_ENV_FILE: "0" };
 
 /** `yarn dlx`. The user's own `.yarnrc.yml` has the same name as the folder's, so it is not read either. */
 export function guardYarn({ words, context, nested }: Rule, from: number): GuardedWords {
-  const { args } = words;
-  const values: ValueOptions = new Set(["-p", "--package"]);
-  const target = firstWord(args, values, from);
-  const packages = [...optionValues(args, ["-p", "--package"], target?.at), target?.word ?? ""];
-  const inner = nestedIn(target, args, nested);
+  const { target, values } = readLine(words.args, wordSet("-p --package"), from);
+  const packages = [...values("-p", "--package"), target?.word ?? ""];
+  const inner = nestedIn(target, words.args, nested);
   return {
     ...words,
     args: inner.args,
@@ -117,37 +109,31 @@ const BUNX_TRAPS = [...NODE_TRAPS, "bunfig.toml", ".env", ".env.local", ".env.pr
 
 /** `bunx`, `bun x`. With `--bun` the package runs in bun itself, which nothing brings back to the server's folder. */
 export function guardBunx({ words, context, nested }: Rule, from: number): GuardedWords {
-  const { args } = words;
-  const values: ValueOptions = new Set(["-p", "--package", "--cwd"]);
-  const target = firstWord(args, values, from);
-  const end = target?.at ?? args.length;
-  const folders = optionValues(args, ["--cwd"], end);
-  const inner = nestedIn(target, args, nested);
-  const packages = [...optionValues(args, ["-p", "--package"], end), target?.word ?? ""];
-  const local = localPackages("bunx", packages, context);
+  const { target, end, values } = readLine(words.args, wordSet("-p --package --cwd"), from);
+  const folders = values("--cwd");
+  const inner = nestedIn(target, words.args, nested);
+  const local = localPackages("bunx", [...values("-p", "--package"), target?.word ?? ""], context);
   const concerns = [...relativeValues("bunx", folders, context), ...local, ...inner.concerns];
   if (folders.length > 0 || local.length > 0) return unchanged(words, concerns);
-  if (context.isWindows || args.slice(0, end).includes("--bun")) {
+  if (context.isWindows || words.args.slice(0, end).includes("--bun")) {
     return unchanged(words, [...concerns, ...trapped("bunx", BUNX_TRAPS, context)]);
   }
   return {
     ...words,
-    args: [...inner.args.slice(0, from), "--cwd", context.paths.empty, ...inner.args.slice(from)],
+    args: inner.args.toSpliced(from, 0, "--cwd", context.paths.empty),
     env: { TENON_SERVER_FOLDER: context.cwd, ...inner.env },
     pathFirst: context.paths.nodeFolder,
     concerns,
   };
 }
 
-export const UV_VALUES: ValueOptions = new Set(
+export const UV_VALUES: ValueOptions = wordSet(
   [
     "--from --with -w --with-editable --with-requirements -p --python --index --default-index -i --index-url --extra-index-url",
     "-f --find-links --env-file -c --constraints --overrides -b --build-constraints --cache-dir --config-file --directory --project",
     "--link-mode --keyring-provider --resolution --prerelease --exclude-newer --refresh-package --reinstall-package -P",
     "--upgrade-package --color --python-platform --allow-insecure-host --extra --group --package --no-group --only-group",
-  ]
-    .join(" ")
-    .split(" "),
+  ].join(" "),
 );
 const UV_PATHS = ["--from", "--with", "-w", "--with-editable", "--python", "-p", "--find-links", "-f"];
 const UV_FILES = ["--with-requirements", "--env-file", "--constraints", "-c", "--overrides", "--config-file"];
@@ -168,13 +154,11 @@ function uvConcerns(args: readonly string[], end: number, context: GuardContext)
 
 /** `uvx`, `uv tool run`. */
 export function guardUvx({ words, context, nested }: Rule, from: number): GuardedWords {
-  const { args } = words;
-  const target = firstWord(args, UV_VALUES, from);
-  const end = target?.at ?? args.length;
-  const inner = nestedIn(target, args, nested);
+  const { target, end, values } = readLine(words.args, UV_VALUES, from);
+  const inner = nestedIn(target, words.args, nested);
   const local = localPackages("uvx", [target?.word ?? ""], context);
-  const concerns = [...uvConcerns(args, end, context), ...local, ...inner.concerns];
-  if (optionValues(args, ["--directory"], end).length > 0) return unchanged(words, concerns);
+  const concerns = [...uvConcerns(words.args, end, context), ...local, ...inner.concerns];
+  if (values("--directory").length > 0) return unchanged(words, concerns);
   return { ...words, args: inner.args, env: { ...uvEnv(context), ...inner.env }, concerns };
 }
 
@@ -186,8 +170,7 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
   const isModule = module >= 0 && (first === undefined || from + module < first.at);
   const end = isModule ? from + module : (first?.at ?? args.length);
   const paths = uvConcerns(args, end, context);
-  const own = optionValues(args, ["--directory", "--project"], end);
-  if (own.length > 0) {
+  if (optionValues(args, ["--directory", "--project"], end).length > 0) {
     const isMoved = optionValues(args, ["--directory"], end).length > 0;
     return unchanged(words, isMoved || !first ? paths : [...paths, ...nestedIn(first, args, nested).concerns]);
   }
@@ -198,13 +181,13 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
   const needsProject =
     !isScript && !PYTHON_NAME.test(command) && !isAbsolutePath(command, context.isWindows) && command !== "";
   const hasPackages = optionValues(args, ["--with", "-w", "--with-requirements", "--with-editable"], end).length > 0;
+  const name = JSON.stringify(command);
   const ofFolder = [
-    ...(isScript && context.exists(command)
-      ? [{ reason: `uv would run the folder's ${JSON.stringify(command)}`, file: command }]
-      : []),
-    ...(needsProject && !hasPackages
-      ? [{ reason: `uv would take ${JSON.stringify(command)} from the folder's project or virtual environment` }]
-      : []),
+    ...(isScript && context.exists(command) ? [{ reason: `uv would run the folder's ${name}`, file: command }] : []),
+    ...concernIf(
+      needsProject && !hasPackages,
+      `uv would take ${name} from the folder's project or virtual environment`,
+    ),
     ...inner.concerns,
   ];
   if (ofFolder.length > 0) {
@@ -212,16 +195,10 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
     const project = { reason: "uv would use the folder's project and virtual environment, where it has them" };
     return unchanged(words, [...paths, ...ofFolder, project]);
   }
+  const safe = ["--no-project", "--isolated", ...args.slice(from, end), inner.command, ...inner.args];
   return {
     ...words,
-    args: [
-      ...args.slice(0, from),
-      "--no-project",
-      "--isolated",
-      ...args.slice(from, end),
-      inner.command,
-      ...inner.args,
-    ],
+    args: [...args.slice(0, from), ...safe],
     env: { ...uvEnv(context), ...inner.env },
     concerns: paths,
   };
@@ -229,32 +206,28 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
 
 /** `pipx run`: a file of the name counts before a package, and pip is run as a module in the folder. */
 export function guardPipx({ words, context }: Rule, from: number): GuardedWords {
-  const { args } = words;
-  const values: ValueOptions = new Set("--spec --python --pip-args --index-url -i --with --suffix".split(" "));
-  const target = firstWord(args, values, from);
-  const end = target?.at ?? args.length;
+  const options = wordSet("--spec --python --pip-args --index-url -i --with --suffix");
+  const { target, end, values } = readLine(words.args, options, from);
   const name = target?.word ?? "";
   const isFile = name !== "" && !isAbsolutePath(name, context.isWindows) && context.exists(name);
+  const hasPackages = words.args.slice(0, end).includes("--pypackages");
   const concerns = [
-    ...relativeValues("pipx", optionValues(args, ["--python"], end), context),
-    ...localPackages("pipx", optionValues(args, ["--spec", "--with"], end), context),
+    ...relativeValues("pipx", values("--python"), context),
+    ...localPackages("pipx", values("--spec", "--with"), context),
     ...(isFile ? [{ reason: `pipx would run the folder's file ${JSON.stringify(name)}`, file: name }] : []),
-    ...(args.slice(0, end).includes("--pypackages")
-      ? [{ reason: "pipx would run a program of the folder's __pypackages__" }]
-      : []),
+    ...concernIf(hasPackages, "pipx would run a program of the folder's __pypackages__"),
   ];
   return { ...words, env: { PYTHONSAFEPATH: "1" }, concerns, python: "shebang" };
 }
 
 /** The package may be an interpreter (`npx tsx server.ts`): then its words count as well. */
 function nestedIn(
-  target: { readonly word: string; readonly at: number } | undefined,
+  target: PositionalWord | undefined,
   args: readonly string[],
   nested: Nested,
 ): Pick<GuardedWords, "args" | "env" | "concerns"> {
-  if (!target) return { args, env: {}, concerns: [] };
-  const name = target.word.replace(/^@[^/]*\//u, "").replace(/(?<=.)@.*$/u, "");
-  if (/[\\/.]/u.test(name)) return { args, env: {}, concerns: [] };
+  const name = target?.word.replace(/^@[^/]*\//u, "").replace(/(?<=.)@.*$/u, "");
+  if (!target || name === undefined || /[\\/.]/u.test(name)) return { args, env: {}, concerns: [] };
   const inner = nested({ command: name, args: args.slice(target.at + 1) });
   return { args: [...args.slice(0, target.at + 1), ...inner.args], env: inner.env, concerns: inner.concerns };
 }
@@ -297,10 +270,10 @@ const RUNNERS: Readonly<Record<string, readonly string[] | undefined>> = {
 };
 
 /** Options that are followed by a path, often before the word that says what is done. */
-const TAKES_PATH: ReadonlySet<string> = new Set("--directory --project --prefix --script-shell --dir --cwd".split(" "));
+const TAKES_PATH: ReadonlySet<string> = wordSet("--directory --project --prefix --script-shell --dir --cwd");
 
 /** They use a service of the machine that may do everything: from a sandbox it must not be reachable. */
-const CONTAINERS: ReadonlySet<string> = new Set(["docker", "podman", "nerdctl"]);
+const CONTAINERS: ReadonlySet<string> = wordSet("docker podman nerdctl");
 
 export function isContainerRunner(command: string): boolean {
   return CONTAINERS.has(nameOf(command));

@@ -14,6 +14,10 @@ export interface PositionalWord {
   readonly at: number;
 }
 
+export function wordSet(words: string): ReadonlySet<string> {
+  return new Set(words.split(" ").filter((word) => word !== ""));
+}
+
 /** The first word from `from` that is neither an option nor the value of one. */
 export function firstWord(args: readonly string[], takesValue: ValueOptions, from = 0): PositionalWord | undefined {
   for (let at = from; at < args.length; at++) {
@@ -43,6 +47,21 @@ export function optionValues(
     }
   }
   return values;
+}
+
+export interface Line {
+  /** The word that says what is run. */
+  readonly target: PositionalWord | undefined;
+  /** Where the launcher's own options end. */
+  readonly end: number;
+  /** The values of these options. */
+  readonly values: (...names: readonly string[]) => readonly string[];
+}
+
+export function readLine(args: readonly string[], takesValue: ValueOptions, from = 0): Line {
+  const target = firstWord(args, takesValue, from);
+  const end = target?.at ?? args.length;
+  return { target, end, values: (...names) => optionValues(args, names, end) };
 }
 
 /** `npx` of `/usr/bin/npx`, `npx.cmd` and `NPX.EXE`. */
@@ -162,6 +181,10 @@ export interface GuardContext {
 
 export function unchanged(words: CommandWords, concerns: readonly Concern[] = []): GuardedWords {
   return { ...words, env: {}, concerns };
+}
+
+export function concernIf(isSo: boolean, reason: string): readonly Concern[] {
+  return isSo ? [{ reason }] : [];
 }
 
 /** Options that name a file or folder: a relative one means the working directory's. */

@@ -1,8 +1,7 @@
 // The command line of bubblewrap: always closed, open only where the plan says so.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Mount } from "./mounts.js";
-import { bwrapArgs, type SandboxPlan } from "./mounts.js";
+import { bwrapArgs, type Mount, type SandboxPlan } from "./mounts.js";
 
 const word = fc.string({ minLength: 1, maxLength: 12 }).map((text) => text.replaceAll("\0", ""));
 const path = fc
