@@ -1,6 +1,6 @@
-// One long message: streamed to a thread that takes it apart, and put together again a piece per turn of the event loop.
+// One long message: streamed to a thread that splits it, and assembled from pieces over several turns of the event loop.
 import { messageOf } from "../../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../../base/json/json.js";
+import { isJsonObject, type JsonValue, parseJson, tooDeepReason } from "../../../base/json/json.js";
 import type { Thread, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { PartFacts } from "./message-parts.js";
@@ -30,7 +30,7 @@ export class LargeMessage {
   readonly #slots: Uint8Array;
   readonly #free: number[] = Array.from({ length: SLOTS }, (_, slot) => slot);
   readonly #queue: Uint8Array[] = [];
-  #isEndSaid = false;
+  #isEndSent = false;
   #backlog = 0;
   #settle: { resolve: (value: JsonValue) => void; reject: (error: Error) => void } | undefined;
   #failure: Error | undefined;
@@ -69,7 +69,7 @@ export class LargeMessage {
     this.#thread = world.thread(new URL("./splitter-worker.mjs", import.meta.url), data);
     this.#thread.listen({
       onMessage: (message) => {
-        if (isReply(message)) this.#hear(message);
+        if (isReply(message)) this.#receive(message);
       },
       onFailed: (error) => this.#fail(error),
     });
@@ -93,12 +93,12 @@ export class LargeMessage {
     });
   }
 
-  /** Nobody wants it any more. */
+  /** The message is not needed any more. */
   abandon(): void {
     this.#fail(new Error("given up"));
   }
 
-  #say(message: ToSplitter): void {
+  #send(message: ToSplitter): void {
     this.#thread.post(message);
   }
 
@@ -109,16 +109,16 @@ export class LargeMessage {
       if (slot === undefined) return;
       const part = chunk.subarray(0, SLOT_BYTES);
       this.#slots.set(part, slot * SLOT_BYTES);
-      this.#say({ kind: "chunk", slot, length: part.length });
+      this.#send({ kind: "chunk", slot, length: part.length });
       if (part.length < chunk.length) this.#queue[0] = chunk.subarray(part.length);
       else this.#queue.shift();
     }
-    if (!this.#settle || this.#isEndSaid) return;
-    this.#isEndSaid = true;
-    this.#say({ kind: "end" });
+    if (!this.#settle || this.#isEndSent) return;
+    this.#isEndSent = true;
+    this.#send({ kind: "end" });
   }
 
-  #hear(reply: FromSplitter): void {
+  #receive(reply: FromSplitter): void {
     if (this.#failure) return;
     switch (reply.kind) {
       case "taken":
@@ -130,7 +130,7 @@ export class LargeMessage {
       case "skeleton":
         this.#parts = reply.parts;
         this.#skeleton = this.#parse(reply.text, true);
-        this.#say({ kind: "next" });
+        this.#send({ kind: "next" });
         break;
       case "piece": {
         this.#pieceSinceMs ??= this.#options.world.monotonicMs();
@@ -146,11 +146,11 @@ export class LargeMessage {
     }
   }
 
-  /** Quick answers of the thread are all delivered in one turn of the event loop, unless somebody ends the turn. */
+  /** Quick answers of the thread would all be delivered in one turn of the event loop: so the turn is ended. */
   #askNext(): void {
     const { world } = this.#options;
     const next = () => {
-      if (!this.#failure) this.#say({ kind: "next" });
+      if (!this.#failure) this.#send({ kind: "next" });
     };
     if (world.monotonicMs() - (this.#pieceSinceMs ?? 0) < MCP_LIMITS.serverTurnMs / 2) {
       next();
@@ -194,12 +194,11 @@ export class LargeMessage {
     const result = message["result"];
     if (!isJsonObject(result)) return message;
     const prefix = `${this.#nonce}L`;
-    const filled: [string, JsonValue | undefined][] = Object.entries(result).map(([key, value]) => {
+    const filled = Object.entries(result).map(([key, value]) => {
       const isList = typeof value === "string" && value.startsWith(prefix);
       return [key, isList ? (this.#lists[Number(value.slice(prefix.length))] ?? []) : value];
     });
-    const whole: JsonObject = { ...message, result: Object.fromEntries(filled) };
-    return whole;
+    return { ...message, result: Object.fromEntries(filled) };
   }
 
   #fail(error: Error): void {

@@ -44,10 +44,8 @@ export interface MessageLinesOptions {
 interface LongLine {
   readonly head: string;
   tail: Buffer;
-  /** Undefined: it is over every limit, and only looked through for its end. */
-  message: LargeMessage | undefined;
-  /** Why it cannot be kept at all. */
-  readonly fault?: string;
+  /** A text: why it cannot be read. Then it is only searched for its end. */
+  message: LargeMessage | string;
 }
 
 export class MessageLines {
@@ -93,10 +91,10 @@ export class MessageLines {
     return this.#long !== undefined || this.#finishing.size > 0;
   }
 
-  /** Nobody listens any more. */
+  /** The listener is not called any more. */
   close(): void {
     this.#isClosed = true;
-    this.#long?.message?.abandon();
+    if (this.#long?.message instanceof LargeMessage) this.#long.message.abandon();
     for (const message of this.#finishing) message.abandon();
   }
 
@@ -192,58 +190,47 @@ export class MessageLines {
   #becomeLong(): void {
     const held = this.#takeHeld();
     const head = Buffer.concat(held, END_BYTES).toString("utf8");
-    const message = this.#startMessage();
-    this.#long =
-      message instanceof LargeMessage
-        ? { head, tail: Buffer.alloc(0), message }
-        : { head, tail: Buffer.alloc(0), message: undefined, fault: message };
+    this.#long = { head, tail: Buffer.alloc(0), message: this.#startMessage() };
     for (const part of held) this.#feed(this.#long, part);
   }
 
-  /** Or why there can be none: the temporary folder cannot be written, or the system gives no thread. */
+  /** Or why there is none: the temporary folder cannot be written, or the system gives no thread. */
   #startMessage(): LargeMessage | string {
     const { world, folder } = this.#options;
     try {
-      return new LargeMessage({ world, folder: folder(), onRoom: () => this.#tellRoom(false) });
+      return new LargeMessage({ world, folder: folder(), onRoom: () => this.#reportRoom(false) });
     } catch (error) {
-      return messageOf(error);
+      return `could not be read: ${messageOf(error)}`;
     }
   }
 
   #feed(long: LongLine, part: Buffer): void {
     long.tail = Buffer.from(Buffer.concat([long.tail, part.subarray(-END_BYTES)]).subarray(-END_BYTES));
+    if (typeof long.message === "string") return;
     if (this.#bytes > MCP_LIMITS.mcpMaxLineBytes) {
-      long.message?.abandon();
-      long.message = undefined;
-    }
-    if (long.message?.push(part) === false) this.#tellRoom(true);
+      long.message.abandon();
+      long.message = `is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} and was dropped`;
+    } else if (!long.message.push(part)) this.#reportRoom(true);
   }
 
   #readInThread(line: Buffer): void {
     const message = this.#startMessage();
-    if (!(message instanceof LargeMessage)) {
-      this.#loseUnread(endsOf(line), line.length, message);
-      return;
-    }
-    if (!message.push(line)) this.#tellRoom(true);
+    if (message instanceof LargeMessage && !message.push(line)) this.#reportRoom(true);
     this.#finish(message, endsOf(line), line.length);
   }
 
-  #endLong(long: LongLine, bytes: number): void {
+  #endLong({ head, tail, message }: LongLine, bytes: number): void {
     this.#long = undefined;
-    const ends = { head: long.head, tail: long.tail.toString("utf8") };
-    if (long.message) this.#finish(long.message, ends, bytes);
-    else if (long.fault !== undefined) this.#loseUnread(ends, bytes, long.fault);
-    else
-      this.#lose(
-        ends,
-        `a message of ${bytes} bytes is over the limit of ${MCP_LIMITS.mcpMaxLineBytes} and was dropped`,
-      );
+    this.#finish(message, { head, tail: tail.toString("utf8") }, bytes);
   }
 
-  #finish(message: LargeMessage, ends: MessageEnds, bytes: number): void {
+  #finish(message: LargeMessage | string, ends: MessageEnds, bytes: number): void {
+    if (typeof message === "string") {
+      this.#lose(ends, bytes, message);
+      return;
+    }
     this.#finishing.add(message);
-    this.#tellRoom(this.#isBehind);
+    this.#reportRoom(this.#isBehind);
     const delivered = message.end().then(
       (value) => {
         this.#finished(message);
@@ -251,29 +238,26 @@ export class MessageLines {
       },
       (error: unknown) => {
         this.#finished(message);
-        if (!this.#isClosed) this.#loseUnread(ends, bytes, messageOf(error));
+        if (!this.#isClosed) this.#lose(ends, bytes, `could not be read: ${messageOf(error)}`);
       },
     );
     handled(delivered, this.#options.world.log, "deliver a long message");
   }
 
-  #loseUnread(ends: MessageEnds, bytes: number, reason: string): void {
-    this.#lose(ends, `a message of ${bytes} bytes could not be read: ${reason}`);
-  }
-
   #finished(message: LargeMessage): void {
     this.#finishing.delete(message);
-    this.#tellRoom(this.#isBehind);
+    this.#reportRoom(this.#isBehind);
   }
 
   /** Also while two are being finished: each has a thread, and no server gets more than that. */
-  #tellRoom(isBehind: boolean): void {
+  #reportRoom(isBehind: boolean): void {
     this.#isBehind = isBehind;
     if (!this.#isClosed) this.#listener.onFull(isBehind || this.#finishing.size >= MAX_FINISHING);
   }
 
-  #lose(ends: MessageEnds, what: string): void {
+  #lose(ends: MessageEnds, bytes: number, why: string): void {
     const id = answeredId(ends);
+    const what = `a message of ${bytes} bytes ${why}`;
     if (id === undefined) this.#listener.onNoise(what);
     else this.#listener.onLost(id, new TenonError("mcp.too_large", what));
   }

@@ -1,20 +1,20 @@
-// What a server sent that was too long for memory, inside the message it came in: places only we can have marked.
+// Parts of results that were too long for memory: the files they are in, and the marks for them inside messages.
 
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import type { SpilledBlock } from "../../../base/text/content.js";
-import type { PartFacts, PartForm } from "./message-parts.js";
+import type { PartFacts } from "./message-parts.js";
 
 /** Kept beside the values and not in them: a server can write any JSON, and must not make us read any file. */
 const blocks = new WeakMap<object, SpilledBlock>();
 
-/** The block that a place in a message stands for; undefined for whatever a server really sent. */
+/** The block that a marked value stands for; undefined for values that a server really sent. */
 export function spilledOf(value: JsonValue | undefined): SpilledBlock | undefined {
   return isJsonObject(value) ? blocks.get(value) : undefined;
 }
 
-/** Whether it is such a place itself, or has one for a field. Costs nothing while there is none at all. */
+/** Whether it is marked, or has a marked field. Costs nothing while nothing is marked at all. */
 export function isPartlySpilled(value: JsonValue): boolean {
   if (!hasMarked || !isJsonObject(value)) return false;
   return blocks.has(value) || Object.values(value).some((field) => spilledOf(field) !== undefined);
@@ -23,10 +23,10 @@ export function isPartlySpilled(value: JsonValue): boolean {
 let hasMarked = false;
 
 function mark(block: SpilledBlock): JsonObject {
-  const place: JsonObject = {};
+  const marked: JsonObject = {};
   hasMarked = true;
-  blocks.set(place, block);
-  return place;
+  blocks.set(marked, block);
+  return marked;
 }
 
 /** Placeholders deeper than this in a content block stay what they are: no kind of block nests like that. */
@@ -41,9 +41,7 @@ export function withParts(value: JsonValue, lookup: PartLookup, depth = 0): Json
   if (!isJsonObject(value)) return value.map((item) => withParts(item, lookup, depth + 1));
   const block = asBlock(value, lookup);
   if (block) return mark(block);
-  const entries = Object.entries(value).map(([key, field]): [string, JsonValue | undefined] => {
-    return [key, field === undefined ? undefined : withParts(field, lookup, depth + 1)];
-  });
+  const entries = Object.entries(value).map(([key, field]) => [key, withParts(field ?? null, lookup, depth + 1)]);
   const filled: JsonObject = Object.fromEntries(entries);
   return filled;
 }
@@ -75,28 +73,15 @@ function kindOf(raw: JsonObject): SpilledBlock["kind"] | undefined {
   return typeof raw["uri"] === "string" ? "resource" : undefined; // what resources/read sends has no type
 }
 
-interface Label {
-  readonly kind: SpilledBlock["kind"];
-  readonly mimeType?: JsonValue | undefined;
-  readonly uri?: JsonValue | undefined;
-}
-
 function spilled(
-  part: { readonly path: string; readonly bytes: number; readonly form: PartForm; readonly preview: string },
-  { kind, mimeType, uri }: Label,
+  { path, bytes, preview }: Extract<PartFacts, { path: string }>,
+  { kind, mimeType, uri }: { readonly kind: SpilledBlock["kind"]; mimeType?: unknown; uri?: unknown },
 ): SpilledBlock {
-  const { path, bytes, preview } = part;
-  return {
-    type: "spilled",
-    kind,
-    bytes,
-    path,
-    preview,
-    ...defined({
-      mimeType: typeof mimeType === "string" ? mimeType : undefined,
-      uri: typeof uri === "string" ? uri : undefined,
-    }),
+  const texts = {
+    mimeType: typeof mimeType === "string" ? mimeType : undefined,
+    uri: typeof uri === "string" ? uri : undefined,
   };
+  return { type: "spilled", kind, bytes, path, preview, ...defined(texts) };
 }
 
 /** A folder for results that are too long for memory. Its owner removes it; otherwise it goes with the process. */

@@ -20,15 +20,7 @@ export interface GitSearch {
 const SKIPPED: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 /** Of a folder that is a repository itself: what git takes it for one by, and what names programs. */
-export const BARE_PARTS: readonly string[] = [
-  "HEAD",
-  "config",
-  "config.worktree",
-  "commondir",
-  "hooks",
-  "objects",
-  "refs",
-];
+export const BARE_PARTS: readonly string[] = "HEAD config config.worktree commondir hooks objects refs".split(" ");
 
 /** Links are not followed. What cannot be read is passed over. Never rejects. */
 export async function findGitPlaces(files: Pick<Files, "entries">, root: string): Promise<GitSearch> {

@@ -172,12 +172,13 @@ export class Planner {
     const { files } = this.#launch.world;
     const top = posix.join(directory, ".git");
     const isKeptFree = async (path: string) => path === top && (await files.entries(path).catch(() => [])).length === 0;
+    const granted = (this.#launch.sandbox.write ?? []).map((given) => this.#absolute(given));
     let hasTop = false;
     for (const { path, kind } of await this.#gitPlaces(directory)) {
       if (kind === "folder" && (await isKeptFree(path))) continue; // another sandbox's
       hasTop ||= path === top;
       this.#held.push(...foldersBetween(path, directory));
-      if (kind === "folder" && this.#isGranted(path)) await this.#guardGitParts(path);
+      if (kind === "folder" && granted.includes(path)) await this.#guardGitParts(path);
       else if (kind === "link") await this.#guardLink(path, directory);
       else if (path === directory) await this.#guardBareTop(path);
       else this.#mounts.push({ kind: "guard", path });
@@ -203,11 +204,6 @@ export class Planner {
       }),
     );
     return [...places, ...still.flat()];
-  }
-
-  /** A folder of the entry's own: repositories in it are guarded as well, and none can be made at its top. */
-  async #guardGrantedGit(path: string): Promise<void> {
-    if (posix.basename(path) !== ".git" && this.#launch.world.files.isFolder(path)) await this.#guardGit(path);
   }
 
   #hold(): void {
@@ -255,17 +251,12 @@ export class Planner {
     if (kind === "folder" || kind === "file") this.#mounts.push({ kind: "guard", path });
   }
 
-  #isGranted(path: string): boolean {
-    const { sandbox, sessionCwd, world } = this.#launch;
-    return (sandbox.write ?? []).some((given) => absolute(given, world.env["HOME"], sessionCwd) === path);
-  }
-
   /** What the entry names besides. A link out of a directory that others may write to is not followed. */
   async #grants(directories: readonly string[]): Promise<void> {
-    const { sandbox, sessionCwd, world } = this.#launch;
+    const { sandbox, world } = this.#launch;
     for (const kind of ["read", "write"] as const) {
       for (const given of sandbox[kind] ?? []) {
-        const path = absolute(given, world.env["HOME"], sessionCwd);
+        const path = this.#absolute(given);
         const names = await this.#namesOf(path);
         const isLedOut = isWithinAny(path, directories) && names.some((name) => !isWithinAny(name, directories));
         if (path === "/" || isLedOut) {
@@ -277,7 +268,10 @@ export class Planner {
         const isThere = await this.#bind(path, kind);
         if (isThere && kind === "write") {
           this.#writable.push(...names);
-          for (const name of names) await this.#guardGrantedGit(name);
+          // Repositories in a folder of the entry's own are guarded as well, and none can be made at its top.
+          for (const name of names) {
+            if (posix.basename(name) !== ".git" && world.files.isFolder(name)) await this.#guardGit(name);
+          }
         }
         if (!isThere) world.log.warn("sandbox.path_missing", { server: this.#launch.spec.name, path });
       }
@@ -368,6 +362,12 @@ export class Planner {
     return [...new Set([posix.resolve(path), found?.realPath ?? posix.resolve(path)])];
   }
 
+  #absolute(given: string): string {
+    const { sessionCwd, world } = this.#launch;
+    if (given === "~" || given.startsWith("~/")) return posix.join(world.env["HOME"] ?? "/", given.slice(1));
+    return posix.resolve(sessionCwd, given);
+  }
+
   #notStarted(): Error {
     const { request, world } = this.#launch;
     const error = Object.assign(new Error(`spawn ${request.command} ENOENT`), { code: "ENOENT" });
@@ -376,15 +376,7 @@ export class Planner {
 }
 
 /** Of a repository that may be written: what names programs, or leads to other repositories. */
-const GIT_PARTS: readonly string[] = [
-  "hooks",
-  "config",
-  "config.worktree",
-  "commondir",
-  "info",
-  "modules",
-  "worktrees",
-];
+const GIT_PARTS: readonly string[] = "hooks config config.worktree commondir info modules worktrees".split(" ");
 
 /** What the first search of a folder found, as long as Tenon runs. The oldest go when there are too many. */
 const firstFound = new WeakMap<World, Map<string, readonly GitPlace[]>>();
@@ -416,8 +408,3 @@ function foldersBetween(path: string, directory: string): readonly string[] {
 
 /** Not whose it is: nothing of a client's servers is written down. */
 const KEPT_NOTE = "The home of a server in a sandbox: what it downloaded. It may be deleted at any time.\n";
-
-function absolute(given: string, home: string | undefined, base: string): string {
-  if (given === "~" || given.startsWith("~/")) return posix.join(home ?? "/", given.slice(1));
-  return posix.resolve(base, given);
-}
