@@ -1,7 +1,9 @@
 // Servers are added, removed and switched by the smallest change of a file: comments and formatting survive.
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../base/json/json.js";
+import { VERSION } from "../base/version.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import {
   addServer,
@@ -48,6 +50,7 @@ describe("addServer", () => {
       warnings: [],
     });
     expect(textOf(given)).toBe(`{
+  "$schema": "https://unpkg.com/tenon@${VERSION}/schema/config.schema.json",
   "mcpServers": {
     "fs": {
       "command": "npx",

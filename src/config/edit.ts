@@ -6,12 +6,16 @@ import { withFileLock } from "../base/io/file-lock.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { FoundPath, World } from "../base/ports/world.js";
+import { VERSION } from "../base/version.js";
 import { type Document, type KeyPath, parseDocument, type TextNode } from "./layers/document.js";
 import type { ProviderName } from "./layers/entry.js";
 import { type Place, placeText, problemText } from "./layers/layer.js";
 import { isInside } from "./layers/paths.js";
 import { nameProblem, readEntry } from "./layers/read-entry.js";
 import { CONFIG_LIMITS } from "./limits.js";
+
+/** For editors, in a file that Tenon begins. A published package never changes, so the address is good for ever. */
+const SCHEMA_URL: string = `https://unpkg.com/tenon@${VERSION}/schema/config.schema.json`;
 
 export interface ConfigFile {
   readonly world: World;
@@ -49,7 +53,8 @@ export async function addServer(
       throw invalid(message, "Remove it first, or replace it.");
     }
     if (before && canonicalJson(before) === canonicalJson(entry)) return { change: "unchanged", text, warnings };
-    return { change: before ? "replaced" : "added", text: setValue(text, ["mcpServers", name], entry), warnings };
+    const begun = text.trim() === "" ? setValue(text, ["$schema"], SCHEMA_URL) : text;
+    return { change: before ? "replaced" : "added", text: setValue(begun, ["mcpServers", name], entry), warnings };
   });
 }
 

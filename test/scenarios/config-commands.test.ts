@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { VERSION } from "../../src/base/version.js";
 import { ConfigBench } from "./config-bench.js";
 import { FILESYSTEM, program } from "./real-server.js";
 import { scenario } from "./scenario.js";
@@ -17,6 +18,26 @@ scenario(
     const { code, stdout } = await bench.headless("list the files here");
     expect(stdout).toContain("notes-of-today.txt");
     expect(code).toBe(0);
+  },
+);
+
+scenario(
+  ["G11"],
+  "a file that mcp add begins names its JSON schema, which is in the package, for editors",
+  async () => {
+    await using bench = await ConfigBench.open();
+    const file = async (...words: string[]): Promise<{ readonly file: string }> =>
+      JSON.parse((await bench.tenon(["mcp", ...words, "--json"])).stdout);
+    const { file: created } = await file("add", "first", "https://example.com/mcp");
+    const written: { readonly $schema: string } = JSON.parse(readFileSync(created, "utf8"));
+    const path = "schema/config.schema.json";
+    expect(written.$schema).toBe(`https://unpkg.com/tenon@${VERSION}/${path}`);
+    expect(existsSync(join(import.meta.dirname, "..", "..", path))).toBe(true);
+    const other = bench.put("home/other.json", '{"model": "offline/tenon"}');
+    writeFileSync(created, readFileSync(other));
+    await file("add", "second", "https://example.com/mcp");
+    expect(readFileSync(created, "utf8")).not.toContain("$schema");
+    expect(await bench.tenon(["mcp", "list", "--no-connect"])).toMatchObject({ code: 0, stderr: "" });
   },
 );
 

