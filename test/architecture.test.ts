@@ -5,6 +5,15 @@ import { describe, expect, test } from "vitest";
 import { parseModule, type SourceModule } from "./architecture/module.js";
 import { ROOMS } from "./architecture/rooms.js";
 import { breaches, castBreaches, importCycles, isTest, roomOf, sizeBreaches } from "./architecture/rules.js";
+import {
+  brokenSteps,
+  conditionalSpreads,
+  dialectWords,
+  fragments,
+  mutualImports,
+  unusedPackages,
+  walkOf,
+} from "./architecture/shape.js";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -251,5 +260,65 @@ describe("the source", () => {
     const doors = Object.keys(ROOMS).filter((name) => !["base", "index", "cli"].includes(name) && present.has(name));
     const missing = doors.filter((name) => !modules.some(({ path }) => path === `src/${name}/index.ts`));
     expect(missing).toEqual([]);
+  });
+});
+
+/** What later changes may not make worse: `house.md`. */
+const MOST = { fragments: 15, conditionalSpreads: 40 } as const;
+
+describe("the shape of the source", () => {
+  const own = modules.filter(({ path }) => !isTest(path));
+  const texts = own.map(({ path }) => [path, readFileSync(join(ROOT, path), "utf8")] as const);
+
+  test("few short files have a single importer", () => {
+    const found = fragments(own);
+    expect(found.length, found.join("\n")).toBeLessThanOrEqual(MOST.fragments);
+  });
+
+  test("folders of a module import each other in one direction", () => {
+    expect(mutualImports(own)).toEqual([]);
+  });
+
+  test("identifiers and texts have no private words", () => {
+    expect(texts.flatMap(([path, text]) => dialectWords(path, text))).toEqual([]);
+  });
+
+  test("optional fields are written with defined()", () => {
+    const found = texts.flatMap(([path, text]) => conditionalSpreads(path, text));
+    expect(found.length, found.join("\n")).toBeLessThanOrEqual(MOST.conditionalSpreads);
+  });
+
+  test("every package that a module may import is imported by it", () => {
+    expect(unusedPackages(modules)).toEqual([]);
+  });
+
+  test.each(["One prompt, file by file", "One tool call, file by file", "One `session/new`, file by file"])(
+    "the files of a walk in ARCHITECTURE.md exist and import each other in that order: %s",
+    (heading) => {
+      const walk = walkOf(readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8"), heading);
+      expect(walk.length).toBeGreaterThan(4);
+      expect(brokenSteps(walk, own)).toEqual([]);
+    },
+  );
+
+  test("each of these is found where it is planted", () => {
+    const module = (path: string, ...specifiers: string[]) =>
+      parseModule(path, `// A planted sample.\n${specifiers.map((name) => `import "${name}";`).join("\n")}`);
+    const [a, b] = [module("src/mcp/one/a.ts", "../two/b.js"), module("src/mcp/two/b.ts", "../one/c.js")];
+    expect(fragments([a, b])).toEqual(["src/mcp/two/b.ts"]);
+    expect(mutualImports([a, b])).toEqual([
+      "src/mcp/one/a.ts imports src/mcp/two/b.ts, and src/mcp/two/b.ts imports src/mcp/one/c.ts",
+    ]);
+    expect(mutualImports([a, module("src/mcp/two/b.ts", "../limits.js")])).toEqual([]);
+    expect(dialectWords("a.ts", "const spillShelf = 1;")).toEqual(["a.ts: spillShelf"]);
+    expect(conditionalSpreads("a.ts", "({ ...(x === undefined ? {} : { x }) })")).toHaveLength(1);
+    expect(unusedPackages([])).toContain("mcp: oauth4webapi");
+    const walk = walkOf("## Walk\n\n1. `mcp/one/a.ts` begins.\n2. `mcp/two/b.ts` ends.\n\n## Other\n", "Walk");
+    expect(brokenSteps(walk, [a, b])).toEqual([]);
+    expect(brokenSteps(walk, [a, module("src/mcp/two/b.ts")])).toEqual([]);
+    expect(brokenSteps(walk, [module("src/mcp/one/a.ts"), module("src/mcp/two/b.ts")])).toEqual([
+      "src/mcp/one/a.ts and src/mcp/two/b.ts do not import each other",
+    ]);
+    expect(brokenSteps(["src/mcp/none.ts"], [a])).toEqual(["src/mcp/none.ts does not exist"]);
   });
 });

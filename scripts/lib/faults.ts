@@ -94,6 +94,21 @@ export const FAULTS: readonly Fault[] = [
     reason: /src\/mcp\/planted\.ts:2: repeats what is repeated already/,
   },
   {
+    name: "folders that import each other",
+    step: "walls",
+    file: "src/mcp/rpc/planted.ts",
+    plant: () =>
+      `${JOB}import type { CallOptions } from "../protocol/call.js";\n\nexport type Planted = CallOptions;\n`,
+    reason: /src\/mcp\/rpc\/planted\.ts imports src\/mcp\/protocol\/call\.ts/,
+  },
+  {
+    name: "private word",
+    step: "walls",
+    file: "src/base/planted.ts",
+    plant: () => `${JOB}export const plantedShelf = 1;\n`,
+    reason: /src\/base\/planted\.ts: plantedShelf/,
+  },
+  {
     name: "601 lines",
     step: "walls",
     file: "src/base/planted.ts",

@@ -18,17 +18,17 @@ const EVERY_ROOM = ["mcp", "models", "tools", "config", "builtin", "engine", "se
 /** `index` is the file `src/index.ts`, the embedder's door. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: { rooms: [], packages: ["stemmer"] },
-  mcp: { rooms: ["base"], packages: [MCP_SDK, "oauth4webapi", "zod"] },
+  mcp: { rooms: ["base"], packages: ["oauth4webapi"] },
   models: { rooms: ["base"], packages: ["@ai-sdk/"] },
   tools: { rooms: ["base", "mcp"] },
   config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "smol-toml", "zod"] },
   builtin: { rooms: ["base", "tools"], packages: ["diff", "htmlparser2"] },
   engine: { rooms: ["base", "models", "tools"] },
   session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },
-  acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK, "zod"] },
+  acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK] },
   world: { rooms: ["base"], packages: ["@opentelemetry/api"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
-  testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, MCP_SDK, "zod"], isWorldly: true },
+  testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, MCP_SDK], isWorldly: true },
   cli: { rooms: ["base", ...EVERY_ROOM, "testing"], isWorldly: true },
 };
 
