@@ -3,7 +3,7 @@ import type { TenonError } from "../src/base/errors.js";
 import type { JsonObject, JsonValue } from "../src/base/json/json.js";
 import { LIMITS } from "../src/base/limits.js";
 import type { ServerCache } from "../src/mcp/connection/cache.js";
-import { establishOver } from "../src/mcp/connection/connect.js";
+import { connectOver } from "../src/mcp/connection/connect.js";
 import type { ConnectionOptions } from "../src/mcp/connection/options.js";
 import type { Link } from "../src/mcp/protocol/link.js";
 import type { RemoteSpec, ServerSpec, StdioSpec } from "../src/mcp/spec.js";
@@ -125,7 +125,7 @@ export function establishing(
     return wire;
   };
   const life = { signal: abort.signal, grace: () => LIMITS.closeGrace };
-  const link = establishOver(open, { spec, options, life });
+  const link = connectOver(open, { spec, options, life });
   link.catch(() => {}); // looked at later
   return { world, wires, abort, link };
 }

@@ -1,10 +1,10 @@
 // What the tests of the pool stand on: sessions with peers that remember what they were asked, on a world where nothing is real.
 import { LIMITS } from "../src/base/limits.js";
 import type { ServerCache } from "../src/mcp/connection/cache.js";
+import type { ServerConnection } from "../src/mcp/connection/connection.js";
 import type { ConnectionOptions } from "../src/mcp/connection/options.js";
 import type { CallOutcome } from "../src/mcp/protocol/call.js";
 import type { ElicitRequest, Peer, ServerLog } from "../src/mcp/protocol/peer.js";
-import type { PooledServer } from "../src/mcp/sharing/pooled-server.js";
 import { ServerPool } from "../src/mcp/sharing/server-pool.js";
 import type { ServerSpec, StdioSpec } from "../src/mcp/spec.js";
 import {
@@ -42,14 +42,14 @@ export const TOOLS: Behaviour = { tools: [echoTool(), ASKING, STUBBORN, SLOW, PI
 /** A session, as far as a server can tell. */
 export class Guest implements Peer {
   readonly name: string;
-  readonly server: PooledServer;
+  readonly server: ServerConnection;
   readonly asked: ElicitRequest[] = [];
   readonly logged: ServerLog[] = [];
   readonly overheardLines: ServerLog[] = [];
   readonly declined: string[] = [];
   readonly #root: string;
 
-  constructor(name: string, root: string, open: (guest: Guest) => PooledServer) {
+  constructor(name: string, root: string, open: (guest: Guest) => ServerConnection) {
     this.name = name;
     this.#root = root;
     this.server = open(this);

@@ -61,7 +61,6 @@ export {
 export type { TaskHandle } from "./protocol/task.js";
 export type { McpTool, McpToolAnnotations } from "./protocol/tools.js";
 export { RpcRefusal } from "./rpc/rpc.js";
-export { type PooledServer, startInTurn } from "./sharing/pooled-server.js";
 export {
   type PoolRequest,
   type PoolSettings,
@@ -69,6 +68,7 @@ export {
   type ServerPoolOptions,
   sharingKey,
 } from "./sharing/server-pool.js";
+export { startInTurn } from "./sharing/shareable-server.js";
 export {
   type AcpSpec,
   type BearerAuth,

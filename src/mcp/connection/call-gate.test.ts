@@ -1,16 +1,16 @@
 // The limits of one server hold whatever is thrown at it, in order, and every call ends once.
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { GatedCalls } from "../../../test/gated-calls.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CallOutcome } from "../protocol/call.js";
-import { CallGate } from "./call-gate.js";
 import { serverLimits } from "./options.js";
 
 const done: CallOutcome = { kind: "answered", isError: false, content: [] };
 const never = new AbortController().signal;
 
-function gate(world: FakeWorld, limits: Parameters<typeof serverLimits>[0] = {}): CallGate {
-  return new CallGate(world, serverLimits({ callsAtOnce: 2, callsPerMinute: 3, limitWaitMs: 10_000, ...limits }));
+function gate(world: FakeWorld, limits: Parameters<typeof serverLimits>[0] = {}): GatedCalls {
+  return new GatedCalls(world, serverLimits({ callsAtOnce: 2, callsPerMinute: 3, limitWaitMs: 10_000, ...limits }));
 }
 
 /** A call that takes this long on the world's clock. */

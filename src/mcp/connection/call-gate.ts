@@ -16,12 +16,18 @@ export interface GatedCall {
   readonly sharingSession?: object;
 }
 
-type Admission = "go" | "cancelled" | TenonError;
-
 interface Waiter {
   readonly sharingSession: object | undefined;
   readonly timer: Timer;
-  readonly settle: (admission: Admission) => void;
+  /** Without an outcome the call is let in. */
+  readonly settle: (outcome?: CallOutcome) => void;
+}
+
+/** What one of several sessions uses of the limits. */
+interface Use {
+  running: number;
+  /** When its calls of the last minute began, oldest first. */
+  starts: number[];
 }
 
 export class CallGate {
@@ -31,91 +37,68 @@ export class CallGate {
   readonly #line = new Set<Waiter>();
   /** When the last calls began: as many as a minute may have, in a ring of which `#oldest` is the start. */
   readonly #starts: number[] = [];
-  readonly #shares: SessionShares;
+  readonly #uses = new Map<object, Use>();
+  #sharingSessions = 1;
   #oldest = 0;
   #running = 0;
   #timer: Timer | undefined;
-  readonly #onAnswered = (outcome: CallOutcome): CallOutcome => {
-    this.#end();
-    return outcome;
-  };
-  readonly #onThrown = (thrown: unknown): never => {
-    this.#end();
-    throw thrown;
-  };
 
   constructor(world: World, limits: CallLimits) {
     this.#world = world;
     this.#limits = limits;
-    this.#shares = new SessionShares(limits);
   }
 
-  /** Of how many sessions the server is. */
+  /** How many sessions use the server: while there are several, none may use up its limits alone. */
   setSharingSessions(count: number): void {
-    this.#shares.sharingSessions = count;
+    this.#sharingSessions = count;
     if (this.#line.size > 0) this.#serve();
   }
 
-  /** The call's own outcome, or why it was not made. Rejects only if `call` does. */
-  run(request: GatedCall, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
-    if (request.signal.aborted) return Promise.resolve({ kind: "cancelled" });
-    const { sharingSession } = request;
-    if (this.#line.size > 0 || !this.#mayStart(sharingSession)) return this.#runInTurn(request, call);
-    // Nearly all calls go at once, and one layer of async less is worth a microsecond to each.
-    this.#start(sharingSession);
-    return sharingSession ? this.#runFor(sharingSession, call) : call().then(this.#onAnswered, this.#onThrown);
+  /** Undefined when the call may go at once, as nearly all do. Otherwise its turn, or the outcome of a call that gets none. */
+  enter(call: GatedCall): Promise<CallOutcome | undefined> | undefined {
+    if (call.signal.aborted) return Promise.resolve({ kind: "cancelled" });
+    if (this.#line.size > 0 || !this.#mayStart(call.sharingSession)) return this.#wait(call);
+    this.#start(call.sharingSession);
+    return undefined;
   }
 
-  async #runFor(sharingSession: object, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
-    try {
-      return await call();
-    } finally {
-      this.#shares.end(sharingSession, this.#world.monotonicMs());
-      this.#end();
-    }
-  }
-
-  async #runInTurn(request: GatedCall, call: () => Promise<CallOutcome>): Promise<CallOutcome> {
-    const admission = await this.#turnOf(request);
-    if (admission === "cancelled") return { kind: "cancelled" };
-    if (admission !== "go") return { kind: "failed", error: admission };
-    const { sharingSession } = request;
-    return await (sharingSession ? this.#runFor(sharingSession, call) : call().then(this.#onAnswered, this.#onThrown));
-  }
-
-  #end(): void {
+  /** Once for each call that was let in, when it has ended. */
+  leave({ sharingSession }: GatedCall): void {
+    if (sharingSession) this.#endUse(sharingSession);
     this.#running -= 1;
     if (this.#line.size > 0) this.#serve();
   }
 
-  #turnOf(request: GatedCall): Promise<Admission> {
+  #wait(call: GatedCall): Promise<CallOutcome | undefined> {
     return new Promise((resolve) => {
-      const onAbort = () => waiter.settle("cancelled");
+      const onAbort = () => waiter.settle({ kind: "cancelled" });
+      const onTimeout = () => waiter.settle({ kind: "failed", error: this.#refusal(call) });
       const waiter: Waiter = {
-        sharingSession: request.sharingSession,
-        timer: this.#world.after(this.#limits.limitWaitMs, () => waiter.settle(this.#refusal(request))),
-        settle: (admission) => {
+        sharingSession: call.sharingSession,
+        timer: this.#world.after(this.#limits.limitWaitMs, onTimeout),
+        settle: (outcome) => {
           if (!this.#line.delete(waiter)) return;
           waiter.timer.clear();
-          request.signal.removeEventListener("abort", onAbort);
+          call.signal.removeEventListener("abort", onAbort);
           if (this.#line.size === 0) this.#clearTimer();
-          resolve(admission);
+          resolve(outcome);
         },
       };
-      request.signal.addEventListener("abort", onAbort, { once: true });
+      call.signal.addEventListener("abort", onAbort, { once: true });
       this.#line.add(waiter);
       this.#serve();
     });
   }
 
-  /** Lets in whoever may go, and sets the clock for the next time the rate allows one. */
+  /** Lets in the calls that may go, and sets a timer for the next time the rate allows one. */
   #serve(): void {
     for (let waiter = this.#next(); waiter; waiter = this.#next()) {
       this.#start(waiter.sharingSession);
-      waiter.settle("go");
+      waiter.settle();
     }
     if (this.#line.size === 0 || this.#timer) return;
-    const waitMs = this.#rateWaitMs() || this.#shareWaitMs();
+    const shares = Array.from(this.#line, ({ sharingSession }) => this.#shareWaitMs(sharingSession));
+    const waitMs = this.#rateWaitMs() || Math.min(...shares);
     if (waitMs === 0 || waitMs === Number.POSITIVE_INFINITY) return; // the end of a call serves again
     this.#timer = this.#world.after(waitMs, () => {
       this.#timer = undefined;
@@ -123,16 +106,15 @@ export class CallGate {
     });
   }
 
-  /** Of those who may go, whoever's session has the fewest running; the first of them. */
+  /** Of the calls that may go, the first one of the session with the fewest running. */
   #next(): Waiter | undefined {
     if (!this.#hasRoom()) return undefined;
     const [first] = this.#line;
-    if (this.#shares.sharingSessions < 2) return first;
+    if (this.#sharingSessions < 2) return first;
     let chosen: Waiter | undefined;
     for (const waiter of this.#line) {
       if (!this.#mayStart(waiter.sharingSession)) continue;
-      if (!chosen || this.#shares.runningOf(waiter.sharingSession) < this.#shares.runningOf(chosen.sharingSession))
-        chosen = waiter;
+      if (!chosen || this.#runningOf(waiter) < this.#runningOf(chosen)) chosen = waiter;
     }
     return chosen;
   }
@@ -142,19 +124,42 @@ export class CallGate {
   }
 
   #mayStart(sharingSession: object | undefined): boolean {
-    return this.#hasRoom() && (!sharingSession || this.#shares.waitMs(sharingSession, this.#world.monotonicMs()) === 0);
+    return this.#hasRoom() && (!sharingSession || this.#shareWaitMs(sharingSession) === 0);
   }
 
-  /** Until the share of any of those in line has room. */
-  #shareWaitMs(): number {
+  #runningOf({ sharingSession }: Waiter): number {
+    return (sharingSession && this.#uses.get(sharingSession)?.running) ?? 0;
+  }
+
+  /** Until the session's share allows one more call: 0 for now, infinite when one of its own calls has to end first. */
+  #shareWaitMs(sharingSession: object | undefined): number {
+    const use = sharingSession && this.#uses.get(sharingSession);
+    if (!use || this.#sharingSessions < 2) return 0;
+    if (use.running >= shareOf(this.#limits.callsAtOnce)) return Number.POSITIVE_INFINITY;
     const nowMs = this.#world.monotonicMs();
-    return Math.min(...Array.from(this.#line, ({ sharingSession }) => this.#shares.waitMs(sharingSession, nowMs)));
+    const starts = recent(use.starts, nowMs);
+    const over = starts[starts.length - shareOf(this.#limits.callsPerMinute)];
+    return over === undefined ? 0 : Math.max(0, over + MINUTE_MS - nowMs);
+  }
+
+  #endUse(sharingSession: object): void {
+    const nowMs = this.#world.monotonicMs();
+    const use = this.#uses.get(sharingSession);
+    if (use) use.running -= 1;
+    for (const [id, { running, starts }] of this.#uses) {
+      if (running === 0 && recent(starts, nowMs).length === 0) this.#uses.delete(id);
+    }
   }
 
   #start(sharingSession: object | undefined): void {
     const nowMs = this.#world.monotonicMs();
     this.#running += 1;
-    if (sharingSession) this.#shares.start(sharingSession, nowMs);
+    if (sharingSession) {
+      const use = this.#uses.get(sharingSession) ?? { running: 0, starts: [] };
+      use.running += 1;
+      use.starts = [...recent(use.starts, nowMs), nowMs];
+      this.#uses.set(sharingSession, use);
+    }
     if (this.#limits.callsPerMinute === Number.POSITIVE_INFINITY) return;
     if (this.#starts.length < this.#limits.callsPerMinute) this.#starts.push(nowMs);
     else {
@@ -193,56 +198,10 @@ export class CallGate {
 
   #shareReason(sharingSession: object | undefined): string {
     const { callsAtOnce, callsPerMinute } = this.#limits;
-    const waitMs = this.#shares.waitMs(sharingSession, this.#world.monotonicMs());
+    const waitMs = this.#shareWaitMs(sharingSession);
     return waitMs === Number.POSITIVE_INFINITY
       ? `other sessions use the server too, and one of them may have ${shareOf(callsAtOnce)} calls at once; retry when one has ended`
       : `other sessions use the server too, and one of them may have ${shareOf(callsPerMinute)} calls a minute; retry in ${inSeconds(waitMs)}`;
-  }
-}
-
-interface Use {
-  running: number;
-  /** When its calls of the last minute began, oldest first. */
-  starts: number[];
-}
-
-export class SessionShares {
-  readonly #limits: CallLimits;
-  readonly #uses = new Map<object, Use>();
-  /** Of how many sessions the server is. */
-  sharingSessions = 1;
-
-  constructor(limits: CallLimits) {
-    this.#limits = limits;
-  }
-
-  start(sharingSession: object, nowMs: number): void {
-    const use = this.#uses.get(sharingSession) ?? { running: 0, starts: [] };
-    use.running += 1;
-    use.starts = [...recent(use.starts, nowMs), nowMs];
-    this.#uses.set(sharingSession, use);
-  }
-
-  end(sharingSession: object, nowMs: number): void {
-    const use = this.#uses.get(sharingSession);
-    if (use) use.running -= 1;
-    for (const [id, { running, starts }] of this.#uses) {
-      if (running === 0 && recent(starts, nowMs).length === 0) this.#uses.delete(id);
-    }
-  }
-
-  runningOf(sharingSession: object | undefined): number {
-    return (sharingSession && this.#uses.get(sharingSession)?.running) ?? 0;
-  }
-
-  /** How long until its share has room for one more: 0 for now, infinite when one of its own calls has to end first. */
-  waitMs(sharingSession: object | undefined, nowMs: number): number {
-    const use = sharingSession && this.#uses.get(sharingSession);
-    if (!use || this.sharingSessions < 2) return 0;
-    if (use.running >= shareOf(this.#limits.callsAtOnce)) return Number.POSITIVE_INFINITY;
-    const starts = recent(use.starts, nowMs);
-    const over = starts[starts.length - shareOf(this.#limits.callsPerMinute)];
-    return over === undefined ? 0 : Math.max(0, over + MINUTE_MS - nowMs);
   }
 }
 

@@ -18,7 +18,7 @@ import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
 import { MCP_LIMITS } from "../limits.js";
 import { MODERN_VERSION } from "../versions.js";
-import { establishOver } from "./connect.js";
+import { connectOver } from "./connect.js";
 
 describe("the probe", () => {
   test("finds a modern server with one request, and the envelope says who asks", async () => {
@@ -238,7 +238,7 @@ test("an attempt that is over before it begins opens nothing", async () => {
   const open = () => {
     throw new Error("opened");
   };
-  await expect(establishOver(open, { spec: STDIO, options, life })).rejects.toMatchObject({
+  await expect(connectOver(open, { spec: STDIO, options, life })).rejects.toMatchObject({
     code: "mcp.connect_failed",
   });
 });

@@ -15,7 +15,7 @@ import { watchedLink } from "../protocol/spans.js";
 import { launchFingerprint, type ServerSpec } from "../spec.js";
 import { AcpTransport } from "../transport/acp.js";
 import { httpTransport } from "../transport/http/http-transport.js";
-import { SpillDirectory } from "../transport/large/spilled.js";
+import type { SpillDirectory } from "../transport/large/spilled.js";
 import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
 import { redactedTransport } from "../transport/redact.js";
 import { sandboxedLaunch } from "../transport/sandbox/sandboxed-launch.js";
@@ -24,8 +24,7 @@ import { StdioTransport } from "../transport/stdio/stdio-transport.js";
 import { replayedTransport, tracedTransport } from "../transport/trace.js";
 import type { Agreement, Transport } from "../transport/transport.js";
 import { entrySecrets } from "./entry-secrets.js";
-import { type ConnectionOptions, type ProcessSlot, type ServerLimits, serverLimits } from "./options.js";
-import type { ToolList } from "./tool-list.js";
+import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
 
 export interface Life {
   /** Aborts when the attempt is given up: too late, or the connection is being closed. */
@@ -39,13 +38,13 @@ export interface Life {
 }
 
 /** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
-async function establish(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
+export async function connect(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
   const secrets = entrySecrets(spec, options);
   const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
     throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
   });
   const open = () => openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
-  return await establishOver(open, { spec, options, life });
+  return await connectOver(open, { spec, options, life });
 }
 
 /** Undefined for what is not started here. A server that the folder could replace, or without its sandbox, is not started. */
@@ -60,18 +59,18 @@ async function preparedLaunch(
   return await sandboxedLaunch({ spec, sandbox: spec.sandbox, request, sessionCwd: cwd, world, signal });
 }
 
-export interface Establishing {
+export interface Connecting {
   readonly spec: ServerSpec;
   readonly options: ConnectionOptions;
   readonly life: Life;
 }
 
 /** The same over any wire. `open` is called a second time when a server does not survive the probe. */
-export async function establishOver(open: () => Transport, establishing: Establishing): Promise<Link> {
-  const { spec, options } = establishing;
+export async function connectOver(open: () => Transport, connecting: Connecting): Promise<Link> {
+  const { spec, options } = connecting;
   const remembered = recallEra(spec, options); // the process starts up while the disk is asked what it is
   try {
-    return await inTwoAttempts(open, establishing, remembered);
+    return await inTwoAttempts(open, connecting, remembered);
   } catch (thrown) {
     // Begun as legacy, a process that has become modern may end or be silent: the next attempt asks it anew.
     const era = await Promise.race([remembered, Promise.resolve(undefined)]);
@@ -82,7 +81,7 @@ export async function establishOver(open: () => Transport, establishing: Establi
 
 async function inTwoAttempts(
   open: () => Transport,
-  { spec, options, life }: Establishing,
+  { spec, options, life }: Connecting,
   remembered: Promise<Agreement["era"] | undefined>,
 ): Promise<Link> {
   const begin = async () => ((await remembered) === "legacy" || spec.kind === "sse" ? "legacy" : "probe");
@@ -115,7 +114,7 @@ interface Course {
 /** One wire. Returns why when it is worth another one, as legacy; rejects when it is not. It is closed in both cases. */
 async function attempt(
   open: () => Transport,
-  { spec, options, life }: Establishing,
+  { spec, options, life }: Connecting,
   course: Course,
 ): Promise<Link | TenonError> {
   if (life.signal.aborted) throw givenUp(life.signal.reason, "");
@@ -255,63 +254,4 @@ function connectError(thrown: unknown, line: OpenLink, signal: AbortSignal): Ten
 
 function givenUp(cause: unknown, stderrTail: string): TenonError {
   return withLastWords(new TenonError("mcp.connect_failed", "connecting was given up", { cause }), stderrTail);
-}
-
-export interface AttemptOptions {
-  readonly connection: ConnectionOptions;
-  /** For the conversation, and once more for the tools. */
-  readonly connectTimeoutMs: number;
-  readonly spill: SpillDirectory;
-}
-
-/** Only processes need one. */
-export function takePlace(
-  spec: ServerSpec,
-  { admit }: Pick<ConnectionOptions, "admit">,
-): ProcessSlot | TenonError | undefined {
-  if (spec.kind !== "stdio") return undefined;
-  try {
-    return admit?.(spec.name);
-  } catch (thrown) {
-    return toTenonError(thrown, "mcp.over_budget");
-  }
-}
-
-export async function converse(
-  spec: ServerSpec,
-  { connection, connectTimeoutMs, spill }: AttemptOptions,
-  life: { readonly slot: ProcessSlot | undefined; readonly signal: AbortSignal; readonly grace: () => EndGrace },
-): Promise<Link | TenonError> {
-  const { slot, grace } = life;
-  using deadline = connection.world.deadline(connectTimeoutMs, life.signal);
-  const onSpawned = (id: number | undefined) => slot?.started(id);
-  try {
-    return await establish(spec, connection, { signal: deadline.signal, grace, spill, onSpawned });
-  } catch (thrown) {
-    if (deadline.expired) return late(connectTimeoutMs, thrown, messageOf(thrown));
-    return toTenonError(thrown, "mcp.connect_failed");
-  }
-}
-
-/** Undefined when they are listed. */
-export async function loadTools(
-  list: ToolList,
-  link: Link,
-  { connection, connectTimeoutMs }: AttemptOptions,
-  signal: AbortSignal,
-): Promise<TenonError | undefined> {
-  using deadline = connection.world.deadline(connectTimeoutMs, signal);
-  try {
-    await list.load(deadline.signal);
-    return undefined;
-  } catch (thrown) {
-    const error = deadline.expired
-      ? late(connectTimeoutMs, thrown, "its tools were not listed")
-      : toTenonError(thrown, "mcp.connect_failed");
-    return withLastWords(error, link.wire.stderrTail);
-  }
-}
-
-function late(withinMs: number, thrown: unknown, detail: string): TenonError {
-  return new TenonError("mcp.connect_timeout", `not ready within ${withinMs / 1000} s: ${detail}`, { cause: thrown });
 }

@@ -7,7 +7,7 @@ import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import { type CallOptions, type CallOutcome, callTool, ProgressPace } from "../protocol/call.js";
+import { type CallOptions, type CallOutcome, type CallRequest, callTool, ProgressPace } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
 import type { LeftOut } from "../protocol/lists.js";
 import type { TaskHandle } from "../protocol/task.js";
@@ -15,10 +15,10 @@ import { ServerTasks } from "../protocol/tasks.js";
 import type { McpTool } from "../protocol/tools.js";
 import { isRemote, type ServerSpec } from "../spec.js";
 import { SpillDirectory } from "../transport/large/spilled.js";
-import { CallGate } from "./call-gate.js";
+import { CallGate, type GatedCall } from "./call-gate.js";
 import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
 import type { ConnectionState } from "./state.js";
-import { Supervision } from "./supervisor.js";
+import { Supervisor } from "./supervisor.js";
 import { CurrentTools } from "./tool-list.js";
 
 export class McpConnection implements AsyncDisposable {
@@ -32,7 +32,7 @@ export class McpConnection implements AsyncDisposable {
   /** Long results, kept across reconnects: whoever holds one may still read it. */
   readonly #spill: SpillDirectory;
   readonly #tools: CurrentTools;
-  readonly #supervision: Supervision;
+  readonly #supervisor: Supervisor;
   #closing: Promise<void> | undefined;
 
   constructor(spec: ServerSpec, options: ConnectionOptions) {
@@ -47,12 +47,11 @@ export class McpConnection implements AsyncDisposable {
       world: options.world,
       isRemote: isRemote(spec),
       current: () => this.link,
-      next: (signal) => this.#supervision.ready(signal, { isPatient: true }),
+      next: (signal) => this.#supervisor.ready(signal, { isPatient: true }),
     });
     this.#tools = new CurrentTools(spec, options);
-    this.#supervision = new Supervision(spec, {
+    this.#supervisor = new Supervisor(spec, {
       connection: options,
-      connectTimeoutMs: this.#limits.connectTimeoutMs,
       scope: this.#scope,
       spill: this.#spill,
       tools: this.#tools,
@@ -62,16 +61,16 @@ export class McpConnection implements AsyncDisposable {
 
   /** Starts connecting and returns at once; what comes of it shows in `state`. Starting again changes nothing. */
   start(): void {
-    this.#supervision.start();
+    this.#supervisor.start();
   }
 
   /** With tools in the cache it rests until the first call; without, nobody could call any, so it is started. */
   startWhenUsed(): void {
-    this.#supervision.startWhenUsed();
+    this.#supervisor.startWhenUsed();
   }
 
   get state(): ReadonlyCell<ConnectionState> {
-    return this.#supervision.state;
+    return this.#supervisor.state;
   }
 
   /** The live list once there is one; before that, what the cache remembers of the same server. */
@@ -91,12 +90,17 @@ export class McpConnection implements AsyncDisposable {
 
   /** Why it last broke, also after it has come back. */
   get lastError(): TenonError | undefined {
-    return this.#supervision.lastError;
+    return this.#supervisor.lastError;
   }
 
   /** The live conversation, for what is not a tool call (resources, prompts); undefined unless ready. */
   get link(): Link | undefined {
-    return this.#supervision.link;
+    return this.#supervisor.link;
+  }
+
+  /** Whether other sessions use the same server now. */
+  get isShared(): boolean {
+    return false;
   }
 
   /** More calls than this at the same time wait in line, and not for long. */
@@ -116,13 +120,12 @@ export class McpConnection implements AsyncDisposable {
 
   /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one is connecting. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    const link = this.link ?? (await this.#supervision.ready(options.signal));
+    const link = this.link ?? (await this.#supervisor.ready(options.signal));
     if (options.signal.aborted) return { kind: "cancelled" };
     if (link instanceof TenonError) return { kind: "failed", error: link };
     const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
     const { signal, onTask, sharingSession } = options;
     using progress = new ProgressPace(this.#world, options.onProgress);
-    const seen = (one: Link) => sharingSession?.view(one) ?? one;
     const request = {
       world: this.#world,
       server: this.spec.name,
@@ -135,18 +138,28 @@ export class McpConnection implements AsyncDisposable {
       onProgress: progress.take,
       onTask,
       tasks: this.#tasks,
-      view: seen,
+      view: (one: Link) => sharingSession?.view(one) ?? one,
       ...defined({ sharingSession: sharingSession?.id }),
     };
-    const outcome = await this.#gate.run(request, () => callTool(seen(link), request));
+    const outcome = await this.#callOver(link, request);
     // A server that has forgotten the session has not looked at the call: that is no replay.
     const isUntouched = outcome.kind === "failed" && outcome.error.code === "mcp.session_lost";
     if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
     const { code } = outcome.error;
-    // The time of one that was silent is up.
-    const again =
-      code === "mcp.call_timeout" ? undefined : await this.#supervision.again(link, { code, timeoutMs, signal });
-    return again ? await this.#gate.run(request, () => callTool(seen(again), request)) : outcome;
+    if (code === "mcp.call_timeout") return outcome; // its time is up
+    const again = await this.#supervisor.again(link, { code, timeoutMs, signal });
+    return again ? await this.#callOver(again, request) : outcome;
+  }
+
+  async #callOver(link: Link, request: CallRequest & GatedCall): Promise<CallOutcome> {
+    const turn = this.#gate.enter(request);
+    const refused = turn && (await turn); // nearly all calls go at once
+    if (refused) return refused;
+    try {
+      return await callTool(request.view?.(link) ?? link, request);
+    } finally {
+      this.#gate.leave(request);
+    }
   }
 
   /** How many sessions use it: while there are several, none may have all of its calls. */
@@ -176,14 +189,19 @@ export class McpConnection implements AsyncDisposable {
 
   /** Tries anew after a failure, or now instead of later. A ready or connecting server is left alone. */
   restart(): void {
-    this.#supervision.restart();
+    this.#supervisor.restart();
   }
 
   /** Ends calls, reconnection and every process. Safe in any state, any number of times. */
   close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    this.#supervision.endWithin(grace);
+    this.#supervisor.endWithin(grace);
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  /** The session ends. A shared server may stay for the next session; this one ends too. */
+  leave(grace?: EndGrace): Promise<void> {
+    return this.close(grace);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -191,17 +209,22 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const told = this.#tasks.close();
-    this.#supervision.closing();
-    await told;
+    const tasks = this.#tasks.close();
+    this.#supervisor.closing();
+    await tasks;
     await this.#scope.close();
     await this.#spill.dispose();
-    this.#supervision.closed();
+    this.#supervisor.closed();
   }
 }
 
+/** A server as a session uses it, whether it is the session's own or shared with others. */
 export type ServerConnection = Pick<
   McpConnection,
+  | "start"
+  | "startWhenUsed"
+  | "isShared"
+  | "leave"
   | "spec"
   | "state"
   | "tools"

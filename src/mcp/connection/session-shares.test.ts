@@ -2,17 +2,18 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { GatedCalls } from "../../../test/gated-calls.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CallOutcome } from "../protocol/call.js";
-import { CallGate, shareOf } from "./call-gate.js";
+import { shareOf } from "./call-gate.js";
 import { serverLimits } from "./options.js";
 
 const done: CallOutcome = { kind: "answered", isError: false, content: [] };
 const never = new AbortController().signal;
 const [greedy, modest, third] = [{}, {}, {}];
 
-function gate(world: FakeWorld, callsAtOnce: number, callsPerMinute = 1_000): CallGate {
-  const shared = new CallGate(world, serverLimits({ callsAtOnce, callsPerMinute, limitWaitMs: 10_000 }));
+function gate(world: FakeWorld, callsAtOnce: number, callsPerMinute = 1_000): GatedCalls {
+  const shared = new GatedCalls(world, serverLimits({ callsAtOnce, callsPerMinute, limitWaitMs: 10_000 }));
   shared.setSharingSessions(3);
   return shared;
 }

@@ -1,21 +1,26 @@
-// Keeps one server connected: one attempt after another, each until it breaks, with a wait in between for as long as may help.
+// Supervises one server: connects, watches, and reconnects with backoff.
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { orAborted, sleep } from "../../base/async/deadline.js";
 import type { Scope } from "../../base/async/scope.js";
-import { type ErrorCode, messageOf, TenonError } from "../../base/errors.js";
+import { type ErrorCode, messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import { type OAuthOptions, resourceOf } from "../auth/port.js";
+import { resourceOf } from "../auth/port.js";
 import type { Link } from "../protocol/link.js";
 import { isRemote, type ServerSpec } from "../spec.js";
-import { type AttemptOptions, converse, loadTools, takePlace } from "./connect.js";
-import type { ConnectionOptions } from "./options.js";
+import type { SpillDirectory } from "../transport/large/spilled.js";
+import { withLastWords } from "../transport/stdio/launch.js";
+import { connect } from "./connect.js";
+import { type ConnectionOptions, type ProcessSlot, serverLimits } from "./options.js";
 import { type ConnectionEvent, type ConnectionState, failuresInARow, next, retryDelayMs } from "./state.js";
 import { type CurrentTools, ToolList } from "./tool-list.js";
 
-export interface SupervisionOptions extends AttemptOptions {
+export interface SupervisorOptions {
+  readonly connection: ConnectionOptions;
+  /** Where long results are kept: across reconnects, until the connection is closed. */
+  readonly spill: SpillDirectory;
   /** Owns everything that runs for the server: the attempts end with it. */
   readonly scope: Scope;
   readonly tools: CurrentTools;
@@ -36,10 +41,12 @@ export interface Retrial {
   readonly signal: AbortSignal;
 }
 
-export class Supervision {
+export class Supervisor {
   readonly #spec: ServerSpec;
-  readonly #options: SupervisionOptions;
+  readonly #options: SupervisorOptions;
   readonly #world: World;
+  /** For the handshake, and once more for the tools. */
+  readonly #connectTimeoutMs: number;
   readonly #state = new Cell<ConnectionState>({ kind: "idle" });
   #link: Link | undefined;
   #lastError: TenonError | undefined;
@@ -47,10 +54,11 @@ export class Supervision {
   #wake = new AbortController();
   #endGrace: EndGrace = LIMITS.closeGrace;
 
-  constructor(spec: ServerSpec, options: SupervisionOptions) {
+  constructor(spec: ServerSpec, options: SupervisorOptions) {
     this.#spec = spec;
     this.#options = options;
     this.#world = options.connection.world;
+    this.#connectTimeoutMs = serverLimits(options.connection.limits).connectTimeoutMs;
   }
 
   get state(): ReadonlyCell<ConnectionState> {
@@ -100,7 +108,7 @@ export class Supervision {
     const isSettled = ({ kind }: ConnectionState) =>
       kind !== "connecting" && kind !== "idle" && !(isPatient && kind === "waiting");
     let state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
-    if (state.kind === "failed" && (await hasLogin(this.#spec, this.#options.connection, state.cause))) {
+    if (state.kind === "failed" && (await this.#hasLogin(state.cause))) {
       this.restart();
       await this.#state.until(({ kind }) => kind !== "failed", over).catch(() => undefined);
       state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
@@ -155,38 +163,100 @@ export class Supervision {
     }
   }
 
-  /** Waits for the next attempt: the backoff, or a person's `restart` when nothing else will help. */
+  /** Waits for the next attempt: the backoff, or a person's `restart` or log-in when nothing else will help. */
   async #rest({ retryAtMs, wake }: Broken, signal: AbortSignal): Promise<void> {
     const woken = AbortSignal.any([wake, signal]);
-    const login = { cause: this.#lastError, onChange: () => this.restart() };
-    using _ = retryAtMs === undefined ? watchForLogin(this.#spec, this.#options.connection, login) : undefined;
-    const after = (delayMs: number, run: () => void) => this.#world.after(delayMs, run);
-    const leftMs = Math.max(0, (retryAtMs ?? 0) - this.#world.monotonicMs());
-    const waiting = retryAtMs === undefined ? new Promise<never>(() => {}) : sleep(after, leftMs, woken);
-    await orAborted(waiting, woken).catch(() => undefined);
+    if (retryAtMs !== undefined) {
+      const leftMs = Math.max(0, retryAtMs - this.#world.monotonicMs());
+      return await sleep((ms, run) => this.#world.after(ms, run), leftMs, woken).catch(() => undefined);
+    }
+    const { oauth } = this.#options.connection;
+    const resource = this.#loginResource(this.#lastError);
+    const watch =
+      resource === undefined ? undefined : oauth?.store.watch?.(resource, oauth.account, () => this.restart());
+    await orAborted(new Promise<never>(() => {}), woken).catch(() => undefined);
+    watch?.close();
+  }
+
+  /** The resource a log-in would help for; undefined when the failure has another cause. */
+  #loginResource(cause: TenonError | undefined): string | undefined {
+    const isHelped = this.#options.connection.oauth !== undefined && cause?.code === "mcp.unauthorized";
+    return isHelped && isRemote(this.#spec) ? resourceOf(this.#spec.url) : undefined;
+  }
+
+  /** Whether there is a log-in by now for a server that refused us. Never rejects. */
+  async #hasLogin(cause: TenonError): Promise<boolean> {
+    const { oauth } = this.#options.connection;
+    const resource = this.#loginResource(cause);
+    if (!oauth || resource === undefined) return false;
+    try {
+      return (await oauth.store.find(resource, oauth.account)).length > 0;
+    } catch (thrown) {
+      this.#world.log.warn("oauth.unread", { server: this.#spec.name, error: messageOf(thrown) });
+      return false;
+    }
   }
 
   /** Connects and stays until it breaks: returns when to try again, or nothing when the connection is being closed. */
   async #live(signal: AbortSignal): Promise<Broken | undefined> {
-    const { scope, tools } = this.#options;
-    const place = takePlace(this.#spec, this.#options.connection);
-    if (place instanceof TenonError) return this.#break(place);
+    const { connection, scope, tools } = this.#options;
+    let place: ProcessSlot | undefined;
+    try {
+      place = this.#spec.kind === "stdio" ? connection.admit?.(this.#spec.name) : undefined;
+    } catch (thrown) {
+      return this.#break(toTenonError(thrown, "mcp.over_budget"));
+    }
     using slot = place;
-    const link = await converse(this.#spec, this.#options, { slot, signal, grace: () => this.#endGrace });
+    const link = await this.#connect(slot, signal);
     if (link instanceof TenonError) return this.#break(link);
     const list = new ToolList(link, this.#world, (listed) => tools.listed(listed, link.server.version, scope));
     try {
-      const failure = await loadTools(list, link, this.#options, signal);
+      const failure = await this.#loadTools(list, link, signal);
       if (failure || signal.aborted) return failure && this.#break(failure);
       this.#becomeReady(link);
       const cause = await orAborted(link.broken, signal).catch(() => undefined);
-      // Told at once: to take down what is left of it may need its time, and it is not ready any more.
+      // Before the transport is closed, which may take its time: the server is not ready any more.
       return cause && this.#break(cause);
     } finally {
       this.#link = undefined;
       await list.close();
       await link.wire.close(signal.aborted ? this.#endGrace : LIMITS.closeGrace);
     }
+  }
+
+  async #connect(slot: ProcessSlot | undefined, signal: AbortSignal): Promise<Link | TenonError> {
+    const { connection, spill } = this.#options;
+    using deadline = this.#world.deadline(this.#connectTimeoutMs, signal);
+    try {
+      return await connect(this.#spec, connection, {
+        signal: deadline.signal,
+        grace: () => this.#endGrace,
+        spill,
+        onSpawned: (id) => slot?.started(id),
+      });
+    } catch (thrown) {
+      if (deadline.expired) return this.#late(thrown, messageOf(thrown));
+      return toTenonError(thrown, "mcp.connect_failed");
+    }
+  }
+
+  /** Undefined when they are listed. */
+  async #loadTools(list: ToolList, link: Link, signal: AbortSignal): Promise<TenonError | undefined> {
+    using deadline = this.#world.deadline(this.#connectTimeoutMs, signal);
+    try {
+      await list.load(deadline.signal);
+      return undefined;
+    } catch (thrown) {
+      const error = deadline.expired
+        ? this.#late(thrown, "its tools were not listed")
+        : toTenonError(thrown, "mcp.connect_failed");
+      return withLastWords(error, link.wire.stderrTail);
+    }
+  }
+
+  #late(cause: unknown, detail: string): TenonError {
+    const text = `not ready within ${this.#connectTimeoutMs / 1000} s: ${detail}`;
+    return new TenonError("mcp.connect_timeout", text, { cause });
   }
 
   #break(cause: TenonError): Broken {
@@ -216,47 +286,6 @@ export class Supervision {
 }
 
 function reason(state: ConnectionState): string {
-  switch (state.kind) {
-    case "failed":
-      return state.cause.message;
-    case "waiting":
-      return `it broke (${state.cause.message}) and is being restarted`;
-    case "idle":
-    case "resting":
-    case "connecting":
-    case "ready":
-    case "closing":
-    case "closed":
-      return `it is ${state.kind}`;
-  }
-}
-
-/** Calls back when a log-in may have appeared, as long as it is not disposed of. Nothing where that would be no cure. */
-function watchForLogin(
-  spec: ServerSpec,
-  { oauth }: ConnectionOptions,
-  { cause, onChange }: { readonly cause: TenonError | undefined; readonly onChange: () => void },
-): Disposable | undefined {
-  const resource = curable(spec, oauth, cause);
-  if (!oauth?.store.watch || resource === undefined) return undefined;
-  const watch = oauth.store.watch(resource, oauth.account, onChange);
-  return { [Symbol.dispose]: () => watch.close() };
-}
-
-/** Whether there is a log-in now for a server that refused us. Never rejects. */
-async function hasLogin(spec: ServerSpec, options: ConnectionOptions, cause: TenonError): Promise<boolean> {
-  const { oauth, world } = options;
-  const resource = curable(spec, oauth, cause);
-  if (!oauth || resource === undefined) return false;
-  try {
-    return (await oauth.store.find(resource, oauth.account)).length > 0;
-  } catch (thrown) {
-    world.log.warn("oauth.unread", { server: spec.name, error: messageOf(thrown) });
-    return false;
-  }
-}
-
-function curable(spec: ServerSpec, oauth: OAuthOptions | undefined, cause: TenonError | undefined): string | undefined {
-  const isCurable = oauth !== undefined && cause?.code === "mcp.unauthorized" && isRemote(spec);
-  return isCurable ? resourceOf(spec.url) : undefined;
+  if (state.kind === "failed") return state.cause.message;
+  return state.kind === "waiting" ? `it broke (${state.cause.message}) and is being restarted` : `it is ${state.kind}`;
 }

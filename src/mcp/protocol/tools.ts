@@ -1,6 +1,6 @@
 // Reads the tools servers send without trusting their shape: a bad one is set aside with a reason, the others stay.
 import type { Pace } from "../../base/async/pace.js";
-import { TenonError } from "../../base/errors.js";
+import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, sameJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";

@@ -7,14 +7,14 @@ import type { JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { ServerCache } from "../connection/cache.js";
-import { McpConnection } from "../connection/connection.js";
+import { McpConnection, type ServerConnection } from "../connection/connection.js";
 import { type ConnectionOptions, serverLimits } from "../connection/options.js";
 import { POOL_LIMITS } from "../limits.js";
 import { clientCapabilities } from "../protocol/envelope.js";
 import { launchFingerprint, type ServerSpec } from "../spec.js";
 import type { Lease } from "./lease.js";
-import { PooledServer } from "./pooled-server.js";
 import { type Admission, type BudgetLimits, budgetLimits, ProcessBudget } from "./process-budget.js";
+import { ShareableServer } from "./shareable-server.js";
 import { SharedServer } from "./shared-server.js";
 
 export interface ServerPoolOptions {
@@ -53,18 +53,20 @@ export class ServerPool implements AsyncDisposable {
     this.#budget = new ProcessBudget(world);
   }
 
-  /** Nothing is started before `start` or `startWhenUsed`. Whoever opens it closes it. */
-  open(request: PoolRequest): PooledServer {
+  /** Nothing is started before `start` or `startWhenUsed`. The session that opens a server closes it. */
+  open(request: PoolRequest): ServerConnection {
     const { spec, options, mayShare = false } = request;
     // A way to a log-in leads to the person of one session.
-    const isShareable = mayShare && spec.kind !== "acp" && options.oauth?.way === undefined;
+    if (!mayShare || spec.kind === "acp" || options.oauth?.way !== undefined) return this.#own(request);
     // Looked up while the session is still being opened: then the start need not wait for the disk.
-    if (isShareable) this.#scope.run(`recall ${spec.name}`, () => this.#isQuiet(spec).then(() => undefined));
-    return new PooledServer({
+    this.#scope.run(`recall ${spec.name}`, async () => {
+      await this.#isQuiet(spec);
+    });
+    return new ShareableServer({
       world: this.#world,
       spec,
       callsAtOnce: serverLimits(options.limits).callsAtOnce,
-      ...defined({ mayShare: isShareable ? () => this.#isQuiet(spec) : undefined }),
+      mayShare: () => this.#isQuiet(spec),
       own: () => this.#own(request),
       lease: (onEvicted) => this.#lease(request, onEvicted),
     });

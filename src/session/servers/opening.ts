@@ -11,8 +11,8 @@ import {
   type McpChannel,
   type McpConnection,
   type Peer,
-  type PooledServer,
   type ServerCache,
+  type ServerConnection,
   type ServerLog,
   type ServerPool,
   type ServerSpec,
@@ -52,7 +52,7 @@ export interface OpeningOptions {
 
 /** An open server with what the set it is in has to know of it. */
 export interface RunningServer extends OpenServer {
-  readonly connection: PooledServer;
+  readonly connection: ServerConnection;
   readonly isRequired: boolean;
   readonly isLazy: boolean;
   readonly status: () => ServerStatus;
@@ -111,7 +111,7 @@ export function openServer(
 
 /** Reports each change of state that people should see. Returns how to read the status now. */
 function followStatus(
-  connection: PooledServer,
+  connection: ServerConnection,
   { origin, isLazy = false }: WantedServer,
   options: OpeningOptions,
 ): () => ServerStatus {

@@ -1,4 +1,4 @@
-// A server as a session holds it: the same whether it is the session's own or shared, also while it changes from one to the other.
+// A server that sessions may share: used through a lease, or the session's own once it turns out to ask its client.
 
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { contained, handled, Scope } from "../../base/async/scope.js";
@@ -7,7 +7,7 @@ import type { EndGrace } from "../../base/io/process.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import type { McpConnection } from "../connection/connection.js";
+import type { McpConnection, ServerConnection } from "../connection/connection.js";
 import type { ConnectionState } from "../connection/state.js";
 import type { CallOptions, CallOutcome } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
@@ -18,38 +18,38 @@ import type { ServerSpec } from "../spec.js";
 import type { Lease } from "./lease.js";
 
 /** Where a session's calls go. */
-type Place =
+type Route =
   | { readonly kind: "own"; readonly server: McpConnection }
   | { readonly kind: "shared"; readonly server: Lease };
 
-export interface PooledServerOptions {
+export interface ShareableServerOptions {
   readonly world: World;
   readonly spec: ServerSpec;
   readonly callsAtOnce: number;
-  /** Whether it may be shared, as far as is known by now. Absent when it must be the session's own. */
-  readonly mayShare?: () => Promise<boolean>;
+  /** Whether it may be shared, as far as is known by now. */
+  mayShare(): Promise<boolean>;
   own(): McpConnection;
   lease(onEvicted: (lease: Lease) => void): Lease;
 }
 
-export class PooledServer implements AsyncDisposable {
+export class ShareableServer implements ServerConnection, AsyncDisposable {
   readonly spec: ServerSpec;
   readonly callsAtOnce: number;
-  readonly #options: PooledServerOptions;
+  readonly #options: ShareableServerOptions;
   readonly #scope: Scope;
   readonly #state = new Cell<ConnectionState>({ kind: "idle" });
   readonly #tools = new Cell<readonly McpTool[]>([]);
   /** Undefined until it is decided. */
-  readonly #place = new Cell<Place | undefined>(undefined);
+  readonly #route = new Cell<Route | undefined>(undefined);
   /** Shared ones the session is leaving: calls of it still run there. */
   readonly #left = new Set<Lease>();
   /** What others see of it; while it changes, still the one it had. */
-  #shown: Place["server"] | undefined;
+  #shown: Route["server"] | undefined;
   #unfollow: () => void = () => {};
   #begun: "now" | "when used" | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(options: PooledServerOptions) {
+  constructor(options: ShareableServerOptions) {
     this.spec = options.spec;
     this.callsAtOnce = options.callsAtOnce;
     this.#options = options;
@@ -82,8 +82,8 @@ export class PooledServer implements AsyncDisposable {
 
   /** Whether other sessions use the same server now. */
   get isShared(): boolean {
-    const place = this.#place.value;
-    return place?.kind === "shared" && place.server.hasOthers;
+    const route = this.#route.value;
+    return route?.kind === "shared" && route.server.hasOthers;
   }
 
   /** Resolves once the session has nothing of it any more. */
@@ -92,7 +92,7 @@ export class PooledServer implements AsyncDisposable {
   }
 
   start(): void {
-    if (this.#begun) this.#place.value?.server.start();
+    if (this.#begun) this.#route.value?.server.start();
     else this.#begin("now");
   }
 
@@ -102,15 +102,15 @@ export class PooledServer implements AsyncDisposable {
 
   /** Tries anew after a failure. A shared server that failed has failed for all, and is tried for all. */
   restart(): void {
-    this.#place.value?.server.restart();
+    this.#route.value?.server.restart();
   }
 
   call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    return this.#withPlace(options, ({ server }) => server.call(tool, args, options));
+    return this.#withServer(options, (server) => server.call(tool, args, options));
   }
 
   resume(tool: string, task: TaskHandle, options: CallOptions): Promise<CallOutcome> {
-    return this.#withPlace(options, ({ server }) => server.resume(tool, task, options));
+    return this.#withServer(options, (server) => server.resume(tool, task, options));
   }
 
   /** A server that nobody else uses ends with it. */
@@ -122,7 +122,7 @@ export class PooledServer implements AsyncDisposable {
   /** The same, but a shared server may stay for a while, for the next session; not one that is to run only when used. */
   leave(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
     const mayRest = this.#begun === "now";
-    const leave = ({ kind, server }: Place) =>
+    const leave = ({ kind, server }: Route) =>
       kind === "shared" && mayRest ? server.leave(grace) : server.close(grace);
     this.#closing ??= this.#end(leave, grace);
     return this.#closing;
@@ -135,54 +135,44 @@ export class PooledServer implements AsyncDisposable {
   #begin(when: "now" | "when used"): void {
     if (this.#closing) return;
     this.#begun = when;
-    const { mayShare } = this.#options;
-    if (!mayShare) return this.#settle(this.#own());
-    this.#scope.run(`place ${this.spec.name}`, async (signal) => {
-      const isShared = await mayShare();
-      if (!signal.aborted) this.#settle(isShared ? this.#leased() : this.#own());
+    this.#scope.run(`route ${this.spec.name}`, async (signal) => {
+      const isShared = await this.#options.mayShare();
+      if (signal.aborted) return;
+      const route: Route = isShared
+        ? { kind: "shared", server: this.#options.lease((lease) => this.#move(lease)) }
+        : { kind: "own", server: this.#options.own() };
+      this.#route.set(route);
+      this.#show(route.server);
+      this.#run(route);
     });
   }
 
-  #own(): Place {
-    return { kind: "own", server: this.#options.own() };
-  }
-
-  #leased(): Place {
-    return { kind: "shared", server: this.#options.lease((lease) => this.#move(lease)) };
-  }
-
-  #settle(place: Place): void {
-    this.#place.set(place);
-    this.#show(place.server);
-    this.#run(place);
-  }
-
-  #run({ server }: Place): void {
+  #run({ server }: Route): void {
     if (this.#begun === "when used") server.startWhenUsed();
     else server.start();
   }
 
   /** New calls wait for the session's own server; those that run end where they are. */
   #move(from: Lease): void {
-    if (this.#closing || this.#place.value?.server !== from) return;
+    if (this.#closing || this.#route.value?.server !== from) return;
     const { world, spec } = this.#options;
-    const place = this.#own();
+    const route: Route = { kind: "own", server: this.#options.own() };
     this.#left.add(from);
-    this.#place.set(place);
+    this.#route.set(route);
     startInTurn(world, () => {
-      if (!this.#closing) this.#run(place);
+      if (!this.#closing) this.#run(route);
     });
     this.#scope.run(`move ${spec.name}`, async (signal) => {
       const isSettled = ({ kind }: ConnectionState) => kind !== "idle" && kind !== "connecting";
-      await place.server.state.until(isSettled, signal);
-      this.#show(place.server);
+      await route.server.state.until(isSettled, signal);
+      this.#show(route.server);
       await from.drained(signal);
       this.#left.delete(from);
       await from.close();
     });
   }
 
-  #show(server: Place["server"]): void {
+  #show(server: Route["server"]): void {
     this.#unfollow();
     this.#shown = server;
     const stops = [
@@ -196,32 +186,31 @@ export class PooledServer implements AsyncDisposable {
     this.#state.set(server.state.value);
   }
 
-  /** At once where it is decided: one layer of async less is worth a microsecond to each call. */
-  #withPlace(options: CallOptions, run: (place: Place) => Promise<CallOutcome>): Promise<CallOutcome> {
-    const place = this.#place.value;
-    return place && !this.#closing ? run(place) : this.#onceDecided(options, run);
+  /** At once where the route is decided: one layer of async less is worth a microsecond to each call. */
+  #withServer(options: CallOptions, run: (server: Route["server"]) => Promise<CallOutcome>): Promise<CallOutcome> {
+    const route = this.#route.value;
+    return route && !this.#closing ? run(route.server) : this.#onceDecided(options, run);
   }
 
-  async #onceDecided({ signal }: CallOptions, run: (place: Place) => Promise<CallOutcome>): Promise<CallOutcome> {
-    const place = await this.#decided(signal);
+  async #onceDecided(
+    { signal }: CallOptions,
+    run: (server: Route["server"]) => Promise<CallOutcome>,
+  ): Promise<CallOutcome> {
+    const over = AbortSignal.any([signal, this.#scope.signal]);
+    const route = await this.#route.until((decided) => decided !== undefined, over).catch(() => undefined);
     if (signal.aborted) return { kind: "cancelled" };
-    if (place && !this.#closing) return await run(place);
+    if (route && !this.#closing) return await run(route.server);
     const text = `server "${this.spec.name}" is not connected: it is closed`;
     return { kind: "failed", error: new TenonError("mcp.not_ready", text) };
   }
 
-  async #decided(signal: AbortSignal): Promise<Place | undefined> {
-    const over = AbortSignal.any([signal, this.#scope.signal]);
-    return await this.#place.until((place) => place !== undefined, over).catch(() => undefined);
-  }
-
-  async #end(end: (place: Place) => Promise<void>, grace: EndGrace): Promise<void> {
+  async #end(end: (route: Route) => Promise<void>, grace: EndGrace): Promise<void> {
     this.#unfollow();
     this.#state.set({ kind: "closing" });
-    const place = this.#place.value;
+    const route = this.#route.value;
     await Promise.all([
       this.#scope.close(),
-      ...(place ? [end(place)] : []),
+      ...(route ? [end(route)] : []),
       ...Array.from(this.#left, (lease) => lease.close(grace)),
     ]);
     this.#state.set({ kind: "closed" });
