@@ -171,7 +171,7 @@ describe("the rules", () => {
     ],
     [
       "src/acp/x.ts",
-      'import type { A } from "../tools/index.js"; import { z } from "zod"; export type { B } from "../mcp/index.js";',
+      'import type { A } from "../tools/index.js"; import { z } from "@agentclientprotocol/sdk"; export type { B } from "../mcp/index.js";',
     ],
     [
       "src/session/x.test.ts",
