@@ -263,7 +263,8 @@ export class Access implements RequestAccess {
     if (!this.#mayLogIn) return denial;
     if (this.#failure) return this.#failure;
     const { token } = refusal;
-    if (refusal.status === 401 && token !== undefined && this.#isFromLogIn(token)) return denial;
+    const isFromLogIn = token !== undefined && this.#unproven?.token === token && this.#unproven.source === "log-in";
+    if (refusal.status === 401 && isFromLogIn) return denial;
     const { logIn } = await import("./flow.js");
     try {
       await logIn(this.#spec, this.#options, this.#life.signal, refusal);
@@ -276,9 +277,5 @@ export class Access implements RequestAccess {
     if (!login || login.grant.accessToken === token) return denial;
     this.#unproven = { token: login.grant.accessToken, source: "log-in" };
     return "again";
-  }
-
-  #isFromLogIn(token: string): boolean {
-    return this.#unproven?.token === token && this.#unproven.source === "log-in";
   }
 }

@@ -3,7 +3,6 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "no
 import { isLoopbackHost } from "../../../base/io/net-policy.js";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
-import { isFor, readJwt, signedJwt } from "./jwt.js";
 import type {
   AuthAnswer,
   AuthEndpoint,
@@ -13,16 +12,10 @@ import type {
   ClientAuthMethod,
   LabClient,
 } from "./options.js";
-import { type Permit, TokenTable } from "./tokens.js";
+import { isFor, type Permit, readJwt, signedJwt, TokenTable } from "./tokens.js";
 
-export interface AuthPlaces {
-  readonly issuer: string;
-  readonly authorize: string;
-  readonly token: string;
-  readonly register: string;
-  readonly revoke: string;
-  readonly device: string;
-}
+/** The issuer, and the URL of each endpoint. */
+export type AuthPlaces = Readonly<Record<"issuer" | (typeof NAMES)[number], string>>;
 
 interface Code extends Permit {
   readonly redirectUri: string;
@@ -42,16 +35,12 @@ const HOUR_MS = 3_600_000;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/u;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/u;
 const METHODS: readonly ClientAuthMethod[] = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
-const PATHS: Readonly<Record<string, AuthEndpoint>> = {
-  "/authorize": "authorize",
-  "/token": "token",
-  "/register": "register",
-  "/revoke": "revoke",
-  "/device": "device",
-};
+/** The endpoints at `/<name>`. */
+const NAMES = ["authorize", "token", "register", "revoke", "device"] as const;
 
 export function endpointOf(pathname: string): AuthEndpoint {
-  return PATHS[pathname] ?? (pathname.includes("/.well-known/") ? "metadata" : "other");
+  const name = NAMES.find((one) => pathname === `/${one}`);
+  return name ?? (pathname.includes("/.well-known/") ? "metadata" : "other");
 }
 
 /** An OAuth error answer: thrown by the checks, answered by `answer`. */
@@ -90,14 +79,9 @@ export class Endpoints {
 
   get places(): AuthPlaces {
     const at = (path: string) => `${this.#origin}${path}`;
-    return {
-      issuer: at(this.#options.issuerPath ?? ""),
-      authorize: at("/authorize"),
-      token: at("/token"),
-      register: at("/register"),
-      revoke: at("/revoke"),
-      device: at("/device"),
-    };
+    const issuer = at(this.#options.issuerPath ?? "");
+    const [authorize, token, register] = [at("/authorize"), at("/token"), at("/register")];
+    return { issuer, authorize, token, register, revoke: at("/revoke"), device: at("/device") };
   }
 
   /** Everything that must not appear in any output or file. */

@@ -1,5 +1,6 @@
-// Every token the lab's authorization server has issued, and its state.
-import { randomBytes } from "node:crypto";
+// The tokens of the lab's authorization server and their state; and its JWTs.
+import { createPublicKey, type KeyObject, randomBytes, sign, verify } from "node:crypto";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 
 /** What a log-in allows. */
 export interface Permit {
@@ -91,4 +92,48 @@ export class TokenTable {
   revokeWhere(test: (token: Readonly<Issued>) => boolean): void {
     for (const issued of this.#tokens.values()) if (test(issued)) issued.end ??= "revoked";
   }
+}
+
+interface SignedJwt {
+  readonly header: JsonObject;
+  readonly claims: JsonObject;
+  readonly isGenuine: boolean;
+}
+
+export function signedJwt(claims: JsonObject, key: KeyObject, type: string): string {
+  const text = [{ alg: "ES256", typ: type }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+    .join(".");
+  const signature = sign("sha256", Buffer.from(text), { key, dsaEncoding: "ieee-p1363" });
+  return `${text}.${signature.toString("base64url")}`;
+}
+
+/** Undefined when it is none. */
+export function readJwt(jwt: string, publicKey: string): SignedJwt | undefined {
+  const [head = "", body = "", signature = "", ...rest] = jwt.split(".");
+  const header = decoded(head);
+  const claims = decoded(body);
+  if (!header || !claims || rest.length > 0) return undefined;
+  const key = createPublicKey(publicKey);
+  const isGenuine = isSignatureGood(header["alg"], key, `${head}.${body}`, Buffer.from(signature, "base64url"));
+  return { header, claims, isGenuine };
+}
+
+export function isFor(claims: JsonObject, audiences: readonly string[]): boolean {
+  const { aud } = claims;
+  const named = typeof aud === "string" ? [aud] : Array.isArray(aud) ? aud : [];
+  return named.some((audience) => audiences.includes(String(audience)));
+}
+
+function isSignatureGood(alg: unknown, key: KeyObject, text: string, signature: Buffer): boolean {
+  const data = Buffer.from(text);
+  const ecKey = { key, dsaEncoding: "ieee-p1363" } as const;
+  if (alg === "ES256" || alg === "ES384") return verify(alg === "ES256" ? "sha256" : "sha384", data, ecKey, signature);
+  if (alg === "RS256") return key.asymmetricKeyType === "rsa" && verify("sha256", data, key, signature);
+  return alg === "EdDSA" && key.asymmetricKeyType === "ed25519" && verify(null, data, key, signature);
+}
+
+function decoded(part: string): JsonObject | undefined {
+  const parsed = parseJson(Buffer.from(part, "base64url").toString("utf8"));
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
 }
