@@ -1,6 +1,4 @@
 // Checks what an agent sends against the JSON Schema of ACP v1 that the SDK publishes.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { SchemaCheck, SchemaRefs } from "../../../base/schema/schema-check.js";
 import { describeMisfit } from "../../../base/schema/schema-fit.js";
@@ -19,7 +17,7 @@ const MAX_PROBLEMS = 4;
 
 /** Custom methods (`_…`) are free; every other method must be in the schema, and its payload must fit. */
 export async function acpSchemaValidator(options: SchemaValidatorOptions = {}): Promise<MessageValidator> {
-  const definitions = readDefinitions(options.unstable ? "schema.unstable.json" : "schema.json");
+  const definitions = await readDefinitions(options.unstable === true);
   const refs = new SchemaRefs({ $defs: definitions });
   const check = (name: string, payload: JsonValue | undefined): string | undefined => {
     const schema = narrowed(name, payload, definitions);
@@ -39,11 +37,14 @@ export async function acpSchemaValidator(options: SchemaValidatorOptions = {}): 
   };
 }
 
-function readDefinitions(file: string): JsonObject {
-  const path = createRequire(import.meta.url).resolve(`@agentclientprotocol/sdk/schema/v1/${file}`);
-  const schema: JsonValue = JSON.parse(readFileSync(path, "utf8"));
-  const definitions = isJsonObject(schema) ? schema["$defs"] : undefined;
-  if (!isJsonObject(definitions)) throw new Error(`${file} of the ACP SDK has no $defs`);
+/** Imported, not read from a path: the bundle carries them. */
+async function readDefinitions(isUnstable: boolean): Promise<JsonObject> {
+  const schema: unknown = isUnstable
+    ? await import("@agentclientprotocol/sdk/schema/v1/schema.unstable.json", { with: { type: "json" } })
+    : await import("@agentclientprotocol/sdk/schema/v1/schema.json", { with: { type: "json" } });
+  const whole = isJsonObject(schema) ? schema["default"] : undefined;
+  const definitions = isJsonObject(whole) ? whole["$defs"] : undefined;
+  if (!isJsonObject(definitions)) throw new Error("the schema of the ACP SDK has no $defs");
   return definitions;
 }
 
