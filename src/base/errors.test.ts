@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ERROR_CODES, messageOf, TenonError, toTenonError } from "./errors.js";
 
 describe("TenonError", () => {
-  test("is an Error with a code, a cause when there is one, and the code's cure as hint", () => {
+  test("is an Error with a code, a cause when there is one, and the code's recovery as hint", () => {
     const cause = new Error("inner");
     const error = new TenonError("mcp.spawn_failed", "no such file", { cause });
     expect(error).toBeInstanceOf(Error);
@@ -14,7 +14,7 @@ describe("TenonError", () => {
       "no such file",
       cause,
     ]);
-    expect(error.hint).toBe(ERROR_CODES["mcp.spawn_failed"].cure);
+    expect(error.hint).toBe(ERROR_CODES["mcp.spawn_failed"].recovery);
     expect("cause" in new TenonError("internal", "x")).toBe(false);
   });
 
@@ -26,9 +26,9 @@ describe("TenonError", () => {
 test("every error code says what causes and what cures it, as sentences", () => {
   const codes = Object.entries(ERROR_CODES);
   expect(codes.length).toBeGreaterThan(20);
-  for (const [code, { cause, cure }] of codes) {
+  for (const [code, { cause, recovery }] of codes) {
     expect(code).toMatch(/^[a-z]+(\.[a-z_]+)?$/);
-    for (const text of [cause, cure]) expect(text).toMatch(/^[A-Z].*\.$/);
+    for (const text of [cause, recovery]) expect(text).toMatch(/^[A-Z].*\.$/);
   }
 });
 

@@ -4,110 +4,116 @@ import { messageOf } from "./message.js";
 
 export { messageOf };
 
-/** Every code with what causes it and what cures it; the reference docs are made from this table. */
+/** Every code with its cause and the way to recover from it; the reference page is made from this table. */
 export const ERROR_CODES = {
-  internal: { cause: "A bug in Tenon.", cure: "Report it with the log of the run." },
-  cancelled: { cause: "The person or the client cancelled.", cure: "Nothing to do." },
-  "usage.invalid": { cause: "A command was called with words it does not take.", cure: "See `tenon --help`." },
-  "config.unreadable": { cause: "A configuration file cannot be read.", cure: "Check the path and its permissions." },
-  "config.invalid": { cause: "A configuration entry is malformed.", cure: "Correct the entry the message names." },
-  "mcp.invalid_spec": { cause: "A server entry lacks what is needed to start it.", cure: "Give a command or a URL." },
-  "mcp.url_refused": { cause: "The URL breaks the address rules.", cure: "Use https, or a loopback address." },
-  "mcp.spawn_failed": { cause: "The server's command could not be started.", cure: "Check command, PATH and cwd." },
+  internal: { cause: "A bug in Tenon.", recovery: "Report it with the log of the run." },
+  cancelled: { cause: "The person or the client cancelled.", recovery: "Nothing to do." },
+  "usage.invalid": { cause: "A command was called with words it does not take.", recovery: "See `tenon --help`." },
+  "config.unreadable": {
+    cause: "A configuration file cannot be read.",
+    recovery: "Check the path and its permissions.",
+  },
+  "config.invalid": { cause: "A configuration entry is malformed.", recovery: "Correct the entry the message names." },
+  "mcp.invalid_spec": {
+    cause: "A server entry lacks what is needed to start it.",
+    recovery: "Give a command or a URL.",
+  },
+  "mcp.url_refused": { cause: "The URL breaks the address rules.", recovery: "Use https, or a loopback address." },
+  "mcp.spawn_failed": { cause: "The server's command could not be started.", recovery: "Check command, PATH and cwd." },
   "mcp.sandbox_unavailable": {
-    cause: "The sandbox a server must run in cannot be had, so it is not started.",
-    cure: "Install bubblewrap, or set its sandbox to off.",
+    cause: "The sandbox that a server must run in is not available, so the server is not started.",
+    recovery: "Install bubblewrap, or set its sandbox to off.",
   },
   "mcp.launch_refused": {
-    cause: "Something in the session's folder would decide what the server's command runs, and nobody approved that.",
-    cure: "Approve it for the folder, or give full paths in the server's entry.",
+    cause: "A file in the session's folder would decide what the server's command runs, and it is not approved.",
+    recovery: "Approve it for the folder, or give full paths in the server's entry.",
   },
-  "mcp.connect_failed": { cause: "The server ended or refused before it was ready.", cure: "Read its stderr." },
+  "mcp.connect_failed": { cause: "The server ended or refused before it was ready.", recovery: "Read its stderr." },
   "mcp.connect_timeout": {
     cause: "The server did not answer `initialize` in time.",
-    cure: "Start it by hand and look.",
+    recovery: "Start it by hand and read its output.",
   },
-  "mcp.not_ready": { cause: "The server is not connected.", cure: "Look at its status." },
-  "mcp.connection_lost": { cause: "The connection ended while a call ran.", cure: "Call again if that is safe." },
+  "mcp.not_ready": { cause: "The server is not connected.", recovery: "Look at its status." },
+  "mcp.connection_lost": { cause: "The connection ended while a call ran.", recovery: "Call again if that is safe." },
   "mcp.session_lost": {
     cause: "The server no longer knows the session.",
-    cure: "Nothing to do: it is opened anew. Call again if that is safe.",
+    recovery: "Nothing to do: a new session is opened. Call again if that is safe.",
   },
   "mcp.unauthorized": {
     cause: "The server wants credentials, or refused those it got.",
-    cure: "Give it a token or log in.",
+    recovery: "Give it a token or log in.",
   },
   "mcp.unsupported_version": {
     cause: "No protocol version is spoken by both sides.",
-    cure: "Update the server or Tenon.",
+    recovery: "Update the server or Tenon.",
   },
-  "mcp.protocol": { cause: "The server broke the protocol.", cure: "Report it to the server's author." },
+  "mcp.protocol": { cause: "The server broke the protocol.", recovery: "Report it to the server's author." },
   "mcp.unavailable": {
     cause: "The server could not be reached or is overloaded.",
-    cure: "Check the URL and the network.",
+    recovery: "Check the URL and your network connection.",
   },
   "mcp.rate_limited": {
     cause: "Too many calls to this server at once or per minute.",
-    cure: "Wait, or raise its limits.",
+    recovery: "Wait, or raise its limits.",
   },
   "mcp.over_budget": {
     cause: "Starting one more server would break the limit on server processes or their memory.",
-    cure: "Close sessions, switch servers off, or raise serverLimits.maxProcesses or serverLimits.maxMemoryMb.",
+    recovery: "Close sessions, switch servers off, or raise serverLimits.maxProcesses or serverLimits.maxMemoryMb.",
   },
-  "mcp.too_large": { cause: "A message of the server is over the size limit.", cure: "Ask for less at a time." },
-  "mcp.call_failed": { cause: "The server answered the call with a protocol error.", cure: "Read the message." },
+  "mcp.too_large": { cause: "A message of the server is over the size limit.", recovery: "Ask for less at a time." },
+  "mcp.call_failed": { cause: "The server answered the call with a protocol error.", recovery: "Read the message." },
   "mcp.call_timeout": {
     cause: "The call got no answer before its deadline.",
-    cure: "Raise the limit or split the work.",
+    recovery: "Raise the limit or split the work.",
   },
   "mcp.task_lost": {
     cause: "The server has forgotten a long-running call, or cannot be asked about it any more.",
-    cure: "Look at what it did; call again only if that is safe.",
+    recovery: "Look at what it did; call again only if that is safe.",
   },
-  "tool.unknown": { cause: "No tool of that name is in this turn's catalog.", cure: "List the tools." },
+  "tool.unknown": { cause: "No tool of that name is in this turn's catalog.", recovery: "List the tools." },
   "tool.invalid_arguments": {
     cause: "The arguments do not fit the tool's schema.",
-    cure: "Correct them and call again.",
+    recovery: "Correct them and call again.",
   },
-  "model.unknown": { cause: "No such provider or model.", cure: "Use provider/name; tenon models lists them." },
-  "model.unauthorized": { cause: "The provider has no key, or refused it.", cure: "Set the provider's API key." },
+  "model.unknown": { cause: "No such provider or model.", recovery: "Use provider/name; tenon models lists them." },
+  "model.unauthorized": { cause: "The provider has no key, or refused it.", recovery: "Set the provider's API key." },
   "model.quota": {
     cause: "The provider's account has no credit left, or has reached a limit that waiting does not soon lift.",
-    cure: "Look at plan and billing at the provider, or choose another model.",
+    recovery: "Look at plan and billing at the provider, or choose another model.",
   },
-  "model.rate_limited": { cause: "The provider limits requests.", cure: "Wait, then send the prompt again." },
+  "model.rate_limited": { cause: "The provider limits requests.", recovery: "Wait, then send the prompt again." },
   "model.overloaded": {
     cause: "The provider has more requests than it can serve.",
-    cure: "Wait, or choose another model.",
+    recovery: "Wait, or choose another model.",
   },
   "model.unavailable": {
     cause: "The provider could not be reached, or failed.",
-    cure: "Check the network, retry.",
+    recovery: "Check your network connection and try again.",
   },
   "model.context_overflow": {
     cause: "The conversation does not fit the model's context window.",
-    cure: "Compact the conversation, or choose a model with a larger window.",
+    recovery: "Compact the conversation, or choose a model with a larger window.",
   },
   "model.content_filter": {
     cause: "The provider's content filter blocked the prompt or the answer.",
-    cure: "Word the prompt differently.",
+    recovery: "Word the prompt differently.",
   },
-  "model.invalid_request": { cause: "The provider refused the request.", cure: "Read the message." },
+  "model.invalid_request": { cause: "The provider refused the request.", recovery: "Read the message." },
   "model.tool_refused": {
     cause: "The provider refused the definition of a tool.",
-    cure: "Nothing to do: the tool is left out. Report it to the server's author.",
+    recovery: "Nothing to do: the tool is left out. Report it to the server's author.",
   },
-  "model.broken_stream": { cause: "The answer broke off or was malformed.", cure: "Send the prompt again." },
-  "session.not_found": { cause: "No session of that id is open.", cure: "Open a session first." },
-  "session.busy": { cause: "A turn is already running in the session.", cure: "Wait for it or cancel it." },
-  "session.closed": { cause: "The session has been closed.", cure: "Open a new session." },
+  "model.broken_stream": { cause: "The answer broke off or was malformed.", recovery: "Send the prompt again." },
+  "session.not_found": { cause: "No session of that id is open.", recovery: "Open a session first." },
+  "session.busy": { cause: "A turn is already running in the session.", recovery: "Wait for it or cancel it." },
+  "session.closed": { cause: "The session has been closed.", recovery: "Open a new session." },
   "session.not_recorded": {
     cause: "The session's journal cannot be written, so the turn does not count as done.",
-    cure: "Free space on the disk or make the state folder writable, then send the prompt again.",
+    recovery: "Free space on the disk or make the state folder writable, then send the prompt again.",
   },
   "session.invalid_request": {
     cause: "A session was asked for with malformed parameters.",
-    cure: "Correct what it names.",
+    recovery: "Correct what it names.",
   },
 } as const;
 
@@ -115,7 +121,7 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 
 export interface TenonErrorOptions {
   readonly cause?: unknown;
-  /** What to do about it, when more can be said than the code's own cure. */
+  /** What to do about it, when more can be said than the code's own `recovery`. */
   readonly hint?: string;
   /** The server said when to come back (`Retry-After`). */
   readonly retryAfterMs?: number;
@@ -136,7 +142,7 @@ export class TenonError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "TenonError";
     this.code = code;
-    this.hint = options.hint ?? ERROR_CODES[code].cure;
+    this.hint = options.hint ?? ERROR_CODES[code].recovery;
     this.isDefaultHint = options.hint === undefined;
     this.retryAfterMs = options.retryAfterMs;
     this.refusedTools = options.refusedTools ?? [];

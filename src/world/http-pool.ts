@@ -44,51 +44,25 @@ class IdleLimit {
   }
 }
 
-class PlainAgent extends HttpAgent {
-  readonly idle: IdleLimit;
-
-  constructor(lookup: LookupFunction, idle: IdleLimit) {
-    super({ ...KEPT, lookup });
-    this.idle = idle;
-  }
-
-  override createConnection(options: ClientRequestArgs, callback?: Created): Duplex | null | undefined {
-    const socket = super.createConnection(options, callback);
-    socket?.once("connect", () => made.add(socket));
-    return socket;
-  }
-
-  override keepSocketAlive(socket: Duplex): boolean {
-    return this.idle.keep(socket);
-  }
-}
-
-class TlsAgent extends HttpsAgent {
-  readonly idle: IdleLimit;
-
-  constructor(lookup: LookupFunction, idle: IdleLimit) {
-    super({ ...KEPT, lookup, rejectUnauthorized: true });
-    this.idle = idle;
-  }
-
-  override createConnection(options: ClientRequestArgs, callback?: Created): Duplex | null | undefined {
-    const socket = super.createConnection(options, callback);
-    socket?.once("secureConnect", () => made.add(socket));
-    return socket;
-  }
-
-  override keepSocketAlive(socket: Duplex): boolean {
-    return this.idle.keep(socket);
-  }
-}
-
 /** The newest idle connection first: the others then get old enough to be dropped. */
 const KEPT = { keepAlive: true, scheduling: "lifo" } as const;
 
+function agentFor(isTls: boolean, lookup: LookupFunction, idle: IdleLimit): HttpAgent {
+  const options = { ...KEPT, lookup, rejectUnauthorized: true };
+  const agent: HttpAgent = isTls ? new HttpsAgent(options) : new HttpAgent(options);
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (request: ClientRequestArgs, callback?: Created) => {
+    const socket = connect(request, callback);
+    socket?.once(isTls ? "secureConnect" : "connect", () => made.add(socket));
+    return socket;
+  };
+  agent.keepSocketAlive = (socket: Duplex) => idle.keep(socket);
+  return agent;
+}
+
 export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): HttpPool {
   const idle = new IdleLimit(maxIdleMs);
-  const lookup = fixedLookup(addresses);
-  const agent = isTls ? new TlsAgent(lookup, idle) : new PlainAgent(lookup, idle);
+  const agent = agentFor(isTls, fixedLookup(addresses), idle);
   const hear = ({ headers }: IncomingMessage) => {
     const keepAlive = headers["keep-alive"];
     if (typeof keepAlive === "string") idle.hear(keepAlive);

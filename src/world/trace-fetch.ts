@@ -71,26 +71,26 @@ function jsonOr(text: string): JsonValue {
 /** Read exactly as fast as the reader reads, and cancelled when it cancels. */
 function withRecordedBody(response: Response, body: ReadableStream<Uint8Array>, recording: Exchange): Response {
   const reader = body.getReader();
-  const heard = new HeardBody(response.headers.get("content-type") ?? "", recording);
+  const recordedBody = new RecordedBody(response.headers.get("content-type") ?? "", recording);
   const stream = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
         try {
           const { done, value } = await reader.read();
           if (done) {
-            heard.end();
+            recordedBody.end();
             controller.close();
           } else {
-            heard.hear(value);
+            recordedBody.add(value);
             controller.enqueue(value);
           }
         } catch (thrown) {
-          heard.fail(messageOf(thrown));
+          recordedBody.end(messageOf(thrown));
           throw thrown;
         }
       },
       cancel: async (reason) => {
-        heard.fail("the reader left");
+        recordedBody.end("the reader left");
         await reader.cancel(reason);
       },
     },
@@ -103,7 +103,7 @@ function withRecordedBody(response: Response, body: ReadableStream<Uint8Array>, 
 }
 
 /** A text is recorded by whole events: a secret in it must not come apart where the network cut it. */
-class HeardBody {
+class RecordedBody {
   readonly #isStream: boolean;
   readonly #recording: Exchange;
   readonly #decoder = new StringDecoder("utf8");
@@ -115,41 +115,32 @@ class HeardBody {
     this.#recording = recording;
   }
 
-  hear(bytes: Uint8Array): void {
+  add(bytes: Uint8Array): void {
     // A line cannot hold more in any case; what follows in it is left out of the trace, never of the answer.
     if (this.#text.length <= WORLD_LIMITS.trace.lineChars) this.#text += this.#decoder.write(Buffer.from(bytes));
     if (!this.#isStream) return;
     const end = lastEventEnd(this.#text);
     if (end === 0) return;
-    this.#tellEvents(this.#text.slice(0, end));
+    this.#recordEvents(this.#text.slice(0, end));
     this.#text = this.#text.slice(end);
   }
 
-  end(): void {
-    this.#tellRest();
-    this.#tell({ kind: "end", exchange: this.#recording.exchange });
-    this.#isOver = true;
-  }
-
-  fail(error: string): void {
-    this.#tellRest();
-    this.#tell({ kind: "failed", exchange: this.#recording.exchange, error });
-    this.#isOver = true;
-  }
-
-  #tellRest(): void {
+  /** `error`: why there is no more of it. */
+  end(error?: string): void {
+    const { exchange } = this.#recording;
     const rest = this.#text + this.#decoder.end();
     this.#text = "";
-    if (rest === "") return;
-    if (this.#isStream) this.#tellEvents(rest);
-    else this.#tell({ kind: "body", exchange: this.#recording.exchange, body: jsonOr(rest) });
+    if (rest !== "" && this.#isStream) this.#recordEvents(rest);
+    else if (rest !== "") this.#record({ kind: "body", exchange, body: jsonOr(rest) });
+    this.#record(error === undefined ? { kind: "end", exchange } : { kind: "failed", exchange, error });
+    this.#isOver = true;
   }
 
-  #tellEvents(text: string): void {
-    this.#tell({ kind: "events", exchange: this.#recording.exchange, text });
+  #recordEvents(text: string): void {
+    this.#record({ kind: "events", exchange: this.#recording.exchange, text });
   }
 
-  #tell(message: ModelMessage): void {
+  #record(message: ModelMessage): void {
     if (!this.#isOver) this.#recording.record("in", message);
   }
 }

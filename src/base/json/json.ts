@@ -137,7 +137,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /** Where the string that begins at `start` ends; -1 when it does not. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1;
     while (text.charCodeAt(before) === BACKSLASH) before -= 1;

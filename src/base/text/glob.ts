@@ -1,5 +1,4 @@
 // Globs on names and on paths, matched in one pass over the text: all positions in the glob are followed at once, 32 in a step.
-import { unreachable } from "../id.js";
 import { LIMITS } from "../limits.js";
 
 /** Hears of the steps of a match, a few nanoseconds each, and may throw to end it. */
@@ -215,56 +214,28 @@ class Automaton {
     this.#signs = signs;
     this.#words = (signs.length >>> 5) + 1;
     const bits = () => new Int32Array(this.#words);
-    [this.#stars, this.#deeps, this.#loops, this.#partLoops, this.#others, this.#slashes] = [
-      bits(),
-      bits(),
-      bits(),
-      bits(),
-      bits(),
-      bits(),
-    ];
-    for (let index = 0; index < signs.length; index++) {
-      const sign = signs[index];
-      if (sign) this.#add(sign, index);
-    }
-  }
-
-  #add(sign: Sign, index: number): void {
-    switch (sign.kind) {
-      case "char": {
+    const [loops, partLoops, stars, deeps, others, slashes] = [bits(), bits(), bits(), bits(), bits(), bits()];
+    const sets = {
+      any: [slashes, others],
+      anyInPart: [others],
+      deep: [deeps, slashes, loops, partLoops],
+      star: [loops, stars, partLoops],
+      starInPart: [stars, partLoops],
+    };
+    for (const [index, sign] of signs.entries()) {
+      if (sign.kind === "class") this.#classes.push(index);
+      else if (sign.kind === "char") {
         const places = this.#chars.get(sign.codePoint);
         if (places) places.push(index);
         else this.#chars.set(sign.codePoint, [index]);
-        return;
-      }
-      case "class":
-        this.#classes.push(index);
-        return;
-      case "any":
-        setBit(this.#slashes, index);
-        setBit(this.#others, index);
-        return;
-      case "anyInPart":
-        setBit(this.#others, index);
-        return;
-      case "deep":
-        setBit(this.#deeps, index);
-        setBit(this.#slashes, index);
-        setBit(this.#loops, index);
-        setBit(this.#partLoops, index);
-        return;
-      case "star":
-        setBit(this.#loops, index);
-        setBit(this.#stars, index);
-        setBit(this.#partLoops, index);
-        return;
-      case "starInPart":
-        setBit(this.#stars, index);
-        setBit(this.#partLoops, index);
-        return;
-      default:
-        unreachable(sign);
+      } else for (const set of sets[sign.kind]) setBit(set, index);
     }
+    this.#loops = loops;
+    this.#partLoops = partLoops;
+    this.#stars = stars;
+    this.#deeps = deeps;
+    this.#others = others;
+    this.#slashes = slashes;
   }
 
   matches(text: string, spend?: SpendSteps): boolean {

@@ -1,5 +1,5 @@
 // The values in a text that speak for themselves: JSON, quoted strings, URLs, paths and numbers, with where they stand.
-import { type JsonValue, parseJson } from "../../base/json/json.js";
+import { endOfString, type JsonValue, parseJson } from "../../base/json/json.js";
 
 export type SpanKind = "json" | "quoted" | "url" | "path" | "number";
 
@@ -75,14 +75,12 @@ export function blank(text: string, ranges: readonly { readonly start: number; r
 function jsonAt(text: string, start: number): Span | undefined {
   if (text[start] !== "{" && text[start] !== "[") return undefined;
   let depth = 0;
-  let isInString = false;
   for (let at = start; at < text.length; at++) {
     const char = text[at];
-    if (isInString) {
-      if (char === "\\") at++;
-      else if (char === '"') isInString = false;
-    } else if (char === '"') isInString = true;
-    else if (char === "{" || char === "[") depth++;
+    if (char === '"') {
+      at = endOfString(text, at);
+      if (at === -1) return undefined;
+    } else if (char === "{" || char === "[") depth++;
     else if ((char === "}" || char === "]") && --depth === 0) {
       const json = text.slice(start, at + 1);
       const parsed = parseJson(json);

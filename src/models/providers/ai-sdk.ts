@@ -1,7 +1,6 @@
 // Any AI SDK language model behind the model port.
 import type { JSONObject, LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
 import { orAborted } from "../../base/async/deadline.js";
-import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import {
   type KnownAbilities,
@@ -13,7 +12,7 @@ import {
   type ThinkingStyle,
   tableAbilities,
 } from "../abilities.js";
-import { dialectOf } from "../dialect/rules.js";
+import { dialectOf, OPTION_KEYS } from "../dialect/rules.js";
 import { type FailureContext, toModelError } from "../failures/provider-errors.js";
 import type { DialectName, Model, ModelEvent, ModelMessage, ModelRequest } from "../model.js";
 import { fromStream } from "./from-stream.js";
@@ -59,16 +58,6 @@ const COMMON_IMAGES: readonly string[] = ["image/png", "image/jpeg", "image/gif"
 export function isCommonImage(mediaType: string): boolean {
   return COMMON_IMAGES.includes(mediaType);
 }
-
-/** The name under which each adapter looks for its options. */
-const OPTION_KEYS: Readonly<Record<DialectName, string | undefined>> = {
-  anthropic: "anthropic",
-  "openai-chat": "openai",
-  "openai-responses": "openai",
-  gemini: "google",
-  "openai-compatible": "openaiCompatible",
-  plain: undefined,
-};
 
 /** OpenAI takes no longer one. */
 const CACHE_KEY_MAX_CHARS = 64;
@@ -126,18 +115,13 @@ function callSettings(target: Target, request: ModelRequest, { tools }: ToolsToS
 function optionsFor(target: Target, request: ModelRequest): SharedV3ProviderOptions {
   const { id, dialect, abilities, options } = target;
   const given = options.providerOptions ?? {};
+  if (dialect === "plain") return given;
   const key = OPTION_KEYS[dialect];
-  if (key === undefined) return given;
+  const thinker = { id, dialect, levels: abilities.thinking };
+  const promptCacheKey = key === "openai" ? request.cacheKey?.slice(0, CACHE_KEY_MAX_CHARS) : undefined;
   const own: JSONObject = {
-    ...thinkingOptions(
-      { id, dialect, levels: abilities.thinking },
-      request.thinking ?? options.thinking,
-      request.messages,
-    ),
-    ...defined({
-      promptCacheKey:
-        key === "openai" && request.cacheKey !== undefined ? request.cacheKey.slice(0, CACHE_KEY_MAX_CHARS) : undefined,
-    }),
+    ...thinkingOptions(thinker, request.thinking ?? options.thinking, request.messages),
+    ...defined({ promptCacheKey }),
     // What the embedder asks for is stronger than what we make of a level.
     ...given[key],
   };
@@ -201,8 +185,6 @@ export function thinkingOptions(
       return { thinkingConfig: gemini(thinker, level) };
     case "plain":
       return {};
-    default:
-      return unreachable(thinker.dialect);
   }
 }
 
@@ -228,12 +210,10 @@ function claude(thinker: Thinker, level: ThinkingLevel | undefined, messages: re
 /** Calls since the last prompt that came without thoughts of this model's: it refuses to go on thinking after those. */
 function hasForeignCalls(id: string, messages: readonly ModelMessage[]): boolean {
   const lastPrompt = messages.findLastIndex((message) => message.role === "user");
-  return messages
-    .slice(lastPrompt + 1)
-    .some(
-      (message) =>
-        message.role === "assistant" && message.toolCalls.length > 0 && message.providerData?.["model"] !== id,
-    );
+  return messages.slice(lastPrompt + 1).some((message) => {
+    const isCall = message.role === "assistant" && message.toolCalls.length > 0;
+    return isCall && message.providerData?.["model"] !== id;
+  });
 }
 
 function gemini(thinker: Thinker, level: ThinkingLevel | undefined): JSONObject {

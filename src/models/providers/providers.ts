@@ -4,7 +4,7 @@ import type { SharedV3ProviderOptions } from "@ai-sdk/provider";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Fetch, World } from "../../base/ports/world.js";
-import { type KnownAbilities, knownModel, type ModelPrice, type ThinkingLevel, tableAbilities } from "../abilities.js";
+import { type KnownAbilities, knownModel, type ThinkingLevel, tableAbilities } from "../abilities.js";
 import { MODEL_LIMITS } from "../limits.js";
 import type { Model } from "../model.js";
 import { type AiSdkLanguageModel, type AiSdkOptions, aiSdkModel } from "./ai-sdk.js";
@@ -150,19 +150,10 @@ export interface ModelChoice {
   readonly env: Environment;
 }
 
-/** What the person says about one model; stronger than the table and the provider. */
-export interface ModelSettings {
-  readonly contextTokens?: number | undefined;
-  /** Also sent with every request that does not say otherwise. */
-  readonly maxOutputTokens?: number | undefined;
-  readonly images?: boolean | undefined;
-  readonly audio?: boolean | undefined;
-  readonly pdf?: boolean | undefined;
-  /** The levels it has. */
-  readonly thinking?: readonly ThinkingLevel[] | undefined;
+/** The user's settings of one model; stronger than the table and the provider. `maxOutputTokens` is sent with every request. */
+export interface ModelSettings extends Omit<KnownAbilities, "toolSearch"> {
   /** Whether found tools are sent in the provider's own way; unless given, at the provider's own address only. */
   readonly toolSearch?: boolean | undefined;
-  readonly price?: ModelPrice | undefined;
   /** How long it may send nothing. */
   readonly silenceMs?: number | undefined;
 }

@@ -12,8 +12,8 @@ export function shellWord(text: string): string {
 
 const REMOTE_HINTS: Partial<Record<ErrorCode, string>> = {
   "mcp.connect_failed": "Check the URL, or ask the server's operator.",
-  "mcp.connect_timeout": ERROR_CODES["mcp.unavailable"].cure,
-  "mcp.connection_lost": ERROR_CODES["mcp.unavailable"].cure,
+  "mcp.connect_timeout": ERROR_CODES["mcp.unavailable"].recovery,
+  "mcp.connection_lost": ERROR_CODES["mcp.unavailable"].recovery,
   "mcp.protocol": "Check the URL: the server there does not speak MCP.",
 };
 
@@ -21,7 +21,7 @@ const REMOTE_HINTS: Partial<Record<ErrorCode, string>> = {
 export function hintFor({ spec }: Pick<ReadyServer, "spec">, { code, hint, isDefaultHint }: TenonError): string {
   if (!isDefaultHint) return hint;
   if (spec.kind === "http" || spec.kind === "sse") return REMOTE_HINTS[code] ?? hint;
-  return code === "mcp.connection_lost" ? ERROR_CODES["mcp.connect_failed"].cure : hint;
+  return code === "mcp.connection_lost" ? ERROR_CODES["mcp.connect_failed"].recovery : hint;
 }
 
 export function nextFor(server: EffectiveServer, { code }: { readonly code: ErrorCode }): readonly string[] {
