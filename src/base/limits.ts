@@ -19,7 +19,7 @@ export const LIMITS = {
   callTimeoutMs: 120_000,
   /** A call that keeps reporting progress still ends: two hours cover builds and crawls, not a forgotten job. */
   callMaxMs: 7_200_000,
-  /** Calls of one server: a loop gone wild must not hammer somebody's service. */
+  /** Calls of one server: a runaway loop must not overload a service. */
   callsPerMinute: 100,
   callsAtOnce: 8,
   /** A call over those limits waits this long for its turn, then says so. */
@@ -109,7 +109,7 @@ export const LAUNCH_LIMITS = {
 export const LOGIN_LIMITS = {
   /** A turn waits this long for its person to log in; after that the log-in goes on beside it. */
   turnWaitMs: 120_000,
-  /** Whoever holds a grant refreshes it over the network: it may take its deadlines, and the next in line waits for it. */
+  /** The holder of a grant refreshes it over the network: it may take its deadlines, and the next in line waits for it. */
   lockWaitMs: 90_000,
   /** How often a held lock is looked at: a refresh takes 100 ms and more. */
   lockEveryMs: 25,
@@ -164,6 +164,6 @@ export const SANDBOX_LIMITS = {
    * Folders whose first search is remembered: as many as one process has sessions open, and more.
    */
   git: { maxFolders: 2_000, maxDepth: 5, maxPlaces: 200, maxSearched: 200 },
-  /** A prompt waits this long for the look whether git repositories appeared; a later answer is told when it comes. */
+  /** A prompt waits this long for the look whether git repositories appeared; a later answer is reported when it comes. */
   gitLookMs: 500,
 } as const;

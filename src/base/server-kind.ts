@@ -4,7 +4,7 @@ export type ServerKind = "stdio" | "http" | "sse";
 
 export interface NamedKind {
   readonly kind: ServerKind;
-  /** Set when the name means something else than it says: worth telling whoever wrote it. */
+  /** Set when the name means something else than it says: worth reporting to the author of the entry. */
   readonly note?: string;
 }
 
@@ -20,7 +20,7 @@ const KINDS: ReadonlyMap<string, ServerKind> = new Map([
 const WEBSOCKET_NOTE =
   'type "websocket" is no transport of MCP: it is taken as Streamable HTTP ("http") at the same address';
 
-/** Undefined for a name nobody is known to use. In `base`, since the ACP front reads it before anything else is loaded. */
+/** Undefined for an unknown name. In `base`, since the ACP front reads it before anything else is loaded. */
 export function normaliseKind(type: string): NamedKind | undefined {
   if (type === "websocket") return { kind: "http", note: WEBSOCKET_NOTE };
   const kind = KINDS.get(type);

@@ -29,7 +29,7 @@ export interface RejectedEntry extends ServerIdentity {
 
 export type EffectiveServer = ReadyServer | UntrustedServer | DisabledServer | RejectedEntry | ShadowedServer;
 
-/** Something the person should hear of that is no mistake. */
+/** A notice for the person that is not a problem. */
 export interface Notice {
   readonly text: string;
   readonly server?: string;
@@ -72,7 +72,7 @@ export interface EffectiveConfig {
   readonly tools: ToolValues;
   /** What the project's tools are to be, as its team has locked them. */
   readonly toolsLock?: ToolsLock;
-  /** What the user wants the model to be told besides, or in place of Tenon's introduction. */
+  /** Text the user adds to the system prompt, or puts in place of Tenon's introduction. */
   readonly systemPrompt: { readonly append?: string; readonly override?: string };
   /** Every value in force, with where it was said. */
   readonly values: readonly LayerValue[];

@@ -117,7 +117,7 @@ async function loadNow(
   };
 }
 
-/** Nothing of it can be relied on: no server is used, every tool is asked about, and the person is told why. */
+/** For a configuration that cannot be loaded: uses no server, asks about every tool, and reports the reason. */
 function unreadable({ world, cwd, clientServers = [] }: ConfigRequest, error: unknown): EffectiveConfig {
   const message = `the configuration cannot be read: ${messageOf(error)}`;
   world.log.error("config.unreadable", { error: message, stack: error instanceof Error ? error.stack : undefined });
@@ -218,7 +218,7 @@ function sourceFor(place: Place, { request, layers, secrets, patience }: Makers)
   };
 }
 
-/** A project's count before anybody trusts it: they can only tighten, and none of their words is shown. */
+/** Rules of a project apply before it is trusted: they can only tighten, and their reasons are not shown. */
 function rulesInOrder({ commandLine }: ConfigRequest, { user, project }: LayerSet): readonly PolicyRule[] {
   const ofProject = project.flatMap(({ rules = [] }) => rules).filter(({ effect }) => effect !== "allow");
   return [...(commandLine?.rules ?? []), ...(user.rules ?? []), ...ofProject];

@@ -1,4 +1,4 @@
-// The project's lock of tool definitions, read and written. It can only tighten, so it counts before anybody trusts the project.
+// The project's lock of tool definitions, read and written. It can only tighten, so it applies before the project is trusted.
 
 import { dirname } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";

@@ -27,7 +27,7 @@ export interface ModelAbilities {
   readonly images: boolean;
   readonly audio: boolean;
   readonly pdf: boolean;
-  /** The levels it has; empty when it does not think, or when nobody knows. */
+  /** The levels it has; empty when it does not think, or when that is unknown. */
   readonly thinking: readonly ThinkingLevel[];
   /** It takes tools that a search of ours found beside the result, in this provider's way. */
   readonly toolSearch?: "anthropic" | "openai";
@@ -37,7 +37,7 @@ export interface ModelAbilities {
 /** What one place knows; what it does not know is left out. */
 export type KnownAbilities = { readonly [Key in keyof ModelAbilities]?: ModelAbilities[Key] | undefined };
 
-/** The first place that knows something has the word; what nobody knows is taken to be little. */
+/** The first source that knows an ability decides; unknown abilities count as absent. */
 export function mergeAbilities(places: readonly KnownAbilities[]): ModelAbilities {
   const first = <Key extends keyof ModelAbilities>(key: Key): ModelAbilities[Key] | undefined =>
     places.find((place) => place[key] !== undefined)?.[key];
@@ -54,10 +54,10 @@ export function mergeAbilities(places: readonly KnownAbilities[]): ModelAbilitie
   };
 }
 
-// What is known of models before anybody is asked: families by name, from the makers' pages of November 2026. Prices are list prices.
+// The bundled table of models: families by name, from the makers' pages of November 2026. Prices are list prices.
 
 /**
- * How a model is told how much to think. `budget`: a number of tokens. `adaptive`: an effort, and it can be switched off.
+ * How a request says how much to think. `budget`: a number of tokens. `adaptive`: an effort, and it can be switched off.
  * `always`: an effort, and it cannot. `effort`: OpenAI's word. `level`: Gemini's word.
  */
 export type ThinkingStyle = "budget" | "adaptive" | "always" | "effort" | "level";
@@ -109,7 +109,7 @@ const LEVEL = { thinking: ON, thinkingStyle: "level" } as const;
 const LONG_GPT = 272_000;
 const LONG_GEMINI = 200_000;
 
-/** The first that fits counts, so the narrower ones come first. Prices that change soon, or that nobody stated, are left out. */
+/** The first that fits counts, so the narrower ones come first. Prices that change soon, or that are not published, are left out. */
 const FAMILIES: readonly Family[] = [
   { names: /claude-(?:sonnet-5[.-]5|5[.-]5-sonnet)/, ...CLAUDE_1M, ...ALWAYS, price: price(2, 10, 0.1, 2.5) },
   { names: /claude-(?:opus-5[.-]5|5[.-]5-opus)/, ...CLAUDE_1M, ...ALWAYS, price: price(4, 20, 0.2, 5) },
@@ -238,7 +238,7 @@ const FAMILIES: readonly Family[] = [
   { names: /gemini-3[.]7-flash/, ...GEMINI, ...LEVEL, price: price(1.5, 7.5, 0.15) },
   { names: /gemini-(?:[3-9]|pro-latest|flash)/, ...GEMINI, thinking: ["low", "high"], thinkingStyle: "level" },
 
-  /** Open models: what they see is in the name; how much context they have is for whoever runs them to say. */
+  /** Open models: what they see is in the name; their context window depends on the server that runs them. */
   { names: /-vl\b|vision|llava|pixtral|gemma-?[34]|llama-?4|qwen-?3[.]5|minicpm-v|internvl|molmo/, images: true },
 ];
 

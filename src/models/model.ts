@@ -36,7 +36,7 @@ export interface ModelTool {
 }
 
 export interface ModelToolCall {
-  /** The provider's own id; it pairs call and result within the transcript and is shown to nobody. */
+  /** The provider's own id; it pairs call and result within the transcript and is not shown. */
   readonly callId: string;
   readonly name: string;
   /** Arguments as the model wrote them: JSON text that may be truncated or invalid. */
@@ -113,7 +113,7 @@ export interface Model {
   readonly dialect?: DialectName;
   /** Unknown when left out: then the careful defaults of `LIMITS.context` hold. */
   readonly abilities?: ModelAbilities | undefined;
-  /** Whether it takes files of a media type as they are. Left out, it takes text only, and is told what there was. */
+  /** Whether it takes files of a media type as they are. Left out, it takes text only, and files reach it as labels. */
   accepts?(mediaType: string): boolean;
   /**
    * Streams one answer; the last event is always `finish`. Throws a TenonError with a `model.*` code when the provider

@@ -38,7 +38,7 @@ class IdleLimit {
   keep(socket: Duplex): boolean {
     if (this.#ms <= 0 || !(socket instanceof Socket)) return false;
     socket.unref();
-    // Armed once and left so: the agent ends only a connection that nobody is using.
+    // Armed once and left so: the agent ends only idle connections.
     if (socket.timeout !== this.#ms) socket.setTimeout(this.#ms);
     return true;
   }

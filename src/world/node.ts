@@ -59,7 +59,7 @@ export function stderrLog(level: LogLevel): Log {
   return createLog({ level, now: () => Date.now(), write: (line) => process.stderr.write(line) });
 }
 
-// The variables of this process, with the home the system knows where nobody set one.
+// The environment of this process, with the home directory of the user database where HOME is not set.
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -185,7 +185,7 @@ export class LongTimers {
   #arm(atMs: number, nowMs: number): void {
     clearTimeout(this.#real);
     this.#firesAtMs = atMs;
-    // Rounded up: Node cuts fractions off, and nobody may be woken early.
+    // Rounded up: Node cuts fractions off, and no timer may fire early.
     const delayMs = Math.min(Math.max(0, Math.ceil(atMs - nowMs)), MAX_DELAY_MS);
     this.#real = setTimeout(() => this.#fire(), delayMs);
   }

@@ -1,4 +1,4 @@
-// Which processes live, told apart even where a number is used again.
+// Which processes live, with an identity that differs where a process id is reused.
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { Processes } from "../base/ports/world.js";
@@ -10,7 +10,7 @@ function identityOf(id: number): string | undefined {
   return process.platform === "linux" ? fromProc(id) : fromSignal(id);
 }
 
-/** The time of its start, in clock ticks since boot. A zombie is gone: nobody but its parent knows of it. */
+/** The time of its start, in clock ticks since boot. A zombie counts as gone. */
 function fromProc(id: number): string | undefined {
   try {
     const fields = statFields(id);
@@ -45,7 +45,7 @@ export function memoryBytes(): number {
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
-interface Seen {
+interface ProcessStat {
   readonly parent: number;
   readonly group: number;
   readonly pages: number;
@@ -67,7 +67,7 @@ export function memoryOf(ids: readonly number[]): ReadonlyMap<number, number> | 
 }
 
 /** A process belongs to the tree of its group's leader; one that left the group to that of its parents. */
-function rootOf(id: number, seen: ReadonlyMap<number, Seen>, roots: ReadonlySet<number>): number | undefined {
+function rootOf(id: number, seen: ReadonlyMap<number, ProcessStat>, roots: ReadonlySet<number>): number | undefined {
   let current = id;
   for (let step = 0; step < seen.size; step++) {
     if (roots.has(current)) return current;
@@ -79,8 +79,8 @@ function rootOf(id: number, seen: ReadonlyMap<number, Seen>, roots: ReadonlySet<
   return undefined;
 }
 
-function allProcesses(): ReadonlyMap<number, Seen> {
-  const seen = new Map<number, Seen>();
+function allProcesses(): ReadonlyMap<number, ProcessStat> {
+  const seen = new Map<number, ProcessStat>();
   for (const entry of listed("/proc") ?? []) {
     if (!/^\d+$/u.test(entry)) continue;
     const found = read(entry);
@@ -89,7 +89,7 @@ function allProcesses(): ReadonlyMap<number, Seen> {
   return seen;
 }
 
-function read(id: string): Seen | undefined {
+function read(id: string): ProcessStat | undefined {
   try {
     const fields = statFields(id);
     return { parent: Number(fields[1]), group: Number(fields[2]), pages: Number(fields[21]) };
@@ -99,13 +99,13 @@ function read(id: string): Seen | undefined {
 }
 
 /** Node does not tell it: what it says of this process in bytes, against what the system says in pages. */
-function sizeOfPage(own: Seen | undefined): number | undefined {
+function sizeOfPage(own: ProcessStat | undefined): number | undefined {
   if (!own || own.pages <= 0) return undefined;
   const ratio = process.memoryUsage.rss() / own.pages;
   return 2 ** Math.round(Math.log2(ratio));
 }
 
-// What this process was handed open by whoever started it: no child gets it, least of all one in a sandbox.
+// File descriptors this process inherited: no child gets them, least of all one in a sandbox.
 
 const CLOSES_ON_EXEC = 0o2_000_000;
 type Handle = "pipe" | "ignore" | number;

@@ -9,13 +9,13 @@ import { VERSION } from "../base/version.js";
 type Api = typeof Otel;
 
 /** Where work stands. SDKs need not bring a context manager, so this is kept beside the API's own context. */
-interface Place {
+interface ActiveTrace {
   readonly context: TraceContext | undefined;
   readonly span?: OpenSpan;
   readonly otel?: Otel.Context;
 }
 
-const storage = new AsyncLocalStorage<Place>();
+const storage = new AsyncLocalStorage<ActiveTrace>();
 
 export const openTelemetry: Telemetry = {
   get isActive() {
@@ -40,7 +40,7 @@ export const openTelemetry: Telemetry = {
 
 /**
  * Where every copy of the API finds what is registered, whichever was registered with. Asked here, because loading the
- * API takes tens of milliseconds that nobody without an SDK should pay.
+ * API takes tens of milliseconds that programs without an SDK should not pay.
  */
 const REGISTRY: symbol = Symbol.for("opentelemetry.js.api.1");
 
@@ -76,12 +76,12 @@ function openSpan(api: Api, { name, kind, attributes }: SpanStart): OpenSpan {
     run: (step) => storage.run(place, () => api.context.with(otel, step)),
     end: () => span.end(),
   };
-  const place: Place = { context: contextOf(api, span) ?? outer?.context, span: opened, otel };
+  const place: ActiveTrace = { context: contextOf(api, span) ?? outer?.context, span: opened, otel };
   return opened;
 }
 
 /** The client's word comes first, then a span of the program around us, then one of our own. */
-function parentOf(api: Api, outer: Place | undefined): Otel.Context {
+function parentOf(api: Api, outer: ActiveTrace | undefined): Otel.Context {
   const active = api.context.active();
   if (outer?.context && !outer.otel) return api.trace.setSpanContext(active, remoteSpan(api, outer.context));
   return api.trace.getSpan(active) ? active : (outer?.otel ?? active);

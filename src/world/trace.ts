@@ -114,7 +114,7 @@ export class FileTrace implements WireTrace, AsyncDisposable {
   }
 }
 
-/** Of the body as it stands in the trace: whoever replays it has no secrets to put back. */
+/** Of the body as it stands in the trace: a replay has no secrets to put back. */
 function withHash(message: JsonValue): JsonValue {
   if (!isJsonObject(message) || message["kind"] !== "request") return message;
   return { ...message, hash: hashJson(message["body"] ?? null) };

@@ -1,4 +1,4 @@
-// An observable value: read it, set it, hear of every change.
+// An observable value: read it, set it, subscribe to changes.
 
 import { sharedLog } from "../ports/log.js";
 import { abortListeners, contained } from "./scope.js";
@@ -36,8 +36,8 @@ export class Cell<T> implements ReadonlyCell<T> {
   }
 
   /**
-   * Setting an identical value is no change. When a listener sets the cell, the others hear of that change after the one
-   * they are being told, so that all hear one order. What a listener throws is logged: it is no fault of whoever sets.
+   * Setting an identical value is no change. When a listener sets the cell, the others are called with that change after the one
+   * in progress, so that all see the same order. An error of a listener is logged and does not reach the setter.
    */
   set(value: T): void {
     if (Object.is(value, this.#value)) return;

@@ -64,7 +64,7 @@ export class Channel<T> implements AsyncIterable<T> {
     return this.#items.length;
   }
 
-  /** Resolves true once the item is queued, false when the channel is closed and nobody will read it. Order is kept. */
+  /** Resolves true once the item is queued, false when the channel is closed. Order is kept. */
   async send(item: T): Promise<boolean> {
     if (this.#isClosed) return false;
     if (this.#items.length < this.#capacity) return this.offer(item);

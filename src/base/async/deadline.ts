@@ -50,7 +50,7 @@ export async function sleep(after: After, delayMs: number, signal: AbortSignal):
   });
 }
 
-/** The promise's value, or the signal's reason, whichever comes first. What the promise does after that is not heard. */
+/** The promise's value, or the signal's reason, whichever comes first. A later result of the promise is ignored. */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     promise.catch(() => {}); // often nobody else holds it: unheard, its failure would end the process

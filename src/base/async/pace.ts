@@ -1,7 +1,7 @@
 // Keeps work on a server's data from holding the event loop: after a little of it, everyone waits for the next turn.
 import type { World } from "../ports/world.js";
 
-/** A tenth of the 50 ms that nothing may exceed: work is told in lumps, and several connections share one loop. */
+/** A tenth of the 50 ms that nothing may exceed: work is measured in lumps, and several connections share one loop. */
 const SHARE_MS = 5;
 
 /**

@@ -5,14 +5,14 @@ import { messageOf } from "../message.js";
 import { type Log, sharedLog } from "../ports/log.js";
 
 /**
- * Owns a promise that nobody awaits: a rejection is logged with its stack, and goes no further. For work that must also end
+ * Owns a promise that is not awaited: a rejection is logged with its stack, and goes no further. For work that must also end
  * with its owner there is `Scope.run`.
  */
 export function handled(promise: Promise<unknown>, log: Log, name: string): void {
   promise.catch((error: unknown) => reportThrown(log, name, error));
 }
 
-/** Runs a listener of somebody else's: what it throws is logged with its stack, and does not reach the caller. */
+/** Runs a foreign listener: an error it throws is logged with its stack and does not reach the caller. */
 export function contained(log: Log, name: string, run: () => void): void {
   try {
     run();
@@ -72,7 +72,7 @@ export class Scope implements AsyncDisposable {
 
   /**
    * Starts background work at once; the scope awaits it on close. Failures are logged: work reports what matters by
-   * itself. On a closed scope the work still starts, with an aborted signal, so that whoever waits for it is answered.
+   * itself. On a closed scope the work still starts, with an aborted signal, so that its caller gets an answer.
    */
   run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
     this.#track(async () => {

@@ -13,7 +13,7 @@
 // there is no first one. A process that read X long ago and acts late gets the break lock, reads the path again, finds another
 // text and removes nothing, since X never comes back.
 //
-// A break lock whose owner died is broken in the same way, by a break lock of its own. Break files that nobody needs any more are
+// A break lock whose owner died is broken in the same way, by a break lock of its own. Break files that are no longer needed are
 // removed by the next process that breaks a lock, while it owns the lock itself: every text they could be about is gone by then.
 //
 // Not covered: processes that do not see each other's process numbers (two containers or two machines that share a folder). Where
@@ -182,7 +182,7 @@ async function ownerAt(world: LockWorld, path: string): Promise<Owner> {
   return isAlive ? { kind: "alive", text, processId: Number(id) } : { kind: "dead", text };
 }
 
-/** Undefined when there is no file. Rejects when that cannot be told. */
+/** Undefined when there is no file. Rejects when that cannot be determined. */
 async function textAt(world: LockWorld, path: string): Promise<string | undefined> {
   try {
     return await world.files.readText(path);

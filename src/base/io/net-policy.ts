@@ -17,7 +17,7 @@ export type UrlVerdict =
   | {
       readonly ok: true;
       readonly url: URL;
-      /** Whether the name may also resolve to a private address; if not, whoever dials checks with `isPrivateAddress`. */
+      /** Whether the name may also resolve to a private address; if not, the caller checks with `isPrivateAddress` when it connects. */
       readonly mayBePrivate: boolean;
     }
   | { readonly ok: false; readonly reason: string };

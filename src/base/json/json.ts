@@ -148,7 +148,7 @@ export function endOfString(text: string, start: number): number {
 
 // Whether two JSON values are equal. For values whose depth has been checked: it walks recursively.
 
-/** Key order does not matter. `onStep` hears of every value looked at, so that a caller can bound the work. */
+/** Key order does not matter. `onStep` is called for every value looked at, so that a caller can bound the work. */
 export function sameJson(one: JsonValue | undefined, other: JsonValue | undefined, onStep?: () => void): boolean {
   onStep?.();
   if (one === other) return true;

@@ -1,4 +1,4 @@
-// How large and how deep a JSON value is, counted no further than somebody cares.
+// How large and how deep a JSON value is, counted up to given limits.
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 
 export interface Extent {
@@ -33,7 +33,7 @@ let heapBytes = 0;
 
 /**
  * Recursive, but never deeper than `maxDepth`, since `JSON.parse` takes nesting far deeper than the call stack; what
- * passes may safely be walked recursively by whoever comes after.
+ * passes may safely be walked recursively afterwards.
  */
 export function measure(value: JsonValue | undefined, extent: Extent): Measured {
   nodes = 0;

@@ -108,7 +108,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const COMMA = 0x2c;
-/** Of a key, an id or a method: longer ones are no id that anybody waits under. */
+/** Of a key, an id or a method: no request of ours has a longer id. */
 const MAX_CAPTURED_BYTES = 1_024;
 
 export interface MessageHead {

@@ -1,4 +1,4 @@
-// Two ports for whoever watches from outside: the messages that cross a wire, and spans. Absent unless somebody watches.
+// Two ports for observers: the messages on every transport, and spans. Absent unless one is configured.
 import { defined } from "../json/defined.js";
 import type { JsonObject, JsonValue } from "../json/json.js";
 import type { Fetch, World } from "./world.js";
@@ -30,7 +30,7 @@ export interface WireTrace {
   within<T>(session: string, run: () => T): T;
 }
 
-/** Whatever came from outside in an earlier run, told again in its order. */
+/** The inputs of an earlier run, replayed in their order. */
 export interface WireReplay {
   /** The next connection that was recorded to this server; `onEntry` is called with what came in over it. */
   connect(server: string, onEntry: (entry: JsonObject) => void): ReplayedConnection;
@@ -56,7 +56,7 @@ export interface RecordedQuestion<T> extends HostQuestion {
   readonly read: (recorded: JsonValue) => T | undefined;
 }
 
-/** What comes of `work`, told to whoever watches. In a replay nothing is done: what came of it then is what comes of it now. */
+/** Runs `work` and records its result. In a replay `work` does not run: the recorded result is returned. */
 export async function recorded<T>(world: Pick<World, "trace" | "replay">, asked: RecordedQuestion<T>): Promise<T> {
   const { trace, replay } = world;
   const { ask, about, work, read } = asked;
@@ -74,7 +74,7 @@ export async function recorded<T>(world: Pick<World, "trace" | "replay">, asked:
   return answer;
 }
 
-/** For whatever talks to models: recorded where somebody watches. */
+/** The fetch for requests to models; recorded where a trace is configured. */
 export function modelFetch({ fetch, trace }: Pick<World, "fetch" | "trace">): Fetch {
   return trace ? trace.modelFetch(fetch) : fetch;
 }
@@ -95,7 +95,7 @@ export interface SpanStart {
 
 export interface Span {
   set(attributes: SpanAttributes): void;
-  /** Ends as an error. The first word counts: whoever is nearest to the fault knows it best. `type` is a class of errors. */
+  /** Ends as an error. The first call counts: it is the one nearest to the fault. `type` is a class of errors. */
   fail(type: string, message?: string): void;
 }
 
@@ -107,15 +107,15 @@ export interface OpenSpan extends Span {
   end(): void;
 }
 
-/** Spans for whoever has registered an OpenTelemetry SDK. Nothing here ever throws by itself. */
+/** Spans through a registered OpenTelemetry SDK. Nothing here ever throws by itself. */
 export interface Telemetry {
-  /** False: nobody listens and nothing is to be passed on, so that nothing else need be called. */
+  /** False: no SDK is registered and no context is to be passed on, so no other method need be called. */
   readonly isActive: boolean;
   /** The span the caller runs in. */
   readonly current: OpenSpan | undefined;
-  /** What servers are told of the span, or of the one the client is in. */
+  /** The context sent to servers: of this span, or of the client's. */
   readonly context: TraceContext | undefined;
-  /** Undefined when nobody listens. */
+  /** Undefined when no SDK is registered. */
   start(span: SpanStart): Promise<OpenSpan | undefined>;
   /** What `run` brings about belongs to a trace of the client's. */
   adopt<T>(context: TraceContext, run: () => T): T;

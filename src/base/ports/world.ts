@@ -103,7 +103,7 @@ export interface FolderEntry {
 }
 
 export interface Files {
-  /** Undefined when there is nothing. Rejects when that cannot be told. */
+  /** Undefined when there is nothing. Rejects when that cannot be determined. */
   find(path: string): Promise<FoundPath | undefined>;
   /** What the link at exactly this path says, also when it leads to nothing; undefined when there is no link there. */
   linkTarget(path: string): Promise<string | undefined>;
@@ -111,7 +111,7 @@ export interface Files {
   readText(path: string): Promise<string>;
   /** A part of a file. Fewer bytes than asked for only at its end. */
   readBytes(path: string, range: { readonly start: number; readonly length: number }): Promise<Uint8Array>;
-  /** Links not followed. Undefined when there is nothing. Rejects when that cannot be told. */
+  /** Links not followed. Undefined when there is nothing. Rejects when that cannot be determined. */
   kindOf(path: string): Promise<EntryKind | undefined>;
   /** Everything in a folder, links not followed, in no order. Rejects when it cannot be read. */
   entries(folder: string): Promise<readonly FolderEntry[]>;
@@ -121,7 +121,7 @@ export interface Files {
    */
   saveText(path: string, text: string): Promise<void>;
   /**
-   * Replaces a file as a whole: whoever reads it finds the old text or the new one. Private to this user unless `mode` is given.
+   * Replaces a file as a whole: a reader finds the old text or the new one. Private to this user unless `mode` is given.
    * Rejects for a device, a pipe or a socket, and for a link to one.
    */
   writeAtomic(path: string, text: string, mode?: number): Promise<void>;
@@ -195,7 +195,7 @@ export interface HttpPoolOptions {
   readonly isTls: boolean;
   /** What the name of the server stands for: nothing else is dialled. Not needed for a server named by its address. */
   readonly addresses: readonly ResolvedAddress[];
-  /** Connections that nobody uses are dropped after this, or earlier if the server says that it does. */
+  /** Idle connections are dropped after this, or earlier if the server says that it does. */
   readonly maxIdleMs: number;
 }
 
@@ -209,7 +209,7 @@ export interface HttpPool {
   close(): void;
 }
 
-/** What came to a listener: nobody reads a body. */
+/** A request to a listener; its body is not read. */
 export interface LoopbackRequest {
   readonly method: string;
   /** Path and query, as they were sent. */

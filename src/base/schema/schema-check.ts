@@ -276,7 +276,7 @@ export class SchemaCheck {
 
   #property(schema: JsonObject, name: string, value: JsonValue, parent: At): Verdict {
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
-    const at: Place = { key: name, parent };
+    const at: ValuePath = { key: name, parent };
     let isKnown = false;
     const verdicts: Verdict[] = [propertyNames === undefined ? undefined : this.check(propertyNames, name, at)];
     if (isJsonObject(properties) && Object.hasOwn(properties, name)) {
@@ -388,17 +388,17 @@ function decode(fragment: string): string {
 // What a check comes to, and the checks that need nothing but the value itself.
 
 /** Where in the value, written backwards. */
-export interface Place {
+export interface ValuePath {
   readonly key: string | number;
-  readonly parent: Place | undefined;
+  readonly parent: ValuePath | undefined;
 }
 
 export interface Misfit {
-  readonly at: Place | undefined;
+  readonly at: ValuePath | undefined;
   readonly what: string;
 }
 
-export type At = Place | undefined;
+export type At = ValuePath | undefined;
 /** Nothing when it fits. */
 export type Verdict = Misfit | "unsure" | undefined;
 

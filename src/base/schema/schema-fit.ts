@@ -1,4 +1,4 @@
-// Whether a value fits a JSON Schema, and where it does not: for whoever must refuse what does not fit, with words that help.
+// Whether a value fits a JSON Schema, and where it does not, in messages for a model or a person.
 import { Pace } from "../async/pace.js";
 import { messageOf } from "../errors.js";
 import type { JsonObject, JsonValue } from "../json/json.js";

@@ -1,7 +1,7 @@
 // Globs on names and on paths, matched in one pass over the text: all positions in the glob are followed at once, 32 in a step.
 import { LIMITS } from "../limits.js";
 
-/** Hears of the steps of a match, a few nanoseconds each, and may throw to end it. */
+/** Called with the steps of a match, a few nanoseconds each, and may throw to end it. */
 export type SpendSteps = (steps: number) => void;
 
 export type GlobMatcher = (text: string, spend?: SpendSteps) => boolean;
@@ -188,7 +188,7 @@ function matcherOf(signs: readonly Sign[]): GlobMatcher {
   return (text, spend) => automaton.matches(text, spend);
 }
 
-/** Steps are told in lots: telling each would cost more than taking it. */
+/** Steps are reported in lots: a call for each would cost more than the step. */
 const LOT = 4_096;
 
 /**

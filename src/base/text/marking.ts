@@ -202,7 +202,7 @@ const MARK = "tenon";
 const BRACKETS = "[［【〔〖〘〚⟦⦋⦍⦏❲⁅";
 const HAS_BRACKET = /[[［【〔〖〘〚⟦⦋⦍⦏❲⁅]/u;
 const BRACKET_CODES: ReadonlySet<number> = new Set(Array.from(BRACKETS, (bracket) => bracket.charCodeAt(0)));
-/** Enough for five letters and the accents somebody may pile on them. */
+/** Enough for five letters and the accents stacked on them. */
 const SUSPECT_CHARS = 96;
 
 /** Letters that look like ours in Greek, Cyrillic, Armenian and digits; what else there is, compatibility folding undoes. */

@@ -1,4 +1,4 @@
-// What somebody probably meant who wrote a word that is not known.
+// The known word that an unknown word was probably meant to be.
 
 /** The nearest of the known words, if it is near enough to be a slip of the keyboard. */
 export function nearest(word: string, known: readonly string[]): string | undefined {

@@ -9,7 +9,7 @@ const MIN_CHARS = 6;
 /** Deeper than anything people write: what lies below is left out, since it was not looked at. */
 const MAX_DEPTH = 64;
 
-/** Settings are kept under names such as `AUTH_MODE` too. Whoever has one of these as a password has none. */
+/** Settings are kept under names such as `AUTH_MODE` too. None of these words is a usable password. */
 const COMMON: ReadonlySet<string> = new Set(
   [
     ["enabled", "disabled", "default", "required", "optional", "automatic", "manual", "system", "custom", "unknown"],
@@ -50,7 +50,7 @@ export class KnownSecrets {
     return pattern === undefined ? text : text.replaceAll(pattern, REDACTED);
   }
 
-  /** As people and models may be given it: also without what is a key by its form, whoever's it is. */
+  /** As people and models may be given it: also without texts that have the form of a key. */
   clean(text: string): string {
     return withoutKeys(this.takenFrom(text));
   }
@@ -79,7 +79,7 @@ export class KnownSecrets {
     });
   }
 
-  /** An error of somebody else's that says one is left out: its words are in ours. */
+  /** A cause whose message holds a secret is left out: its text is part of the new message. */
   #cleanCause(cause: unknown): unknown {
     if (cause instanceof TenonError) return this.cleanError(cause);
     return cause instanceof Error && this.clean(cause.message) !== cause.message ? undefined : cause;
@@ -290,7 +290,7 @@ interface Form {
   readonly put: string;
 }
 
-/** Whoever wrote the text may mean harm: none of these may look at the same letters again and again. */
+/** The text may be hostile: none of these patterns may backtrack. */
 const FORMS: readonly Form[] = [
   { needs: "://", pattern: /([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>\\]{1,2000}@/giu, put: `$1${REDACTED}@` },
   {

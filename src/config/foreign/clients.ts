@@ -224,7 +224,7 @@ export interface RawEntry {
 /** An entry that has no equal here. */
 export interface Unusable {
   readonly reason: string;
-  /** Nothing is wrong with it: it is not meant for anybody else. Told where somebody asks, and nowhere else. */
+  /** Not a problem: the entry is for that client only. Reported by `tenon mcp import`, and nowhere else. */
   readonly isExpected?: boolean;
 }
 
@@ -232,7 +232,7 @@ export function isUnusable(entry: RawEntry | Unusable): entry is Unusable {
   return "reason" in entry;
 }
 
-// Where other clients keep their servers, on each system. Pure: whether a file is there is for whoever reads it.
+// Where other clients keep their servers, on each system. Pure: does not look whether a file exists.
 
 export interface MachinePlace {
   readonly platform: NodeJS.Platform;
@@ -245,7 +245,7 @@ export interface MachinePlace {
 export interface ForeignPlaces {
   /** In the person's home: their own. Empty when no home is known. */
   readonly user: readonly string[];
-  /** In the project: whoever wrote the project wrote them. */
+  /** In the project, written by its authors. */
   readonly project: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// One server entry of another client as an entry of Tenon's: what can be said is said in our words, the rest is told.
+// Translates one server entry of another client into an entry of Tenon's; reports what cannot be translated.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { kindOf } from "../layers/findings.js";
@@ -184,14 +184,14 @@ const REFERENCE = /\$\{([^{}]*)\}|\{(env|file):([^{}]*)\}|\$\{|\{(?:env|file):/g
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 const NAME_WITH_DEFAULT = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?$/u;
 
-interface Part {
+interface TranslatedPart {
   readonly text: string;
   readonly note?: string;
   readonly problem?: string;
 }
 
 export function translateText(given: string, slot: Slot, context: TextContext): TranslatedText {
-  const parts: Part[] = [];
+  const parts: TranslatedPart[] = [];
   let end = 0;
   for (const match of given.matchAll(REFERENCE)) {
     parts.push({ text: given.slice(end, match.index) });
@@ -210,24 +210,24 @@ export function translateText(given: string, slot: Slot, context: TextContext): 
   return { text: whole.text, notes, ...defined({ problem }) };
 }
 
-interface Around {
+interface ReferenceContext {
   readonly slot: Slot;
   readonly context: TextContext;
   readonly before: string;
   readonly after: string;
 }
 
-function partOf([written, dollar, kind, rest = ""]: RegExpExecArray, around: Around): Part {
+function partOf([written, dollar, kind, rest = ""]: RegExpExecArray, around: ReferenceContext): TranslatedPart {
   const isReference = { text: written, problem: `${written} is plain text there, and a reference in Tenon` };
   if (dollar !== undefined) return dollarPart(dollar, written, around);
   if (written === "${") return { text: "$${" }; // never closed
   return kind !== undefined && around.context.syntax.braces ? bracePart(kind, rest, written, around) : isReference;
 }
 
-function dollarPart(inner: string, written: string, around: Around): Part {
+function dollarPart(inner: string, written: string, around: ReferenceContext): TranslatedPart {
   const { syntax } = around.context;
-  const plain: Part = { text: `$\${${inner}}` };
-  const unknown: Part = { text: written, problem: `${written} is filled in by that client only` };
+  const plain: TranslatedPart = { text: `$\${${inner}}` };
+  const unknown: TranslatedPart = { text: written, problem: `${written} is filled in by that client only` };
   if (syntax.shell) return NAME_WITH_DEFAULT.test(inner) ? { text: written } : unknown;
   if (syntax.braces && /^(?:env|file):/u.test(inner)) return unknown;
   if (!syntax.editor) return plain;
@@ -239,7 +239,11 @@ function dollarPart(inner: string, written: string, around: Around): Part {
 }
 
 /** `.` is the session's directory, where servers run unless they say otherwise. */
-function folderPart(inner: string, written: string, { slot, context, before, after }: Around): Part | undefined {
+function folderPart(
+  inner: string,
+  written: string,
+  { slot, context, before, after }: ReferenceContext,
+): TranslatedPart | undefined {
   const isWindows = context.platform === "win32";
   switch (inner) {
     case "userHome":
@@ -263,7 +267,7 @@ function folderPart(inner: string, written: string, { slot, context, before, aft
   }
 }
 
-function inputPart(id: string, { inputs }: TextContext): Part {
+function inputPart(id: string, { inputs }: TextContext): TranslatedPart {
   const input = inputs.get(id);
   const name = variableOf(id);
   const asked = input?.description === undefined ? "" : ` (${input.description})`;
@@ -282,7 +286,7 @@ function variableOf(id: string): string {
   return /^[0-9]|^$/u.test(name) ? `_${name}` : name;
 }
 
-function bracePart(kind: string, rest: string, written: string, { context }: Around): Part {
+function bracePart(kind: string, rest: string, written: string, { context }: ReferenceContext): TranslatedPart {
   if (kind === "env") {
     return NAME.test(rest) ? { text: `\${${rest}}` } : { text: written, problem: `${written} names no variable` };
   }
@@ -293,7 +297,7 @@ function bracePart(kind: string, rest: string, written: string, { context }: Aro
 }
 
 /** Values that Tenon would run or look up are plain text there. */
-function unsecret(given: string, text: string): Part {
+function unsecret(given: string, text: string): TranslatedPart {
   if (given.startsWith("keyring:")) {
     return { text, problem: "a value that begins with keyring: is plain text there, and a reference in Tenon" };
   }

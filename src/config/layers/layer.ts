@@ -60,7 +60,7 @@ export const LAYER_NAMES: Readonly<Record<LayerKind, string>> = {
   client: "client",
 };
 
-// One layer of configuration: the servers, values and problems of one file, of the environment, or of whoever calls.
+// One layer of configuration: the servers, values and problems of one file, of the environment, or of the client.
 
 /** An entry as it was written, checked but not interpolated. */
 export interface WrittenServer {

@@ -73,7 +73,7 @@ export function projectFiles(project: string): {
   };
 }
 
-// Where Tenon keeps things, for whoever is about to: without a home that is an error, and never the folder one stands in.
+// The same paths for writing: without a home directory this is an error, never the current folder.
 
 export interface Paths extends Pick<PossiblePaths, "configFile" | "trustDir"> {
   /** Journals. This and `cacheDir` throw `config.unreadable` when no home is known. */

@@ -169,7 +169,7 @@ function projectFaults(entry: ServerEntry): readonly Finding[] {
   return faults;
 }
 
-// What a project's files may never do, whoever approves them: reach into the user's own settings, or into how programs are loaded.
+// What a project's files may never do, approved or not: change the user's own settings, or how programs are loaded.
 
 /** Keys that only the user's own configuration may hold, with what they are about. */
 export const USER_ONLY_KEYS: Readonly<Record<string, string>> = {
@@ -196,7 +196,7 @@ interface RefusedNames {
 
 /**
  * Variables that turn a harmless command into another one. The command, arguments and values of a project's entry are
- * shown when it is approved, but nobody reads `NODE_OPTIONS=--require=./x` as "runs x". Whoever needs one of these puts
+ * shown when it is approved, but `NODE_OPTIONS=--require=./x` does not look like "runs x". A project that needs one of these puts
  * it into a script that the entry starts, where it is seen for what it is.
  */
 export const REFUSED_VARIABLES: readonly RefusedNames[] = [

@@ -1,4 +1,4 @@
-// Reads one configuration file into a layer. A bad entry costs nobody but itself, and is told with its place.
+// Reads one configuration file into a layer. A malformed entry is left out and reported with its position.
 
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
@@ -31,7 +31,7 @@ export interface LayerFile {
   readonly isShared: boolean;
   /** A project's file must lie in this folder, links followed. */
   readonly within?: string;
-  /** A file that somebody named must be there. */
+  /** A file named by an option must exist. */
   readonly isRequired?: boolean;
 }
 

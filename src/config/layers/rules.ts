@@ -60,7 +60,7 @@ function readRule(written: JsonValue, index: number, context: RulesContext): Rea
   if (!isJsonObject(written)) return { findings: [error([index], `a rule must be an object, got ${kindOf(written)}`)] };
   const place = context.placeOf(index);
   const checked = context.schemas.checkRule(written);
-  // What a key that is not known would have narrowed, nobody knows: no rule is used without a part of it.
+  // An unknown key may have narrowed the rule: a rule is used as a whole or not at all.
   const isWhole = checked.value !== undefined && !checked.findings.some(({ at }) => at === "key");
   if (context.isBroken(index)) return unusable(written, index, place, [error([], "there is a syntax error in it")]);
   if (!checked.value || !isWhole) return unusable(written, index, place, checked.findings);

@@ -127,7 +127,7 @@ async function fillFile(path: string, written: string, source: InterpolationSour
   }
 }
 
-/** `~/` is the home of whoever wrote it, so only the user's own file has one. */
+/** `~/` works in the user's own file only: a project has no home directory. */
 function placeOfFile(path: string, folder: string, home: string | undefined): string {
   const wanted = path.trim();
   if (home !== undefined && wanted.startsWith("~/")) return join(home, wanted.slice(2));

@@ -11,7 +11,7 @@ export type SecretRequest =
 /** Fetches one secret; undefined when there is none of that name. This room neither spawns nor reaches a keyring itself. */
 export interface ResolveSecret {
   (request: SecretRequest, signal: AbortSignal): Promise<string | undefined>;
-  /** The value proved wrong: whoever keeps it fetches it anew when next asked. */
+  /** The value proved wrong: it is fetched again when next asked for. */
   forget?(request: SecretRequest, value: string): void;
 }
 
@@ -71,7 +71,7 @@ export function sharedSecrets(resolve: ResolveSecret): ResolveSecret {
 export type SecretAnswer =
   | { readonly kind: "found"; readonly value: string }
   | { readonly kind: "missing"; readonly reason: string }
-  /** Not there yet: whoever asked did not want to wait longer. */
+  /** Still being fetched when the caller stopped waiting. */
   | { readonly kind: "waiting" };
 
 interface Asked {

@@ -23,7 +23,7 @@ export interface ServerSandbox {
   readonly isProject: boolean;
   /** The user wants servers of its layer in a sandbox, whatever its entry says. */
   readonly isImposed: boolean;
-  /** Tenon's own folders: whoever writes there approves what it likes. */
+  /** Tenon's own folders: a server that writes there could approve itself. */
   readonly hidden: readonly string[];
   /** Where servers that are downloaded at their start keep that; undefined when no home is known. */
   readonly cacheDir?: string;
@@ -36,7 +36,7 @@ export function stricterMode(one: SandboxMode = "off", other: SandboxMode = "off
 }
 
 /**
- * The stricter mode counts. The network is granted when somebody who may says so and nobody denies it. A project's own
+ * The stricter mode counts. The network is granted when a layer that may grant it does, and none denies it. A project's own
  * grants count only where the user asks for no sandbox at all: there, whatever it writes tightens.
  */
 export function sandboxOf(

@@ -71,7 +71,7 @@ class Judge {
   }
 
   async run(): Promise<JudgedProject> {
-    // A project is one authority: its own files replace each other before anybody is asked.
+    // A project is one authority: its own files replace each other before the person is asked.
     const own = mergeLayers(this.#layers.project);
     const stronger = mergeLayers(this.#layers.above).servers;
     for (const stack of own.servers.values()) {
@@ -111,7 +111,7 @@ class Judge {
     } else this.#others.push({ status: "untrusted", ...identityOf(server), question, isDenied: decision === "denied" });
   }
 
-  /** What cannot be judged is not used, and costs nobody but itself. */
+  /** An entry that cannot be checked is left out; the others are not affected. */
   #leaveOut(server: LayerServer, error: unknown): void {
     const reason = `it cannot be checked: ${messageOf(error)}`;
     this.#others.push(disabledServer(server, reason));

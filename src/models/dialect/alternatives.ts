@@ -179,7 +179,7 @@ function formWords(form: Shape, folded: Shape): string {
     .join(" ");
 }
 
-/** `if` / `then` / `else`: properties that only a branch knows become optional ones, and the rule is told. */
+/** `if` / `then` / `else`: properties that only a branch knows become optional ones, and the rule goes into the description. */
 export function withCondition(
   base: Shape,
   condition: Shape,

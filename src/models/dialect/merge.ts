@@ -17,7 +17,7 @@ import {
   shapeWords,
 } from "./shape.js";
 
-/** More forms than this from multiplying alternatives are told instead of listed. */
+/** More forms than this from multiplying alternatives are described instead of listed. */
 const MAX_PRODUCT = 16;
 
 /** Of two descriptions both are kept, unless one holds the other. */

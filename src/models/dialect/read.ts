@@ -171,7 +171,7 @@ class Reader {
     if (Array.isArray(required)) {
       this.#fuel.spend(required.length / 4);
       shape.required = new Set(required.filter((name) => typeof name === "string"));
-      // A required property nobody described is still required.
+      // A required property without a description is still required.
       const form = typeof shape.additional === "object" ? shape.additional : ANY;
       for (const name of shape.required) if (!known.has(name)) known.set(name, form);
     }

@@ -50,12 +50,12 @@ export function dialectOf(modelId: string): DialectName | undefined {
 
 // What each provider's form of JSON Schema takes. Where these come from is written beside the checkers in test/dialect-checkers.
 
-/** Keywords that are written where the form has them, and told in words where it has not. */
+/** Keywords that are written where the form has them, and described in words elsewhere. */
 export type Keyword = Bound | "title" | "default" | "pattern" | "uniqueItems";
 
 export interface Rules {
   readonly keywords: ReadonlySet<Keyword>;
-  /** Left out: any. Others are told in words. */
+  /** Left out: any. Others are described in words. */
   readonly formats?: ReadonlySet<string>;
   /** Several kinds, `null` among them: in one list of types, or as alternatives. */
   readonly kinds: "listed" | "apart";
@@ -68,15 +68,15 @@ export interface Rules {
   readonly objects: "open" | "unsaid" | "closed";
   /** Optional properties: left out of `required`, or required and nullable. */
   readonly optional: "omitted" | "nullable";
-  /** Lengths above this are told in words: some servers unroll them into a grammar. */
+  /** Lengths above this are described in words: some servers unroll them into a grammar. */
   readonly maxRepeat?: number;
   /** Names of properties that others are renamed to. */
   readonly names: RegExp;
-  /** Objects and lists inside each other; what is deeper is told in words. */
+  /** Objects and lists inside each other; deeper ones are described in words. */
   readonly maxDepth: number;
 }
 
-/** Thrown when a shape has no form under the rules: a bug of nobody, a reason for the person. */
+/** Thrown when a shape has no form under the rules; the message is the reason shown to the person. */
 export class NoForm extends Error {}
 
 /** Assigning to the first would change an object's prototype wherever a library copies properties one by one. */

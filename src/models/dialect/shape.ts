@@ -111,13 +111,13 @@ export function isOfKinds(value: JsonValue, kinds: readonly Kind[]): boolean {
   return kinds.includes(kind) || (kind === "integer" && kinds.includes("number"));
 }
 
-// Constraints as sentences: what a provider's form has no keyword for is told to the model in the description instead.
+// Constraints as sentences: for keywords that a provider's form lacks, in the description that the model reads.
 
 /** Longer lists and texts are cut: a description is read with every request. */
 const MAX_VALUE_CHARS = 120;
 const MAX_LIST_CHARS = 600;
 const MAX_PATTERN_CHARS = 300;
-/** How deep shapes are told inside one sentence. */
+/** How many levels of a shape one sentence describes. */
 const MAX_TOLD_DEPTH = 2;
 
 export function clip(text: string, maxChars: number): string {

@@ -205,7 +205,7 @@ class Writer {
     }
   }
 
-  /** Title, description and default, with everything that had to be told. */
+  /** Title, description and default, with every constraint that has no keyword. */
   #words(shape: Shape, node: Node): JsonObject {
     const says = [...shape.says];
     const { keywords } = this.#rules;
@@ -257,7 +257,7 @@ interface Writing {
   readonly says: string[];
 }
 
-/** Returns what has to be told in words instead, a sentence each. */
+/** Returns the constraints that have no keyword, a sentence each. */
 function writeKeywords(
   node: Node,
   shape: Shape,

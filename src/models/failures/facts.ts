@@ -63,7 +63,7 @@ function errorIn(body: unknown): unknown {
   return inner ?? body;
 }
 
-/** OpenRouter and gateways pack the words of whoever they asked into a text. */
+/** OpenRouter and gateways pack the provider's error into a text. */
 function upstream(error: unknown): unknown {
   const raw = stringAt(field(error, "metadata"), "raw") ?? nestedJson(error);
   const parsed = raw === undefined ? undefined : parseJson(raw);

@@ -147,7 +147,7 @@ class Filling {
       const wanted = kind === "array" ? item?.kind : kind;
       return (wanted === "number" || wanted === "integer") && choices === undefined;
     };
-    // Where a text is still wanted, a number is more likely part of it than an option nobody mentioned.
+    // Where a text is still wanted, a number is more likely part of it than an option that was not mentioned.
     this.#assign("number", isNumber, !this.#open().some((parameter) => parameter.isRequired && isText(parameter)));
   }
 

@@ -131,7 +131,7 @@ function beginningOf(description: string): string[] {
   return contentStems(description.slice(0, DESCRIPTION_MAX_CHARS));
 }
 
-/** Nobody says `browser` or `git` before every request, where all tools of a server begin with it. */
+/** People leave out a first word that all tools of a server share, such as `browser` or `git`. */
 function withShortNames(profiles: readonly Profile[]): Profile[] {
   const siblings = new Map<string, number>();
   const alike = new Map<string, number>();

@@ -41,7 +41,7 @@ export function describeTools(
   return [start, ...lines, "", ...end].join("\n");
 }
 
-/** About results and resources of the others: nobody asks for them first. */
+/** About results and resources of the others: they are listed last. */
 function isHostTool(name: string): boolean {
   return name.startsWith("tenon_");
 }

@@ -19,7 +19,7 @@ const ABILITIES = { contextTokens: 1_000_000_000, images: false, audio: false, p
 
 export const offlineModel: Model = { id: "offline/operator", abilities: ABILITIES, stream };
 
-interface Answer {
+interface Reply {
   readonly text: string;
   readonly call?: ModelToolCall;
 }
@@ -37,7 +37,7 @@ async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerat
   yield { kind: "finish", reason, usage: estimateUsage(request, text, call) };
 }
 
-function answer(request: ModelRequest): Answer {
+function answer(request: ModelRequest): Reply {
   const { messages, tools } = request;
   const introduction = messages.some((message) => message.role === "assistant") ? [] : [INTRODUCTION];
   const lastUser = messages.findLastIndex((message) => message.role === "user");

@@ -7,7 +7,7 @@ import { isInvocation, isStopWord, likeness, stem, words } from "./words.js";
 const YES = new Set(["true", "yes", "on", "y", "1"]);
 const NO = new Set(["false", "no", "off", "n", "0"]);
 
-/** A text somebody wrote as the value of a parameter. */
+/** A text written as the value of a parameter. */
 export function fromText(text: string, parameter: Parameter): JsonValue | undefined {
   if (parameter.kind === "array") return arrayFromText(text, parameter);
   return shapeFromText(text, parameter);

@@ -20,11 +20,11 @@ export interface AskedModels {
 export interface AvailableModels {
   /** The model sessions begin with, whether or not it can be used: its first request says what is wrong with it. */
   readonly first: Model;
-  /** The usual ones that can be used here, the session's default first. Nobody is asked. */
+  /** The usual ones that can be used here, the session's default first. No provider is asked. */
   readonly ids: readonly string[];
   /** Every model of the providers there is a key for. Asks them. */
   ask(): Promise<AskedModels>;
-  /** Why a model cannot be used, as far as that is known without asking anybody. */
+  /** Why a model cannot be used, as far as that is known without a request. */
   problemOf(id: string): TenonError | undefined;
   /** Loads nothing yet. Throws what `problemOf` says. */
   open(id: string): Model;

@@ -102,7 +102,7 @@ export interface SilenceOptions {
   readonly silenceMs: number;
 }
 
-/** Counted in bytes, not in words: models that think for long are told of by pings. Time in which nobody reads does not count. */
+/** Counted in bytes, not in words: while a model thinks, providers send pings. Time in which the body is not read does not count. */
 export function withSilenceLimit(id: string, fetch: Fetch, options: SilenceOptions): Fetch {
   return async (input, init) => {
     const silence = new Silence(id, options);

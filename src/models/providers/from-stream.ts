@@ -34,7 +34,7 @@ export async function* fromStream(
 ): AsyncGenerator<ModelEvent, void, void> {
   const { modelId } = context.failure;
   const reader = stream.getReader();
-  const answer = new Answer(context);
+  const answer = new StreamedAnswer(context);
   try {
     for (;;) {
       const read = await orAborted(reader.read(), signal);
@@ -58,7 +58,7 @@ export async function* fromStream(
 }
 
 /** One answer while it arrives: what it has said so far, in the form that goes back to the provider. */
-class Answer {
+class StreamedAnswer {
   readonly #context: AnswerContext;
   readonly #parts: RecordedPart[] = [];
   /** The latest part of each of the provider's ids. */

@@ -164,7 +164,7 @@ export interface LoadOptions {
   readonly settings?: ModelSettings | undefined;
   /** How much it thinks where a request does not say. */
   readonly thinking?: ThinkingLevel | undefined;
-  /** Asked about models the table does not know. Without it nobody is asked. */
+  /** Asked about models that are not in the table. Without it no provider is asked. */
   readonly lists?: ModelLists | undefined;
   readonly now?: () => number;
   /** Times how long a provider is silent; without it there is no limit. */
@@ -219,7 +219,7 @@ export async function loadModel(id: string, options: LoadOptions): Promise<Model
   });
 }
 
-/** What is known of a model without asking anybody: what the person says, then the table. */
+/** The abilities of a model without a request: the user's settings, then the table. */
 export function knownAbilities(
   id: string,
   given: { readonly env: Environment; readonly settings?: ModelSettings | undefined },
@@ -246,7 +246,7 @@ function nativeSearch(id: string, env: Environment, isWanted: boolean | undefine
   return (isWanted ?? isOwnAddress) ? form : undefined;
 }
 
-/** The first prompt waits for this, so only what nobody else knows is asked for, and a failure is no failure. */
+/** The first prompt waits for this: only models that are not in the table are asked about, and failures are ignored. */
 async function listedAbilities(id: string, named: NamedProvider, options: LoadOptions): Promise<KnownAbilities> {
   const isKnown = (options.settings?.contextTokens ?? tableAbilities(id).contextTokens) !== undefined;
   if (isKnown || options.lists === undefined) return {};
