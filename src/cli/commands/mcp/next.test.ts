@@ -17,7 +17,7 @@ test.each(CODES)("a server at an address has no stderr, nothing to start and nob
 
 test("one that ended before anything was called is not to be called again", () => {
   expect(hintOf(HERE, "mcp.connection_lost")).toBe("Read its stderr.");
-  expect(hintOf(HERE, "mcp.connect_timeout")).toBe("Start it by hand and look.");
+  expect(hintOf(HERE, "mcp.connect_timeout")).toBe("Start it by hand and read its output.");
 });
 
 test("what was said of this very failure stays", () => {
