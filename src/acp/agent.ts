@@ -1,6 +1,5 @@
 // The ACP agent: one line per method, each handed to the session room.
 import { type AgentApp, agent, methods } from "@agentclientprotocol/sdk";
-import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
@@ -8,16 +7,16 @@ import { Authentication, abilitiesOf, introduction } from "./capabilities.js";
 import { toRequestError } from "./errors.js";
 import {
   type ClientServers,
+  invalid,
   readClientServers,
   readSessionRequest,
   readStoredRequest,
   type SessionRequest,
-  type StoredSessionRequest,
   toBlocks,
 } from "./from-client.js";
 import type { FrontStream } from "./front.js";
-import { MCP_MESSAGE } from "./mcp-channel.js";
 import { givenMeta, mcpStatus } from "./mcp-status.js";
+import { MCP_MESSAGE } from "./ports.js";
 import { listSessions, OpenSessions } from "./sessions.js";
 
 /** A session whose id the front gave out before this agent was loaded. */
@@ -44,6 +43,14 @@ export function createAgent({ host, promised: earlier = [], send }: AgentOptions
   const auth = new Authentication(host);
   const promised = [...earlier];
   const m = methods.agent;
+  /** For requests that may use a key. */
+  const loggedIn = <T>(run: () => T | Promise<T>): Promise<T> =>
+    guarded(() => {
+      auth.check();
+      return run();
+    });
+  const settingsOf = (id: string, given: ClientServers) => ({ ...sessions.settingsOf(id), _meta: givenMeta(given) });
+  const opened = (sessionId: string, given: ClientServers) => ({ sessionId, ...settingsOf(sessionId, given) });
   const app = agent({ name: "tenon" })
     .onConnect((connection) => {
       sessions.connected(connection);
@@ -54,45 +61,26 @@ export function createAgent({ host, promised: earlier = [], send }: AgentOptions
       for (const { id, request } of promised.splice(0)) sessions.open(request, id);
       return introduction(params);
     })
-    .onRequest(m.session.new, parseSessionRequest, ({ params }) =>
-      guarded(() => {
-        auth.check();
-        const sessionId = sessions.open(params);
-        return { sessionId, ...sessions.settingsOf(sessionId), _meta: givenMeta(params) };
-      }),
+    .onRequest(m.session.new, readNew, ({ params }) => loggedIn(() => opened(sessions.open(params), params)))
+    .onRequest(m.session.load, readStored, ({ params }) =>
+      loggedIn(async () => settingsOf(await sessions.load(params, { isReplayed: true }), params)),
     )
-    .onRequest(m.session.load, parseStoredRequest, ({ params }) =>
-      guarded(async () => {
-        auth.check();
-        await sessions.load(params, { isReplayed: true });
-        return { ...sessions.settingsOf(params.id), _meta: givenMeta(params) };
-      }),
+    .onRequest(m.session.resume, readStored, ({ params }) =>
+      loggedIn(async () => settingsOf(await sessions.load(params, { isReplayed: false }), params)),
     )
-    .onRequest(m.session.resume, parseStoredRequest, ({ params }) =>
-      guarded(async () => {
-        auth.check();
-        await sessions.load(params, { isReplayed: false });
-        return { ...sessions.settingsOf(params.id), _meta: givenMeta(params) };
-      }),
-    )
-    .onRequest(FORK, parseStoredRequest, ({ params }) =>
-      guarded(async () => {
-        auth.check();
-        const sessionId = await sessions.fork(params);
-        return { sessionId, ...sessions.settingsOf(sessionId), _meta: givenMeta(params) };
-      }),
-    )
+    .onRequest(FORK, readStored, ({ params }) => loggedIn(async () => opened(await sessions.fork(params), params)))
     .onRequest(m.session.list, ({ params }) => guarded(() => listSessions(host, params)))
     .onRequest(m.session.delete, ({ params }) => guarded(() => sessions.delete(params.sessionId)))
     .onRequest(m.session.prompt, ({ params, signal }) =>
-      guarded(() => {
-        auth.check();
-        return inTraceOf(params, host, () => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal));
-      }),
+      loggedIn(() => inTraceOf(params, host, () => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal))),
     )
     .onRequest(m.session.close, ({ params }) => guarded(() => sessions.end(params.sessionId)))
     .onNotification(m.session.cancel, ({ params }) => sessions.cancel(params.sessionId))
-    .onNotification(MCP_MESSAGE, asItIs, ({ params }) => sessions.heardOfServer(params))
+    .onNotification(
+      MCP_MESSAGE,
+      (params: unknown) => params,
+      ({ params }) => sessions.heardOfServer(params),
+    )
     .onRequest("_tenon/mcp/status", parseSessionId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
     .onRequest("_tenon/session/set_mcp_servers", parseServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
@@ -142,16 +130,17 @@ async function guarded<T>(run: () => T | Promise<T>): Promise<T> {
 }
 
 /** The SDK's own parser fails the whole session for one odd server entry; ours names the entry and goes on. */
-function parseSessionRequest(params: unknown): SessionRequest {
-  const read = readSessionRequest(params);
-  if (!read.ok) throw toRequestError(new TenonError("session.invalid_request", read.reason));
-  return read.request;
-}
+const readNew = parser(readSessionRequest);
+const readStored = parser(readStoredRequest);
 
-function parseStoredRequest(params: unknown): StoredSessionRequest {
-  const read = readStoredRequest(params);
-  if (!read.ok) throw toRequestError(new TenonError("session.invalid_request", read.reason));
-  return read.request;
+function parser<T>(read: (params: unknown) => T): (params: unknown) => T {
+  return (params) => {
+    try {
+      return read(params);
+    } catch (error) {
+      throw toRequestError(error);
+    }
+  };
 }
 
 function parseServers(params: unknown): { id: string; given: ClientServers } {
@@ -159,18 +148,14 @@ function parseServers(params: unknown): { id: string; given: ClientServers } {
   return { id, given: readClientServers(isJsonObject(params) ? params["mcpServers"] : undefined) };
 }
 
-function asItIs(params: unknown): unknown {
-  return params;
-}
-
 function parseTitle(params: unknown): { id: string; title: string } {
   const title = isJsonObject(params) ? params["title"] : undefined;
-  if (typeof title !== "string") throw toRequestError(new TenonError("session.invalid_request", "title is missing"));
+  if (typeof title !== "string") throw toRequestError(invalid("title is missing"));
   return { id: parseSessionId(params), title };
 }
 
 function parseSessionId(params: unknown): string {
   const id = isJsonObject(params) ? params["sessionId"] : undefined;
-  if (typeof id !== "string") throw toRequestError(new TenonError("session.invalid_request", "sessionId is missing"));
+  if (typeof id !== "string") throw toRequestError(invalid("sessionId is missing"));
   return id;
 }

@@ -2,11 +2,11 @@
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { acpSchemaValidator } from "../testing/index.js";
-import { clientFiles, type FileAbilities } from "./ports.js";
+import { clientFiles } from "./ports.js";
 
 const NEVER = new AbortController().signal;
 
-function files(can: FileAbilities, answer: () => unknown = () => ({ content: "words" })) {
+function files(can: Parameters<typeof clientFiles>[2], answer: () => unknown = () => ({ content: "words" })) {
   const sent: { method: string; params: object; signal: unknown }[] = [];
   const client = {
     request: async (method: string, params: object, options?: { cancellationSignal?: AbortSignal }) => {

@@ -3,8 +3,8 @@ import type { AgentContext } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { acpSchemaValidator, fakeWorld } from "../testing/index.js";
 import { gate } from "../testing/lab/index.js";
-import { clientTerminal } from "./client-terminal.js";
 import { ACP_LIMITS } from "./limits.js";
+import { clientTerminal } from "./ports.js";
 
 const NEVER = new AbortController().signal;
 const REQUEST = { command: "/bin/sh", args: ["-c", "ls"], env: { TERM: "dumb" }, cwd: "/p", maxOutputBytes: 100 };

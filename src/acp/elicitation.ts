@@ -14,21 +14,15 @@ import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/text/marking.js";
 import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
+import type { ClientAbilities } from "./capabilities.js";
 import { ACP_LIMITS } from "./limits.js";
-
-export interface ElicitationAbilities {
-  /** The client shows forms. */
-  readonly forms: boolean;
-  /** The client leads people to pages. */
-  readonly pages: boolean;
-}
 
 type ElicitationPorts = Pick<SessionPorts, "elicit" | "elicitModes" | "elicitationCompleted">;
 
 export function elicitationPorts(
   client: AgentContext,
   sessionId: string,
-  { forms, pages }: ElicitationAbilities,
+  { forms, pages }: Pick<ClientAbilities, "forms" | "pages">,
 ): ElicitationPorts {
   if (!forms && !pages) return {};
   return {

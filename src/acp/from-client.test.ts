@@ -4,9 +4,7 @@ import { expect, test } from "vitest";
 import { readSessionRequest, readStoredRequest } from "./from-client.js";
 
 function read(mcpServers: unknown) {
-  const result = readSessionRequest({ cwd: "/project", mcpServers });
-  if (!result.ok) throw new Error(result.reason);
-  return result.request;
+  return readSessionRequest({ cwd: "/project", mcpServers });
 }
 
 test("a server as the protocol writes it is taken as it is", () => {
@@ -101,15 +99,20 @@ test("_meta.tenon.include says how a server's tools come before the model, and w
 });
 
 test("a session without an absolute cwd is refused with the reason", () => {
-  expect(readSessionRequest({ mcpServers: [] })).toMatchObject({ ok: false });
-  expect(readSessionRequest({ cwd: "here", mcpServers: [] })).toEqual({
-    ok: false,
-    reason: 'cwd must be an absolute path, got "here"',
-  });
+  expect(() => readSessionRequest({ mcpServers: [] })).toThrow("cwd is missing");
+  expect(() => readSessionRequest({ cwd: "here", mcpServers: [] })).toThrow('cwd must be an absolute path, got "here"');
 });
 
-test("any JSON at all is read without throwing", () => {
-  fc.assert(fc.property(fc.jsonValue(), (value) => readSessionRequest(value).ok !== undefined));
+test("any JSON at all is read, or refused as an invalid request", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      try {
+        readSessionRequest(value);
+      } catch (error) {
+        expect(error).toMatchObject({ code: "session.invalid_request" });
+      }
+    }),
+  );
   fc.assert(fc.property(fc.array(fc.jsonValue()), (mcpServers) => read(mcpServers).servers.length >= 0));
 });
 
@@ -120,27 +123,26 @@ test("a system prompt is taken as it is, or the session is refused: nothing of i
     { type: "text", text: "Two." },
   ];
   expect(read({ mode: "override", content })).toMatchObject({
-    ok: true,
-    request: { systemPrompt: { mode: "override", text: "One.\nTwo." } },
+    systemPrompt: { mode: "override", text: "One.\nTwo." },
   });
-  expect(read(null)).toMatchObject({ ok: true });
+  expect(read(null)).not.toHaveProperty("systemPrompt");
   for (const wrong of ["text", { mode: "prepend", content }, { mode: "append" }, { mode: "append", content: [7] }]) {
-    expect(read(wrong)).toMatchObject({ ok: false, reason: expect.stringContaining("systemPrompt") });
+    expect(() => read(wrong)).toThrow("systemPrompt");
   }
 });
 
 test("load, resume and fork are read the same way, with the id of the session", () => {
   const params = { sessionId: "x", cwd: "/p", mcpServers: [{ name: "s", command: "c", env: { A: 1 } }] };
   const read = readStoredRequest(params);
-  expect(read).toMatchObject({ ok: true, request: { id: "x", cwd: "/p", servers: [{ name: "s", env: { A: "1" } }] } });
-  expect(readStoredRequest({ ...params, sessionId: 7 })).toMatchObject({ ok: false });
-  expect(readStoredRequest({ sessionId: "x", cwd: "p" })).toMatchObject({ ok: false });
+  expect(read).toMatchObject({ id: "x", cwd: "/p", servers: [{ name: "s", env: { A: "1" } }] });
+  expect(() => readStoredRequest({ ...params, sessionId: 7 })).toThrow("sessionId is missing");
+  expect(() => readStoredRequest({ sessionId: "x", cwd: "p" })).toThrow("cwd must be an absolute path");
 });
 
 test("directories that are no absolute paths are left out, and that is told", () => {
   const read = readSessionRequest({ cwd: "/p", additionalDirectories: ["/a", "b", 3, "/a"] });
-  expect(read).toMatchObject({ ok: true, request: { additionalDirectories: ["/a"] } });
-  expect(read.ok && read.request.notices).toHaveLength(2);
+  expect(read.additionalDirectories).toEqual(["/a"]);
+  expect(read.notices).toHaveLength(2);
   const odd = readSessionRequest({ cwd: "/p", additionalDirectories: "/a" });
-  expect(odd).toMatchObject({ ok: true, request: { additionalDirectories: [], notices: [expect.any(String)] } });
+  expect(odd).toMatchObject({ additionalDirectories: [], notices: [expect.any(String)] });
 });

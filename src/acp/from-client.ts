@@ -2,6 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import type * as acp from "@agentclientprotocol/sdk";
+import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { type NamedKind, normaliseKind } from "../base/server-kind.js";
@@ -13,62 +14,48 @@ import type { IncludeMode, ServerInclude } from "../tools/index.js";
 export interface SessionRequest extends ClientServers {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
-  readonly systemPrompt?: GivenPrompt;
+  readonly systemPrompt?: NonNullable<NewSession["systemPrompt"]>;
 }
 
-type GivenPrompt = NonNullable<NewSession["systemPrompt"]>;
-
-export type ReadSession =
-  | { readonly ok: true; readonly request: SessionRequest }
-  | { readonly ok: false; readonly reason: string };
-
-/** For a session that is there already. */
+/** For a stored session. */
 export type StoredSessionRequest = SessionRequest & { readonly id: string };
 
-export type ReadStoredSession =
-  | { readonly ok: true; readonly request: StoredSessionRequest }
-  | { readonly ok: false; readonly reason: string };
-
-export function readStoredRequest(params: unknown): ReadStoredSession {
+/** Throws `session.invalid_request`, as `readSessionRequest` does. */
+export function readStoredRequest(params: unknown): StoredSessionRequest {
   const id = isJsonObject(params) ? params["sessionId"] : undefined;
-  if (typeof id !== "string") return { ok: false, reason: "sessionId is missing: send the id of the session" };
-  const read = readSessionRequest(params);
-  return read.ok ? { ok: true, request: { ...read.request, id } } : read;
+  if (typeof id !== "string") throw invalid("sessionId is missing: send the id of the session");
+  return { ...readSessionRequest(params), id };
 }
 
-export function readSessionRequest(params: unknown): ReadSession {
-  if (!isJsonObject(params)) return { ok: false, reason: "params must be an object" };
+export function readSessionRequest(params: unknown): SessionRequest {
+  if (!isJsonObject(params)) throw invalid("params must be an object");
   const cwd = params["cwd"];
-  if (typeof cwd !== "string")
-    return { ok: false, reason: "cwd is missing: send the absolute path of the session's directory" };
-  if (!isAbsolute(cwd)) return { ok: false, reason: `cwd must be an absolute path, got "${cwd}"` };
-  const prompt = readSystemPrompt(params["systemPrompt"]);
-  if (!prompt.ok) return prompt;
+  if (typeof cwd !== "string") throw invalid("cwd is missing: send the absolute path of the session's directory");
+  if (!isAbsolute(cwd)) throw invalid(`cwd must be an absolute path, got "${cwd}"`);
+  const systemPrompt = readSystemPrompt(params["systemPrompt"]);
   const { notices: odd, ...given } = readClientServers(params["mcpServers"]);
   const notices = [...odd];
   const additionalDirectories = readDirectories(params["additionalDirectories"], (problem) => notices.push(problem));
-  return { ok: true, request: { cwd, additionalDirectories, ...given, ...prompt.given, notices } };
+  return { cwd, additionalDirectories, ...given, ...defined({ systemPrompt }), notices };
 }
 
-type ReadPrompt =
-  | { readonly ok: true; readonly given: { readonly systemPrompt?: GivenPrompt } }
-  | { readonly ok: false; readonly reason: string };
+export function invalid(reason: string): TenonError {
+  return new TenonError("session.invalid_request", reason);
+}
 
-/** Here nothing is repaired: a session without the words its client relies on would be another session. */
-function readSystemPrompt(raw: JsonValue | undefined): ReadPrompt {
-  if (raw === undefined || raw === null) return { ok: true, given: {} };
+/** Nothing is repaired here: a session without the instructions its client relies on would be another session. */
+function readSystemPrompt(raw: JsonValue | undefined): SessionRequest["systemPrompt"] {
+  if (raw === undefined || raw === null) return undefined;
   const { mode, content } = isJsonObject(raw) ? raw : {};
   if (mode !== "append" && mode !== "override") {
-    return { ok: false, reason: `systemPrompt.mode must be "append" or "override", got ${JSON.stringify(mode)}` };
+    throw invalid(`systemPrompt.mode must be "append" or "override", got ${JSON.stringify(mode)}`);
   }
   if (!Array.isArray(content) || content.length === 0) {
-    return { ok: false, reason: "systemPrompt.content must be an array of text blocks, and not empty" };
+    throw invalid("systemPrompt.content must be an array of text blocks, and not empty");
   }
   const texts = content.map((block) => (isJsonObject(block) && block["type"] === "text" ? block["text"] : undefined));
-  if (!texts.every((text) => typeof text === "string")) {
-    return { ok: false, reason: "systemPrompt.content may have text blocks only" };
-  }
-  return { ok: true, given: { systemPrompt: { mode, text: texts.join("\n") } } };
+  if (!texts.every((text) => typeof text === "string")) throw invalid("systemPrompt.content may have text blocks only");
+  return { mode, text: texts.join("\n") };
 }
 
 /** One that cannot be used costs itself only, and that is told: a client that sends it has reason to think it has it. */

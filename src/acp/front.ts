@@ -1,5 +1,6 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { messageOf } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type { PromisedSession } from "./agent.js";
@@ -84,16 +85,15 @@ export class Front {
   }
 
   #openSession(id: unknown, params: unknown): void {
-    const read = readSessionRequest(params);
-    if (read.ok) {
-      const sessionId = this.#options.newSessionId();
-      const promised = { id: sessionId, request: read.request };
+    try {
+      const promised = { request: readSessionRequest(params), id: this.#options.newSessionId() };
       this.#promised.push(promised);
       this.#options.onPromised?.(promised);
-      const result = { sessionId, ...settingsAnswer(EARLY_SETTINGS), _meta: givenMeta(read.request) };
+      const _meta = givenMeta(promised.request);
+      const result = { sessionId: promised.id, ...settingsAnswer(EARLY_SETTINGS), _meta };
       this.#wire.post({ jsonrpc: "2.0", id, result });
-    } else {
-      this.#wire.post({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${read.reason}` } });
+    } catch (error) {
+      this.#wire.post({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${messageOf(error)}` } });
     }
     this.#startSoon(0);
   }

@@ -3,7 +3,7 @@ import { type AgentContext, agent, client, RequestError } from "@agentclientprot
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import type { ChannelRequest } from "../mcp/index.js";
-import { MCP_MESSAGE, McpMessages } from "./mcp-channel.js";
+import { MCP_MESSAGE, McpMessages } from "./ports.js";
 
 const never = new AbortController().signal;
 const asIs = (params: unknown): JsonObject => (isJsonObject(params) ? params : {});

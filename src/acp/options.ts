@@ -23,38 +23,51 @@ export function settingsAnswer(view: SettingsView): {
   return { modes: modeState(view), configOptions: configOptions(view) };
 }
 
+type Choice = { value: string; name: string; description?: string | null };
+type Described = { description?: string; category?: "mode" | "model" | "thought_level" };
+
 export function configOptions(view: SettingsView): SessionConfigOption[] {
-  return [modeOption(view), ...modelOption(view), ...thinkingOption(view), includeOption(view), sandboxOption(view)];
-}
-
-function modeOption(view: SettingsView): SessionConfigOption {
+  const { model, models, thinking, thinkingLevels } = view;
   const { currentModeId, availableModes } = modeState(view);
-  const options = availableModes.map(({ id, name, description = null }) => ({ value: id, name, description }));
-  return { id: "mode", name: "Mode", category: "mode", type: "select", currentValue: currentModeId, options };
-}
-
-function modelOption({ model, models }: SettingsView): SessionConfigOption[] {
-  if (model === undefined) return [];
-  const options = models.map((id) => ({ value: id, name: id }));
-  return [{ id: "model", name: "Model", category: "model", type: "select", currentValue: model, options }];
-}
-
-function thinkingOption({ thinking, thinkingLevels }: SettingsView): SessionConfigOption[] {
-  if (thinkingLevels.length === 0) return [];
+  const modes = availableModes.map(({ id, name, description = null }) => ({ value: id, name, description }));
   // A level of another model stays chosen: the nearest of this one is used.
-  const levels = thinkingLevels.some((level) => level === thinking) ? thinkingLevels : [...thinkingLevels, thinking];
-  const options = [...new Set(["default", ...levels])].map((value) => ({ value, name: capitalized(value) }));
+  const levels = thinkingLevels.length === 0 ? [] : [...new Set(["default", ...thinkingLevels, thinking])];
+  const described = <T extends string>(values: readonly T[], words: Readonly<Record<T, string>>) =>
+    values.map((value) => ({ value, name: capitalized(value), description: words[value] }));
   return [
-    {
-      id: "thinking",
-      name: "Thinking",
-      description: "How much the model thinks before it answers",
-      category: "thought_level",
-      type: "select",
-      currentValue: thinking,
-      options,
-    },
+    ...select("mode", "Mode", currentModeId, modes, { category: "mode" }),
+    ...select("model", "Model", model, model === undefined ? [] : models.map((id) => ({ value: id, name: id })), {
+      category: "model",
+    }),
+    ...select(
+      "thinking",
+      "Thinking",
+      thinking,
+      levels.map((value) => ({ value, name: capitalized(value) })),
+      {
+        description: "How much the model thinks before it answers",
+        category: "thought_level",
+      },
+    ),
+    ...select("include", "Tools of servers", view.include, described(view.includes, INCLUDES), {
+      description: "How tools of MCP servers come before the model, where nothing else was said about them",
+    }),
+    ...select("sandbox", "Sandbox of servers", view.sandbox, described(view.sandboxes, SANDBOXES), {
+      description: "The least sandbox of MCP servers that run on this machine; a change starts them anew",
+    }),
   ];
+}
+
+/** None without choices. */
+function select(
+  id: string,
+  name: string,
+  currentValue: string | undefined,
+  options: Choice[],
+  more: Described,
+): SessionConfigOption[] {
+  if (currentValue === undefined || options.length === 0) return [];
+  return [{ id, name, ...more, type: "select", currentValue, options }];
 }
 
 const INCLUDES: Readonly<Record<SettingsView["include"], string>> = {
@@ -63,41 +76,17 @@ const INCLUDES: Readonly<Record<SettingsView["include"], string>> = {
   manual: "Only those you add with /tools add",
 };
 
-function includeOption({ include, includes }: SettingsView): SessionConfigOption {
-  const options = includes.map((value) => ({ value, name: capitalized(value), description: INCLUDES[value] }));
-  return {
-    id: "include",
-    name: "Tools of servers",
-    description: "How tools of MCP servers come before the model, where nothing else was said about them",
-    type: "select",
-    currentValue: include,
-    options,
-  };
-}
-
 const SANDBOXES: Readonly<Record<SettingsView["sandbox"], string>> = {
   off: "Each server runs as its own configuration says",
   workspace: "Servers write in the session's directories only; no network unless their configuration grants it",
   "read-only": "Servers write nowhere; no network unless their configuration grants it",
 };
 
-function sandboxOption({ sandbox, sandboxes }: SettingsView): SessionConfigOption {
-  const options = sandboxes.map((value) => ({ value, name: capitalized(value), description: SANDBOXES[value] }));
-  return {
-    id: "sandbox",
-    name: "Sandbox of servers",
-    description: "The least sandbox of MCP servers that run on this machine; a change starts them anew",
-    type: "select",
-    currentValue: sandbox,
-    options,
-  };
-}
-
 function capitalized(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
 
-/** What a client was last told of a session's settings, so that it hears of changes only. */
+/** The settings a client was last sent, so that only changes are sent. */
 export class EmittedSettings {
   #mode: string;
   #options: string;

@@ -4,6 +4,7 @@ import {
   methods,
   type PermissionOption,
   type PermissionOptionKind,
+  type RequestPermissionRequest,
   type ToolCallContent,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
@@ -19,7 +20,6 @@ import type {
   SamplingAnswer,
   SamplingRequest,
   SessionPorts,
-  TrustAnswer,
   TrustRequest,
 } from "../session/index.js";
 import { ACP_LIMITS } from "./limits.js";
@@ -37,29 +37,36 @@ function optionsFor({ choices }: PermissionQuestion): PermissionOption[] {
   return choices.map(({ answer, label }) => ({ optionId: answer, name: label, kind: KINDS[answer] }));
 }
 
+type Asked = Pick<RequestPermissionRequest, "toolCall" | "options" | "_meta">;
+
 export function permissionPorts(client: AgentContext, sessionId: string): SessionPorts {
+  /** The chosen option; undefined when the question or the turn was cancelled. */
+  const ask = async (asked: Asked, signal: AbortSignal): Promise<string | undefined> => {
+    const request = { sessionId, ...asked };
+    const options = { cancellationSignal: signal };
+    const { outcome } = await client.request(methods.client.session.requestPermission, request, options);
+    return signal.aborted || outcome.outcome === "cancelled" ? undefined : outcome.optionId;
+  };
   return {
     ask: async (question, signal) => {
-      const response = await client.request(
-        methods.client.session.requestPermission,
-        { sessionId, toolCall: describe(question), options: optionsFor(question) },
-        { cancellationSignal: signal },
-      );
-      if (signal.aborted || response.outcome.outcome === "cancelled") return "cancelled";
-      return readAnswer(response.outcome.optionId);
+      const chosen = await ask({ toolCall: describe(question), options: optionsFor(question) }, signal);
+      return chosen === undefined ? "cancelled" : (ANSWERS.find((answer) => answer === chosen) ?? "no");
     },
     confirmTrust: async (request, signal) => {
-      const response = await client.request(
-        methods.client.session.requestPermission,
-        { sessionId, toolCall: describeTrust(request), options: TRUST_OPTIONS, _meta: trustMeta(request) },
-        { cancellationSignal: signal },
-      );
-      if (signal.aborted || response.outcome.outcome === "cancelled") return "later";
-      return readTrust(response.outcome.optionId);
+      const toolCall = describeTrust(request);
+      const chosen = await ask({ toolCall, options: TRUST_OPTIONS, _meta: trustMeta(request) }, signal);
+      return chosen === "trust" ? "yes" : chosen === "never" ? "no" : "later";
     },
-    ...samplingPort(client, sessionId),
+    approveSampling: async (request, signal) => {
+      const chosen = await ask({ toolCall: describeSampling(request), options: SAMPLING_OPTIONS }, signal);
+      return SAMPLING_ANSWERS.find((answer) => answer === chosen) ?? "no";
+    },
   };
 }
+
+/** An option we never offered is no consent. */
+const ANSWERS: readonly PermissionAnswer[] = ["once", "always", "never"];
+const SAMPLING_ANSWERS: readonly SamplingAnswer[] = ["once", "session", "never"];
 
 /** No "once": what is approved is these exact words of the project's file, and asking again comes with their next change. */
 const TRUST_OPTIONS: PermissionOption[] = [
@@ -84,11 +91,6 @@ function trustMeta({ server, names }: TrustRequest): {
   tenon: { trust: true; server?: string; servers: readonly string[] };
 } {
   return { tenon: { trust: true, ...defined({ server }), servers: names } };
-}
-
-function readTrust(optionId: string): TrustAnswer {
-  if (optionId === "trust") return "yes";
-  return optionId === "never" ? "no" : "later";
 }
 
 /** The arguments are in the content as well: not every editor shows `rawInput`, and nobody should approve a blind `{}`. */
@@ -168,23 +170,7 @@ function argumentLines(args: JsonObject): readonly string[] {
 }
 
 function shown(value: JsonValue | undefined): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  const hidden = text.length - ACP_LIMITS.permissionMaxArgumentChars;
-  const cut =
-    hidden > 0 ? `${text.slice(0, ACP_LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : text;
-  return markForeign(cut);
-}
-
-/** An option we never offered is no consent. */
-function readAnswer(optionId: string): PermissionAnswer {
-  switch (optionId) {
-    case "once":
-    case "always":
-    case "never":
-      return optionId;
-    default:
-      return "no";
-  }
+  return markForeign(cutText(typeof value === "string" ? value : (JSON.stringify(value) ?? "")));
 }
 
 const SAMPLING_OPTIONS: PermissionOption[] = [
@@ -193,20 +179,6 @@ const SAMPLING_OPTIONS: PermissionOption[] = [
   { optionId: "no", name: "No", kind: "reject_once" },
   { optionId: "never", name: "Not in this session", kind: "reject_always" },
 ];
-
-function samplingPort(client: AgentContext, sessionId: string): Required<Pick<SessionPorts, "approveSampling">> {
-  return {
-    approveSampling: async (request, signal) => {
-      const { outcome } = await client.request(
-        methods.client.session.requestPermission,
-        { sessionId, toolCall: describeSampling(request), options: SAMPLING_OPTIONS },
-        { cancellationSignal: signal },
-      );
-      if (signal.aborted || outcome.outcome === "cancelled") return "no";
-      return readSamplingAnswer(outcome.optionId);
-    },
-  };
-}
 
 /** Everything is in the words: not every editor shows `rawInput`, and nobody should approve what they have not seen. */
 export function describeSampling(request: SamplingRequest): ToolCallUpdate {
@@ -231,16 +203,4 @@ export function describeSampling(request: SamplingRequest): ToolCallUpdate {
 function cutText(words: string): string {
   const hidden = words.length - ACP_LIMITS.permissionMaxArgumentChars;
   return hidden > 0 ? `${words.slice(0, ACP_LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : words;
-}
-
-/** An option we never offered is no consent. */
-function readSamplingAnswer(optionId: string): SamplingAnswer {
-  switch (optionId) {
-    case "once":
-    case "session":
-    case "never":
-      return optionId;
-    default:
-      return "no";
-  }
 }

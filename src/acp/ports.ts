@@ -1,14 +1,24 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
-import { type AgentContext, methods, type PermissionOption } from "@agentclientprotocol/sdk";
+import {
+  type AgentContext,
+  type CreateTerminalRequest,
+  methods,
+  type PermissionOption,
+  type ReadTextFileRequest,
+  RequestError,
+  type TerminalOutputResponse,
+  type WaitForTerminalExitRequest,
+} from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import { markForeign } from "../base/text/marking.js";
+import type { ChannelAnswer, ChannelRequest, McpChannel } from "../mcp/index.js";
 import type { SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
-import { clientTerminal } from "./client-terminal.js";
 import { elicitationPorts } from "./elicitation.js";
-import type { McpMessages } from "./mcp-channel.js";
+import { ACP_LIMITS } from "./limits.js";
 import { permissionPorts } from "./permission.js";
 
 export interface PortsOf {
@@ -33,12 +43,11 @@ type AskPerson = NonNullable<SessionPorts["askPerson"]>;
 type Answer = Awaited<ReturnType<AskPerson>>;
 type Options = Parameters<AskPerson>[1];
 
-export interface AskAbilities {
-  /** The client shows elicitation forms. */
-  readonly forms: boolean;
-}
-
-export function askPerson(client: AgentContext, sessionId: string, { forms }: AskAbilities): AskPerson {
+export function askPerson(
+  client: AgentContext,
+  sessionId: string,
+  { forms }: Pick<ClientAbilities, "forms">,
+): AskPerson {
   let count = 0;
   return async (question, options, signal, toolCallId) => {
     count += 1;
@@ -73,7 +82,7 @@ async function byForm(
   const labels = options.map(({ label }) => label);
   const oneOf = options.map((option) => ({ const: option.label, title: nameOf(option) }));
   const answer = { type: "string" as const, title: "Answer", ...(oneOf.length > 0 ? { oneOf } : { minLength: 1 }) };
-  const response = await client.request(
+  const response: unknown = await client.request(
     methods.client.elicitation.create,
     {
       mode: "form",
@@ -84,19 +93,14 @@ async function byForm(
     },
     { cancellationSignal: signal },
   );
-  if (response.action !== "accept") return { kind: "declined" };
-  const given = contentOf(response)["answer"];
+  const { action, content } = isJsonObject(response) ? response : {};
+  const given = action === "accept" && isJsonObject(content) ? content["answer"] : undefined;
   if (typeof given !== "string") return { kind: "declined" };
   return labels.includes(given) ? { kind: "chosen", label: given } : { kind: "typed", text: given };
 }
 
 function nameOf({ label, description }: Options[number]): string {
   return markForeign(description === undefined ? label : `${label}: ${description}`);
-}
-
-function contentOf(response: object): Record<string, unknown> {
-  const content: unknown = "content" in response ? response.content : undefined;
-  return typeof content === "object" && content !== null ? { ...content } : {};
 }
 
 /** ACP's permission question is the one every client can show. The last option is a way out. */
@@ -123,30 +127,187 @@ async function byChoice(
 
 type ClientFiles = NonNullable<SessionPorts["fs"]>;
 
-export interface FileAbilities {
-  readonly readTextFile: boolean;
-  readonly writeTextFile: boolean;
+export function clientFiles(
+  client: AgentContext,
+  sessionId: string,
+  can: Pick<ClientAbilities, "readTextFile" | "writeTextFile">,
+): ClientFiles {
+  const readText: NonNullable<ClientFiles["readText"]> = async (path, { line, limit }, signal) => {
+    const request: ReadTextFileRequest = { sessionId, path, ...defined({ line, limit }) };
+    const { content } = await client.request(methods.client.fs.readTextFile, request, { cancellationSignal: signal });
+    return content;
+  };
+  const writeText: NonNullable<ClientFiles["writeText"]> = async (path, content, signal) => {
+    const request = { sessionId, path, content };
+    await client.request(methods.client.fs.writeTextFile, request, { cancellationSignal: signal });
+  };
+  return defined({
+    readText: can.readTextFile ? readText : undefined,
+    writeText: can.writeTextFile ? writeText : undefined,
+  });
 }
 
-export function clientFiles(client: AgentContext, sessionId: string, can: FileAbilities): ClientFiles {
+type Terminal = NonNullable<SessionPorts["terminal"]>;
+type Running = Awaited<ReturnType<Terminal["run"]>>;
+type Exit = Awaited<Running["exited"]>;
+
+export function clientTerminal(client: AgentContext, sessionId: string, world: Pick<World, "after">): Terminal {
   return {
-    ...(can.readTextFile
-      ? {
-          readText: async (path, { line, limit }, signal) => {
-            const range = defined({ line, limit });
-            const request = { sessionId, path, ...range };
-            const options = { cancellationSignal: signal };
-            return (await client.request(methods.client.fs.readTextFile, request, options)).content;
-          },
-        }
-      : {}),
-    ...(can.writeTextFile
-      ? {
-          writeText: async (path, content, signal) => {
-            const options = { cancellationSignal: signal };
-            await client.request(methods.client.fs.writeTextFile, { sessionId, path, content }, options);
-          },
-        }
-      : {}),
+    run: async ({ command, args, env, cwd, maxOutputBytes }, _onOutput, signal) => {
+      signal.throwIfAborted();
+      const request: CreateTerminalRequest = {
+        sessionId,
+        command,
+        args: [...args],
+        env: Object.entries(env).map(([name, value]) => ({ name, value })),
+        cwd,
+        outputByteLimit: maxOutputBytes,
+      };
+      const { terminalId } = await client.request(methods.client.terminal.create, request);
+      const running = new ClientCommand(client, { sessionId, terminalId }, world);
+      if (!signal.aborted) return running;
+      await running.end();
+      await running.release();
+      throw signal.reason;
+    },
   };
+}
+
+/** A client that neither ends a command nor says so must not hold up the turn, nor the end of the session. */
+const SILENT: Exit = { kind: "cut_off", reason: "the client was asked to end it, and has not said that it did" };
+
+interface Place {
+  readonly sessionId: string;
+  readonly terminalId: string;
+}
+
+class ClientCommand implements Running {
+  readonly terminalId: string;
+  readonly exited: Promise<Exit>;
+  readonly #client: AgentContext;
+  readonly #place: Place;
+  readonly #world: Pick<World, "after">;
+  /** Resolves when the client was asked to end it and has let the time for that pass. */
+  readonly #givenUp: Promise<undefined>;
+  #giveUp: () => void = () => undefined;
+  #isEnded = false;
+  #isReleased = false;
+
+  constructor(client: AgentContext, place: Place, world: Pick<World, "after">) {
+    this.#client = client;
+    this.#place = place;
+    this.#world = world;
+    this.terminalId = place.terminalId;
+    this.#givenUp = new Promise((resolve) => {
+      this.#giveUp = () => resolve(undefined);
+    });
+    this.exited = Promise.race([this.#wait(), this.#givenUp.then(() => SILENT)]);
+  }
+
+  /** The client gives the whole output each time, and may have dropped its beginning. */
+  async output(sinceChar: number): Promise<{ text: string; nextChar: number }> {
+    const read = await Promise.race([this.#read(), this.#givenUp]);
+    if (!read) return { text: "[the client does not say what it printed]", nextChar: sinceChar };
+    const { output, truncated } = read;
+    const nextChar = output.length;
+    if (sinceChar === 0) return { text: truncated ? `[the beginning is not kept]\n${output}` : output, nextChar };
+    if (truncated) return { text: `[some output may be missing or repeated here]\n${output}`, nextChar };
+    return { text: output.slice(sinceChar), nextChar };
+  }
+
+  async end(): Promise<void> {
+    if (this.#isEnded || this.#isReleased) return;
+    this.#isEnded = true;
+    const timer = this.#world.after(ACP_LIMITS.clientTerminalEndMs, this.#giveUp);
+    const killed = this.#client.request(methods.client.terminal.kill, this.#place).catch(() => undefined); // gone already: fine
+    const ended = Promise.race([this.exited, this.#givenUp]).finally(() => timer.clear());
+    await Promise.race([killed, ended]);
+  }
+
+  async release(): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    const released = this.#client.request(methods.client.terminal.release, this.#place).catch(() => undefined);
+    await Promise.race([released, this.#givenUp]);
+  }
+
+  async #read(): Promise<TerminalOutputResponse> {
+    return await this.#client.request(methods.client.terminal.output, this.#place);
+  }
+
+  async #wait(): Promise<Exit> {
+    try {
+      const request: WaitForTerminalExitRequest = { ...this.#place };
+      const { exitCode, signal } = await this.#client.request(methods.client.terminal.waitForExit, request);
+      return { kind: "exited", code: exitCode ?? null, signal: signal ?? null };
+    } catch (error) {
+      return { kind: "cut_off", reason: `the client's terminal failed: ${messageOf(error)}` };
+    }
+  }
+}
+
+/** Of the unstable protocol, so the SDK's stable half has no name for it. */
+export const MCP_MESSAGE = "mcp/message";
+
+const INTERNAL_ERROR = -32_603;
+
+/** One per connection: the ids of requests must not repeat on it, whichever session they are of. */
+export class McpMessages {
+  readonly #listeners = new Map<string, ChannelRequest["onNotification"]>();
+  #count = 0;
+
+  channel(client: AgentContext): McpChannel {
+    return { request: (request) => this.#request(client, request) };
+  }
+
+  /** A notification of the client about a request that runs; any other is dropped. */
+  hear(params: unknown): void {
+    if (!isJsonObject(params)) return;
+    const { serverId, requestId, method } = params;
+    if (typeof method !== "string") return;
+    this.#listeners.get(keyOf(serverId, requestId))?.(method, isJsonObject(params["params"]) ? params["params"] : {});
+  }
+
+  async #request(client: AgentContext, request: ChannelRequest): Promise<ChannelAnswer> {
+    const { serverId, method, params, signal } = request;
+    this.#count += 1;
+    const requestId = `tenon-${this.#count}`;
+    const key = keyOf(serverId, requestId);
+    this.#listeners.set(key, (notice, about) => request.onNotification(notice, about));
+    try {
+      const message = { serverId, requestId, method, params };
+      return readOutcome(await client.request<unknown>(MCP_MESSAGE, message, { cancellationSignal: signal }));
+    } catch (thrown) {
+      const message = messageOf(thrown);
+      return thrown instanceof RequestError
+        ? { kind: "failed", message, code: thrown.code }
+        : { kind: "failed", message };
+    } finally {
+      this.#listeners.delete(key);
+    }
+  }
+}
+
+function keyOf(serverId: JsonValue | undefined, requestId: JsonValue | undefined): string {
+  return JSON.stringify([serverId ?? null, requestId ?? null]);
+}
+
+/** A result wins over an error, as the binding has it. */
+function readOutcome(response: unknown): ChannelAnswer {
+  if (isJsonObject(response)) {
+    const { result, error } = response;
+    if (result !== undefined) return { kind: "result", result };
+    if (isJsonObject(error)) {
+      const { code, message, data } = error;
+      return {
+        kind: "error",
+        error: {
+          code: typeof code === "number" ? code : INTERNAL_ERROR,
+          message: typeof message === "string" ? message : "the server gave no message",
+          ...defined({ data }),
+        },
+      };
+    }
+  }
+  return { kind: "failed", code: INTERNAL_ERROR, message: "the client's answer carries neither a result nor an error" };
 }

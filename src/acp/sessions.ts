@@ -25,10 +25,9 @@ import {
 import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
-import { McpMessages } from "./mcp-channel.js";
 import { type McpStatus, mcpStatus } from "./mcp-status.js";
 import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
-import { sessionPorts } from "./ports.js";
+import { McpMessages, sessionPorts } from "./ports.js";
 import { type PromptAnswer, toUpdates, usageOf } from "./to-client.js";
 import { toAcpBlock } from "./tool-call.js";
 
@@ -105,12 +104,13 @@ export class OpenSessions {
   }
 
   /** Resolves once the client has the conversation so far: all of it, or nothing where it is not to be replayed. */
-  async load(request: StoredSessionRequest, { isReplayed }: { readonly isReplayed: boolean }): Promise<void> {
+  async load(request: StoredSessionRequest, { isReplayed }: { readonly isReplayed: boolean }): Promise<string> {
     const { session, history } = await this.#host.loadSession(request);
     const { send, begin } = await this.#takeLate(session);
     const abilities = this.#abilities.value ?? abilitiesOf();
     if (isReplayed) for (const update of replayUpdates(history, abilities)) await send(update);
     begin();
+    return session.id;
   }
 
   async fork(request: StoredSessionRequest): Promise<string> {

@@ -1,6 +1,7 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { isJsonObject, parseJson, tooDeepReason } from "../base/json/json.js";
+import { messageOf } from "../base/errors.js";
+import { isJsonObject, parseJson } from "../base/json/json.js";
 import { type Line, LineSplitter, type MessageHead, MessageHeadFinder } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
@@ -122,8 +123,7 @@ export class Wire {
   #read(text: string): void {
     const parsed = parseJson(text);
     if (!parsed.ok) {
-      const isDeep = parsed.reason === tooDeepReason();
-      if (isDeep) this.#refuse(-32600, `Invalid request: ${parsed.reason}`, headOf(text));
+      if (parsed.isDeep) this.#refuse(-32600, `Invalid request: ${parsed.reason}`, headOf(text));
       else this.#refuse(-32700, `Parse error: ${parsed.reason}`);
     } else if (isMessage(parsed.value)) this.#hear(parsed.value);
     else this.#refuse(-32600, "Invalid request: a message is one JSON object; batches are not supported");
@@ -137,7 +137,7 @@ export class Wire {
     } catch (error) {
       const { id, method } = message;
       const isRequest = method !== undefined && (typeof id === "string" || typeof id === "number");
-      if (isRequest) this.#refuse(-32603, `Internal error: ${wordsOf(error)}`, { id, hasMethod: true });
+      if (isRequest) this.#refuse(-32603, `Internal error: ${messageOf(error)}`, { id, hasMethod: true });
     }
   }
 
@@ -164,14 +164,9 @@ function textOf(message: object): string {
     return JSON.stringify({
       jsonrpc: "2.0",
       id,
-      error: { code: -32603, message: `Internal error: ${wordsOf(error)}` },
+      error: { code: -32603, message: `Internal error: ${messageOf(error)}` },
     });
   }
-}
-
-/** Not by `base/errors`, which would make the start of the command line heavier. */
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function isMessage(value: unknown): value is WireMessage {

@@ -1,4 +1,4 @@
-// One step of a turn: the conversation goes to the model and comes back as an answer, cured of whatever can be cured on the way.
+// One step of a turn: the conversation goes to the model and comes back as an answer, with recovery from what can be repaired.
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { text } from "../base/text/content.js";
@@ -16,29 +16,29 @@ export interface Asked {
   readonly compiled: CompiledOffer;
 }
 
-/** What was tried already in this step: each cure helps once, or not at all. */
+/** What was tried already in this step: each recovery helps once, or not at all. */
 interface Tried {
   hasNudged: boolean;
   hasCompacted: boolean;
 }
 
-export async function* ask(state: TurnState, signal: AbortSignal): AsyncGenerator<TurnEvent, Asked, void> {
+export async function* ask(state: TurnState): AsyncGenerator<TurnEvent, Asked, void> {
   const tried: Tried = { hasNudged: false, hasCompacted: false };
   for (;;) {
     const offer = state.turn.offer();
     const compiled = compileOffer(offer, state.turn.model, state.turn.transcript.messages);
     for (const { tool, reason } of compiled.refused) yield* state.setAside(tool, reason);
-    const request = yield* fittingRequest(state, compiled, { tried, signal });
-    const answer = yield* askOnce(state, request, { offer, signal });
-    const isToBeAskedAgain = yield* cured(state, answer, { request, compiled, tried, signal });
-    if (!isToBeAskedAgain) return { answer: judged(state, answer, signal), offer, compiled };
+    const request = yield* fittingRequest(state, compiled, tried);
+    const answer = yield* askOnce(state, request, offer);
+    const isToBeAskedAgain = yield* recovered(state, answer, { request, compiled, tried });
+    if (!isToBeAskedAgain) return { answer: judged(state, answer), offer, compiled };
   }
 }
 
 async function* fittingRequest(
   state: TurnState,
   compiled: CompiledOffer,
-  { tried, signal }: { readonly tried: Tried; readonly signal: AbortSignal },
+  tried: Tried,
 ): AsyncGenerator<TurnEvent, ModelRequest, void> {
   const { turn } = state;
   const { system, model, meter } = turn;
@@ -47,7 +47,7 @@ async function* fittingRequest(
     return tool === undefined || !state.isSetAside(tool);
   });
   const isOver = meter.tokensOf(model, { system, messages: turn.transcript.messages, tools }) > meter.budgetOf(model);
-  if (isOver && !tried.hasCompacted) yield* compact(state, { cause: "window", tools }, signal);
+  if (isOver && !tried.hasCompacted) yield* compact(state, "window", tools);
   return {
     system,
     messages: tried.hasNudged ? nudged(turn.transcript.messages) : [...turn.transcript.messages],
@@ -65,15 +65,15 @@ function nudged(messages: readonly ModelMessage[]): readonly ModelMessage[] {
 async function* askOnce(
   state: TurnState,
   request: ModelRequest,
-  { offer, signal }: { readonly offer: Offer; readonly signal: AbortSignal },
+  offer: Offer,
 ): AsyncGenerator<TurnEvent, Answer, void> {
   const { model, meter, ports } = state.turn;
   const subjectOf = (name: string) => {
     const tool = offer.find(name)?.tool;
     return { name, ...defined({ tool }) };
   };
-  const nextCallId = () => state.nextCallId();
-  const stream = () => streamAnswer(model, request, { nextCallId, subjectOf, signal });
+  const { signal } = state;
+  const stream = () => streamAnswer(model, request, { nextCallId: () => state.nextCallId(), subjectOf, signal });
   const answer = yield* withRetries(stream, ports.world, signal);
   const { usage } = answer;
   if (usage) {
@@ -88,17 +88,16 @@ interface Trial {
   readonly request: ModelRequest;
   readonly compiled: CompiledOffer;
   readonly tried: Tried;
-  readonly signal: AbortSignal;
 }
 
 /** Whether something was done about what went wrong, so that it is worth asking again. */
-async function* cured(
+async function* recovered(
   state: TurnState,
   answer: Answer,
-  { request, compiled, tried, signal }: Trial,
+  { request, compiled, tried }: Trial,
 ): AsyncGenerator<TurnEvent, boolean, void> {
   const { error, hasOutput } = answer;
-  if (signal.aborted) return false;
+  if (state.signal.aborted) return false;
   if (isEmpty(answer) && !tried.hasNudged) {
     tried.hasNudged = true;
     return true;
@@ -108,9 +107,9 @@ async function* cured(
     if (tried.hasCompacted) return false;
     tried.hasCompacted = true;
     state.turn.meter.overflowed(state.turn.model, request);
-    return yield* compact(state, { cause: "overflow", tools: request.tools }, signal);
+    return yield* compact(state, "overflow", request.tools);
   }
-  return yield* setAsideRefused(state, { error, compiled, tools: request.tools }, signal);
+  return yield* setAsideRefused(state, { error, compiled, tools: request.tools });
 }
 
 /** No word and no call, and the model says that it is done. */
@@ -119,8 +118,8 @@ function isEmpty({ text: words, toolCalls, finish }: Answer): boolean {
 }
 
 /** An empty answer is never a silent end; what fails after a cancel is nobody's concern any more. */
-function judged(state: TurnState, answer: Answer, signal: AbortSignal): Answer {
-  if (signal.aborted && (answer.error || isEmpty(answer))) return { ...answer, finish: "interrupted" };
+function judged(state: TurnState, answer: Answer): Answer {
+  if (state.signal.aborted && (answer.error || isEmpty(answer))) return { ...answer, finish: "interrupted" };
   if (!isEmpty(answer)) return answer;
   const error = new TenonError("model.broken_stream", `${state.turn.model.id} gave an empty answer twice in a row`, {
     hint: "Send the prompt again, word it differently, or choose another model.",
@@ -139,21 +138,20 @@ export interface Refusal {
 async function* setAsideRefused(
   state: TurnState,
   { error, compiled, tools }: Refusal,
-  signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, boolean, void> {
   if (error.code !== "model.tool_refused" && error.code !== "model.invalid_request") return false;
   const offered = new Set(tools.map(({ name }) => name));
   const named = error.refusedTools.filter((name) => offered.has(name));
-  const culprits = named.length > 0 ? named : yield* findRefused(new Probes(state, signal), tools);
-  let isCured = false;
+  const culprits = named.length > 0 ? named : yield* findRefused(new Probes(state), tools);
+  let isRepaired = false;
   for (const name of culprits) {
     const tool = compiled.find(name);
     if (!tool) continue;
     yield* state.setAside(tool, error.message);
     state.hasRefusedTools = true;
-    isCured = true;
+    isRepaired = true;
   }
-  return isCured;
+  return isRepaired;
 }
 
 /**
@@ -182,13 +180,11 @@ async function* findRefused(
 /** Requests as small as can be, each of which only shows whether the provider takes some tools. */
 class Probes {
   readonly #state: TurnState;
-  readonly #signal: AbortSignal;
   /** What was asked last: the last half may be a single tool, which is then not asked about twice. */
   #last: { readonly tools: readonly ModelTool[]; readonly isRefused: boolean } | undefined;
 
-  constructor(state: TurnState, signal: AbortSignal) {
+  constructor(state: TurnState) {
     this.#state = state;
-    this.#signal = signal;
   }
 
   /** For the rest of the turn. */
@@ -208,10 +204,10 @@ class Probes {
   /** False as well when nobody can say: nothing is set aside on suspicion. */
   async *refuses(tools: readonly ModelTool[]): AsyncGenerator<TurnEvent, boolean, void> {
     if (this.#last && isSame(this.#last.tools, tools)) return this.#last.isRefused;
-    if (this.#state.probesLeft <= 0 || this.#signal.aborted) return false;
+    if (this.#state.probesLeft <= 0 || this.#state.signal.aborted) return false;
     this.#state.probesLeft -= 1;
     const { world } = this.#state.turn.ports;
-    const { error, usage } = yield* withRetries(() => this.#ask(tools), world, this.#signal);
+    const { error, usage } = yield* withRetries(() => this.#ask(tools), world, this.#state.signal);
     yield* this.#state.used(usage);
     const isRefused = error?.code === "model.tool_refused" || error?.code === "model.invalid_request";
     this.#last = { tools, isRefused };
@@ -226,7 +222,7 @@ class Probes {
       thinking: "off",
       maxOutputTokens: ENGINE_LIMITS.toolProbes.outputTokens,
     };
-    return quietAnswer(this.#state.turn.model, request, this.#signal);
+    return quietAnswer(this.#state.turn.model, request, this.#state.signal);
   }
 }
 

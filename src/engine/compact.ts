@@ -3,15 +3,16 @@ import { messageOf } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { ModelMessage, ModelTool, ModelUsage } from "../models/index.js";
 import { compileOffer } from "./offer.js";
-import { hasResultsToPutAway, putAwayResults } from "./put-away.js";
-import { isSummary, keptResultsText, summaryByHost, summaryByModel, summaryMessages } from "./summary.js";
+import {
+  hasResultsToPutAway,
+  isSummary,
+  keptResultsText,
+  putAwayResults,
+  summaryByHost,
+  summaryByModel,
+  summaryMessages,
+} from "./summary.js";
 import { type CompactionCause, type CompactionMeans, type Turn, type TurnEvent, TurnState } from "./turn.js";
-
-export interface CompactionOrder {
-  readonly cause: CompactionCause;
-  /** Those of the request that is to fit. */
-  readonly tools: readonly ModelTool[];
-}
 
 interface Shortened {
   readonly messages: readonly ModelMessage[];
@@ -19,11 +20,11 @@ interface Shortened {
   readonly summary: string;
 }
 
-/** True when the conversation is shorter now. Says nothing when there is nothing to be done, unless somebody asked. */
+/** `tools`: of the request that is to fit. True when the conversation is shorter now. No event when nothing can be done, unless asked. */
 export async function* compact(
   state: TurnState,
-  { cause, tools }: CompactionOrder,
-  signal: AbortSignal,
+  cause: CompactionCause,
+  tools: readonly ModelTool[],
 ): AsyncGenerator<TurnEvent, boolean, void> {
   const { transcript } = state.turn;
   const before = [...transcript.messages];
@@ -37,8 +38,8 @@ export async function* compact(
   }
   const beforeTokens = room.tokensOf(before);
   yield { ...base, phase: "started", cause, beforeTokens };
-  const shortened = yield* tryToShorten(state, before, { room, signal });
-  if (signal.aborted) {
+  const shortened = yield* tryToShorten(state, before, room);
+  if (state.signal.aborted) {
     yield { ...base, phase: "cancelled", reason: "cancelled" };
     return false;
   }
@@ -61,10 +62,10 @@ export async function* compact(
 async function* tryToShorten(
   state: TurnState,
   before: readonly ModelMessage[],
-  { room, signal }: { readonly room: Room; readonly signal: AbortSignal },
+  room: Room,
 ): AsyncGenerator<TurnEvent, Shortened | string, void> {
   try {
-    return yield* shorten(state, before, { room, signal });
+    return yield* shorten(state, before, room);
   } catch (error) {
     state.turn.ports.world.log.error("compaction.failed", { error: messageOf(error) });
     return messageOf(error);
@@ -74,13 +75,13 @@ async function* tryToShorten(
 async function* shorten(
   state: TurnState,
   before: readonly ModelMessage[],
-  { room, signal }: { readonly room: Room; readonly signal: AbortSignal },
+  room: Room,
 ): AsyncGenerator<TurnEvent, Shortened, void> {
   const { results } = state.turn.ports;
   const light = await putAwayResults(before, results, room.recentStart(before));
   if (room.isEnough(light)) return { messages: light, means: "handles", summary: "" };
   const cut = room.cut(light);
-  const summarised = cut ? yield* withSummary(state, cut, signal) : undefined;
+  const summarised = cut ? yield* withSummary(state, cut) : undefined;
   const { messages, means, summary } = summarised ?? { messages: light, means: "handles" as const, summary: "" };
   // The last step alone may fill the window: then its results, too, are read by handle.
   const last = room.isOver(messages) ? await putAwayResults(messages, results, messages.length) : messages;
@@ -90,9 +91,8 @@ async function* shorten(
 async function* withSummary(
   state: TurnState,
   { old, prompt, recent }: Cut,
-  signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, Shortened, void> {
-  const byModel = yield* summaryByModel(state, old, signal);
+  const byModel = yield* summaryByModel(state, old);
   const summary = byModel ?? summaryByHost(old);
   const kept = await keptResultsText(state.turn.ports.results);
   const head = summaryMessages(summary, kept, state.turn.pinned?.() ?? []);
@@ -205,8 +205,8 @@ export async function* compactBetweenTurns(
   turn: Turn,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, { readonly isDone: boolean; readonly usage: ModelUsage }, void> {
-  const state = new TurnState(turn);
+  const state = new TurnState(turn, signal);
   const { tools } = compileOffer(turn.offer(), turn.model, turn.transcript.messages);
-  const isDone = yield* compact(state, { cause: "asked", tools }, signal);
+  const isDone = yield* compact(state, "asked", tools);
   return { isDone, usage: state.usage };
 }

@@ -47,11 +47,11 @@ const FAILED = "[the model failed to answer]";
  * provider takes, and the next prompt can be added to it.
  */
 export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<TurnEvent, TurnEnd, void> {
-  const state = new TurnState(turn);
+  const state = new TurnState(turn, signal);
   const { transcript } = turn;
   let note = NO_ANSWER;
   try {
-    const { stopReason, cause, reason } = yield* runSteps(state, signal);
+    const { stopReason, cause, reason } = yield* runSteps(state);
     note = stopReason === "cancelled" ? CANCELLED_HERE : `[stopped: ${reason ?? "no answer"}]`;
     // What was refused once would be refused with every prompt that follows; clients are told so by the stop reason.
     if (stopReason === "refusal") transcript.dropTurn();
@@ -65,13 +65,13 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   }
 }
 
-async function* runSteps(state: TurnState, signal: AbortSignal): AsyncGenerator<TurnEvent, Ending, void> {
-  const { turn } = state;
+async function* runSteps(state: TurnState): AsyncGenerator<TurnEvent, Ending, void> {
+  const { turn, signal } = state;
   const guard = new RepetitionGuard();
   let truncated = 0;
   for (let request = 0; request < ENGINE_LIMITS.turnMaxModelCalls; request++) {
     if (signal.aborted) return CANCELLED;
-    const asked = yield* ask(state, signal);
+    const asked = yield* ask(state);
     const { answer } = asked;
     if (answer.toolCalls.length === 0) return endOf(turn, answer);
     const isTruncated = answer.finish === "length" && isCutOff(answer);

@@ -42,6 +42,7 @@ export interface TurnEnd {
 /** What one turn, or one compaction between turns, knows of itself. */
 export class TurnState {
   readonly turn: Turn;
+  readonly signal: AbortSignal;
   usage: ModelUsage = NO_USAGE;
   /** Requests left for finding tools that the provider refuses. */
   probesLeft: number = ENGINE_LIMITS.toolProbes.max;
@@ -50,8 +51,9 @@ export class TurnState {
   readonly #setAside = new Map<string, string>();
   #callCount = 0;
 
-  constructor(turn: Turn) {
+  constructor(turn: Turn, signal: AbortSignal) {
     this.turn = turn;
+    this.signal = signal;
   }
 
   nextCallId(): string {

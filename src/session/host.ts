@@ -9,43 +9,22 @@ import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import { SharedConfigs, sharedSecrets } from "../config/index.js";
-import { ServerPool, type ServerSpec } from "../mcp/index.js";
-import type { ServerInclude } from "../tools/index.js";
-import type { GivenPrompt } from "./conversation/system-prompt.js";
+import { ServerPool } from "../mcp/index.js";
 import type { SessionEvent } from "./events.js";
 import type { Restored, RestoredTask } from "./journal/history.js";
-import { type ListRequest, listSessions, type SessionPage } from "./journal/listing.js";
+import { headerOf } from "./journal/journal.js";
 import {
   givenTitle,
+  type ListRequest,
+  listSessions,
+  type SessionPage,
   type StoredSession,
   StoredSessions,
   sessionId,
   unknownSession,
 } from "./journal/stored-sessions.js";
-import type { SharedOptions } from "./options.js";
-import type { RejectedServer } from "./servers/entry.js";
+import type { NewSession, SharedOptions } from "./options.js";
 import { Session } from "./session.js";
-
-export type HostOptions = SharedOptions;
-
-export interface NewSession {
-  readonly cwd: string;
-  /** Further directories that are the session's own. */
-  readonly additionalDirectories?: readonly string[];
-  readonly servers?: readonly ServerSpec[];
-  /** Entries that could not be read: shown as failed servers, never dropped in silence. */
-  readonly rejected?: readonly RejectedServer[];
-  /** By server name, how its tools come before the model; `always` unless given. */
-  readonly includes?: Readonly<Record<string, ServerInclude>>;
-  /** What the model is to be told. */
-  readonly systemPrompt?: GivenPrompt;
-  /** Told to whoever attaches. */
-  readonly notices?: readonly string[];
-  /** Of the caller's own choice, else one is made: 1 to 128 letters, digits, - and _. One that is in use is refused. */
-  readonly id?: string;
-  /** Its id was given out before it could be opened, and its journal has been begun. */
-  readonly isPromised?: boolean;
-}
 
 /** Servers and directories are those of now: nothing of them is taken over from before. */
 export type StoredRequest = NewSession & { readonly id: string };
@@ -57,7 +36,7 @@ export interface LoadedSession {
 }
 
 export class SessionHost implements AsyncDisposable {
-  readonly #options: HostOptions;
+  readonly #options: SharedOptions;
   readonly #stored: StoredSessions;
   /** The servers that sessions share. */
   readonly #pool: ServerPool;
@@ -66,7 +45,7 @@ export class SessionHost implements AsyncDisposable {
   readonly #work = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(options: HostOptions) {
+  constructor(options: SharedOptions) {
     this.#options = withSharedConfig(options);
     this.#stored = new StoredSessions(options.world, options.stateDir);
     this.#pool = new ServerPool(options);
@@ -135,11 +114,7 @@ export class SessionHost implements AsyncDisposable {
     const { id: from, cwd, additionalDirectories = [] } = request;
     if (!this.#stored.has(from)) throw unknownSession(from);
     const id = newSessionId(this.world);
-    const places = {
-      cwd,
-      ...defined({ additionalDirectories: additionalDirectories.length > 0 ? additionalDirectories : undefined }),
-    };
-    await this.#stored.copy(from, { id, ...places });
+    await this.#stored.copy(from, headerOf({ id, cwd, additionalDirectories }));
     return await this.#load({ ...request, id });
   }
 
@@ -224,14 +199,12 @@ export class SessionHost implements AsyncDisposable {
   #open(request: NewSession & { readonly id: SessionId }, { lock, owned, stored }: Opening): Session {
     lock.catch(() => {}); // `owned` tells the person; a session that was not opened has nothing to release
     this.#mustBeOpen();
-    const { servers = [], rejected = [], includes = {}, notices = [] } = request;
+    const { servers = [], notices = [] } = request;
     const session = new Session({
       ...this.#options,
       ...request,
       pool: this.#pool,
       servers,
-      rejected,
-      includes,
       notices: [...notices, ...(stored?.problems ?? [])],
       isTitled: stored !== undefined && this.#stored.hasTitle(request.id),
       ...defined({ history: stored ? { restored: restoredFrom(stored), tail: stored.tail } : undefined }),
@@ -247,7 +220,7 @@ export class SessionHost implements AsyncDisposable {
 }
 
 /** Directories are watched, and `!command` and `keyring:` references fetched, once for all sessions of the host. */
-function withSharedConfig(options: HostOptions): HostOptions {
+function withSharedConfig(options: SharedOptions): SharedOptions {
   const { config } = options;
   if (!config) return options;
   const resolveSecret = config.resolveSecret && sharedSecrets(config.resolveSecret);

@@ -1,14 +1,19 @@
 // The public face of `session`.
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
 export type { CommandInfo, ServerStatus, SessionEvent } from "./events.js";
-export { type LoadedSession, type NewSession, SessionHost, type StoredRequest } from "./host.js";
+export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { journalStart } from "./journal/journal.js";
-export { type ListRequest, listSessions, type SessionPage, type SessionSummary } from "./journal/listing.js";
-export { StoredSessions } from "./journal/stored-sessions.js";
+export {
+  type ListRequest,
+  listSessions,
+  type SessionPage,
+  type SessionSummary,
+  StoredSessions,
+} from "./journal/stored-sessions.js";
 export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
 export { loopbackWay } from "./login/loopback.js";
 export { isLogInable } from "./login/server-login.js";
-export type { SessionConfig } from "./options.js";
+export type { NewSession, SessionConfig } from "./options.js";
 export type {
   ElicitQuestion,
   PermissionAnswer,
@@ -17,13 +22,12 @@ export type {
   SamplingAnswer,
   SamplingRequest,
   SessionPorts,
-  TrustAnswer,
   TrustRequest,
 } from "./ports.js";
 export type { OutputOwner, OutputSink, RejectedServer, ServerOutput } from "./servers/entry.js";
 export type { GivenServers } from "./servers/servers.js";
-export { SingleServer, type SingleServerOptions } from "./servers/single-server.js";
+export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
 export type { ToolControls } from "./tools/controls.js";
-export { programOf } from "./tools/followed-servers.js";
+export { programOf } from "./tools/tools.js";

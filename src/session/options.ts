@@ -4,12 +4,13 @@ import type { World } from "../base/ports/world.js";
 import type { BuiltinName } from "../builtin/index.js";
 import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { AvailableModels, Model } from "../models/index.js";
-import type { Embedder, ServerInclude, ToolTransformer } from "../tools/index.js";
+import type { Embedder, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
 import type { Restored } from "./journal/history.js";
 import type { JournalTail } from "./journal/journal.js";
-import type { RejectedServer, ServerOutput } from "./servers/entry.js";
+import type { ServerOutput } from "./servers/entry.js";
+import type { GivenServers } from "./servers/servers.js";
 
 /** What all sessions of a host share. */
 export interface SharedOptions {
@@ -37,26 +38,30 @@ export interface SharedOptions {
   readonly embedder?: Embedder;
 }
 
-export interface SessionOptions extends SharedOptions {
+export interface NewSession extends Partial<GivenServers> {
+  readonly cwd: string;
+  /** Further directories that are the session's own. */
+  readonly additionalDirectories?: readonly string[];
+  /** What the model is to be told. */
+  readonly systemPrompt?: GivenPrompt;
+  /** Told to whoever attaches. */
+  readonly notices?: readonly string[];
+  /** Of the caller's own choice, else one is made: 1 to 128 letters, digits, - and _. One that is in use is refused. */
+  readonly id?: string;
+  /** Its id was given out before it could be opened, and its journal has been begun. */
+  readonly isPromised?: boolean;
+}
+
+export interface SessionOptions extends SharedOptions, Omit<NewSession, "id" | "isPromised"> {
+  readonly id: SessionId;
   /** The servers of all sessions of the host; its own unless given. */
   readonly pool?: ServerPool;
-  readonly id: SessionId;
-  /** For an id that somebody else may want at this moment: settles once it is this session's. No turn runs before. */
+  /** For an id that another process may be opening now: settles once it is this session's. No turn runs before. */
   readonly owned?: Promise<unknown>;
-  readonly cwd: string;
   readonly servers: readonly ServerSpec[];
-  readonly rejected: readonly RejectedServer[];
-  /** By server name, how the client wants the tools of its servers to come before the model. */
-  readonly includes?: Readonly<Record<string, ServerInclude>>;
-  /** Further directories that are the session's own, beside `cwd`. */
-  readonly additionalDirectories?: readonly string[];
-  /** What the client wants the model to be told. */
-  readonly systemPrompt?: GivenPrompt;
   /** A person gave it a title: its first prompt does not. */
   readonly isTitled?: boolean;
-  /** What the client should hear of at once. */
-  readonly notices?: readonly string[];
-  /** For a session that is taken up again: what it goes on from, and where its journal does. */
+  /** For a session that is loaded again: what it goes on from, and where its journal does. */
   readonly history?: { readonly restored: Restored; readonly tail: JournalTail };
   /** Called last when it closes: nothing of it is open any more. */
   onClosed?(): Promise<void>;

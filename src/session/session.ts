@@ -12,9 +12,8 @@ import type { Invocation } from "./commands/index.js";
 import { SessionConfiguration } from "./configuration.js";
 import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
-import { observedModel } from "./conversation/spans.js";
 import { givenPrompts, openingPrompt } from "./conversation/system-prompt.js";
-import { SessionTurns, type TurnWork } from "./conversation/turns.js";
+import { observedModel, SessionTurns, type TurnWork } from "./conversation/turns.js";
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
 import { type Journal, openJournal } from "./journal/journal.js";
 import { SessionLogins } from "./login/session-logins.js";
@@ -44,7 +43,8 @@ export class Session implements AsyncDisposable {
   readonly #tools: SessionTools;
   readonly #expansion: PromptExpansion;
   readonly #conversation: Conversation;
-  readonly #gitWatch: GitWatch;
+  /** From the first server on that may write the session's directories in a sandbox. */
+  #gitWatch: GitWatch | undefined;
   readonly #servers: SessionServers;
   readonly #logins: SessionLogins;
   readonly #turns: SessionTurns;
@@ -72,13 +72,13 @@ export class Session implements AsyncDisposable {
     this.#journal = openJournal(options, onNotice);
     this.#settings = this.#makeSettings(options);
     this.#tools = this.#makeTools(options);
-    this.#tools.setDefaultInclude(this.#settings.include);
+    this.#tools.catalog.setDefaultInclude(this.#settings.include);
     this.#expansion = new PromptExpansion({
       world,
-      readText: (path, signal) => this.#tools.readText(path, signal),
+      readText: (path, signal) => this.#tools.builtin.readText(path, signal),
       events,
       onOutside: (read) => {
-        this.#tools.noteOutside(read);
+        this.#tools.outside.add(read);
         this.#journal.append({ kind: "outside", read });
       },
     });
@@ -91,7 +91,6 @@ export class Session implements AsyncDisposable {
       cacheKey: id,
       ...defined({ restored: history?.restored }),
     });
-    this.#gitWatch = new GitWatch(world, [cwd, ...(options.additionalDirectories ?? [])], onNotice);
     this.#servers = this.#makeServers(options);
     for (const notice of options.notices ?? []) onNotice("warning", notice);
     this.#logins = new SessionLogins({ world, servers: this.#servers, ports, onNotice });
@@ -263,7 +262,7 @@ export class Session implements AsyncDisposable {
       observe: (one) => observedModel(one, world, id),
       onChosen: (name, value) => {
         this.#journal.append({ kind: "setting", name, value });
-        if (name === "include") this.#tools.setDefaultInclude(this.#settings.include);
+        if (name === "include") this.#tools.catalog.setDefaultInclude(this.#settings.include);
         if (name === "sandbox") this.#events.notice("info", this.#servers.sandboxChosen(value));
       },
       onChange: () => this.#events.emit({ kind: "settings", view: this.settings }),
@@ -284,8 +283,9 @@ export class Session implements AsyncDisposable {
   }
 
   #makeServers(options: SessionOptions): SessionServers {
-    const { world, id, config, additionalDirectories: directories = [] } = options;
+    const { world, id, cwd, config, additionalDirectories: directories = [] } = options;
     const ports = () => this.#ports;
+    const onNotice = (level: NoticeLevel, text: string) => this.#events.notice(level, text);
     const sampling = samplingPeer({
       world,
       model: () => this.#settings.model,
@@ -303,12 +303,14 @@ export class Session implements AsyncDisposable {
         this.#conversation.tasks.follow(open);
       },
       onStatus: (status: ServerStatus) => this.#onServerStatus(status),
-      onSandboxed: () => this.#gitWatch.begin(),
+      onSandboxed: () => {
+        this.#gitWatch ??= new GitWatch(world, [cwd, ...directories], onNotice);
+      },
       onRefused: (server: string) => {
         this.#logins.refused(server);
         this.#refetchSecrets(server);
       },
-      onNotice: (level: NoticeLevel, text: string) => this.#events.notice(level, text),
+      onNotice,
     };
     return new SessionServers({ ...options, session: id, isConfigured: config !== undefined, ...hooks }, options);
   }
@@ -337,7 +339,7 @@ export class Session implements AsyncDisposable {
   }
 
   async #runTurn(work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
-    await this.#gitWatch.report(signal);
+    await this.#gitWatch?.report(signal);
     return work.invocation ? await this.#runCommand(work.invocation, work, signal) : await this.#answer(work, signal);
   }
 
@@ -394,7 +396,7 @@ export class Session implements AsyncDisposable {
   #systemPrompt(): Promise<string> {
     const { world, cwd, additionalDirectories, systemPrompt } = this.#options;
     const given = givenPrompts(this.#config?.systemPrompt ?? {}, systemPrompt);
-    const { serverIndex } = this.#tools;
+    const { serverIndex } = this.#tools.catalog;
     return openingPrompt({ world, cwd, ...defined({ additionalDirectories }), date: this.#date, serverIndex, given });
   }
 }

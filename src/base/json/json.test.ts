@@ -102,7 +102,7 @@ describe("parseJson", () => {
     const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
     expect(parseJson(nested(256)).ok).toBe(true);
     for (const text of [nested(257), nested(4_500), nested(1_000_000), `{"a":${nested(256)}}`, `${nested(300)} `])
-      expect(parseJson(text)).toEqual({ ok: false, reason: expect.stringContaining("256") });
+      expect(parseJson(text)).toEqual({ ok: false, isDeep: true, reason: expect.stringContaining("256") });
     expect(parseJson(nested(300), 300).ok).toBe(true);
   });
 
@@ -130,7 +130,7 @@ describe("parseJson", () => {
       fc.property(anyJson, fc.constantFrom("", "{", "]", "nul", "'a'", "{a:1}", "1,"), (value, broken) => {
         const result = parseJson(JSON.stringify(value));
         expect(result).toEqual({ ok: true, value: parsed(canonicalJson(value)) });
-        expect(parseJson(broken)).toEqual({ ok: false, reason: expect.stringMatching(/JSON/) });
+        expect(parseJson(broken)).toEqual({ ok: false, isDeep: false, reason: expect.stringMatching(/JSON/) });
       }),
     );
   });

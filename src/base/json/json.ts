@@ -65,7 +65,8 @@ function frameOf(value: readonly JsonValue[] | JsonObject): Frame {
 
 export type ParsedJson =
   | { readonly ok: true; readonly value: JsonValue }
-  | { readonly ok: false; readonly reason: string };
+  /** `isDeep`: it is JSON, but nested too deep. */
+  | { readonly ok: false; readonly reason: string; readonly isDeep: boolean };
 
 /** Text from this length on is scanned before it is parsed: a value of millions of nested arrays would fill the heap. */
 const SCANNED_CHARS = 1_048_576;
@@ -76,14 +77,14 @@ const SCANNED_CHARS = 1_048_576;
  */
 export function parseJson(text: string, maxDepth: number = LIMITS.jsonMaxDepth): ParsedJson {
   if (text.length > SCANNED_CHARS && Number.isFinite(maxDepth) && isDeepText(text, maxDepth))
-    return { ok: false, reason: tooDeepReason(maxDepth) };
+    return { ok: false, reason: tooDeepReason(maxDepth), isDeep: true };
   try {
     const value: JsonValue = JSON.parse(text);
     return mayBeDeep(text.length, maxDepth) && isTooDeep(value, maxDepth)
-      ? { ok: false, reason: tooDeepReason(maxDepth) }
+      ? { ok: false, reason: tooDeepReason(maxDepth), isDeep: true }
       : { ok: true, value };
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    return { ok: false, reason: error instanceof Error ? error.message : String(error), isDeep: false };
   }
 }
 

@@ -3,12 +3,11 @@ import { describe, expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
 import type { Model } from "../../models/index.js";
 import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
-import { promptNameIn } from "../conversation/server-prompts.js";
 import type { ServerChange, ServerStatus } from "../events.js";
 import type { SettingName, SettingsView } from "../settings.js";
 import type { ToolControls } from "../tools/controls.js";
 import type { CommandContext } from "./command.js";
-import { commandOf, OWN_COMMANDS } from "./index.js";
+import { commandOf, OWN_COMMANDS, promptNameIn } from "./index.js";
 
 const { signal } = new AbortController();
 

@@ -120,3 +120,10 @@ export function commandOf(prompt: string): Invocation | undefined {
   const run = async () => `There is no command /${name}. /help lists them.`;
   return words === "" ? { command: { name, description: "", run }, words } : undefined;
 }
+
+/** `/server:prompt words`, as it is typed; whether there is such a prompt only its server can say. */
+export function promptNameIn(typed: string): { readonly server: string; name: string; words: string } | undefined {
+  const [, server, prompt, words = ""] = /^\/([^\s/:]+):(\S+)(?:\s+([\s\S]*))?$/u.exec(typed.trim()) ?? [];
+  if (server === undefined || prompt === undefined) return undefined;
+  return { server, name: `${server}:${prompt}`, words: words.trim() };
+}

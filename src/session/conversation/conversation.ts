@@ -18,8 +18,8 @@ import {
 import type { Model, ModelUsage, ThinkingLevel } from "../../models/index.js";
 import type { CatalogTool, KeptCall } from "../../tools/index.js";
 import type { EventStream } from "../events.js";
-import { changeOf, type JournalEntry, recordOf } from "../journal/entry.js";
-import { LateNotes, type Restored } from "../journal/history.js";
+import { changeOf, type JournalEntry, LateNotes, recordOf } from "../journal/entry.js";
+import type { Restored } from "../journal/history.js";
 import type { Journal } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionTools } from "../tools/tools.js";
@@ -151,7 +151,7 @@ export class Conversation {
     const notes = waiting.map(({ toolCallId }) => toolCallId);
     const whole = alreadyMarked([...waiting.flatMap((note) => note.content), ...content]);
     this.#during({ notes }, () => this.#transcript.addUser(whole));
-    this.#notes.tell(notes);
+    this.#notes.send(notes);
   }
 
   #during<T>(withChange: WithChange, change: () => T): T {
@@ -202,9 +202,9 @@ export class Conversation {
       // What the person changes holds from here on: within one model call the model stays the same.
       offer: () => {
         ({ model, thinking } = settings);
-        return tools.offer();
+        return tools.catalog.offer();
       },
-      quarantine: (tool, reason) => tools.quarantine(tool, reason),
+      quarantine: (tool, reason) => tools.catalog.quarantine(tool.id, reason),
       pinned: () => pinnedPlan(this.#plan),
       ports: { ...tools.ports(), journal: { intent, lasting } },
     };

@@ -5,7 +5,7 @@ import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import { fakeWorld, settle } from "../../testing/index.js";
 import { SESSION_LIMITS } from "../limits.js";
-import { attachMentions, mentionsIn, type ResourceServer } from "./mentions.js";
+import { attachMentions, mentionsIn, type ResourceServer } from "./expansion.js";
 
 const signal = new AbortController().signal;
 

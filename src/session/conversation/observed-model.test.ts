@@ -12,7 +12,7 @@ import type { WireTrace } from "../../base/ports/trace.js";
 import type { Model, ModelEvent } from "../../models/index.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
-import { inTurnSpan, observedModel } from "./spans.js";
+import { inTurnSpan, observedModel } from "./turns.js";
 
 const { telemetry } = nodeWorld({ env: {} });
 const world = fakeWorld(telemetry ? { telemetry } : {});

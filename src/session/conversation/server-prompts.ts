@@ -6,8 +6,8 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import { text } from "../../base/text/content.js";
-import { alreadyMarked, type MarkedContent } from "../../base/text/marking.js";
+import { base64Bytes, type ContentBlock, plainText, text } from "../../base/text/content.js";
+import { alreadyMarked, hostLine, type MarkedContent, markBlock, quoted } from "../../base/text/marking.js";
 import {
   complete,
   getPrompt,
@@ -21,7 +21,6 @@ import {
 import { oneLine } from "../commands/command.js";
 import type { CommandInfo } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import { bounded } from "./mentions.js";
 
 /** What is needed of a connection. */
 export type PromptServer = Pick<McpConnection, "spec" | "state" | "link">;
@@ -310,9 +309,37 @@ export function promptInfo({ name, server, prompt }: PromptCommand): CommandInfo
   return { name: oneLine(name), description, ...defined({ input: input === "" ? undefined : input }) };
 }
 
-/** `/server:prompt words`, as it is typed; whether there is such a prompt only its server can say. */
-export function promptNameIn(typed: string): { readonly server: string; name: string; words: string } | undefined {
-  const [, server, prompt, words = ""] = /^\/([^\s/:]+):(\S+)(?:\s+([\s\S]*))?$/u.exec(typed.trim()) ?? [];
-  if (server === undefined || prompt === undefined) return undefined;
-  return { server, name: `${server}:${prompt}`, words: words.trim() };
+/** Cut, then marked. Lines of Tenon's own stand beside the words of others, never among them. */
+export function bounded(block: ContentBlock): readonly ContentBlock[] {
+  switch (block.type) {
+    case "text": {
+      const { kept, note } = cut(block.text);
+      return [markBlock(text(kept)), ...note];
+    }
+    case "resource": {
+      if (block.text === undefined) return [orLabel(block, block.blob ?? "")];
+      const { kept, note } = cut(block.text);
+      return [markBlock({ ...block, text: kept }), ...note];
+    }
+    case "image":
+    case "audio":
+      return [orLabel(block, block.data)];
+    case "resource_link":
+    case "spilled":
+    case "unknown":
+      return [markBlock(block)];
+  }
+}
+
+function cut(words: string): { readonly kept: string; readonly note: readonly ContentBlock[] } {
+  const { maxChars } = SESSION_LIMITS.mentions;
+  const more = words.length - maxChars;
+  if (more <= 0) return { kept: words, note: [] };
+  const note = hostLine(`cut here, there are ${more} more characters; read the rest with a tool`);
+  return { kept: words.slice(0, maxChars), note: [text(note)] };
+}
+
+function orLabel(block: ContentBlock, base64: string): ContentBlock {
+  if (base64Bytes(base64) <= LIMITS.resultMaxImageBytes) return markBlock(block);
+  return text(hostLine(`left out, it is too large: ${quoted(plainText([block]), 2_000)}`));
 }

@@ -4,6 +4,7 @@ import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { ContentBlock } from "../../base/text/content.js";
+import type { MarkedContent } from "../../base/text/marking.js";
 import type { BuiltinPresentation, PlanEntry } from "../../builtin/index.js";
 import type {
   CallSubject,
@@ -187,4 +188,41 @@ function shortened({ id, origin, source, label, definition, definitionHash }: Ca
     definition: { name, description: "", inputSchema: {}, ...facts },
     definitionHash,
   };
+}
+
+export interface Note {
+  readonly toolCallId: string;
+  readonly content: MarkedContent;
+}
+
+/** Results that came after the turn of their call: each is put before the model once, with a prompt. */
+export class LateNotes {
+  #waiting: readonly Note[];
+  /** With the last prompt. */
+  #sent: readonly Note[] = [];
+
+  constructor(waiting: readonly Note[] = []) {
+    this.#waiting = waiting;
+  }
+
+  get waiting(): readonly Note[] {
+    return this.#waiting;
+  }
+
+  /** One for each call: the same one again, after a crash between writing it and its outcome, takes its place. */
+  add({ toolCallId, content }: Note): void {
+    this.#waiting = [...this.#waiting.filter((note) => note.toolCallId !== toolCallId), { toolCallId, content }];
+  }
+
+  /** These are part of the prompt that was added now. */
+  send(toolCallIds: readonly string[]): void {
+    this.#sent = this.#waiting.filter(({ toolCallId }) => toolCallIds.includes(toolCallId));
+    this.#waiting = this.#waiting.filter((note) => !this.#sent.includes(note));
+  }
+
+  /** The prompt was dropped, because no provider took it: they go with the next one. */
+  takeBack(): void {
+    this.#waiting = [...this.#sent, ...this.#waiting];
+    this.#sent = [];
+  }
 }

@@ -1,11 +1,11 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
 import type { JsonValue } from "../../base/json/json.js";
-import { alreadyMarked, type MarkedContent } from "../../base/text/marking.js";
+import { alreadyMarked } from "../../base/text/marking.js";
 import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../events.js";
 import { type OutsideRead, outsideRead } from "../permission/clearance.js";
-import type { JournalEntry, OpenTask } from "./entry.js";
+import { type JournalEntry, LateNotes, type Note, type OpenTask } from "./entry.js";
 import { type ShownCall, ShownConversation } from "./shown.js";
 import { TranscriptSoFar } from "./transcript.js";
 
@@ -70,7 +70,7 @@ export class History {
       case "transcript":
         if (entry.change.kind === "cut") this.#notes.takeBack();
         else if (entry.change.kind === "added" && entry.change.messages[0]?.role === "user") {
-          this.#notes.tell(entry.notes ?? []);
+          this.#notes.send(entry.notes ?? []);
         }
         break;
       case "outside":
@@ -143,40 +143,4 @@ function endOf({ toolCallId, arguments: given, isSent }: ShownCall): JournalEntr
 function numberOf(compactionId: string): number {
   const count = Number(compactionId.slice(compactionId.lastIndexOf("-") + 1));
   return Number.isSafeInteger(count) ? count : 0;
-}
-
-export interface Note {
-  readonly toolCallId: string;
-  readonly content: MarkedContent;
-}
-
-export class LateNotes {
-  #waiting: readonly Note[];
-  /** With the last prompt. */
-  #told: readonly Note[] = [];
-
-  constructor(waiting: readonly Note[] = []) {
-    this.#waiting = waiting;
-  }
-
-  get waiting(): readonly Note[] {
-    return this.#waiting;
-  }
-
-  /** One for each call: the same one again, after a crash between writing it and its outcome, takes its place. */
-  add({ toolCallId, content }: Note): void {
-    this.#waiting = [...this.#waiting.filter((note) => note.toolCallId !== toolCallId), { toolCallId, content }];
-  }
-
-  /** These are part of the prompt that was added now. */
-  tell(toolCallIds: readonly string[]): void {
-    this.#told = this.#waiting.filter(({ toolCallId }) => toolCallIds.includes(toolCallId));
-    this.#waiting = this.#waiting.filter((note) => !this.#told.includes(note));
-  }
-
-  /** The prompt was dropped, because no provider took it: they go with the next one. */
-  takeBack(): void {
-    this.#waiting = [...this.#told, ...this.#waiting];
-    this.#told = [];
-  }
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { text } from "../../base/text/content.js";
 import { markContent } from "../../base/text/marking.js";
-import { LateNotes } from "./history.js";
+import { LateNotes } from "./entry.js";
 
 const note = (toolCallId: string, words = toolCallId) => ({ toolCallId, content: markContent([text(words)]) });
 
@@ -11,7 +11,7 @@ test("a note waits until it is told, and is told once", () => {
   const notes = new LateNotes([note("1-1")]);
   notes.add(note("1-2"));
   expect(notes.waiting).toEqual([note("1-1"), note("1-2")]);
-  notes.tell(["1-1", "1-2"]);
+  notes.send(["1-1", "1-2"]);
   expect(notes.waiting).toEqual([]);
 });
 
@@ -24,12 +24,12 @@ test("the same note again takes the place of the first", () => {
 
 test("notes of a prompt that was dropped go with the next one; those of earlier prompts do not", () => {
   const notes = new LateNotes([note("1-1")]);
-  notes.tell(["1-1"]);
-  notes.tell([]);
+  notes.send(["1-1"]);
+  notes.send([]);
   notes.takeBack();
   expect(notes.waiting).toEqual([]);
   notes.add(note("2-1"));
-  notes.tell(["2-1"]);
+  notes.send(["2-1"]);
   notes.takeBack();
   expect(notes.waiting).toEqual([note("2-1")]);
 });
@@ -45,7 +45,7 @@ test("whatever the order, no note is lost and none is told twice by prompts that
         if (step === "add") notes.add(note(String(++added)));
         else {
           const ids = notes.waiting.map(({ toolCallId }) => toolCallId);
-          notes.tell(ids);
+          notes.send(ids);
           if (step === "prompt") told.push(...ids);
           else notes.takeBack();
         }

@@ -10,6 +10,7 @@ import type { NoticeLevel } from "../events.js";
 
 const MAX_SHOWN = 10;
 
+/** Created when the first server that may write the directories is about to be started. */
 export class GitWatch {
   readonly #world: World;
   /** The session's directories. */
@@ -17,23 +18,18 @@ export class GitWatch {
   readonly #onNotice: (level: NoticeLevel, text: string) => void;
   /** What was there before the first sandboxed server, and what was reported since. */
   readonly #known = new Set<string>();
-  #begun: Promise<void> | undefined;
+  readonly #begun: Promise<void>;
   #looking: Promise<void> | undefined;
 
   constructor(world: World, directories: readonly string[], onNotice: (level: NoticeLevel, text: string) => void) {
     this.#world = world;
     this.#directories = directories;
     this.#onNotice = onNotice;
+    this.#begun = this.#learn().catch(() => {}); // never rejects: what cannot be looked at is logged
   }
 
-  /** A server that may write the directories is about to be started. */
-  begin(): void {
-    this.#begun ??= this.#learn().catch(() => {}); // never rejects: what cannot be looked at is logged
-  }
-
-  /** Before a prompt; at once when no server may write. What takes longer is reported when it is known. Never rejects. */
+  /** Before a prompt. What takes longer than the limit is reported when it is known. Never rejects. */
   async report(signal: AbortSignal): Promise<void> {
-    if (!this.#begun) return;
     this.#looking ??= this.#reportNew(this.#begun).finally(() => {
       this.#looking = undefined;
     });

@@ -30,8 +30,8 @@ const INTERNAL_ERROR = -32_603;
 export function samplingPeer(
   options: SamplingOptions,
 ): (server: string) => { readonly sample: NonNullable<Peer["sample"]> } {
-  const desk = new SamplingDesk(options);
-  return (server) => ({ sample: (params, signal) => desk.sample(server, params, signal) });
+  const budget = new SamplingBudget(options);
+  return (server) => ({ sample: (params, signal) => budget.sample(server, params, signal) });
 }
 
 /** What one request may cost at most, taken out of the budget before it is asked about. */
@@ -40,10 +40,10 @@ interface Grant {
   readonly maxTokens: number;
 }
 
-class SamplingDesk {
+class SamplingBudget {
   readonly #options: SamplingOptions;
   /** What a person said once and for all, by server, for this session. */
-  readonly #standing = new Map<string, "session" | "never">();
+  readonly #answered = new Map<string, "session" | "never">();
   #callsLeft: number = SESSION_LIMITS.sampling.calls;
   #tokensLeft: number = SESSION_LIMITS.sampling.tokens;
   #count = 0;
@@ -57,15 +57,14 @@ class SamplingDesk {
   /** Rejects with an `RpcRefusal`, whose words are for the server. */
   async sample(server: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (!this.#options.ports()?.approveSampling) throw declined("nobody is there to approve it");
-    if (this.#standing.get(server) === "never") throw declined("the person said no");
-    const read = readSamplingWish(params);
-    if (!read.ok) throw new RpcRefusal(INVALID_PARAMS, read.reason);
-    const grant = this.#grant(read.wish);
+    if (this.#answered.get(server) === "never") throw declined("the person said no");
+    const wish = readSamplingWish(params);
+    const grant = this.#grant(wish);
     let spent = 0;
     try {
-      await this.#approve(server, read.wish, grant, signal);
+      await this.#approve(server, wish, grant, signal);
       spent = grant.inputTokens; // from here on the provider counts, also when it fails
-      const answer = await this.#ask(read.wish, grant, signal);
+      const answer = await this.#ask(wish, grant, signal);
       spent = answer.usage.inputTokens + answer.usage.outputTokens;
       this.#options.onUsed?.(server, answer.usage);
       return answer.result;
@@ -93,10 +92,10 @@ class SamplingDesk {
       case "once":
         return;
       case "session":
-        this.#standing.set(server, "session");
+        this.#answered.set(server, "session");
         return;
       case "never":
-        this.#standing.set(server, "never");
+        this.#answered.set(server, "never");
         throw declined("the person said no");
       case "no":
         throw declined("the person said no");
@@ -106,8 +105,8 @@ class SamplingDesk {
   }
 
   async #answer(server: string, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<SamplingAnswer> {
-    const standing = this.#standing.get(server);
-    if (standing) return standing;
+    const answered = this.#answered.get(server);
+    if (answered) return answered;
     const ports = this.#options.ports();
     if (!ports?.approveSampling || signal.aborted) return "no";
     this.#count += 1;
@@ -151,9 +150,9 @@ type SamplingStop = "endTurn" | "maxTokens" | "stopSequence";
 async function sampled(model: Model, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<Sampled> {
   const { inputTokens, maxTokens } = grant;
   let words = "";
-  const done = (stopReason: SamplingStop, told?: ModelUsage): Sampled => ({
+  const done = (stopReason: SamplingStop, counted?: ModelUsage): Sampled => ({
     result: { role: "assistant", content: { type: "text", text: words }, model: model.id, stopReason },
-    usage: told ?? { inputTokens, outputTokens: Math.min(maxTokens, tokensOf(words)) },
+    usage: counted ?? { inputTokens, outputTokens: Math.min(maxTokens, tokensOf(words)) },
   });
   const request = {
     system: wish.system,
@@ -218,41 +217,31 @@ export interface SamplingWish {
   readonly stopSequences: readonly string[];
 }
 
-export type ReadWish =
-  | { readonly ok: true; readonly wish: SamplingWish }
-  | { readonly ok: false; readonly reason: string };
-
 /**
  * Preferences for models, temperature and context of other servers are wishes a client may pass over, and this one does:
  * the session's model answers, from what is in the request alone.
  */
-function readSamplingWish(params: JsonObject): ReadWish {
+function readSamplingWish(params: JsonObject): SamplingWish {
   const { messages, systemPrompt, maxTokens, stopSequences, tools } = params;
-  if (Array.isArray(tools) && tools.length > 0) return refused("this client offers no tools in sampling");
+  const { messages: maxMessages, maxChars } = SESSION_LIMITS.sampling;
+  if (Array.isArray(tools) && tools.length > 0) throw invalid("this client offers no tools in sampling");
   if (typeof maxTokens !== "number" || !Number.isInteger(maxTokens) || maxTokens < 1) {
-    return refused("maxTokens must be a whole number above 0");
+    throw invalid("maxTokens must be a whole number above 0");
   }
-  if (!Array.isArray(messages) || messages.length === 0) return refused("messages must be a list that is not empty");
-  const most = SESSION_LIMITS.sampling.messages;
-  if (messages.length > most) return refused(`${messages.length} messages are more than the ${most} that are taken`);
-  const maxChars = SESSION_LIMITS.sampling.maxChars;
-  if (textLength(messages) + (typeof systemPrompt === "string" ? systemPrompt.length : 0) > maxChars)
-    return refused(`its text is longer than the ${maxChars} characters that are taken`);
-  const read: SamplingMessage[] = [];
-  for (const [index, message] of messages.entries()) {
-    const found = readMessage(message);
-    if (typeof found === "string") return refused(`messages/${index}: ${found}`);
-    read.push(found);
+  if (!Array.isArray(messages) || messages.length === 0) throw invalid("messages must be a list that is not empty");
+  if (messages.length > maxMessages) {
+    throw invalid(`${messages.length} messages are more than the ${maxMessages} that are taken`);
+  }
+  const system = typeof systemPrompt === "string" ? systemPrompt : "";
+  if (textLength(messages) + system.length > maxChars) {
+    throw invalid(`its text is longer than the ${maxChars} characters that are taken`);
   }
   const stops = Array.isArray(stopSequences) ? stopSequences : [];
   return {
-    ok: true,
-    wish: {
-      system: typeof systemPrompt === "string" ? markForeign(systemPrompt) : "",
-      messages: read,
-      maxTokens,
-      stopSequences: stops.filter((stop) => typeof stop === "string" && stop !== ""),
-    },
+    system: markForeign(system),
+    messages: messages.map(readMessage),
+    maxTokens,
+    stopSequences: stops.filter((stop) => typeof stop === "string" && stop !== ""),
   };
 }
 
@@ -281,21 +270,22 @@ function textLength(messages: readonly JsonValue[]): number {
   return length;
 }
 
-function refused(reason: string): ReadWish {
-  return { ok: false, reason };
+function invalid(reason: string): RpcRefusal {
+  return new RpcRefusal(INVALID_PARAMS, reason);
 }
 
-function readMessage(raw: JsonValue): SamplingMessage | string {
-  if (!isJsonObject(raw)) return "it is no object";
+function readMessage(raw: JsonValue, index: number): SamplingMessage {
+  const at = `messages/${index}`;
+  if (!isJsonObject(raw)) throw invalid(`${at}: it is no object`);
   const { role, content } = raw;
-  if (role !== "user" && role !== "assistant") return 'its role must be "user" or "assistant"';
-  const blocks: ContentBlock[] = [];
-  for (const block of Array.isArray(content) ? content : [content]) {
+  if (role !== "user" && role !== "assistant") throw invalid(`${at}: its role must be "user" or "assistant"`);
+  const blocks = (Array.isArray(content) ? content : [content]).map((block) => {
     const read = isJsonObject(block) ? readBlock(block) : undefined;
-    if (!read) return "its content must be text, image or audio blocks";
-    blocks.push(read);
-  }
-  return blocks.length === 0 ? "it has no content" : { role, content: blocks };
+    if (!read) throw invalid(`${at}: its content must be text, image or audio blocks`);
+    return read;
+  });
+  if (blocks.length === 0) throw invalid(`${at}: it has no content`);
+  return { role, content: blocks };
 }
 
 /** Marked at once: a person is shown exactly what the model will read. */

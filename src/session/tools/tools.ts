@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import type { Scope } from "../../base/async/scope.js";
 import type { SessionId } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
+import { hashJson } from "../../base/json/hash.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import {
@@ -14,19 +15,16 @@ import {
   type ClientFiles,
   type PlanEntry,
   type Terminal,
-  type TextFile,
 } from "../../builtin/index.js";
-import type { EffectiveConfig } from "../../config/index.js";
-import type { ServerSpec } from "../../mcp/index.js";
+import { commandPath, type EffectiveConfig } from "../../config/index.js";
+import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import {
   type AbsentServer,
   type CatalogTool,
   DecisionFiles,
   type DenseScores,
   type Embedder,
-  type IncludeMode,
   type MigrationReport,
-  type Offer,
   ResourceSource,
   ResultStore,
   type RunPorts,
@@ -34,20 +32,25 @@ import {
   SessionCatalog,
   type SourcedTool,
   ToolEmbeddings,
+  type ToolOrigin,
   type ToolTransformer,
   UsageMemory,
   type UsagePort,
 } from "../../tools/index.js";
 import type { NoticeLevel } from "../events.js";
 import { resultsFolder } from "../journal/stored-sessions.js";
-import { type OutsideRead, OutsideReads, type SessionPolicy } from "../permission/clearance.js";
-import { LockGuard } from "../permission/lock-guard.js";
+import {
+  LockGuard,
+  type OutsideRead,
+  OutsideReads,
+  type ServerFacts,
+  type SessionPolicy,
+} from "../permission/clearance.js";
 import { Permissions } from "../permission/permissions.js";
 import { protectedFiles } from "../permission/protected-files.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
 import { type PermissionControls, type ToolControls, toolControls } from "./controls.js";
-import { FollowedServers, programOf } from "./followed-servers.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
 export interface SessionToolsOptions {
@@ -73,20 +76,23 @@ export interface SessionToolsOptions {
 
 export class SessionTools implements AsyncDisposable {
   readonly results: ResultStore;
+  readonly catalog: SessionCatalog;
+  /** Tenon's own tools. */
+  readonly builtin: BuiltinSource;
+  /** Content from outside that the session has read. */
+  readonly outside: OutsideReads;
   /** What others may do with the tools. */
   readonly controls: ToolControls;
   /** What was granted and refused, for `/permissions`. */
   readonly permissions: PermissionControls;
   readonly #options: SessionToolsOptions;
-  readonly #catalog: SessionCatalog;
   readonly #resources: ResourceSource;
-  readonly #builtin: BuiltinSource;
   readonly #permissions: Permissions;
-  readonly #outside: OutsideReads;
   /** Looked up once for each launch: a call need not wait for the disk. */
   readonly #programs = new WeakMap<ServerSpec, Promise<string | undefined>>();
   readonly #lock = new LockGuard();
-  readonly #servers: FollowedServers;
+  /** By origin and name, the servers whose tools are in the catalog. */
+  readonly #servers = new Map<string, OpenServer>();
   readonly #memory: ToolMemory;
   /** Tools the catalog wanted to offer and may not: their definition changed, or is not as locked. */
   readonly #held = new Map<string, SourcedTool>();
@@ -96,27 +102,35 @@ export class SessionTools implements AsyncDisposable {
     this.#options = options;
     this.results = new ResultStore({ world, folder: resultsFolder(stateDir, id) });
     this.#memory = new ToolMemory(world, join(stateDir, "tool-memory"));
-    this.#outside = new OutsideReads(options.outside ?? [], (read) => this.#isTrusted(read));
+    this.outside = new OutsideReads(options.outside ?? [], (read) => this.#isTrusted(read));
     this.#permissions = this.#makePermissions(options);
-    this.#catalog = this.#makeCatalog(options);
-    this.controls = toolControls(this.#catalog);
+    this.catalog = this.#makeCatalog(options);
+    this.controls = toolControls(this.catalog);
     this.permissions = {
       decisions: () => this.#permissions.decisions(),
       revoke: (decision) => this.#permissions.revoke(decision),
       grantServer: (name) => this.#grantServer(name),
     };
-    this.#servers = new FollowedServers(this.#catalog);
-    this.#builtin = makeBuiltin(options);
-    this.#catalog.add(this.#builtin);
+    this.builtin = makeBuiltin(options);
     this.#resources = new ResourceSource(world);
-    this.#catalog.add(this.#resources);
-    this.#catalog.add(resultTools(this.results));
+    for (const source of [this.builtin, this.#resources, resultTools(this.results)]) this.catalog.add(source);
   }
 
   /** Makes the sources of servers those that are open now. */
   follow(servers: readonly OpenServer[], absent: readonly AbsentServer[]): void {
-    this.#servers.follow(servers);
-    this.#catalog.setAbsent(absent);
+    const before = new Map(this.#servers);
+    this.#servers.clear();
+    for (const server of servers) this.#servers.set(keyOf(server.source), server);
+    // Removed ones first: a server of another layer that takes the place of one replaces it, and shadows none.
+    for (const [key, { source }] of before) {
+      if (!this.#servers.has(key)) this.catalog.remove(source.origin, source.name);
+    }
+    for (const [key, { source, catalog: settings = {} }] of this.#servers) {
+      const known = before.get(key);
+      const isSame = known?.source === source && JSON.stringify(known.catalog ?? {}) === JSON.stringify(settings);
+      if (!isSame) this.catalog.add(source, settings);
+    }
+    this.catalog.setAbsent(absent);
     this.#resources.setConnections(servers.map(({ connection }) => connection));
   }
 
@@ -124,54 +138,26 @@ export class SessionTools implements AsyncDisposable {
   configure(config: Pick<EffectiveConfig, "tools" | "toolsLock" | "project">, scope: Scope): void {
     const { tools, toolsLock, project } = config;
     this.#lock.follow(toolsLock);
-    this.#catalog.setLimits(tools.limits);
+    this.catalog.setLimits(tools.limits);
     this.#memory.configure({ isWanted: tools.hasMemory, project }, scope);
   }
 
   /** Before the first model call of a turn. */
   async startPrompt(prompt: string, ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
     await this.#memory.opened; // the first prompt chooses by it
-    const offer = this.#catalog.peek();
+    const offer = this.catalog.peek();
     const locked = this.#lockedTools();
-    await this.#permissions.prepare([...this.#entries(offer, offer.tools), ...locked, ...this.#held.values()]);
-    await this.#catalog.startPrompt(prompt, signal);
+    const offered = offer.tools.map((tool) => ({ tool, raw: offer.find(tool.id)?.raw ?? tool.definition }));
+    await this.#permissions.prepare([...offered, ...locked, ...this.#held.values()]);
+    await this.catalog.startPrompt(prompt, signal);
     const differing = locked.filter((tool) => this.#permissions.isHeldByLock(tool));
     for (const text of this.#lock.news(differing)) this.#options.onNotice("warning", text);
     await this.#permissions.review([...this.#held.values()], ports, signal);
   }
 
-  /** For one model call. */
-  offer(): Offer {
-    return this.#catalog.offer();
-  }
-
-  /** One line per server for the system prompt; fixed by the first prompt. */
-  get serverIndex(): string {
-    return this.#catalog.serverIndex;
-  }
-
-  /** The prompt itself brings content from outside. */
-  noteOutside(read: OutsideRead): void {
-    this.#outside.add(read);
-  }
-
-  quarantine(tool: CatalogTool, reason: string): void {
-    this.#catalog.quarantine(tool.id, reason);
-  }
-
   /** How a call of Tenon's own tools looks before it is made; undefined for all others. */
   describe(tool: CatalogTool | undefined, args: JsonObject): BuiltinPresentation | undefined {
-    return tool?.origin === "builtin" ? this.#builtin.describe(tool.definition.name, args) : undefined;
-  }
-
-  /** A file of the session's directories, for a prompt that mentions it. */
-  readText(path: string, signal: AbortSignal): Promise<TextFile> {
-    return this.#builtin.readText(path, signal);
-  }
-
-  /** How tools come before the model that nobody said anything about. */
-  setDefaultInclude(mode: IncludeMode): void {
-    this.#catalog.setDefaultInclude(mode);
+    return tool?.origin === "builtin" ? this.builtin.describe(tool.definition.name, args) : undefined;
   }
 
   /** How calls are approved, kept and accounted for; the journal is the session's own. */
@@ -182,9 +168,9 @@ export class SessionTools implements AsyncDisposable {
       results: this.results,
       approve: (request, signal) => {
         const { tool, arguments: given } = request;
-        const look = () => this.#builtin.preview(tool.definition.name, given, signal);
-        const impossible = () => this.#builtin.impossible(tool.definition.name, given);
-        const warnings = () => this.#catalog.lookAlikes(tool.id);
+        const look = () => this.builtin.preview(tool.definition.name, given, signal);
+        const impossible = () => this.builtin.impossible(tool.definition.name, given);
+        const warnings = () => this.catalog.lookAlikes(tool.id);
         return this.#permissions.approve(
           {
             ...request,
@@ -198,14 +184,14 @@ export class SessionTools implements AsyncDisposable {
           signal,
         );
       },
-      trustsAnnotations: (tool) => this.#servers.factsOf(tool).trustsAnnotations === true,
-      onUsed: ({ id }) => this.#catalog.used(id),
+      trustsAnnotations: (tool) => this.#factsOf(tool).trustsAnnotations === true,
+      onUsed: ({ id }) => this.catalog.used(id),
     };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#resources.setConnections([]);
-    await this.#builtin[Symbol.asyncDispose]();
+    await this.builtin[Symbol.asyncDispose]();
     await this.results[Symbol.asyncDispose]();
   }
 
@@ -221,19 +207,19 @@ export class SessionTools implements AsyncDisposable {
         }),
       program: (tool) => this.#programOf(tool),
       platform: world.platform,
-      outside: () => this.#outside.describe(),
-      onAllowed: ({ tool, arguments: given }) => this.#outside.note(tool, given),
+      outside: () => this.outside.describe(),
+      onAllowed: ({ tool, arguments: given }) => this.outside.note(tool, given),
       onMigrated: (report) => options.onNotice("info", migrationText(report)),
       places: { files: world.files, cwd, ...defined({ home }) },
       policy: () => options.policy(),
-      protects: protectedFiles({ ...options, describe: (tool, args) => this.#builtin.describe(tool, args) }),
+      protects: protectedFiles({ ...options, describe: (tool, args) => this.builtin.describe(tool, args) }),
       lock: (tool) => this.#lock.holdOf(tool),
-      server: (tool) => this.#servers.factsOf(tool),
+      server: (tool) => this.#factsOf(tool),
     });
   }
 
   async #programOf(tool: Pick<CatalogTool, "origin" | "source">): Promise<string | undefined> {
-    const spec = this.#servers.specOf(tool);
+    const spec = this.#servers.get(keyOf({ origin: tool.origin, name: tool.source }))?.connection.spec;
     const { world, cwd } = this.#options;
     if (!spec) return undefined;
     const { origin, source } = tool;
@@ -244,16 +230,28 @@ export class SessionTools implements AsyncDisposable {
   }
 
   async #grantServer(name: string): Promise<readonly string[] | undefined> {
-    const sources = this.#servers.sources.filter((source) => source.name === name);
+    const sources = this.#sources.filter((source) => source.name === name);
     if (sources.length === 0) return undefined;
-    const tools = sources.flatMap(({ origin }) => this.#catalog.toolsOf(origin, name));
+    const tools = sources.flatMap(({ origin }) => this.catalog.toolsOf(origin, name));
     return (await this.#permissions.grantAll(tools)).map(({ raw }) => raw.name);
+  }
+
+  get #sources(): readonly OpenServer["source"][] {
+    return [...this.#servers.values()].map(({ source }) => source);
+  }
+
+  /** Empty for tools that are no server's. */
+  #factsOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
+    const server = this.#servers.get(keyOf({ origin, name: source }));
+    if (!server) return {};
+    const { connection, trustsAnnotations = false, trustsResults = false } = server;
+    const cwd = connection.spec.kind === "stdio" ? connection.spec.cwd : undefined;
+    return { trustsAnnotations, trustsResults, ...defined({ cwd }) };
   }
 
   #isTrusted(read: OutsideRead): boolean {
     if (read.kind === "page") return false;
-    const origins = read.origin === undefined ? (["user"] as const) : [read.origin];
-    return origins.some((origin) => this.#servers.factsOf({ origin, source: read.server }).trustsResults === true);
+    return this.#factsOf({ origin: read.origin ?? "user", source: read.server }).trustsResults === true;
   }
 
   #makeCatalog(options: SessionToolsOptions): SessionCatalog {
@@ -269,14 +267,10 @@ export class SessionTools implements AsyncDisposable {
     });
   }
 
-  #entries(offer: Offer, tools: readonly CatalogTool[]): { tool: CatalogTool; raw: CatalogTool["definition"] }[] {
-    return tools.map((tool) => ({ tool, raw: offer.find(tool.id)?.raw ?? tool.definition }));
-  }
-
   /** Every tool of the servers that are in the lock of definitions. */
   #lockedTools(): readonly SourcedTool[] {
-    return this.#servers.sources.flatMap(({ origin, name }) =>
-      this.#lock.covers(name) ? this.#catalog.toolsOf(origin, name) : [],
+    return this.#sources.flatMap(({ origin, name }) =>
+      this.#lock.covers(name) ? this.catalog.toolsOf(origin, name) : [],
     );
   }
 
@@ -365,4 +359,24 @@ class ToolMemory {
       if (this.#opening === opening) this.#memory = memory; // or it was switched off meanwhile
     });
   }
+}
+
+/**
+ * Which program or service a server is: how it is launched, in which folder, and the real path of its program. Undefined
+ * for a client's own server, which only has a name, and where the program is not found.
+ */
+export async function programOf(
+  spec: ServerSpec,
+  { world, cwd }: { readonly world: World; readonly cwd: string },
+): Promise<string | undefined> {
+  if (spec.kind === "acp") return undefined;
+  const launch = launchFingerprint(spec);
+  if (spec.kind !== "stdio") return hashJson({ launch });
+  const found = await commandPath(spec.command, { world, cwd, env: { ...world.env, ...spec.env } });
+  const real = found === undefined ? undefined : await world.files.find(found);
+  return real && hashJson({ launch, cwd: spec.cwd ?? null, program: real.realPath });
+}
+
+function keyOf({ origin, name }: { readonly origin: ToolOrigin; readonly name: string }): string {
+  return `${origin}\0${name}`;
 }

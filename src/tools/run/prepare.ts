@@ -1,5 +1,5 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, tooDeepReason } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { text } from "../../base/text/content.js";
 import type { CatalogEntry, Offer } from "../catalog/offer.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/search-tools.js";
@@ -151,7 +151,7 @@ function asArguments(value: JsonValue | undefined): ReadArguments {
   if (isJsonObject(value)) return { ok: true, arguments: value };
   const inner = typeof value === "string" ? parseJson(value) : undefined;
   if (inner?.ok && isJsonObject(inner.value)) return { ok: true, arguments: inner.value };
-  if (inner?.ok === false && inner.reason === tooDeepReason()) return inner;
+  if (inner?.ok === false && inner.isDeep) return inner;
   const found = Array.isArray(value) ? "a list" : `a ${typeof value}`;
   return { ok: false, reason: `the arguments must be a JSON object, and are ${found}` };
 }

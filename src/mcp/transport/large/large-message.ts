@@ -1,6 +1,6 @@
 // One long message: streamed to a thread that splits it, and assembled from pieces over several turns of the event loop.
 import { messageOf } from "../../../base/errors.js";
-import { isJsonObject, type JsonValue, parseJson, tooDeepReason } from "../../../base/json/json.js";
+import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { Thread, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { PartFacts } from "./message-parts.js";
@@ -171,7 +171,7 @@ export class LargeMessage {
   #parse(text: string, hasParts: boolean): JsonValue {
     const parsed = parseJson(text);
     if (!parsed.ok) {
-      this.#fail(new Error(parsed.reason === tooDeepReason() ? parsed.reason : "it is no JSON"));
+      this.#fail(new Error(parsed.isDeep ? parsed.reason : "it is no JSON"));
       return null;
     }
     return hasParts && this.#parts.length > 0 ? withParts(parsed.value, (text) => this.#part(text)) : parsed.value;
