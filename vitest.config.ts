@@ -22,7 +22,7 @@ export default defineConfig({
           include: ["test/scenarios/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 2,
+          maxWorkers: 3, // they wait for processes more than they compute
         },
       },
     ],
