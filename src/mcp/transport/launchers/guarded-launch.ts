@@ -7,7 +7,7 @@ import { LAUNCH_LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import type { PinnedFile, StdioSpec } from "../../spec.js";
 import { launchOf, viaShim } from "../stdio/launch.js";
-import { runProgram } from "../stdio/run-program.js";
+import { runProgram } from "../stdio/short-run.js";
 import {
   isInside,
   type PrivateFolder,

@@ -5,7 +5,7 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { Files, World } from "../../../base/ports/world.js";
-import { runProgram } from "../stdio/run-program.js";
+import { runProgram } from "../stdio/short-run.js";
 import { bwrapArgs, type Mount } from "./mounts.js";
 
 export interface Bubblewrap {

@@ -5,7 +5,7 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest, World } from "../../../base/ports/world.js";
-import { runProgram } from "../stdio/run-program.js";
+import { runProgram } from "../stdio/short-run.js";
 import { type Bubblewrap, bubblewrap } from "./bubblewrap.js";
 import { bwrapArgs, isWithinAny, type Mount } from "./mounts.js";
 import { type Planned, Planner, type SandboxedLaunch } from "./planner.js";

@@ -13,7 +13,7 @@ import { answeredId, MessageLines } from "../large/message-lines.js";
 import { SpillDirectory } from "../large/spilled.js";
 import type { Agreement, MessageEnds, Transport, TransportListener } from "../transport.js";
 import { explainExit } from "./launch.js";
-import { Tail } from "./run-program.js";
+import { Tail } from "./short-run.js";
 
 export interface StdioTransportOptions {
   /** For results too long for memory. The owner of a given one disposes of it. */

@@ -1,6 +1,6 @@
 // The end of a text, from a whole word on where its beginning is lost.
 import { expect, test } from "vitest";
-import { Tail } from "./run-program.js";
+import { Tail } from "./short-run.js";
 
 function tailOf(maxBytes: number, ...chunks: readonly string[]): string {
   const tail = new Tail(maxBytes);
