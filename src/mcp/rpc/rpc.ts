@@ -1,4 +1,4 @@
-// Requests over a transport: every one ends exactly once, with its answer, its error, its deadline, its cancel or the transport's end.
+// Requests over a transport: each ends exactly once, by its response, error, deadline or cancellation, or the transport's end.
 
 import { abortListeners, contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
@@ -38,7 +38,7 @@ export type RpcOutcome =
   | { readonly kind: "timed_out"; readonly afterMs: number }
   | { readonly kind: "lost"; readonly loss: RequestLoss };
 
-/** Answers what the server asks and hears what it announces. */
+/** Answers requests of the server and receives its notifications. */
 export interface RpcHandler {
   /** Undefined: the request gets no answer at all (the modern era has no requests of servers). */
   onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject | undefined>;
@@ -47,7 +47,7 @@ export interface RpcHandler {
   onClosed(error: TenonError): void;
 }
 
-/** What arrived and belonged to nothing: late, duplicate and unknown answers, garbage. For status, never for control. */
+/** Counts messages that belong to nothing: late, duplicate and unknown responses, garbage. For status, never for control. */
 export interface RpcCounters {
   strayAnswers: number;
   strayProgress: number;
@@ -133,7 +133,7 @@ export class Rpc implements TransportListener {
         if (!this.#settle(message.id, { kind: "error", error: message.error })) this.counters.strayAnswers++;
         break;
       case "notification":
-        contained(this.#world.log, "notification of a server", () => this.#hear(message.method, message.params));
+        contained(this.#world.log, "notification of a server", () => this.#receive(message.method, message.params));
         break;
       case "request":
         contained(this.#world.log, "request of a server", () =>
@@ -191,9 +191,9 @@ export class Rpc implements TransportListener {
     });
   }
 
-  #hear(method: string, params: JsonObject): void {
+  #receive(method: string, params: JsonObject): void {
     if (method === "notifications/progress") this.#progress(params);
-    else if (method !== "notifications/cancelled" || !this.#abandon(params["requestId"])) {
+    else if (method !== "notifications/cancelled" || !this.#cancelServing(params["requestId"])) {
       this.#handler.onNotification(method, params);
     }
   }
@@ -242,7 +242,7 @@ export class Rpc implements TransportListener {
     this.#transport.send({ jsonrpc: "2.0", id, ...body });
   }
 
-  #abandon(id: JsonValue | undefined): boolean {
+  #cancelServing(id: JsonValue | undefined): boolean {
     if (typeof id !== "number" && typeof id !== "string") return false;
     this.#serving.get(id)?.abort(new DOMException("cancelled by the server", "AbortError"));
     return this.#serving.delete(id);

@@ -16,7 +16,7 @@ export interface ChannelRequest {
   readonly serverId: string;
   readonly method: string;
   readonly params: JsonObject;
-  /** Aborting it tells the other side, as far as the carrier can. */
+  /** Aborting it notifies the other side, as far as the carrier can. */
   readonly signal: AbortSignal;
   /** Hears what the server says about this request before its answer: progress, log lines, changes it subscribed to. */
   onNotification(method: string, params: JsonObject): void;

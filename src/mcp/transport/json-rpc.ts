@@ -12,14 +12,14 @@ export interface RpcErrorBody {
   readonly data?: JsonValue;
 }
 
-/** What we send. */
+/** A message that we send. */
 export type OutgoingMessage =
   | { readonly jsonrpc: "2.0"; readonly id: RpcId; readonly method: string; readonly params?: JsonObject }
   | { readonly jsonrpc: "2.0"; readonly method: string; readonly params?: JsonObject }
   | { readonly jsonrpc: "2.0"; readonly id: RpcId; readonly result: JsonObject }
   | { readonly jsonrpc: "2.0"; readonly id: RpcId; readonly error: RpcErrorBody };
 
-/** What came in, told apart and checked as far as routing needs it. */
+/** A message that came in, classified and checked as far as routing needs it. */
 export type IncomingMessage =
   | { readonly kind: "request"; readonly id: RpcId; readonly method: string; readonly params: JsonObject }
   | { readonly kind: "notification"; readonly method: string; readonly params: JsonObject }
@@ -49,7 +49,7 @@ export function emptyAnswerId(value: unknown): RpcId | undefined {
   return isId(value["id"]) && readMessage(value) === undefined ? value["id"] : undefined;
 }
 
-/** What such an answer comes to. The server did answer, and may have acted. */
+/** The error for such a response. The server did respond, and may have acted. */
 export function emptyAnswerError(): TenonError {
   return new TenonError("mcp.protocol", "the server's answer has neither a result nor an error that could be read");
 }

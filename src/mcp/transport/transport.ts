@@ -26,11 +26,11 @@ export interface TransportListener {
   onRequestLost(id: RpcId, loss: RequestLoss): void;
   /** The transport is gone, with its cause. At most once, and not because of `close`. */
   onClosed(error: TenonError): void;
-  /** Something that was no message (garbage, an oversize line without an id): counted and told, nothing more. */
+  /** Something that was no message (garbage, an oversize line without an id): counted and logged, nothing more. */
   onNoise(what: string): void;
 }
 
-/** What a transport must know to address a message: the HTTP headers of the modern era come from it. */
+/** Addresses a message: the HTTP headers of the modern era are built from it. */
 export interface SendHint {
   /** The tool, prompt or resource the request names (`Mcp-Name`). */
   readonly name?: string;
@@ -45,16 +45,16 @@ export interface Agreement {
 }
 
 export interface Transport {
-  /** Opens it: spawns the process, or does nothing much for HTTP. Failing is told through `onClosed`. */
+  /** Opens it: spawns the process, or does nothing much for HTTP. A failure is reported through `onClosed`. */
   start(listener: TransportListener): void;
-  /** Never throws and never waits: a failure is told through `onRequestLost` or `onClosed`. */
+  /** Never throws and never waits: a failure is reported through `onRequestLost` or `onClosed`. */
   send(message: OutgoingMessage, hint?: SendHint): void;
-  /** Stops waiting for this request and tells the server in the way of the era and the transport. */
+  /** Stops waiting for this request and cancels it at the server in the way of the era and the transport. */
   cancel(id: RpcId, reason: string): void;
   agreed(agreement: Agreement): void;
   /** The end of what the server wrote to stderr; empty for remote servers. */
   readonly stderrTail: string;
-  /** What the server calls the session; only legacy Streamable HTTP knows such a name. */
+  /** The session id of legacy Streamable HTTP, given by the server. */
   readonly sessionId?: string | undefined;
   /** Ends it and everything it started. Idempotent. */
   close(grace: EndGrace): Promise<void>;

@@ -33,14 +33,14 @@ function placeOf(url: URL, mayBePrivate: boolean): Place {
 function targetOf(url: URL): Place["target"] {
   const { protocol, port, host } = url;
   const hostname = url.hostname.replace(/^\[(.*)\]$/u, "$1");
-  // Empty: addresses have no name to be shown a certificate for, and without TLS nobody asks.
+  // Empty: addresses have no name to be shown a certificate for, and without TLS it is not used.
   const servername = protocol === "https:" && !isAddress(url.hostname) ? hostname : "";
   return { hostname, port, path: `${url.pathname}${url.search}`, host, servername };
 }
 
 interface Resolved {
   readonly pool: HttpPool;
-  /** What the pool dials: it looks here for each new connection. */
+  /** The pool reads these for each new connection. */
   readonly addresses: ResolvedAddress[];
   isStale: boolean;
 }
@@ -65,7 +65,7 @@ export class Dialler {
     return placeOf(verdict.url, verdict.mayBePrivate);
   }
 
-  /** The connections to a place already resolved; undefined the first time, and after nobody was met there. */
+  /** The connections to a place already resolved; undefined the first time, and after connecting failed. */
   known(place: Place): HttpPool | undefined {
     const resolved = this.#resolved.get(place.key);
     return resolved?.isStale === false ? resolved.pool : undefined;
@@ -85,7 +85,7 @@ export class Dialler {
     const forget = () => this.#resolving.delete(key);
     const resolving = this.#resolve(place, key);
     this.#resolving.set(key, resolving);
-    resolving.finally(forget).catch(() => {}); // whoever asked hears of it
+    resolving.finally(forget).catch(() => {}); // reported by the promise that is returned
     return resolving;
   }
 

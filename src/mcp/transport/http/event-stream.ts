@@ -49,12 +49,12 @@ export class EventStreamParser {
     return this.#lastId;
   }
 
-  /** What the server last said about when to come back. */
+  /** The last `retry` of the server. */
   get retryMs(): number | undefined {
     return this.#retryMs;
   }
 
-  /** An event that is not ended by an empty line before the stream ends is never told, as the standard wants it. */
+  /** An event that is not ended by an empty line before the stream ends is never reported, as the standard requires. */
   push(chunk: Buffer): void {
     let start = 0;
     if (this.#skipsLf && chunk.length > 0) {

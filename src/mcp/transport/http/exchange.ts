@@ -1,4 +1,4 @@
-// One HTTP request and its answer: redirects followed within the rules, failures told as what they mean for the request.
+// One HTTP request and its response: redirects followed within the rules, failures reported as losses of the request.
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { handled } from "../../../base/async/scope.js";
 import { messageOf, TenonError, toTenonError } from "../../../base/errors.js";
@@ -30,7 +30,7 @@ export interface HttpHandler {
 export interface OpenRequest {
   /** Ends it and the rest of its response; the handler is not called any more. */
   abort(): void;
-  /** What becomes of the request when it is given up at this moment. */
+  /** The loss to report when the request is given up at this moment. */
   lossNow(why: string): RequestLoss;
 }
 
@@ -110,7 +110,7 @@ export class Exchange implements OpenRequest {
       const text = `the server wants to go on in another protocol (status ${response.statusCode ?? 101}), which nobody asked for`;
       this.#fail(new TenonError("mcp.protocol", text), true);
     });
-    // Whatever else ends a request without an answer: nobody may wait for one any longer.
+    // Every other end of a request without a response.
     outgoing.on("close", () => {
       if (this.#current === outgoing && !this.#isAnswered) this.#broken(new Error("the connection was closed"));
     });

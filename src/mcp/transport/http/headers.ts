@@ -17,7 +17,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/u;
-/** What no HTTP implementation takes in a value: control characters and whatever is not Latin-1. */
+/** Characters that no HTTP implementation takes in a value: control characters, and all outside of Latin-1. */
 const NOT_SENDABLE = /[^\t\x20-\x7e\x80-\xff]/u;
 
 export interface UserHeaders {
@@ -84,7 +84,7 @@ export class HeaderWriter {
     ];
   }
 
-  /** What comes with a message of ours of that many bytes. */
+  /** For a message of that many bytes. */
   post(message: OutgoingMessage, bytes: number, hint?: SendHint): string[] {
     const isModern = this.#agreement?.era === "modern";
     const length = ["content-length", String(bytes)];
@@ -98,7 +98,7 @@ export class HeaderWriter {
     return [...this.#posting, ...session, ...length];
   }
 
-  /** What comes with GET and DELETE, which only the legacy era has. */
+  /** For GET and DELETE, which only the legacy era has. */
   plain(accept?: string): string[] {
     return [...this.#always, ...(accept === undefined ? [] : ["accept", accept]), ...this.#session];
   }

@@ -34,7 +34,7 @@ export interface HttpTransportOptions {
   readonly secrets?: KnownSecrets;
 }
 
-/** Never throws: a URL or header that cannot be used is told through `onClosed`. */
+/** Never throws: a URL or header that cannot be used is reported through `onClosed`. */
 export function httpTransport(spec: RemoteSpec, options: HttpTransportOptions): Transport {
   const { world, allowHosts, secrets = new KnownSecrets() } = options;
   const spill = options.spill ?? new SpillDirectory(world);
@@ -157,7 +157,7 @@ class SseTransport implements Transport {
   readonly #sender: HttpSender;
   readonly #onReady: () => void;
   readonly #held: OutgoingMessage[] = [];
-  /** Requests on their way or waiting for their answer, by id; true when the server may be told to stop. */
+  /** Requests on their way or waiting for their answer, by id; true when a cancellation may be sent. */
   readonly #waiting = new Map<RpcId, boolean>();
   #listener: TransportListener | undefined;
   #stream: OpenRequest | undefined;

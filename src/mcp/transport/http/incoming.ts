@@ -229,7 +229,7 @@ export function readBody(response: HttpResponse, maxBytes: number, done: (body: 
   response.destroy();
 }
 
-/** Lets a body go by that nobody reads, so that its connection can be used again; a long one costs the connection. */
+/** Discards a body, so that its connection can be used again; a long one ends the connection instead. */
 export function drain(response: HttpResponse): void {
   let bytes = 0;
   response.on("data", (chunk: Buffer) => {
@@ -284,7 +284,7 @@ export class Gathered {
     return this.peek();
   }
 
-  /** What is there so far. */
+  /** The bytes so far. */
   peek(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

@@ -34,7 +34,7 @@ export class StreamableTransport implements Transport, PostOwner {
   /** Requests that have it, whose stream the server has not ended yet. */
   readonly #answeredStreams: AnsweredStreams;
   readonly #held: Held[] = [];
-  /** The session is lost; the requests that were refused for it, and who is still waited for before it is told. */
+  /** The session is lost: the requests that were refused for it, and a bound for those still in progress. */
   #losing: { readonly error: TenonError; readonly refused: RpcId[]; readonly timer: Timer } | undefined;
   #listener: TransportListener | undefined;
   #standing: ListenStream | undefined;
@@ -86,7 +86,7 @@ export class StreamableTransport implements Transport, PostOwner {
       post.stop();
       return;
     }
-    if (!post.answered()) this.#answeredStreams.add(post); // what still comes is for nobody, and nothing is resumed
+    if (!post.answered()) this.#answeredStreams.add(post); // the rest of its stream is ignored, and not resumed
     const params = { requestId: id, reason };
     this.#notice({ jsonrpc: "2.0", method: "notifications/cancelled", params }, () => {
       post.stop();
@@ -183,8 +183,8 @@ export class StreamableTransport implements Transport, PostOwner {
   }
 
   /**
-   * What else is under way is about to be refused for the same reason, and what was refused has certainly not been acted
-   * on: it gets a moment to hear that for itself before the transport is gone.
+   * Other requests in progress are about to be refused for the same reason. A refused request was certainly not acted on,
+   * so they get a moment for their own refusal before the transport is gone.
    */
   #lostSession(error: TenonError, id?: RpcId): void {
     if (this.#isGone) return;
@@ -197,7 +197,7 @@ export class StreamableTransport implements Transport, PostOwner {
   #reportLoss(isLate = false): void {
     if (!this.#losing || this.#isGone || (this.#posts.size > 0 && !isLate)) return;
     const { error, refused } = this.#losing;
-    // What has not left has not been acted on either.
+    // A request that was not sent was not acted on either.
     const unsent = this.#held.flatMap(({ message }) => ("method" in message && "id" in message ? [message.id] : []));
     this.#stopAll();
     this.sender.headers.converse(this.sender.headers.agreement, undefined);

@@ -93,7 +93,7 @@ interface Part {
 
 const NEW_PART = { odd: "", file: -1, isClosed: false, path: "", bytes: 0 };
 
-/** What becomes of a part: its text, or the file it is in. */
+/** The result of a part: its text, or the file it is in. */
 export type PartFacts =
   | { readonly text: string }
   | { readonly path: string; readonly bytes: number; readonly form: PartForm; readonly preview: string };

@@ -84,7 +84,7 @@ export function runSplitter(port: SplitterPort, data: SplitterData, files: Split
  * Where a byte belongs. `outer`: the message and its `result`, up to where a value begins. `value`: a member that is kept
  * whole. `list`: between the elements of an array in the result. `element`: one of those. `rest`: those over the limit.
  */
-type Place = "outer" | "value" | "list" | "element" | "rest";
+type Position = "outer" | "value" | "list" | "element" | "rest";
 
 interface OpenString {
   readonly isKey: boolean;
@@ -106,7 +106,7 @@ class MessageSplitter {
   readonly #held = new Bytes();
   readonly #piece = new Bytes();
   #pieceHasParts = false;
-  #place: Place = "outer";
+  #position: Position = "outer";
   /** Open containers, 1 for an object; and how many of them. */
   #stack: Uint8Array = new Uint8Array(64);
   #depth = 0;
@@ -131,7 +131,7 @@ class MessageSplitter {
   push(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.length; ) {
       if (this.#string) at = this.#inString(chunk, at, this.#string);
-      else if (this.#place === "outer" || this.#place === "list") at = this.#outer(chunk, at);
+      else if (this.#position === "outer" || this.#position === "list") at = this.#outer(chunk, at);
       else at = this.#inner(chunk, at);
     }
   }
@@ -147,7 +147,7 @@ class MessageSplitter {
     const byte = chunk[at] ?? 0;
     if (byte <= 0x20) return at + 1;
     if (this.#isDone) throw new Error("something follows the message");
-    if (this.#place === "list") return this.#betweenElements(byte, at);
+    if (this.#position === "list") return this.#betweenElements(byte, at);
     if (this.#wantsValue) return this.#beginMember(byte, at);
     if (this.#depth > 0 && byte === 0x22) {
       this.#string = { isKey: true, start: this.#skeleton.length, part: -1, escape: 0 };
@@ -164,7 +164,7 @@ class MessageSplitter {
     if (byte === 0x5d) {
       this.#leave(byte);
       this.#flushPiece();
-      this.#place = "outer";
+      this.#position = "outer";
       return at + 1;
     }
     if (byte === 0x2c) return at + 1;
@@ -184,7 +184,7 @@ class MessageSplitter {
     const isWhole = this.#key === "structuredContent" || this.#key === "_meta";
     if (this.#depth === 2 && byte === 0x5b && !isWhole) {
       this.#enter(0);
-      this.#place = "list";
+      this.#position = "list";
       this.#list.bytes = 0;
       this.#skeleton.append(Buffer.from(`"${this.#settings.nonce}L${this.#list.count++}"`));
       return at + 1;
@@ -193,14 +193,14 @@ class MessageSplitter {
     return at;
   }
 
-  #begin(place: "value" | "element" | "rest"): void {
-    this.#place = place;
+  #begin(position: "value" | "element" | "rest"): void {
+    this.#position = position;
     this.#value.base = this.#depth;
     this.#expectsKey = false;
     this.#held.cut(0);
     this.#value.part = -1;
     this.#value.hasParts = false;
-    if (place !== "rest") return;
+    if (position !== "rest") return;
     this.#value.part = this.#parts.open("json");
     this.#parts.write(this.#value.part, Buffer.from("["));
   }
@@ -232,7 +232,7 @@ class MessageSplitter {
           this.#leave(byte);
           break;
         case 0x2c:
-          if (this.#depth === this.#value.base && this.#place !== "rest")
+          if (this.#depth === this.#value.base && this.#position !== "rest")
             return this.#finish(chunk.subarray(from, at), at);
           this.#values++;
           this.#expectsKey = this.#stack[this.#depth - 1] === 1 && this.#depth > this.#value.base;
@@ -265,7 +265,7 @@ class MessageSplitter {
   #inString(chunk: Uint8Array, from: number, string: OpenString): number {
     const end = this.#stringEnd(chunk, from, string);
     const stop = end === -1 ? chunk.length : end;
-    if (this.#place === "outer") {
+    if (this.#position === "outer") {
       this.#skeleton.append(chunk.subarray(from, end === -1 ? stop : stop + 1));
       if (this.#skeleton.length - string.start > 1_024) throw new Error("a member has too long a name");
       if (end !== -1) this.#key = new TextDecoder().decode(this.#skeleton.from(string.start + 1).slice(0, -1));
@@ -276,7 +276,7 @@ class MessageSplitter {
   }
 
   #valueString(text: Uint8Array, isOver: boolean, string: OpenString): void {
-    const mayMove = this.#place === "element" && !string.isKey && this.#value.part === -1;
+    const mayMove = this.#position === "element" && !string.isKey && this.#value.part === -1;
     const length = this.#held.length - string.start - 1 + text.length;
     if (string.part === -1 && mayMove && length > this.#settings.longTextBytes) {
       string.part = this.#parts.open(this.#isBase64Key ? "base64" : "text");
@@ -327,7 +327,7 @@ class MessageSplitter {
     }
     this.#held.append(bytes);
     const { skeletonBytes, elementBytes } = this.#settings;
-    const limit = this.#place === "element" ? elementBytes : Math.max(0, skeletonBytes - this.#skeleton.length);
+    const limit = this.#position === "element" ? elementBytes : Math.max(0, skeletonBytes - this.#skeleton.length);
     if (this.#held.length <= limit) return;
     this.#value.part = this.#parts.open("json");
     this.#parts.write(this.#value.part, this.#withPaths(this.#held.from(0)));
@@ -350,18 +350,18 @@ class MessageSplitter {
   #finish(last: Uint8Array, at: number): number {
     this.#emit(last);
     const text = this.#value.part === -1 ? this.#held.from(0) : this.#placeholder(this.#value.part);
-    if (this.#place === "rest") this.#parts.write(this.#value.part, Buffer.from("]"));
+    if (this.#position === "rest") this.#parts.write(this.#value.part, Buffer.from("]"));
     if (this.#value.part !== -1) this.#parts.close(this.#value.part);
-    if (this.#place === "value") {
+    if (this.#position === "value") {
       this.#skeleton.append(text);
-      this.#place = "outer";
+      this.#position = "outer";
       return at;
     }
     if (this.#piece.length > 0) this.#piece.append(Buffer.from(","));
     this.#piece.append(text);
     this.#list.bytes += text.length;
     if (this.#piece.length >= this.#settings.pieceBytes) this.#flushPiece();
-    this.#place = "list";
+    this.#position = "list";
     return at;
   }
 

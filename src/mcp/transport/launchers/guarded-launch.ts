@@ -1,4 +1,4 @@
-// What is started for a server: nothing in the session's folder can replace it, or the person approved exactly that.
+// Builds the guarded launch of a server: nothing in the session's folder can replace it, unless exactly that was approved.
 
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
@@ -42,7 +42,7 @@ export interface LaunchConcern {
 }
 
 interface Assessment {
-  /** What runs where nothing is to be asked, or where exactly the concern was approved: all other guards stay. */
+  /** The request without concerns, or with exactly the approved one: all other guards stay. */
   readonly guarded: SpawnRequest;
   readonly concern?: LaunchConcern;
 }
@@ -61,7 +61,7 @@ export async function guardedLaunch(spec: StdioSpec, sessionCwd: string, world: 
   });
 }
 
-/** What would have to be asked about a server that does not come from the project; undefined when nothing. */
+/** The question about a server that does not come from the project; undefined when there is none. */
 export async function launchConcern(
   spec: StdioSpec,
   sessionCwd: string,
@@ -155,7 +155,7 @@ interface Guards {
   readonly world: World;
 }
 
-/** The guarded words as a request. What the entry itself says about a variable stays, PATH apart. */
+/** The guarded words as a request. Variables of the entry itself stay, except PATH. */
 function withGuards({ spec, plain, words, program, search, world }: Guards): SpawnRequest {
   const isWindows = world.platform === "win32";
   const env: Record<string, string> = { ...words.env, ...plain.env };
@@ -203,7 +203,7 @@ interface VersionQuestion {
   readonly world: World;
 }
 
-/** A Python before 3.11 cannot be told to leave the working directory alone. */
+/** A Python before 3.11 has no option to ignore the working directory. */
 async function versionConcerns(question: VersionQuestion): Promise<readonly Concern[]> {
   const { words, program, env, mayRun, folder, world } = question;
   if (words.python === undefined || program === undefined) return [];
@@ -280,7 +280,7 @@ function versionOf([, major = "0", minor = "0"]: readonly string[]): PythonVersi
   return { major: Number(major), minor: Number(minor) };
 }
 
-/** They choose a version by files of the folder they are told of. */
+/** They choose a version by files of the folder that these variables name. */
 const VERSION_MANAGERS = (folder: string): Record<string, string> => ({
   PYENV_DIR: folder,
   NODENV_DIR: folder,
@@ -338,7 +338,7 @@ export interface ProjectProgram {
   readonly project: string;
 }
 
-/** The program, the scripts and the modules that a project's server names, as far as they lie in the project. What these import is not covered. */
+/** The program, the scripts and the modules that a project's server names, as far as they lie in the project. Their imports are not covered. */
 export async function pinnedProgram(
   { command, args, cwd, project }: ProjectProgram,
   world: World,

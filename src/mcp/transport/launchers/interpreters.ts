@@ -40,7 +40,7 @@ export function guardNode(words: CommandWords, context: GuardContext): GuardedWo
 const BUILTIN =
   /^(?:node:.*|(?:assert|dns|fs|path|readline|stream|timers|util)(?:\/[a-z/]+)?|buffer|child_process|cluster|crypto|events|http2?|https|module|net|os|perf_hooks|process|querystring|string_decoder|tls|tty|url|v8|vm|worker_threads|zlib)$/u;
 
-/** Whether code loads a module that is not built in or named by its full path, or one that cannot be told. */
+/** Whether code loads a module that is not built in or named by its full path, or one whose name is not a constant. */
 function loadsFromFolder(code: string): boolean {
   const named = [...code.matchAll(/\b(?:require\s*\(|import\s*\(|import|from)\s*(["'`])([^"'`$]*)\1/gu)].map(
     ([, , name = ""]) => name,

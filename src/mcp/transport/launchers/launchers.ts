@@ -1,4 +1,4 @@
-// From the words of a launch to words that nothing in the working directory can change, or to what must be asked first.
+// Rewrites a command line so that nothing in the working directory can change what it runs, or gives the reasons to ask.
 import { posix } from "node:path";
 import {
   guardBun,
@@ -185,7 +185,7 @@ const LAUNCHER_NAME = /^(?:npx|npm|pnpm|pnpx|yarn|bunx?|uvx?|pipx|node|nodejs|de
 const STARTERS = wordSet(
   "taskset chrt numactl time gtime xargs xvfb-run chronic unbuffer strace ltrace setarch linux64 gtimeout tini dumb-init op",
 );
-/** What they start runs on another machine or in a container. */
+/** Their programs run on another machine or in a container. */
 const REMOTE_STARTERS = wordSet("podman nerdctl container finch kubectl ssh wsl lxc");
 
 /** Launchers among the words of one program that are looked at, and how deep: with more, the person is asked. */

@@ -191,7 +191,7 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
     ...inner.concerns,
   ];
   if (ofFolder.length > 0) {
-    // What the folder's project runs needs that project.
+    // A program of the folder's project needs that project.
     const project = { reason: "uv would use the folder's project and virtual environment, where it has them" };
     return unchanged(words, [...paths, ...ofFolder, project]);
   }
@@ -251,7 +251,7 @@ function trapped(name: string, traps: readonly string[], { trap }: GuardContext)
 export interface PackageRunner {
   /** As people call it: `npx`, `uv run`. */
   readonly name: string;
-  /** What it would run, if that can be told from its words. */
+  /** The package it would run, if its words name one. */
   readonly target?: string;
 }
 

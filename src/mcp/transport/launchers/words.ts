@@ -94,7 +94,7 @@ export function shellText(words: readonly string[]): string {
 /** More words than any real entry names files. */
 const MAX_NAMED_FILES = 200;
 const MAX_FOLDERS = 4;
-/** What programs keep in such files changes with every run, and is not run. */
+/** Such files change with every run, and are not executed. */
 const DATA_FILE = /\.(?:db|sqlite3?|duckdb|log|jsonl|csv|tsv|md|txt)$/iu;
 
 /** Every path that the words of a launch may name: words, values of options, Python modules, and the words of a shell's text. */
@@ -162,7 +162,7 @@ export interface PrivatePaths {
   readonly bunfig: string;
   readonly emptyEnv: string;
   readonly tsconfig: string;
-  /** A file name nobody can guess. */
+  /** An unguessable file name. */
   readonly unusedName: string;
 }
 

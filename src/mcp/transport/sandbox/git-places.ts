@@ -16,13 +16,13 @@ export interface GitSearch {
   readonly isComplete: boolean;
 }
 
-/** Folders with thousands of others' files, in which nobody works with git; and those that are guarded as a whole. */
+/** Folders with thousands of files and no repositories of the person's; and `.git`, which is guarded as a whole. */
 const SKIPPED: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 /** Of a folder that is a repository itself: what git takes it for one by, and what names programs. */
 export const BARE_PARTS: readonly string[] = "HEAD config config.worktree commondir hooks objects refs".split(" ");
 
-/** Links are not followed. What cannot be read is passed over. Never rejects. */
+/** Links are not followed. Unreadable folders are skipped. Never rejects. */
 export async function findGitPlaces(files: Pick<Files, "entries">, root: string): Promise<GitSearch> {
   const { maxFolders, maxDepth, maxPlaces } = SANDBOX_LIMITS.git;
   const places: GitPlace[] = [];

@@ -12,7 +12,7 @@ export interface FolderMount {
   readonly kind: (typeof KINDS)[number];
   /** Where it is seen inside. */
   readonly path: string;
-  /** What is seen there; the same path unless given. */
+  /** The path on the host; the same path unless given. */
   readonly source?: string;
   /** It may be missing on this machine. */
   readonly isOptional?: boolean;
@@ -35,7 +35,7 @@ export function isWithinAny(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => isWithin(path, folder));
 }
 
-/** What of the host could be written through these mounts, though it lies in nothing that may be written. */
+/** Host paths that these mounts make writable although nothing granted contains them. */
 export function writtenOutside(mounts: readonly Mount[], granted: readonly string[]): readonly string[] {
   const written = mounts.flatMap((mount) => (mount.kind === "write" ? [mount.source ?? mount.path] : []));
   return written.filter((path) => !isWithinAny(path, granted));
@@ -83,14 +83,14 @@ export interface SandboxPlan {
   readonly cwd: string;
   /** Variables that would change bubblewrap itself, so they are set inside only. They stand in its command line: no secrets. */
   readonly insideEnv: Readonly<Record<string, string>>;
-  /** What this machine's bubblewrap can do besides. */
+  /** Further options that this machine's bubblewrap supports. */
   readonly hardening: readonly string[];
 }
 
-/** Also held when the network is granted: nobody sees or signals processes of others, or talks to them by System V IPC. */
+/** Also with a granted network: the server cannot see or signal other processes, or use System V IPC with them. */
 const NAMESPACES: readonly string[] = [
   ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-  // It is ended with whoever started it, and everything inside with it.
+  // It ends with its parent process, and everything inside with it.
   ["--die-with-parent"],
   // Root keeps its powers otherwise.
   ["--cap-drop", "ALL"],

@@ -1,4 +1,4 @@
-// What a sandbox holds, looked up on this machine: everything the server was granted, and no more; or why it cannot be had.
+// Plans the mounts of one server's sandbox: everything it was granted, and no more; or the reason why there is none.
 import { posix } from "node:path";
 import { hashJson } from "../../../base/json/hash.js";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
@@ -16,12 +16,12 @@ import { argumentPlaces, commandFile, type ProgramSurroundings, programPlaces } 
 export interface SandboxedLaunch {
   readonly spec: StdioSpec;
   readonly sandbox: SandboxSpec;
-  /** What would be started without one. */
+  /** The request without a sandbox. */
   readonly request: SpawnRequest;
   /** The session's directory. */
   readonly sessionCwd: string;
   readonly world: World;
-  /** Aborts when nobody wants it any more. */
+  /** Aborts when the server is not needed any more. */
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export interface Planned {
   /** HOME inside. */
   readonly home: string;
   readonly program: string;
-  /** Folders that bubblewrap makes as places for mounts: nobody else needs them. */
+  /** Folders that bubblewrap creates as mount points; they are removed afterwards. */
   readonly made: readonly string[];
   /** A package to download first, for a program that has no network when it runs. */
   readonly fetch?: {
@@ -47,7 +47,7 @@ export interface Planned {
 export class Planner {
   readonly #launch: SandboxedLaunch;
   readonly #wrapper: Bubblewrap;
-  /** What is there in any sandbox. */
+  /** The mounts of every sandbox. */
   readonly #base: readonly Mount[];
   readonly #mounts: Mount[];
   readonly #made: string[] = [];
@@ -115,7 +115,7 @@ export class Planner {
     return sandbox.cacheDir === undefined ? undefined : posix.join(sandbox.cacheDir, key);
   }
 
-  /** Many of them are asked for again and again. What cannot be looked at is not there for a server either. */
+  /** Many paths are looked up repeatedly. A path that cannot be looked up does not exist for a server either. */
   readonly #find = (path: string): Promise<FoundPath | undefined> => {
     const known = this.#found.get(path) ?? this.#launch.world.files.find(path).catch(() => undefined);
     this.#found.set(path, known);
@@ -164,7 +164,7 @@ export class Planner {
   }
 
   /**
-   * What git reads in a repository can name programs, which the person's next git command runs outside. So repositories are
+   * Files in a repository can name programs, which the person's next git command runs outside. So repositories are
    * read-only, at any level; as mounts of their own they cannot be renamed either. Where the folder itself has none, an empty
    * private `.git` lies in its place, so that none can be made there.
    */
@@ -212,7 +212,7 @@ export class Planner {
     this.#mounts.push(...free.map((path) => ({ kind: "write", path }) as const));
   }
 
-  /** Nothing can be mounted on a link, so whoever may write the folder replaces it: below, the folder around it is read-only. */
+  /** Nothing can be mounted on a link, so a server could replace it: the folder around it becomes read-only. */
   async #guardLink(path: string, directory: string): Promise<void> {
     const folder = posix.dirname(path);
     if (folder === directory) {
@@ -251,7 +251,7 @@ export class Planner {
     if (kind === "folder" || kind === "file") this.#mounts.push({ kind: "guard", path });
   }
 
-  /** What the entry names besides. A link out of a directory that others may write to is not followed. */
+  /** Paths that the entry grants. A link that leads out of a directory writable for others is not followed. */
   async #grants(directories: readonly string[]): Promise<void> {
     const { sandbox, world } = this.#launch;
     for (const kind of ["read", "write"] as const) {
@@ -331,7 +331,7 @@ export class Planner {
     }
     const runner = packageRunner(request.command, request.args);
     if (!runner) return undefined;
-    // What is installed in a folder the entry names; in the session's only for those whom the person allowed it.
+    // Packages installed in a folder the entry names; in the session's folder only after approval.
     const named = optionValues(spec.args, ["--prefix"]).filter((path) => posix.isAbsolute(path));
     const isInstalled = [...named, ...(spec.approved ? [request.cwd] : [])].some((folder) =>
       world.files.isFile(posix.join(folder, "node_modules/.bin", binaryName(runner.target ?? ""))),
@@ -378,7 +378,7 @@ export class Planner {
 /** Of a repository that may be written: what names programs, or leads to other repositories. */
 const GIT_PARTS: readonly string[] = "hooks config config.worktree commondir info modules worktrees".split(" ");
 
-/** What the first search of a folder found, as long as Tenon runs. The oldest go when there are too many. */
+/** Results of the first search of a folder, kept while Tenon runs. The oldest are dropped when there are too many. */
 const firstFound = new WeakMap<World, Map<string, readonly GitPlace[]>>();
 
 function firstPlaces(world: World, directory: string, places: readonly GitPlace[]): readonly GitPlace[] {

@@ -16,7 +16,7 @@ export interface ProgramSurroundings {
   readonly cwd: string;
   /** The person's home, by each of its names. */
   readonly homes: readonly string[];
-  /** What is seen anyway and others may have written to: what lies there can make nothing outside visible. */
+  /** Folders that are visible anyway and writable for others: files there must not make anything else visible. */
   readonly directories: readonly string[];
 }
 
@@ -27,7 +27,7 @@ const TOOL_HOMES: readonly string[] = [
   ...["miniconda3", "anaconda3", "miniforge3"],
 ];
 
-/** What makes a folder a package, whose parts read each other. */
+/** Files that mark a folder as a package, whose parts read each other. */
 const PACKAGE_FILES: readonly string[] = ["package.json", "pyproject.toml"];
 
 /** The file a command means, as a shell would find it; undefined when there is none. */
@@ -119,7 +119,7 @@ function packageFolder(files: ProgramFiles, from: string): readonly string[] {
   return [];
 }
 
-/** What the first line of a script names. A script in a writable directory may name only what PATH has. */
+/** The interpreter in the first line of a script. A script in a writable directory may only name one that PATH has. */
 async function interpreterOf(file: string, surroundings: ProgramSurroundings): Promise<string | undefined> {
   const { files, directories } = surroundings;
   const words = shebang(await head(files, file));

@@ -40,7 +40,7 @@ export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnReq
 /** They lead to folders that are not there inside; what the entry itself says about them stays. */
 const LEADING_OUT: readonly string[] = ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
 
-/** What the loader of programs reads: bubblewrap is outside, and would load what they name there. */
+/** Variables of the program loader: bubblewrap runs outside, and would load the files they name there. */
 const FOR_THE_LOADER = /^(?:LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$|MALLOC_)/u;
 
 /** Nothing the entry gives to its server, but where packages come from: what is downloaded runs scripts, with a network. */

@@ -1,4 +1,4 @@
-// What is really started for a stdio server: command, arguments, directory, and an environment without the host's secrets.
+// Builds the launch of a stdio server: command, arguments, directory, and an environment without the host's secrets.
 
 import { isAbsolute, posix, win32 } from "node:path";
 import { TenonError } from "../../../base/errors.js";
@@ -7,7 +7,7 @@ import type { ChildExit, SpawnRequest, World } from "../../../base/ports/world.j
 import type { StdioSpec } from "../../spec.js";
 
 /**
- * What a program needs to find its way about, and nothing that carries a secret. Everything else a server gets must be
+ * Variables that programs need, and none that carries a secret. Everything else a server gets must be
  * named in its own entry. `TENON_SERVER` is added to find what a server leaves behind; it says nothing else.
  */
 const INHERITED_ENV: readonly string[] = [
@@ -131,7 +131,7 @@ export function withLastWords(error: TenonError, stderrTail: string): TenonError
 
 const DEFAULT_EXTENSIONS = ".COM;.EXE;.BAT;.CMD";
 
-/** The request as Windows can run it. What is not found is left as it is: the system's own error says so. */
+/** The request as Windows can run it. A command that is not found stays unchanged: the system's own error reports it. */
 export function viaShim(request: SpawnRequest, isFile: (path: string) => boolean): SpawnRequest {
   const file = findCommand(request, isFile);
   switch (win32.extname(file ?? request.command).toLowerCase()) {

@@ -200,7 +200,7 @@ export class StdioTransport implements Transport {
     if (this.#unanswered.delete(id) && this.#unanswered.size === 0) this.#onAllAnswered();
   }
 
-  /** The process ended, or closed a pipe we need. What it wrote before that still counts, and tells why. */
+  /** The process ended, or closed a pipe we need. Its output before that still counts, and explains the end. */
   #end(): void {
     if (this.#hasEnded || !this.#listener) return;
     this.#hasEnded = true;
