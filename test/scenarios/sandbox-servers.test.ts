@@ -29,7 +29,7 @@ scenario(["X5"], "server-filesystem works in the workspace sandbox", () => expec
 scenario(["X5"], "server-memory works in the workspace sandbox", () => expectMemory(WORKSPACE), needs);
 
 /** A script in the session's directory cannot make visible what it starts: for npx that is granted. */
-const read = [join(import.meta.dirname, "../../node_modules")];
+const read = ["../../node_modules", "../../src/testing/kit/mcp-server"].map((path) => join(import.meta.dirname, path));
 
 for (const kind of SERVER_KINDS) {
   for (const end of ["close", "SIGKILL"] as const) {
