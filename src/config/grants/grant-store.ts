@@ -88,21 +88,23 @@ export class DiskGrantStore implements GrantStore {
         const wanted = await change(current?.grant);
         if (wanted === current?.grant) return wanted;
         // Stored even if the caller has given up: the server has issued it.
-        if (wanted) await this.#writeRecord(name, { key, grant: wanted });
-        else await this.#world.files.remove(join(this.#dir, name));
+        if (wanted) {
+          this.#world.trace?.hide(grantSecrets(wanted));
+          await this.#seal(name, JSON.stringify({ key, grant: wanted }));
+        } else await this.#world.files.remove(join(this.#dir, name));
         return wanted;
       }),
     );
   }
 
   async readClient(issuer: string): Promise<OAuthClient | undefined> {
-    const client = clientOf(objectOf(await this.#unsealed(await this.#clientName(issuer))));
+    const client = clientOf(objectOf(await this.#unsealed(`${await this.#digest("client", issuer)}.client`)));
     if (client?.clientSecret !== undefined) this.#world.trace?.hide([client.clientSecret]);
     return client;
   }
 
   async writeClient(issuer: string, client: OAuthClient | undefined): Promise<void> {
-    const name = await this.#clientName(issuer);
+    const name = `${await this.#digest("client", issuer)}.client`;
     if (client) await this.#seal(name, JSON.stringify(client));
     else await this.#world.files.remove(join(this.#dir, name));
   }
@@ -137,11 +139,6 @@ export class DiskGrantStore implements GrantStore {
     return record;
   }
 
-  async #writeRecord(name: string, record: GrantRecord): Promise<void> {
-    this.#world.trace?.hide(grantSecrets(record.grant));
-    await this.#seal(name, JSON.stringify(record));
-  }
-
   /** Undefined without a file that this key opens: treated as never logged in. */
   async #unsealed(name: string): Promise<string | undefined> {
     const path = join(this.#dir, name);
@@ -167,10 +164,6 @@ export class DiskGrantStore implements GrantStore {
       this.#digest("issuer", issuer),
     ]);
     return `${place}-${by}.grant`;
-  }
-
-  async #clientName(issuer: string): Promise<string> {
-    return `${await this.#digest("client", issuer)}.client`;
   }
 
   async #digest(...parts: readonly string[]): Promise<string> {

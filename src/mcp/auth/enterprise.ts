@@ -14,7 +14,14 @@ import { type Flow, logInOnPage } from "./pages.js";
 import type { Grant, GrantKey, IdentityProvider, LoginOptions, LoginWay, OAuthOptions, OAuthSettings } from "./port.js";
 import { refresh, replaceStored } from "./refresh.js";
 import { chooseScope } from "./scopes.js";
-import { askTokenEndpoint, grantOf, JWT_BEARER, requestToken, type TokenContext, type Tokens } from "./tokens.js";
+import {
+  askTokenEndpoint,
+  grantOf,
+  JWT_BEARER,
+  requestToken,
+  type TokenContext,
+  type UnattendedTokens,
+} from "./tokens.js";
 
 /** The options of a log-in, with the name of the MCP server. */
 export interface PersonQuery extends LoginOptions {
@@ -27,12 +34,6 @@ export interface EnterpriseQuery extends TokenContext {
   /** The issuer name of the authorization server. */
   readonly audience: string;
   readonly person: PersonQuery;
-}
-
-export interface EnterpriseTokens {
-  readonly tokens: Tokens;
-  /** Whether they can be renewed without a person. */
-  readonly isRenewable: boolean;
 }
 
 interface Identity {
@@ -55,7 +56,7 @@ export async function enterpriseTokens(
   http: OAuthHttp,
   query: EnterpriseQuery,
   signal: AbortSignal,
-): Promise<EnterpriseTokens> {
+): Promise<UnattendedTokens> {
   const { assertion, isRenewable } = await assertionFor(query, signal);
   const { scope, resourceIndicator: resource, audience, person } = query;
   const request = { ...query, grantType: JWT_BEARER, params: { assertion, scope, resource } };

@@ -24,7 +24,7 @@ import {
 } from "./port.js";
 import { NOT_ABORTED, type Renewal, type Renewed, refresh, renewalContext, replaceStored } from "./refresh.js";
 import { chooseScope } from "./scopes.js";
-import { grantOf, JWT_BEARER, requestToken, type TokenContext, type Tokens } from "./tokens.js";
+import { grantOf, JWT_BEARER, requestToken, type TokenContext, type UnattendedTokens } from "./tokens.js";
 
 /** See `login`. With `refusal`, the server is not asked first which log-in it wants. */
 export async function logIn(
@@ -83,8 +83,7 @@ async function run(
   return await store(flow, key, await obtain(flow, spec));
 }
 
-/** With whether they can be renewed without a person, apart from a refresh token. */
-async function obtain(flow: Flow, spec: RemoteSpec): Promise<Obtained & { readonly isRenewable: boolean }> {
+async function obtain(flow: Flow, spec: RemoteSpec): Promise<Obtained & UnattendedTokens> {
   const { http, found, scope, signal, options } = flow;
   const { settings, way, command = loginCommand(flow.name) } = options.oauth;
   if (!needsNoPage(settings)) {
@@ -120,7 +119,7 @@ async function tokensWithoutPage(
   http: OAuthHttp,
   query: UnattendedQuery,
   signal: AbortSignal,
-): Promise<{ readonly tokens: Tokens; readonly isRenewable: boolean }> {
+): Promise<UnattendedTokens> {
   const { settings, scope, resourceIndicator: resource, serverUrl } = query;
   if (settings.grant === "enterprise") {
     return await enterpriseTokens(http, { ...query, resourceIndicator: resource ?? resourceOf(serverUrl) }, signal);
@@ -137,7 +136,7 @@ async function tokensWithoutPage(
 async function store(
   flow: Flow,
   key: GrantKey,
-  { client, tokens, isRenewable }: Obtained & { readonly isRenewable: boolean },
+  { client, tokens, isRenewable }: Obtained & UnattendedTokens,
 ): Promise<LoggedIn> {
   const { options, found, tokenEndpoint, scope, signal, name } = flow;
   const { store: grants, settings } = options.oauth;

@@ -21,6 +21,13 @@ export interface Tokens {
   readonly idToken?: string;
 }
 
+/** Tokens obtained without a page of the authorization server. */
+export interface UnattendedTokens {
+  readonly tokens: Tokens;
+  /** Whether they can be renewed without a person, apart from a refresh token. */
+  readonly isRenewable: boolean;
+}
+
 /** Where tokens are requested, and as which client. */
 export interface TokenContext {
   readonly endpoint: string;

@@ -1,5 +1,6 @@
 // An authorization server over HTTP on a loopback port: strict like a real one, and wrong where a test wants it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { isJsonObject, parseJson } from "../../../base/json/json.js";
 import { Feed, type WaitOptions } from "../../kit/feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../../kit/loopback.js";
@@ -197,21 +198,13 @@ export class AuthServer implements AsyncDisposable {
       return;
     }
     await this.#holds.before.get(record.endpoint);
-    await this.#delay(record.endpoint);
+    const delayMs = this.#options.delaysMs?.[record.endpoint];
+    if (delayMs !== undefined) await setTimeout(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     if (response.destroyed) return;
     const answer = this.#endpoints.answer(record, pathname);
     record.answer = answer;
     await this.#holds.after.get(record.endpoint);
     send(response, answer);
-  }
-
-  async #delay(endpoint: AuthEndpoint): Promise<void> {
-    const ms = this.#options.delaysMs?.[endpoint];
-    if (ms === undefined) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#closing.signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-    });
   }
 }
 
