@@ -327,7 +327,7 @@ export class Session implements AsyncDisposable {
   #onServerStatus(status: ServerStatus): void {
     const { name, state, error, needsLogin } = status;
     if (state === "failed") this.#options.world.log.warn("server.failed", { session: this.id, server: name, error });
-    this.#logins.heard(status);
+    this.#logins.onStatus(status);
     if (needsLogin === true) this.#refetchSecrets(name);
     this.#events.emit({ kind: "server", status });
   }

@@ -57,7 +57,7 @@ class Stage implements AsyncDisposable {
     const auth = await authServer();
     const stage = new Stage(auth, await protectedServer({ authServers: [auth], scopes: ["mcp"] }));
     await stage.until("failed");
-    stage.logins.heard({ name: "web", origin: "client", state: "failed", toolCount: 0, needsLogin: true });
+    stage.logins.onStatus({ name: "web", origin: "client", state: "failed", toolCount: 0, needsLogin: true });
     return stage;
   }
 
@@ -111,7 +111,7 @@ describe("at the start of a turn", () => {
     await stage.logins.ask(NEVER);
     expect(stage.asked).toHaveLength(1);
     expect(stage.notices).toEqual([expect.stringMatching(/not logged in to "web": .*declined.*\/mcp login web/u)]);
-    stage.logins.heard({ name: "web", origin: "client", state: "ready", toolCount: 1 });
+    stage.logins.onStatus({ name: "web", origin: "client", state: "ready", toolCount: 1 });
     stage.logins.refused("web");
     await stage.logins.ask(NEVER);
     expect(stage.asked).toHaveLength(2);

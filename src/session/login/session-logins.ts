@@ -75,7 +75,7 @@ export class SessionLogins implements AsyncDisposable {
   }
 
   /** A server that has worked since may lead to another question. */
-  heard({ name, state, needsLogin }: ServerStatus): void {
+  onStatus({ name, state, needsLogin }: ServerStatus): void {
     if (needsLogin) this.refused(name);
     if (state !== "ready") return;
     this.#asked.delete(name);

@@ -1,4 +1,4 @@
-// What the authorization server of the lab is told to do, right or wrong. Plain JSON, so that it fits on a command line.
+// The options of the lab's authorization server, for correct and for wrong behaviour; and its requests and answers.
 import type { JsonObject } from "../../../base/json/json.js";
 
 export const AUTH_ENDPOINTS = ["metadata", "authorize", "token", "register", "revoke", "device", "other"] as const;
@@ -18,7 +18,7 @@ export interface LabClient {
   readonly publicKey?: string;
 }
 
-/** An identity provider that somebody trusts. */
+/** An identity provider that another server trusts. */
 export interface LabProvider {
   readonly issuer: string;
   /** PEM. */
@@ -29,7 +29,7 @@ export interface LabProvider {
 export interface LabPlace {
   /** The address it listens at; 127.0.0.1 when left out. */
   readonly address?: string;
-  /** The name it goes by in every URL instead of that address: whoever resolves it for the client knows better. */
+  /** The host name in every URL instead of that address; the test resolves it for the client. */
   readonly hostname?: string;
 }
 
@@ -81,9 +81,9 @@ export interface AuthServerOptions extends LabPlace {
     readonly idTokenMs?: number;
     /** Whether a refresh brings a new one. True when left out. */
     readonly refreshes?: boolean;
-    /** To whom it vouches for people. Everybody when left out. */
+    /** The audiences it issues assertions for. All when left out. */
     readonly audiences?: readonly string[];
-    /** What its clients are called where it vouches; the same when left out. */
+    /** The client id in its assertions; the same as here when left out. */
     readonly clientIdThere?: string;
     /** The `issued_token_type` of what it gives in exchange; the right one when left out. */
     readonly issuedType?: string;

@@ -19,7 +19,7 @@ export async function visit(url: string | URL): Promise<string> {
   throw new Error("the pages lead in a circle");
 }
 
-/** Goes all the way, so that whoever waits at the redirect URI is answered. Resolves with the page shown there. */
+/** Follows the redirect to the redirect URI too. Resolves with the page shown there. */
 export async function logIn(url: string | URL): Promise<{ readonly status: number; readonly text: string }> {
   const response = await fetch(await visit(url));
   return { status: response.status, text: await response.text() };

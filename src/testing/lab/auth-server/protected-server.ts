@@ -33,7 +33,7 @@ export interface ProtectedServerOptions extends LabPlace {
   readonly metadataUrl?: string | null;
   /** Laid over its metadata; null takes a field away. */
   readonly metadata?: JsonObject;
-  /** Takes tokens made for anybody, as careless servers do. */
+  /** Accepts tokens for any resource, as careless servers do. */
   readonly takesAnyResource?: boolean;
 }
 
