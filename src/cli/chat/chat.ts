@@ -1,6 +1,7 @@
 // The terminal client: an ACP client connected to the agent in this process. Answers one prompt, a list of them, or a person.
 import { createInterface } from "node:readline";
 import { type AgentApp, client, methods, type Stream } from "@agentclientprotocol/sdk";
+import { EXIT } from "../exit.js";
 import { CLI_LIMITS } from "../limits.js";
 import { Screen } from "../terminal/screen.js";
 import { type Clock, createPalette, isTerminal, type Palette, systemClock } from "../terminal/stream.js";
@@ -9,9 +10,33 @@ import { commandOf, runCommand } from "./commands.js";
 import { ElicitationPrompter } from "./elicitation.js";
 import { LineReader, QuestionQueue } from "./line-reader.js";
 import { PermissionPrompter } from "./permission.js";
-import { ChatSession, type ServerReport } from "./session.js";
+import { ChatSession } from "./session.js";
 import { TextView } from "./text-view.js";
-import { type ChatView, EXIT_CODES, exitCodeOf, JsonView, type TurnOutcome, toFailure } from "./view.js";
+import { type ChatView, exitCodeOf, JsonView, type TurnOutcome, toFailure } from "./view.js";
+
+export interface ChatOptions {
+  /** The agent itself, or a stream to it. */
+  readonly agent: AgentApp | Stream;
+  /** Absolute. */
+  readonly cwd: string;
+  /** Servers that may take long to start: a prompt that cannot be repeated waits for them. */
+  readonly slowServers?: readonly string[];
+  /** Answer this once and end, instead of reading prompts from the input. */
+  readonly prompt?: string;
+  /** Print the protocol's updates as NDJSON instead of text for people. */
+  readonly json: boolean;
+  /** Approve every tool call, but never servers or settings of a project's files. */
+  readonly yes: boolean;
+  /** A person sits at the input and can be asked. */
+  readonly interactive: boolean;
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  readonly errorOutput: NodeJS.WritableStream;
+  readonly color: boolean;
+  /** Calls the listener at each Ctrl-C or SIGINT; returns the way to stop. */
+  readonly onInterrupt: (listener: () => void) => () => void;
+  readonly clock?: Clock;
+}
 
 /** Everything of one chat, composed. */
 interface Parts {
@@ -22,7 +47,7 @@ interface Parts {
   readonly screen: Screen;
   readonly reader: LineReader;
   readonly view: ChatView;
-  readonly desk: PermissionPrompter;
+  readonly permission: PermissionPrompter;
   readonly elicitation: ElicitationPrompter;
   readonly session: ChatSession;
 }
@@ -32,15 +57,15 @@ export async function runChat(options: ChatOptions): Promise<number> {
   const parts = compose(options);
   const { interrupts, session, view, clock } = parts;
   const stopHearing = options.onInterrupt(() => interrupts.raise());
-  // Whoever read our output has gone: nothing is left to say.
+  // A reader that closed our output is gone: there is nothing left to print.
   for (const stream of new Set([options.output, options.errorOutput])) stream.on("error", () => interrupts.leave());
   try {
     const opening = session.open(options.cwd).then(() => true);
-    if (!(await unlessAborted(opening, interrupts.quit))) return EXIT_CODES.interrupted;
+    if (!(await unlessAborted(opening, interrupts.quit))) return EXIT.interrupted;
     return await converse(parts);
   } catch (error) {
     view.failed(toFailure(error));
-    return EXIT_CODES.failed;
+    return EXIT.failed;
   } finally {
     let stopTimer = () => {};
     const hurry = new Promise<void>((resolve) => {
@@ -63,37 +88,32 @@ function compose(options: ChatOptions): Parts {
   const screen = new Screen({ main, side, clock });
   const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
   const consent = yes ? "approve" : interactive ? "ask" : "deny";
-  const queue = new QuestionQueue();
-  const desk = new PermissionPrompter({ consent, isAttended: interactive, screen, palette, reader, queue });
-  const elicitation = new ElicitationPrompter({ screen, palette, reader, queue });
+  const terminal = { screen, palette, reader, queue: new QuestionQueue() };
+  const permission = new PermissionPrompter({ ...terminal, consent, isAttended: interactive });
+  const elicitation = new ElicitationPrompter(terminal);
   const view = json
     ? new JsonView(output, errorOutput)
     : new TextView({ screen, palette, clock, isTalkative: isDialogue, interject: (write) => reader.interject(write) });
   const app = view
     .listen(client({ name: "tenon-chat" }))
-    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => desk.answer(params, signal))
+    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => permission.answer(params, signal))
     .onRequest(methods.client.elicitation.create, ({ params, signal }) => elicitation.answer(params, signal))
     .onNotification(methods.client.elicitation.complete, () => {}); // the person knows
   const session = new ChatSession(app, options.agent, { canBeAsked: interactive });
-  return { options, clock, interrupts, palette, screen, reader, view, desk, elicitation, session };
+  return { options, clock, interrupts, palette, screen, reader, view, permission, elicitation, session };
 }
 
 async function converse(parts: Parts): Promise<number> {
   const { prompt, interactive } = parts.options;
-  const conversation = new Conversation(parts);
   if (prompt !== undefined || !interactive) await awaitSlowServers(parts);
-  if (parts.interrupts.quit.aborted) return EXIT_CODES.interrupted;
-  if (prompt !== undefined) return (await conversation.submit(prompt)).exitCode;
-  return interactive ? await dialogue(conversation, parts) : await script(conversation, parts);
-}
-
-async function awaitSlowServers({ options, session, interrupts, ...rest }: Parts): Promise<void> {
-  const { slowServers = [] } = options;
-  await awaitServers({ ...rest, servers: slowServers, status: () => session.status(), quit: interrupts.quit });
+  if (parts.interrupts.quit.aborted) return EXIT.interrupted;
+  if (prompt !== undefined) return (await submit(prompt, parts)).exitCode;
+  return interactive ? await dialogue(parts) : await script(parts);
 }
 
 /** A person types: failures are shown and the chat goes on, until they leave. */
-async function dialogue(conversation: Conversation, { interrupts, reader, screen, palette }: Parts): Promise<number> {
+async function dialogue(parts: Parts): Promise<number> {
+  const { interrupts, reader, screen, palette } = parts;
   screen.line(palette.dim("Type a prompt, or /help. Ctrl-C stops an answer, twice quits."));
   const hint = () => {
     reader.clear();
@@ -102,139 +122,84 @@ async function dialogue(conversation: Conversation, { interrupts, reader, screen
   for (;;) {
     const ask = () => reader.question(palette.cyan("› "), { signal: interrupts.quit });
     const line = await interrupts.during(hint, ask);
-    if (interrupts.quit.aborted) return EXIT_CODES.interrupted;
-    if (line === undefined) return EXIT_CODES.done;
+    if (interrupts.quit.aborted) return EXIT.interrupted;
+    if (line === undefined) return EXIT.done;
     if (line.trim() === "") continue;
     interrupts.disarm();
-    const { exitCode, shallQuit } = await conversation.submit(line);
+    const { exitCode, shallQuit } = await submit(line, parts);
     if (shallQuit) return exitCode;
   }
 }
 
-/** Each line of the input is a prompt; the first failure is what the whole run reports. */
-async function script(conversation: Conversation, { options, interrupts, screen, palette }: Parts): Promise<number> {
+/** Each line of the input is a prompt; the first failure decides the exit code of the whole run. */
+async function script(parts: Parts): Promise<number> {
+  const { options, interrupts, screen, palette } = parts;
   const lines = createInterface({ input: options.input, terminal: false, crlfDelay: Number.POSITIVE_INFINITY });
   const stop = () => lines.close();
   interrupts.quit.addEventListener("abort", stop, { once: true });
-  let result: number = EXIT_CODES.done;
+  let result: number = EXIT.done;
   for await (const line of lines) {
     if (line.trim() === "") continue;
     screen.line(palette.dim(`› ${visibleLine(line)}`));
-    const { exitCode, shallQuit } = await conversation.submit(line);
-    if (result === EXIT_CODES.done) result = exitCode;
-    if (shallQuit || exitCode === EXIT_CODES.interrupted) break;
+    const { exitCode, shallQuit } = await submit(line, parts);
+    if (result === EXIT.done) result = exitCode;
+    if (shallQuit || exitCode === EXIT.interrupted) break;
   }
   interrupts.quit.removeEventListener("abort", stop);
-  return interrupts.quit.aborted ? EXIT_CODES.interrupted : result;
+  return interrupts.quit.aborted ? EXIT.interrupted : result;
 }
 
-// What the terminal client is given: the agent to talk to, the streams of the person, and how it shall behave.
-
-export interface ChatOptions {
-  /** The agent itself, or what leads to it. */
-  readonly agent: AgentApp | Stream;
-  /** Absolute. */
-  readonly cwd: string;
-  /** Servers that may take long to start: a prompt that nobody repeats waits for them. */
-  readonly slowServers?: readonly string[];
-  /** Answer this once and end, instead of reading prompts from the input. */
-  readonly prompt?: string;
-  /** Print the protocol's updates as NDJSON instead of text for people. */
-  readonly json: boolean;
-  /** Approve every tool call. What a project's files bring is never approved by this. */
-  readonly yes: boolean;
-  /** A person sits at the input and can be asked. */
-  readonly interactive: boolean;
-  readonly input: NodeJS.ReadableStream;
-  readonly output: NodeJS.WritableStream;
-  readonly errorOutput: NodeJS.WritableStream;
-  readonly color: boolean;
-  /** Calls the listener at each Ctrl-C or SIGINT; returns the way to stop. */
-  readonly onInterrupt: (listener: () => void) => () => void;
-  readonly clock?: Clock;
-}
-
-// One line of the person: a command of the chat, or a prompt that runs as a turn of the agent.
-
-export interface ConversationOptions {
-  readonly session: ChatSession;
-  readonly view: ChatView;
-  readonly desk: PermissionPrompter;
-  readonly elicitation: ElicitationPrompter;
-  readonly interrupts: Interrupts;
-  readonly screen: Screen;
-  readonly palette: Palette;
-}
-
-export interface Submission {
+interface Submission {
   readonly exitCode: number;
   readonly shallQuit: boolean;
 }
 
-class Conversation {
-  readonly #options: ConversationOptions;
-
-  constructor(options: ConversationOptions) {
-    this.#options = options;
-  }
-
-  async submit(line: string): Promise<Submission> {
-    const command = commandOf(line);
-    if (command !== undefined) return await this.#command(command);
-    const { outcome, wasInterrupted } = await this.#turn(line);
-    this.#options.view.turnEnded(outcome);
-    // An answer that was complete when Ctrl-C came is shown; who runs us is told of the interrupt all the same.
-    return {
-      exitCode: wasInterrupted ? EXIT_CODES.interrupted : exitCodeOf(outcome),
-      shallQuit: outcome.kind === "abandoned",
-    };
-  }
-
-  async #command(command: string): Promise<Submission> {
-    const { session, view, screen, palette } = this.#options;
-    try {
-      const next = await runCommand(command, { screen, palette, status: () => session.status() });
-      return { exitCode: EXIT_CODES.done, shallQuit: next === "quit" };
-    } catch (error) {
-      view.failed(toFailure(error));
-      return { exitCode: EXIT_CODES.failed, shallQuit: false };
-    }
-  }
-
-  async #turn(text: string): Promise<{ outcome: TurnOutcome; wasInterrupted: boolean }> {
-    const { session, view, desk, elicitation, interrupts, screen, palette } = this.#options;
-    const over = new AbortController();
-    const cancelling: Promise<void>[] = [];
-    const cancel = () => {
-      over.abort();
-      screen.line(palette.dim("Stopping. Ctrl-C again quits."));
-      cancelling.push(session.cancel());
-    };
-    desk.beginTurn(over.signal);
-    elicitation.beginTurn(over.signal);
-    view.turnStarted();
-    const outcome = await interrupts.during(cancel, () => this.#prompt(text));
-    // A question left open is answered with "cancelled", so that the agent never waits for a person who has gone.
-    over.abort();
-    await Promise.allSettled(cancelling);
-    return { outcome, wasInterrupted: cancelling.length > 0 };
-  }
-
-  async #prompt(text: string): Promise<TurnOutcome> {
-    const { session, desk, interrupts } = this.#options;
-    try {
-      const stopReason = await unlessAborted(session.prompt(text), interrupts.quit);
-      if (stopReason === undefined) return { kind: "abandoned" };
-      return { kind: "stopped", stopReason, wasDenied: desk.wasDenied };
-    } catch (error) {
-      return { kind: "failed", failure: toFailure(error) };
-    }
+/** One line of the person: a command of the chat, or a prompt that runs as a turn of the agent. */
+async function submit(line: string, parts: Parts): Promise<Submission> {
+  const { session, view } = parts;
+  const command = commandOf(line);
+  if (command === undefined) return await runTurn(line, parts);
+  try {
+    const next = await runCommand(command, { ...parts, status: () => session.status() });
+    return { exitCode: EXIT.done, shallQuit: next === "quit" };
+  } catch (error) {
+    view.failed(toFailure(error));
+    return { exitCode: EXIT.failed, shallQuit: false };
   }
 }
 
-// Ctrl-C, once and again: the first one stops what runs, the next one quits.
+async function runTurn(text: string, parts: Parts): Promise<Submission> {
+  const { session, view, permission, elicitation, interrupts, screen, palette } = parts;
+  const over = new AbortController();
+  const cancelling: Promise<void>[] = [];
+  const cancel = () => {
+    over.abort();
+    screen.line(palette.dim("Stopping. Ctrl-C again quits."));
+    cancelling.push(session.cancel());
+  };
+  permission.beginTurn(over.signal);
+  elicitation.beginTurn(over.signal);
+  view.turnStarted();
+  const outcome = await interrupts.during(cancel, async (): Promise<TurnOutcome> => {
+    try {
+      const stopReason = await unlessAborted(session.prompt(text), interrupts.quit);
+      if (stopReason === undefined) return { kind: "abandoned" };
+      return { kind: "stopped", stopReason, wasDenied: permission.wasDenied };
+    } catch (error) {
+      return { kind: "failed", failure: toFailure(error) };
+    }
+  });
+  // A question left open is answered with "cancelled", so that the agent never waits for a person who has gone.
+  over.abort();
+  await Promise.allSettled(cancelling);
+  view.turnEnded(outcome);
+  // An answer that was complete when Ctrl-C came is shown; the exit code still reports the interrupt.
+  const exitCode = cancelling.length > 0 ? EXIT.interrupted : exitCodeOf(outcome);
+  return { exitCode, shallQuit: outcome.kind === "abandoned" };
+}
 
-export class Interrupts {
+/** Ctrl-C, once and again: the first one stops what runs, the next one quits. */
+class Interrupts {
   readonly #quit = new AbortController();
   #onFirst: (() => void) | undefined;
   #isArmed = false;
@@ -246,10 +211,7 @@ export class Interrupts {
 
   /** Where nothing can be stopped, the first interrupt quits already. */
   raise(): void {
-    if (this.#isArmed || !this.#onFirst) {
-      this.#quit.abort();
-      return;
-    }
+    if (this.#isArmed || !this.#onFirst) return this.#quit.abort();
     this.#isArmed = true;
     this.#onFirst();
   }
@@ -276,7 +238,7 @@ export class Interrupts {
   }
 }
 
-/** Resolves with the value, or with undefined once the signal aborts; what comes later is dropped, failures included. */
+/** Resolves with the value, or with undefined once the signal aborts; a later value or failure is dropped. */
 async function unlessAborted<T extends {} | null>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   let onAbort = () => {};
   const aborted = new Promise<undefined>((resolve) => {
@@ -291,45 +253,35 @@ async function unlessAborted<T extends {} | null>(promise: Promise<T>, signal: A
   }
 }
 
-// Where nobody can simply ask again, the first prompt waits for servers that may have to download themselves first.
-
-export interface PatienceOptions {
-  readonly servers: readonly string[];
-  readonly status: () => Promise<readonly ServerReport[]>;
-  readonly clock: Clock;
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly quit: AbortSignal;
-}
-
 const LOOK_EVERY_MS = 100;
-/** Shorter waits need no words. */
-const TELL_AFTER_MS = 2_000;
+/** Shorter waits need no message. */
+const MESSAGE_AFTER_MS = 2_000;
 /** A server that is not even known by now will not be. */
 const UNKNOWN_MS = 5_000;
-/** `npx` took up to 46 s to fetch a server and what it needs. */
+/** `npx` took up to 46 s to fetch a server and its packages. */
 const LONGEST_MS = 90_000;
 
-async function awaitServers(options: PatienceOptions): Promise<void> {
-  const { servers, status, clock, screen, palette, quit } = options;
+/** Where no person can repeat the prompt, it waits for servers that may have to be downloaded first. */
+async function awaitSlowServers({ options, session, interrupts, clock, screen, palette }: Parts): Promise<void> {
+  const { slowServers = [] } = options;
   const startedMs = clock.now();
-  let isTold = false;
-  while (servers.length > 0 && !quit.aborted) {
+  let isShown = false;
+  while (slowServers.length > 0 && !interrupts.quit.aborted) {
     const elapsedMs = clock.now() - startedMs;
-    const reports = await status();
-    const waiting = servers.filter((name) => {
+    const reports = await session.status();
+    const waiting = slowServers.filter((name) => {
       const state = reports.find((report) => report.name === name)?.state;
       return state === undefined ? elapsedMs < UNKNOWN_MS : state === "connecting";
     });
     if (waiting.length === 0 || elapsedMs >= LONGEST_MS) return;
-    if (!isTold && elapsedMs >= TELL_AFTER_MS) {
-      isTold = true;
+    if (!isShown && elapsedMs >= MESSAGE_AFTER_MS) {
+      isShown = true;
       const names = waiting.map((name) => visibleLine(name)).join(", ");
       screen.line(palette.dim(`Waiting for ${names}, which may be downloading. Ctrl-C quits.`));
     }
     const pause = new Promise<true>((resolve) => {
       clock.after(LOOK_EVERY_MS, () => resolve(true));
     });
-    await unlessAborted(pause, quit);
+    await unlessAborted(pause, interrupts.quit);
   }
 }

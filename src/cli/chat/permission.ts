@@ -6,7 +6,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { isJsonObject } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Screen } from "../terminal/screen.js";
 import type { Palette } from "../terminal/stream.js";
 import { visible, visibleLine } from "../terminal/text.js";
@@ -74,37 +74,46 @@ export class PermissionPrompter {
   }
 
   async #decide(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
-    const title = visibleLine(request.toolCall.title ?? request.toolCall.toolCallId);
-    if (isAboutTrust(request)) return await this.#decideTrust(title, request, signal);
-    const { consent, isAttended } = this.#options;
-    if (isAboutLock(request) && !isAttended) return this.#leaveLocked(title, request);
-    if (isAboutProtected(request) && !isAttended) return this.#leaveProtected(title, request);
-    switch (isAboutLock(request) || isAboutProtected(request) ? "ask" : consent) {
-      case "approve":
-        return select(request.options, ONCE) ?? select(request.options, ALWAYS) ?? CANCELLED;
-      case "deny": {
-        const { screen, palette } = this.#options;
-        screen.line(
-          palette.yellow(`Not allowed: ${title}. Nobody can be asked here; use --yes to approve every call.`),
-        );
-        return this.#deny(request.options);
-      }
-      case "ask": {
-        const given = preview(fullArguments(request.toolCall.rawInput), {
-          maxLines: ARGUMENT_LINES,
-          columns: ARGUMENT_COLUMNS,
-        });
-        const choices = [ONCE, ALWAYS, NO, NEVER].filter(
-          (choice) => choice === NO || optionOf(request.options, choice),
-        );
-        const lines = [...notesOf(request), ...given, ...choices.flatMap((choice) => meaningOf(choice, request))];
-        const choice = await this.#ask(`Allow ${this.#options.palette.bold(title)}?`, lines, choices, signal);
-        if (signal.aborted) return CANCELLED;
-        return choice === undefined || choice === NO || choice === NEVER
-          ? this.#deny(request.options, choice)
-          : (select(request.options, choice) ?? CANCELLED);
-      }
+    const { options, toolCall } = request;
+    const { consent, isAttended, screen, palette } = this.#options;
+    const title = visibleLine(toolCall.title ?? toolCall.toolCallId);
+    if (tenonMeta(request._meta)["trust"] === true) return await this.#decideTrust(title, request, signal);
+    const { lock, protects } = tenonMeta(toolCall._meta);
+    const isLocked = lock === true;
+    const isProtected = protects !== undefined;
+    // `--yes` is consent to ordinary calls of tools as they were locked: the rest is for a person to look at.
+    if (isLocked && !isAttended) {
+      const text = `Held back: ${title}. Nobody can be asked here; tenon mcp diff shows the difference.`;
+      screen.line(palette.yellow(text));
+      if (toolCall.rawInput !== undefined) this.#wasDenied = true; // a call, not only a look
+      return select(options, NO) ?? CANCELLED;
     }
+    if (isProtected && !isAttended) {
+      const [reason = ""] = notesOf(request);
+      const text = `Not allowed: ${title}. ${reason} Nobody can be asked here, and --yes does not cover it.`;
+      screen.line(palette.yellow(text));
+      return this.#deny(options);
+    }
+    if (consent === "ask" || isLocked || isProtected) return await this.#decideCall(title, request, signal);
+    if (consent === "approve") return select(options, ONCE) ?? select(options, ALWAYS) ?? CANCELLED;
+    screen.line(palette.yellow(`Not allowed: ${title}. Nobody can be asked here; use --yes to approve every call.`));
+    return this.#deny(options);
+  }
+
+  async #decideCall(
+    title: string,
+    request: RequestPermissionRequest,
+    signal: AbortSignal,
+  ): Promise<RequestPermissionResponse> {
+    const { options, toolCall } = request;
+    const size = { maxLines: ARGUMENT_LINES, columns: ARGUMENT_COLUMNS };
+    const given = preview(fullArguments(toolCall.rawInput), size);
+    const choices = [ONCE, ALWAYS, NO, NEVER].filter((choice) => choice === NO || optionOf(options, choice));
+    const lines = [...notesOf(request), ...given, ...choices.flatMap((choice) => meaningOf(choice, request))];
+    const choice = await this.#ask(`Allow ${this.#options.palette.bold(title)}?`, lines, choices, signal);
+    if (signal.aborted) return CANCELLED;
+    const isNo = choice === undefined || choice === NO || choice === NEVER;
+    return isNo ? this.#deny(options, choice) : (select(options, choice) ?? CANCELLED);
   }
 
   /** `--yes` is consent to the calls of what is trusted, not to whatever a project brings. Nothing of it is cut. */
@@ -117,37 +126,15 @@ export class PermissionPrompter {
     if (!isAttended) {
       screen.line(palette.yellow(`${title} Nobody can be asked here, so it is not used.`));
       const named = serversOf(request);
-      const ways = (named.length === 0 ? ["--settings"] : named).map(
-        (what) => `tenon trust approve ${visibleLine(what)}`,
-      );
-      screen.line(
-        palette.dim(
-          `  tenon trust shows it in full; ${ways.join(", ")} ${ways.length === 1 ? "approves" : "approve"} it.`,
-        ),
-      );
+      const subjects = named.length === 0 ? ["--settings"] : named;
+      const ways = subjects.map((subject) => `tenon trust approve ${visibleLine(subject)}`);
+      const verb = ways.length === 1 ? "approves" : "approve";
+      screen.line(palette.dim(`  tenon trust shows it in full; ${ways.join(", ")} ${verb} it.`));
       return select(request.options, NOT_NOW) ?? CANCELLED;
     }
     const lines = contentLines(request.toolCall.content ?? []);
     const choice = await this.#ask(palette.bold(title), lines, [TRUST, NOT_NOW, NEVER], signal);
     return signal.aborted ? CANCELLED : (select(request.options, choice ?? NOT_NOW) ?? CANCELLED);
-  }
-
-  /** `--yes` is consent to calls of tools as they were locked: a difference is for somebody to look at. */
-  #leaveLocked(title: string, { options, toolCall }: RequestPermissionRequest): RequestPermissionResponse {
-    const { screen, palette } = this.#options;
-    screen.line(palette.yellow(`Held back: ${title}. Nobody can be asked here; tenon mcp diff shows the difference.`));
-    if (toolCall.rawInput !== undefined) this.#wasDenied = true; // a call, not only a look
-    return select(options, NO) ?? CANCELLED;
-  }
-
-  /** `--yes` is consent to ordinary calls: what git, a shell or Tenon obeys is for somebody to look at. */
-  #leaveProtected(title: string, request: RequestPermissionRequest): RequestPermissionResponse {
-    const { screen, palette } = this.#options;
-    const [reason = ""] = notesOf(request);
-    screen.line(
-      palette.yellow(`Not allowed: ${title}. ${reason} Nobody can be asked here, and --yes does not cover it.`),
-    );
-    return this.#deny(request.options);
   }
 
   /** Undefined at the end of the input, and when the signal aborts. */
@@ -196,33 +183,20 @@ function meaningOf(choice: Choice, { options }: RequestPermissionRequest): reado
   return option ? [`[${choice.key}] ${visibleLine(option.name)}`] : [];
 }
 
-/** What changed, and why it is asked: all of it, since it is what the answer should depend on. */
+/** What Tenon's agent says about a question beside the protocol; another agent says nothing. */
+function tenonMeta(meta: { readonly [key: string]: unknown } | null | undefined): JsonObject {
+  const tenon = meta?.["tenon"];
+  return isJsonObject(tenon) ? tenon : {};
+}
+
+/** What changed, and why it is asked: all of it, since the answer should depend on it. */
 function notesOf({ toolCall }: RequestPermissionRequest): readonly string[] {
-  const tenon = toolCall._meta?.["tenon"];
-  const notes = isJsonObject(tenon) ? tenon["notes"] : undefined;
+  const { notes } = tenonMeta(toolCall._meta);
   return Array.isArray(notes) ? notes.filter((note) => typeof note === "string").map((note) => visible(note)) : [];
 }
 
 function serversOf({ _meta }: RequestPermissionRequest): readonly string[] {
-  const tenon = _meta?.["tenon"];
-  if (!isJsonObject(tenon)) return [];
-  const { server, servers } = tenon;
+  const { server, servers } = tenonMeta(_meta);
   if (Array.isArray(servers)) return servers.filter((name) => typeof name === "string");
   return typeof server === "string" ? [server] : [];
-}
-
-function isAboutLock({ toolCall }: RequestPermissionRequest): boolean {
-  const tenon = toolCall._meta?.["tenon"];
-  return isJsonObject(tenon) && tenon["lock"] === true;
-}
-
-function isAboutProtected({ toolCall }: RequestPermissionRequest): boolean {
-  const tenon = toolCall._meta?.["tenon"];
-  return isJsonObject(tenon) && tenon["protects"] !== undefined;
-}
-
-/** Tenon's agent marks what is asked about a project's files; another agent's questions are about calls. */
-function isAboutTrust({ _meta }: RequestPermissionRequest): boolean {
-  const tenon = _meta?.["tenon"];
-  return isJsonObject(tenon) && tenon["trust"] === true;
 }

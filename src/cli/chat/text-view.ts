@@ -5,7 +5,7 @@ import { type Clock, formatElapsed, type Palette } from "../terminal/stream.js";
 import { visible, visibleLine } from "../terminal/text.js";
 import { describeBlock, preview } from "./describe.js";
 import { ToolCalls } from "./tool-calls.js";
-import { type ChatFailure, type ChatView, explainStop, type TurnOutcome } from "./view.js";
+import { type ChatFailure, type ChatView, STOP_TEXTS, type TurnOutcome } from "./view.js";
 
 export interface TextViewOptions {
   readonly screen: Screen;
@@ -52,18 +52,9 @@ export class TextView implements ChatView {
     this.#stopThinking();
     this.#calls.endAll();
     this.#speak(undefined);
-    switch (outcome.kind) {
-      case "stopped": {
-        const why = explainStop(outcome.stopReason);
-        if (why !== undefined) screen.line(palette.yellow(`(${why})`));
-        break;
-      }
-      case "failed":
-        this.failed(outcome.failure);
-        break;
-      case "abandoned":
-        break;
-    }
+    if (outcome.kind === "failed") this.failed(outcome.failure);
+    const stop = outcome.kind === "stopped" ? STOP_TEXTS[outcome.stopReason] : undefined;
+    if (stop !== undefined) screen.line(palette.yellow(`(${stop})`));
   }
 
   failed({ message, hint }: ChatFailure): void {
@@ -90,17 +81,8 @@ export class TextView implements ChatView {
       case "notice":
         this.#notice(update);
         break;
-      // Nothing of these is shown: no plan, mode, option or command of this agent needs a line of its own.
-      case "user_message_chunk":
-      case "plan":
-      case "available_commands_update":
-      case "current_mode_update":
-      case "config_option_update":
-      case "session_info_update":
-      case "usage_update":
-      case "compaction_update":
-      case "compaction_summary_chunk":
-        break;
+      default:
+        break; // plans, modes, options and commands of this agent need no line of their own
     }
   }
 

@@ -1,8 +1,9 @@
-// What a turn looks like to whoever started the chat: one implementation for people, one for programs.
+// How the chat shows a turn: the interface of a view, how a turn ends, and the view for programs.
 import { type ClientApp, methods, RequestError, type StopReason } from "@agentclientprotocol/sdk";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject } from "../../base/json/json.js";
+import { EXIT } from "../exit.js";
 import { visible, visibleJson } from "../terminal/text.js";
 
 export interface ChatView {
@@ -31,18 +32,16 @@ export type TurnOutcome =
   /** The person quit before the agent had answered. */
   | { readonly kind: "abandoned" };
 
-export const EXIT_CODES = { done: 0, failed: 1, denied: 5, interrupted: 130 } as const;
-
 export function exitCodeOf(outcome: TurnOutcome): number {
   switch (outcome.kind) {
     case "abandoned":
-      return EXIT_CODES.interrupted;
+      return EXIT.interrupted;
     case "failed":
-      return EXIT_CODES.failed;
+      return EXIT.failed;
     case "stopped":
-      if (outcome.stopReason === "cancelled") return EXIT_CODES.interrupted;
-      if (outcome.wasDenied) return EXIT_CODES.denied;
-      return outcome.stopReason === "end_turn" ? EXIT_CODES.done : EXIT_CODES.failed;
+      if (outcome.stopReason === "cancelled") return EXIT.interrupted;
+      if (outcome.wasDenied) return EXIT.denied;
+      return outcome.stopReason === "end_turn" ? EXIT.done : EXIT.failed;
   }
 }
 
@@ -56,20 +55,13 @@ export function toFailure(thrown: unknown): ChatFailure {
 }
 
 /** Why an answer is not whole; nothing when it is. */
-export function explainStop(stopReason: StopReason): string | undefined {
-  switch (stopReason) {
-    case "end_turn":
-      return undefined;
-    case "cancelled":
-      return "cancelled";
-    case "max_tokens":
-      return "the answer was cut: the model's output limit was reached";
-    case "max_turn_requests":
-      return "stopped: the turn reached its limit of model calls";
-    case "refusal":
-      return "the model refused to answer";
-  }
-}
+export const STOP_TEXTS: Readonly<Record<StopReason, string | undefined>> = {
+  end_turn: undefined,
+  cancelled: "cancelled",
+  max_tokens: "the answer was cut: the model's output limit was reached",
+  max_turn_requests: "stopped: the turn reached its limit of model calls",
+  refusal: "the model refused to answer",
+};
 
 // The view for programs: every update as it came over the wire, one JSON text a line, and nothing else on the output.
 
@@ -92,22 +84,12 @@ export class JsonView implements ChatView {
   turnStarted(): void {}
 
   turnEnded(outcome: TurnOutcome): void {
-    switch (outcome.kind) {
-      case "stopped":
-        this.#print({ result: { stopReason: outcome.stopReason } });
-        break;
-      case "failed":
-        this.failed(outcome.failure);
-        break;
-      case "abandoned":
-        break;
-    }
+    if (outcome.kind === "stopped") this.#print({ result: { stopReason: outcome.stopReason } });
+    else if (outcome.kind === "failed") this.failed(outcome.failure);
   }
 
   failed({ code, message, hint, data }: ChatFailure): void {
-    this.#print({
-      error: { ...defined({ code }), message, ...defined({ data }) },
-    });
+    this.#print({ error: defined({ code, message, data }) });
     this.#errorOutput.write(`tenon: ${visible(message)}${hint === undefined ? "" : `\n  ${visible(hint)}`}\n`);
   }
 

@@ -156,6 +156,6 @@ describe("tenon trust", () => {
   it("says why an entry cannot be decided on", async () => {
     const terminal = new Terminal({ [SHARED]: { mcpServers: { bad: { command: 7 } } }, [USER]: PROJECT });
     expect((await terminal.run("trust", "approve", "bad")).err).toContain("command must be a text");
-    expect((await terminal.run("trust", "approve", "build")).err).toContain('brings no server "build"');
+    expect((await terminal.run("trust", "approve", "build")).err).toContain('has no server "build"');
   });
 });

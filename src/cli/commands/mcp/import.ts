@@ -22,12 +22,13 @@ import {
   type SecretWay,
   tenonPaths,
 } from "../../../config/index.js";
-import type { Given, Values } from "../../command.js";
+import { type Given, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import type { Palette } from "../../terminal/stream.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
-import { placeJson, problemJson } from "./list.js";
+import { userFile } from "./edit.js";
+import { placeJson, problemJson, targetOf } from "./list.js";
 
 export async function runImport(
   { values, words }: Given<Values<"json" | "dry-run" | "replace" | "project", "secrets", "from">>,
@@ -35,7 +36,7 @@ export async function runImport(
 ): Promise<number> {
   const names = namesOf(values.from);
   const config = await readConfig(context);
-  const target = targetOf(values.project === true, config, context);
+  const target = fileToEdit(values.project === true, config, context);
   const planWith = async (secrets: SecretWay) =>
     planImport(await readAll(names ?? IMPORT_NAMES, target.layer, config, context), {
       layer: target.layer,
@@ -51,13 +52,8 @@ export async function runImport(
   const asked = given === undefined && !isDry && values.json !== true ? await askAboutSecrets(first, context) : "file";
   const plan = asked === "keyring" ? await planWith(asked) : first;
   const done = isDry ? new Map<PlannedServer, DoneServer>() : await copy(plan, target, context);
-  const facts: ReportFacts = {
-    target: target.path,
-    isDry,
-    isListing: names === undefined,
-    secrets: given ?? asked,
-    done,
-  };
+  const isListing = names === undefined;
+  const facts: ReportFacts = { target: target.path, isDry, isListing, secrets: given ?? asked, done };
   if (values.json === true) {
     printJson(context, { target: target.path, isDry, files: plan.map((file) => fileJson(file, facts)) });
   } else {
@@ -112,13 +108,9 @@ async function readAll(
   return (await readImports(names, request)).reads;
 }
 
-function targetOf(isProject: boolean, { project }: EffectiveConfig, { world }: CommandContext): ConfigFile {
-  if (isProject) return { world, path: projectFiles(project).own, layer: "project", within: project };
-  const path = tenonPaths(world.env).configFile;
-  if (path !== undefined) return { world, path, layer: "user" };
-  throw new TenonError("config.unreadable", "there is no place for your configuration: HOME is not set", {
-    hint: "Set HOME, or TENON_HOME, to a full path.",
-  });
+function fileToEdit(isProject: boolean, { project }: EffectiveConfig, context: CommandContext): ConfigFile {
+  if (!isProject) return userFile(context);
+  return { world: context.world, path: projectFiles(project).own, layer: "project", within: project };
 }
 
 /** Of that very file, valid or not; layers name it as it was asked for, not by its real path. */
@@ -140,14 +132,10 @@ function refuseNothing(
   const found = new Set(plan.flatMap(({ servers }) => servers.map(({ name }) => name)));
   const missing = words.find((word) => !found.has(word));
   if (missing !== undefined) {
-    throw new TenonError("config.invalid", `none of them has a server ${JSON.stringify(missing)}`, {
-      hint: "tenon mcp import shows what there is.",
-    });
+    throw refused(`none of them has a server ${JSON.stringify(missing)}`, "tenon mcp import shows what there is.");
   }
   if (names === undefined || plan.length > 0) return;
-  throw new TenonError("config.invalid", `there is no file of ${names.join(", ")} here`, {
-    hint: "tenon mcp import shows whose files there are.",
-  });
+  throw refused(`there is no file of ${names.join(", ")} here`, "tenon mcp import shows whose files there are.");
 }
 
 async function askAboutSecrets(plan: readonly PlannedFile[], { ask }: CommandContext): Promise<SecretWay> {
@@ -229,7 +217,7 @@ export function fileLines(file: PlannedFile, facts: ReportFacts, { columns, pale
   const rows = file.servers.map((server) => [
     visibleLine(server.name),
     outcome(server, facts),
-    visibleLine(reachedBy(server)),
+    visibleLine(targetOf(server.entry)),
   ]);
   const whose = file.owner === "project" ? " (this project's)" : "";
   return [
@@ -277,14 +265,6 @@ function secretText(what: string, variable: string, { secrets, isDry }: ReportFa
   }
 }
 
-function reachedBy({ entry }: PlannedServer): string {
-  if (entry === undefined) return "";
-  const { command, args, url } = maskEntry(entry);
-  if (typeof url === "string") return url;
-  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === "string");
-  return words.map((word) => (/^[^\s"'\\]+$/u.test(word) ? word : JSON.stringify(word))).join(" ");
-}
-
 export function summaryLines(plan: readonly PlannedFile[], facts: ReportFacts, { palette }: Style): readonly string[] {
   const { isDry, isListing, target, done } = facts;
   const servers = plan.flatMap(({ servers: found }) => found);
@@ -310,14 +290,9 @@ export function summaryLines(plan: readonly PlannedFile[], facts: ReportFacts, {
 }
 
 export function fileJson(file: PlannedFile, facts: ReportFacts): JsonObject {
-  const { client, file: path, owner, problems, servers } = file;
-  return {
-    client,
-    file: path,
-    owner,
-    problems: problems.map(problemJson),
-    servers: servers.map((server) => serverJson(server, facts)),
-  };
+  const { client, file: path, owner } = file;
+  const servers = file.servers.map((server) => serverJson(server, facts));
+  return { client, file: path, owner, problems: file.problems.map(problemJson), servers };
 }
 
 function serverJson(server: PlannedServer, { done }: ReportFacts): JsonObject {
@@ -328,10 +303,10 @@ function serverJson(server: PlannedServer, { done }: ReportFacts): JsonObject {
     source: placeJson(place),
     action,
     ...defined({
-      change: made?.change === undefined ? undefined : made.change,
-      error: made?.error === undefined ? undefined : made.error,
+      change: made?.change,
+      error: made?.error,
       reason,
-      entry: entry === undefined ? undefined : maskEntry(entry),
+      entry: entry && maskEntry(entry),
     }),
     notes,
     secrets: secrets.map(({ key, name: of }) => `${key}.${of}`),

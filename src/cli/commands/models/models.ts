@@ -5,24 +5,21 @@ import { type EffectiveConfig, type ProviderName, placeText, providerEnvironment
 import { type AvailableModel, knownAbilities, ModelLists, type ModelPrice, PROVIDERS } from "../../../models/index.js";
 import type { Given, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
-import { EXIT } from "../../exit.js";
 import { configuredModels } from "../../model.js";
 import { secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
-import type { Palette } from "../../terminal/stream.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
 
 /** By the word before the slash; `openai-chat` is the same account as `openai`. */
 const LISTED = ["anthropic", "openai", "google", "openai-compatible"] as const satisfies readonly ProviderName[];
 
-export async function runModels({ values }: Given<Values<"json">>, context: CommandContext): Promise<number> {
+export async function runModels({ values }: Given<Values<"json">>, context: CommandContext): Promise<void> {
   const config = await readConfig(context);
   const looked = await lookAtProviders(config, context);
   const { first } = await configuredModels(config, context.world, secretResolver(context.world));
   if (values.json === true) printJson(context, { default: first.id, providers: looked.map(modelJson) });
   else print(context, modelLines(looked, first.id, context));
   for (const { name, problem } of looked) if (problem !== undefined) warn(context, `${name}: ${problem}`);
-  return EXIT.done;
 }
 
 /** Asks every provider that has a key, all at once. */
@@ -39,12 +36,7 @@ export async function lookAtProviders(
       const key = keySource(name, config, context);
       const provider = PROVIDERS[name];
       const isReachable = provider?.needsUrl ? provider.urlVariables.some((one) => env[one]) : key !== undefined;
-      const base = {
-        name,
-        keyVariable: provider?.keyVariable ?? "",
-        ...defined({ key }),
-        models: [],
-      };
+      const base = { name, keyVariable: provider?.keyVariable ?? "", ...defined({ key }), models: [] };
       const problem = problems.find(({ place }) => place === config.providers[name]?.apiKey?.place);
       if (problem) return { ...base, problem: problem.message };
       if (!isReachable) return base;
@@ -94,12 +86,7 @@ export interface ProviderLook {
   readonly problem?: string;
 }
 
-interface Style {
-  readonly columns: number;
-  readonly palette: Palette;
-}
-
-export function modelLines(looked: readonly ProviderLook[], used: string, style: Style): readonly string[] {
+export function modelLines(looked: readonly ProviderLook[], used: string, style: CommandContext): readonly string[] {
   const { palette, columns } = style;
   const models = looked.flatMap((provider) => provider.models);
   const rows = models.map(({ id, title = "", abilities }) => [

@@ -4,16 +4,15 @@ import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import { parseDocument, setValue } from "../../../config/index.js";
-import { type Given, misused, type Values } from "../../command.js";
+import { type Given, misused, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
-import { EXIT } from "../../exit.js";
 import { visibleLine } from "../../terminal/text.js";
 import { agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
 
 export async function runEditorSetup(
   { values, words }: Given<Values<"json" | "write", "file">>,
   context: CommandContext,
-): Promise<number> {
+): Promise<void> {
   const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
   const [, script = ""] = process.argv;
   const agent = await agentCommand(context.world, { node: process.execPath, script });
@@ -21,7 +20,6 @@ export async function runEditorSetup(
   const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
   if (values.write !== true) show(recipe, given, values.json === true, context);
   else await write(recipe, given, values.json === true, context);
-  return EXIT.done;
 }
 
 function show(recipe: Recipe, given: string | undefined, isJson: boolean, context: CommandContext): void {
@@ -49,9 +47,7 @@ async function write(
   context: CommandContext,
 ): Promise<void> {
   if (recipe.kind === "code") {
-    throw misused(
-      `the configuration of ${recipe.title} is code of yours, which is not written into: leave out --write`,
-    );
+    throw misused(`the configuration of ${recipe.title} is your own code, which is not edited: leave out --write`);
   }
   const file = given ?? recipe.file;
   if (file === undefined) {
@@ -121,17 +117,17 @@ export function mergedText(
   const fault = document.problems.find(({ severity }) => severity === "error");
   if (fault && before.trim() !== "") {
     const { line, column } = fault.position;
-    throw refusal(`${file}:${line}:${column}: ${fault.message}`, "Correct that first; nothing was written.");
+    throw refused(`${file}:${line}:${column}: ${fault.message}`, "Correct that first; nothing was written.");
   }
   for (const length of path.keys()) {
     const outer = valueAt(document.value, path.slice(0, length));
     if (outer !== undefined && !isJsonObject(outer)) {
-      throw refusal(`${file}: ${path.slice(0, length).join(".") || "it"} is no object`, "Nothing was written.");
+      throw refused(`${file}: ${path.slice(0, length).join(".") || "it"} is no object`, "Nothing was written.");
     }
   }
   const present = valueAt(document.value, path);
   if (present === undefined) return { change: "added", text: setValue(before, path, entry) };
-  if (!isJsonObject(present)) throw refusal(`${file}: ${path.join(".")} is no object`, "Nothing was written.");
+  if (!isJsonObject(present)) throw refused(`${file}: ${path.join(".")} is no object`, "Nothing was written.");
   let text = before;
   for (const [key, value] of Object.entries(entry)) {
     const now = present[key];
@@ -155,8 +151,4 @@ function valueAt(value: JsonValue | undefined, path: readonly string[]): JsonVal
     found = found[key];
   }
   return found;
-}
-
-function refusal(message: string, hint: string): TenonError {
-  return new TenonError("config.invalid", message, { hint });
 }

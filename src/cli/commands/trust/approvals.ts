@@ -1,6 +1,5 @@
 // `tenon trust approvals|forget|grant`: what was allowed or refused for good, how to be asked again, and grants for whole servers.
 
-import { TenonError } from "../../../base/errors.js";
 import { unreachable } from "../../../base/id.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import { tenonPaths } from "../../../config/index.js";
@@ -13,24 +12,13 @@ import {
   grantLabel,
   type KeptDecision,
   type LoadedDecisions,
-  type ToolDefinition,
   type ToolGrant,
 } from "../../../tools/index.js";
-import { type Given, misused, type Values } from "../../command.js";
+import { type Given, misused, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
-import { EXIT } from "../../exit.js";
-import { CLI_LIMITS } from "../../limits.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
 import { liveConfig, secondsToMs, serverNamed } from "../mcp/inspect.js";
 import { listTools } from "../mcp/lock.js";
-
-interface ForgetValues extends Values<"json"> {
-  readonly all?: boolean | undefined;
-}
-
-interface GrantValues extends Values<"json"> {
-  readonly timeout?: string | undefined;
-}
 
 /** Enough of an id to tell one from another. */
 const ID_CHARS = 8;
@@ -39,15 +27,17 @@ export function decisionFiles({ world }: CommandContext): DecisionFiles {
   return new DecisionFiles(world, tenonPaths(world.env).stateDir);
 }
 
-export async function runApprovals({ values }: Given<Values<"json">>, context: CommandContext): Promise<number> {
+export async function runApprovals({ values }: Given<Values<"json">>, context: CommandContext): Promise<void> {
   const loaded = await decisionFiles(context).load();
   if (values.json === true)
     printJson(context, { approvals: latestFirst(loaded).map(decisionJson), ...problemsJson(loaded) });
-  else showDecisions(loaded, context);
-  return EXIT.done;
+  else printDecisions(loaded, context);
 }
 
-export async function runForget({ values, words }: Given<ForgetValues>, context: CommandContext): Promise<number> {
+export async function runForget(
+  { values, words }: Given<Values<"json" | "all">>,
+  context: CommandContext,
+): Promise<void> {
   const [which] = words;
   if ((which === undefined) === (values.all !== true)) throw misused("name what to forget, or give --all");
   const files = decisionFiles(context);
@@ -58,67 +48,54 @@ export async function runForget({ values, words }: Given<ForgetValues>, context:
     id !== undefined && (which === undefined || isId(id, which)) ? [id] : [],
   );
   if (gone.length + broken.length === 0 && which !== undefined) {
-    throw new TenonError("config.invalid", `nothing is kept about ${JSON.stringify(which)}`, {
-      hint: "See tenon trust approvals.",
-    });
+    throw refused(`nothing is kept about ${JSON.stringify(which)}`, "See tenon trust approvals.");
   }
   for (const id of [...gone.map((kept) => kept.id), ...broken]) await files.remove(id);
   if (values.json === true) {
-    printJson(context, { forgotten: [...gone.map(decisionJson), ...broken.map((id) => ({ id }))] });
-    return EXIT.done;
+    return printJson(context, { forgotten: [...gone.map(decisionJson), ...broken.map((id) => ({ id }))] });
   }
   const lines = [...gone.map((kept) => `forgotten: ${lineOf(kept)}`), ...broken.map((id) => `forgotten: ${id}`)];
   print(context, lines.length === 0 ? ["There is nothing to forget."] : lines);
-  return EXIT.done;
 }
 
 /** Every tool a server has now, in this project: shown first, and only by a person's word. */
-export async function runGrant({ values, words }: Given<GrantValues>, context: CommandContext): Promise<number> {
+export async function runGrant(
+  { values, words }: Given<Values<"json", "timeout">>,
+  context: CommandContext,
+): Promise<void> {
   const [name] = words;
   if (name === undefined) throw misused("name the server whose tools are to be allowed in this project");
-  const timeoutMs = secondsToMs(values.timeout, CLI_LIMITS.connectMs);
+  const timeoutMs = secondsToMs(values.timeout);
   const config = await liveConfig(context);
   const server = serverNamed(config, name);
   const [listed] = await listTools([name], config, context, timeoutMs);
   if (server.status !== "ready" || !listed?.tools) {
-    const hint = listed?.hint ?? "See tenon mcp list.";
-    throw new TenonError(
-      "config.invalid",
-      `the tools of "${name}" cannot be listed: ${listed?.error ?? server.status}`,
-      { hint },
-    );
+    const reason = listed?.error ?? server.status;
+    throw refused(`the tools of "${name}" cannot be listed: ${reason}`, listed?.hint ?? "See tenon mcp list.");
   }
   const { world, cwd } = context;
   const program = await programOf(server.spec, { world, cwd });
   const project = (await world.files.find(cwd))?.realPath;
   if (program === undefined || project === undefined) {
-    throw new TenonError("config.invalid", `the program of "${name}" cannot be found`, {
-      hint: `See tenon mcp test ${name}.`,
-    });
+    throw refused(`the program of "${name}" cannot be found`, `See tenon mcp test ${name}.`);
   }
   const { origin } = server.settings;
-  const grants = listed.tools.map((tool): ToolGrant => ({ ...granted(tool), project, origin, server: name, program }));
+  const grants = listed.tools.map((tool): ToolGrant => {
+    const definition = { definitionHash: definitionHash(tool), definition: definitionData(tool) };
+    return { kind: "tool", tool: tool.name, ...definition, project, origin, server: name, program };
+  });
   await confirm(name, grants, context);
   const files = decisionFiles(context);
   for (const grant of grants) await files.keep(grant);
-  if (values.json === true) printJson(context, { granted: grants.map(({ tool }) => `${name}/${tool}`) });
-  else
-    print(
-      context,
-      grants.map((grant) => `granted: ${subjectOf(grant)}`),
-    );
-  return EXIT.done;
-}
-
-function granted(tool: ToolDefinition): Pick<ToolGrant, "kind" | "tool" | "definitionHash" | "definition"> {
-  return { kind: "tool", tool: tool.name, definitionHash: definitionHash(tool), definition: definitionData(tool) };
+  if (values.json === true) return printJson(context, { granted: grants.map(({ tool }) => `${name}/${tool}`) });
+  const lines = grants.map((grant) => `granted: ${subjectOf(grant)}`);
+  print(context, lines);
 }
 
 async function confirm(name: string, grants: readonly ToolGrant[], context: CommandContext): Promise<void> {
   if (!context.ask) {
-    throw new TenonError("config.invalid", "tools are granted only by a person at a terminal", {
-      hint: "Run it in a terminal, or answer the question of a session.",
-    });
+    const hint = "Run it in a terminal, or answer the question of a session.";
+    throw refused("tools are granted only by a person at a terminal", hint);
   }
   print(context, [
     `These ${grants.length} tools of ${visibleLine(name)}, as they are defined now, would be allowed in this project without asking:`,
@@ -126,7 +103,7 @@ async function confirm(name: string, grants: readonly ToolGrant[], context: Comm
   ]);
   const answer = await context.ask("Allow all of these? Type yes: ");
   if (answer?.trim().toLowerCase() !== "yes") {
-    throw new TenonError("config.invalid", "nothing was granted", { hint: "Type yes to grant." });
+    throw refused("nothing was granted", "Type yes to grant.");
   }
 }
 
@@ -146,7 +123,7 @@ function isId(id: string, which: string): boolean {
   return which === id || (which.length >= ID_CHARS && (id.startsWith(which) || digits.startsWith(which)));
 }
 
-export function showDecisions(loaded: LoadedDecisions, context: CommandContext): void {
+export function printDecisions(loaded: LoadedDecisions, context: CommandContext): void {
   const kept = latestFirst(loaded);
   if (kept.length === 0) print(context, ["Nothing was allowed or refused for good."]);
   else {
@@ -161,10 +138,7 @@ export function showDecisions(loaded: LoadedDecisions, context: CommandContext):
     print(context, [context.palette.dim(head), ...lines]);
   }
   for (const { file, reason } of loaded.problems) {
-    warn(
-      context,
-      `${file} cannot be read (${reason}): calls it may be about are asked about; make it readable, or remove it`,
-    );
+    warn(context, `${file} cannot be read (${reason}): its calls are asked about; make it readable, or remove it`);
   }
 }
 
