@@ -1,5 +1,6 @@
 // The ACP agent: one line per method, each handed to the session room.
 import { type AgentApp, agent, methods } from "@agentclientprotocol/sdk";
+import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
@@ -7,7 +8,7 @@ import { Authentication, abilitiesOf, introduction } from "./capabilities.js";
 import { toRequestError } from "./errors.js";
 import {
   type ClientServers,
-  invalid,
+  InvalidRequest,
   readClientServers,
   readSessionRequest,
   readStoredRequest,
@@ -138,7 +139,8 @@ function parser<T>(read: (params: unknown) => T): (params: unknown) => T {
     try {
       return read(params);
     } catch (error) {
-      throw toRequestError(error);
+      const isInvalid = error instanceof InvalidRequest;
+      throw toRequestError(isInvalid ? new TenonError("session.invalid_request", error.message) : error);
     }
   };
 }
@@ -150,12 +152,12 @@ function parseServers(params: unknown): { id: string; given: ClientServers } {
 
 function parseTitle(params: unknown): { id: string; title: string } {
   const title = isJsonObject(params) ? params["title"] : undefined;
-  if (typeof title !== "string") throw toRequestError(invalid("title is missing"));
+  if (typeof title !== "string") throw toRequestError(new TenonError("session.invalid_request", "title is missing"));
   return { id: parseSessionId(params), title };
 }
 
 function parseSessionId(params: unknown): string {
   const id = isJsonObject(params) ? params["sessionId"] : undefined;
-  if (typeof id !== "string") throw toRequestError(invalid("sessionId is missing"));
+  if (typeof id !== "string") throw toRequestError(new TenonError("session.invalid_request", "sessionId is missing"));
   return id;
 }

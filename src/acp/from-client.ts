@@ -2,7 +2,6 @@
 
 import { isAbsolute } from "node:path";
 import type * as acp from "@agentclientprotocol/sdk";
-import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { type NamedKind, normaliseKind } from "../base/server-kind.js";
@@ -20,7 +19,7 @@ export interface SessionRequest extends ClientServers {
 /** For a stored session. */
 export type StoredSessionRequest = SessionRequest & { readonly id: string };
 
-/** Throws `session.invalid_request`, as `readSessionRequest` does. */
+/** Throws an `InvalidRequest`, as `readSessionRequest` does. */
 export function readStoredRequest(params: unknown): StoredSessionRequest {
   const id = isJsonObject(params) ? params["sessionId"] : undefined;
   if (typeof id !== "string") throw invalid("sessionId is missing: send the id of the session");
@@ -39,8 +38,11 @@ export function readSessionRequest(params: unknown): SessionRequest {
   return { cwd, additionalDirectories, ...given, ...defined({ systemPrompt }), notices };
 }
 
-export function invalid(reason: string): TenonError {
-  return new TenonError("session.invalid_request", reason);
+/** No TenonError: the start of the command line must not load it. */
+export class InvalidRequest extends Error {}
+
+function invalid(reason: string): InvalidRequest {
+  return new InvalidRequest(reason);
 }
 
 /** Nothing is repaired here: a session without the instructions its client relies on would be another session. */

@@ -1,6 +1,5 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { messageOf } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type { PromisedSession } from "./agent.js";
@@ -9,7 +8,7 @@ import { readSessionRequest } from "./from-client.js";
 import { ACP_LIMITS } from "./limits.js";
 import { givenMeta } from "./mcp-status.js";
 import { EARLY_SETTINGS, settingsAnswer } from "./options.js";
-import { Wire, type WireMessage, type WireStreams } from "./wire.js";
+import { Wire, type WireMessage, type WireStreams, wordsOf } from "./wire.js";
 
 export interface FrontOptions extends WireStreams {
   readonly world: Pick<World, "after" | "soon">;
@@ -93,7 +92,7 @@ export class Front {
       const result = { sessionId: promised.id, ...settingsAnswer(EARLY_SETTINGS), _meta };
       this.#wire.post({ jsonrpc: "2.0", id, result });
     } catch (error) {
-      this.#wire.post({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${messageOf(error)}` } });
+      this.#wire.post({ jsonrpc: "2.0", id, error: { code: -32602, message: `Invalid params: ${wordsOf(error)}` } });
     }
     this.#startSoon(0);
   }

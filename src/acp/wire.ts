@@ -1,6 +1,5 @@
 // Newline-delimited JSON-RPC over stdio, as message objects. Loaded first of all, so it imports nothing heavy.
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { messageOf } from "../base/errors.js";
 import { isJsonObject, parseJson } from "../base/json/json.js";
 import { type Line, LineSplitter, type MessageHead, MessageHeadFinder } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
@@ -137,7 +136,7 @@ export class Wire {
     } catch (error) {
       const { id, method } = message;
       const isRequest = method !== undefined && (typeof id === "string" || typeof id === "number");
-      if (isRequest) this.#refuse(-32603, `Internal error: ${messageOf(error)}`, { id, hasMethod: true });
+      if (isRequest) this.#refuse(-32603, `Internal error: ${wordsOf(error)}`, { id, hasMethod: true });
     }
   }
 
@@ -164,9 +163,14 @@ function textOf(message: object): string {
     return JSON.stringify({
       jsonrpc: "2.0",
       id,
-      error: { code: -32603, message: `Internal error: ${messageOf(error)}` },
+      error: { code: -32603, message: `Internal error: ${wordsOf(error)}` },
     });
   }
+}
+
+/** Not by `base/errors`: the start of the command line must not load it. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function isMessage(value: unknown): value is WireMessage {

@@ -70,8 +70,7 @@ export const FREE_OF_MODELS: ReadonlySet<string> = new Set(["mcp", "testing", "c
 export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
   "src/engine/transcript.ts", // takes MarkedContent only
   "src/engine/ask.ts", // a constant
-  "src/engine/summary.ts", // results that were presented, shortened
-  "src/engine/summary.ts", // the conversation itself, and marked summaries of it
+  "src/engine/summary.ts", // the conversation itself, marked summaries of it, and results that were presented, shortened
   "src/models/providers/to-prompt.ts", // the last step: marks hidden characters of everything
 ]);
 
@@ -81,7 +80,6 @@ export const MARKED_BY: ReadonlySet<string> = new Set([
   "src/session/conversation/conversation.ts",
   "src/session/conversation/expansion.ts",
   "src/session/journal/history.ts",
-  "src/session/conversation/expansion.ts",
   "src/session/conversation/tasks.ts",
 ]);
 
