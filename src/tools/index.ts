@@ -21,7 +21,7 @@ export { whyFiltered } from "./catalog/shape.js";
 export type { DenseScores, FoundTool, SearchAnswer, SearchRequest, UsagePort } from "./catalog/tool-search.js";
 export type { AbsentServer, CatalogView, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
-export type { ApprovalAnswer, Standing } from "./policy/approvals.js";
+export type { ApprovalAnswer, ApprovalStatus } from "./policy/approvals.js";
 export { Approvals } from "./policy/approvals.js";
 export type { PolicyDecision, PolicyQuestion } from "./policy/decide.js";
 export { decide } from "./policy/decide.js";

@@ -7,6 +7,7 @@ import { markHidden } from "../../base/text/marking.js";
 import {
   type Approval,
   type ApprovalAnswer,
+  type ApprovalStatus,
   type ApprovalSubject,
   Approvals,
   type CatalogTool,
@@ -27,7 +28,6 @@ import {
   type PolicyRule,
   resolvePaths,
   type SourcedTool,
-  type Standing,
   type ToolDefinition,
   type ToolOrigin,
   type ToolsLock,
@@ -119,11 +119,11 @@ export class Clearance {
   /** What the lock of definitions has against a tool. Whoever approved of exactly this definition has looked at it. */
   lockHold(subject: ApprovalSubject): LockHold | undefined {
     const hold = this.#options.lock?.(subject);
-    return hold?.isReviewable && this.approvals.standing(subject).kind === "approved" ? undefined : hold;
+    return hold?.isReviewable && this.approvals.status(subject).kind === "approved" ? undefined : hold;
   }
 
-  standing(subject: ApprovalSubject): Standing {
-    return this.approvals.standing(subject);
+  standing(subject: ApprovalSubject): ApprovalStatus {
+    return this.approvals.status(subject);
   }
 
   /** Reads what was decided, and finds the programs of these tools' servers. Never rejects. */
@@ -180,7 +180,7 @@ export class Clearance {
     const { subject, decision, call } = judged;
     const { effect, rule, reason } = decision;
     if (effect === "deny") return { kind: "refused", reason };
-    const standing = this.approvals.standing(subject);
+    const standing = this.approvals.status(subject);
     if (standing.kind === "never") return { kind: "refused", reason: "the person said never to this tool" };
     const hold = this.lockHold(subject);
     if (hold && !hold.isReviewable) return { kind: "refused", reason: `it ${hold.reason}` };

@@ -8,6 +8,7 @@ import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { Log } from "../../base/ports/log.js";
 import {
   type Approval,
+  type ApprovalStatus,
   type ApprovalSubject,
   type CatalogTool,
   forSession,
@@ -16,7 +17,6 @@ import {
   neverLabel,
   type OfferedGrant,
   type SourcedTool,
-  type Standing,
   type ToolDefinition,
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
@@ -97,7 +97,7 @@ export class Permissions {
   }
 
   /** Where a tool stands with the person, for `why`. */
-  standing(tool: SourcedTool): Standing {
+  standing(tool: SourcedTool): ApprovalStatus {
     return this.#clearance.standing(subjectOf(tool));
   }
 
@@ -111,7 +111,7 @@ export class Permissions {
   /** Rejects when the store cannot remove it. */
   async revoke(decision: KeptDecision | OfferedGrant): Promise<void> {
     if ("decision" in decision) await this.#clearance.approvals.revoke(decision);
-    else this.#clearance.approvals.forgetSessionGrant(decision);
+    else this.#clearance.approvals.forget(decision);
   }
 
   /** Grants exactly these definitions in this project; returns those that were granted: a `never` stays one. */
@@ -123,7 +123,7 @@ export class Permissions {
       const subject = subjectOf(sourced);
       const { offer } = await this.#clearance.grantedCall(subject, {});
       if (!offer || (offer.kind !== "tool" && offer.kind !== "session_tool")) continue;
-      if (approvals.standing(subject).kind === "never") continue;
+      if (approvals.status(subject).kind === "never") continue;
       await this.#clearance.record({ subject, call: { offer } }, "always");
       granted.push(sourced);
     }

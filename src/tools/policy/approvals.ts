@@ -25,8 +25,8 @@ import {
 /** `always` is the one grant that the question offers. `never` is for the tool, whatever it becomes. */
 export type ApprovalAnswer = "once" | "always" | "no" | "never";
 
-/** Where a tool stands with the person. */
-export type Standing =
+/** Whether the person has approved a tool. */
+export type ApprovalStatus =
   | { readonly kind: "new" }
   /** This definition is granted in this project, or was let through for the session. */
   | { readonly kind: "approved" }
@@ -97,7 +97,7 @@ export class Approvals {
     return `a decision about it may be kept in ${problem.file}, which cannot be read (${problem.reason}): make it readable, or remove it`;
   }
 
-  standing(subject: ApprovalSubject): Standing {
+  status(subject: ApprovalSubject): ApprovalStatus {
     const key = keyOf(subject);
     const refusedAt = this.#refused.get(key);
     if (this.#refused.has(key)) return { kind: "never", ...defined({ decidedAt: refusedAt }) };
@@ -184,15 +184,11 @@ export class Approvals {
     await this.#options.store?.remove(id);
     if (decision.kind === "never") this.#refused.delete(keyOfNames(decision));
     else if (decision.kind === "former") this.#former.delete(keyOfNames(decision));
-    else this.#forget(decision);
+    else this.forget(decision);
   }
 
-  /** Ends a grant of this session. */
-  forgetSessionGrant(grant: OfferedGrant): void {
-    this.#forget(grant);
-  }
-
-  #forget(grant: OfferedGrant): void {
+  /** Ends a grant in this session. */
+  forget(grant: OfferedGrant): void {
     this.#grants.delete(grantId(grant));
     if (grant.kind !== "tool" && grant.kind !== "session_tool") return;
     const key = keyOfNames(grant);

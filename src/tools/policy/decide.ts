@@ -1,6 +1,6 @@
 // May this call be made? Pure and total: the first rule that is about it decides, then the defaults, under the mode's ceiling.
 import { unreachable } from "../../base/id.js";
-import { isJsonObject, type JsonObject, type JsonValue, pointerSteps, valueAtPointer } from "../../base/json/json.js";
+import { type JsonObject, type JsonValue, pointerSteps, sameJson, valueAtPointer } from "../../base/json/json.js";
 import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
@@ -158,16 +158,14 @@ function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter =
   if (!isMeant) return "no";
   if (rule.annotations && !hasHints(rule.annotations, subject)) return "no";
   try {
-    if (!isNamed(rule.server, subject.server, meter) || !isNamed(rule.tool, subject.tool, meter)) return "no";
-    return allConditions(rule, subject, meter);
+    const isNamed = (glob: string | undefined, name: string) => glob === undefined || globOf(glob)(name, meter.spend);
+    if (!isNamed(rule.server, subject.server) || !isNamed(rule.tool, subject.tool)) return "no";
+    const verdicts = (rule.arguments ?? []).map((condition) => testCondition(condition, subject, effect, meter));
+    return verdicts.includes("no") ? "no" : verdicts.includes("unclear") ? "unclear" : "yes";
   } catch (thrown) {
     if (thrown instanceof OutOfSteps) return "unclear";
     throw thrown;
   }
-}
-
-function isNamed(glob: string | undefined, name: string, { spend }: MatchMeter): boolean {
-  return glob === undefined || globOf(glob)(name, spend);
 }
 
 /** Globs of rules come again with every call. */
@@ -183,21 +181,12 @@ function globOf(glob: string): GlobMatcher {
   return matcher;
 }
 
-function allConditions(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter): Verdict {
-  const verdicts = (rule.arguments ?? []).map((condition) => testCondition(condition, subject, rule.effect, meter));
-  if (verdicts.includes("no")) return "no";
-  return verdicts.includes("unclear") ? "unclear" : "yes";
+function hasHints(wanted: HintCondition, subject: PolicySubject): boolean {
+  const hints = hintsOf(subject);
+  return HINTS.every((hint) => (wanted[hint] ?? hints[hint]) === hints[hint]);
 }
 
-function hasHints(wanted: HintCondition, subject: PolicySubject): boolean {
-  const { readOnly, destructive, idempotent, openWorld } = hintsOf(subject);
-  return (
-    (wanted.readOnly ?? readOnly) === readOnly &&
-    (wanted.destructive ?? destructive) === destructive &&
-    (wanted.idempotent ?? idempotent) === idempotent &&
-    (wanted.openWorld ?? openWorld) === openWorld
-  );
-}
+const HINTS = ["readOnly", "destructive", "idempotent", "openWorld"] as const;
 
 function testCondition(
   condition: ArgumentCondition,
@@ -208,14 +197,15 @@ function testCondition(
   if (pointerSteps(condition.pointer) === undefined) return "unclear";
   const value = valueAtPointer(subject.arguments, condition.pointer);
   if (value === undefined) return "no";
-  if ("equals" in condition) return isSame(value, condition.equals, meter) ? "yes" : "no";
-  if ("oneOf" in condition) return condition.oneOf.some((one) => isSame(value, one, meter)) ? "yes" : "no";
+  if ("equals" in condition) return sameJson(value, condition.equals, () => meter.spend(1)) ? "yes" : "no";
+  if ("oneOf" in condition)
+    return condition.oneOf.some((one) => sameJson(value, one, () => meter.spend(1))) ? "yes" : "no";
   const test = ownTest(condition, subject, { effect, meter }) ?? textTest(condition, subject.paths, meter);
   const verdicts = (Array.isArray(value) ? value : [value]).map((one): Verdict => {
     meter.spend(1);
     return typeof one === "string" ? test(one) : "unclear";
   });
-  return effect === "allow" ? all(verdicts) : some(verdicts);
+  return overall(verdicts, effect);
 }
 
 type TextCondition = Exclude<ArgumentCondition, { readonly equals: JsonValue } | { readonly oneOf: unknown }>;
@@ -249,7 +239,7 @@ function ownTest(
     return (text) => {
       if (effect !== "allow") return deniesCommand(condition, meter.commandStarts(text, platform), isMatch);
       meter.spend(COMMAND_STEPS * text.length);
-      return allowsCommand(condition, text, { platform, isMatch }) ? "yes" : "no";
+      return allowsCommand(condition, text, platform, isMatch) ? "yes" : "no";
     };
   }
   if (tool !== FETCH_URL || condition.pointer !== "/url" || effect !== "allow") return undefined;
@@ -262,13 +252,13 @@ const COMMAND_STEPS = 4;
 const STARTS_STEPS = 64;
 type IsMatch = (glob: string, text: string) => boolean;
 
-interface CommandFacts {
-  readonly platform: NodeJS.Platform | undefined;
-  readonly isMatch: IsMatch;
-}
-
 /** An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning. */
-function allowsCommand(condition: TextCondition, text: string, { platform, isMatch }: CommandFacts): boolean {
+function allowsCommand(
+  condition: TextCondition,
+  text: string,
+  platform: NodeJS.Platform | undefined,
+  isMatch: IsMatch,
+): boolean {
   const parsed = parseCommand(text, platform);
   if ("prefix" in condition) return hasCommandPrefix(condition.prefix, parsed, platform);
   return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text);
@@ -295,29 +285,10 @@ function allowsAddress(condition: TextCondition, text: string, isMatch: IsMatch)
   return isMatch(hosts.toLowerCase(), host) && isMatch(paths === "" ? "/" : paths, rest);
 }
 
-/** An empty list is no consent. */
-function all(verdicts: readonly Verdict[]): Verdict {
-  if (verdicts.length === 0 || verdicts.includes("no")) return "no";
-  return verdicts.includes("unclear") ? "unclear" : "yes";
-}
-
-function some(verdicts: readonly Verdict[]): Verdict {
-  if (verdicts.includes("yes")) return "yes";
-  return verdicts.includes("unclear") ? "unclear" : "no";
-}
-
-/** The same JSON, whatever the order of keys. Costs no more than the smaller of the two. */
-function isSame(one: JsonValue, other: JsonValue, meter: MatchMeter): boolean {
-  meter.spend(1);
-  if (one === other) return true;
-  if (Array.isArray(one) && Array.isArray(other)) {
-    return one.length === other.length && one.every((part, index) => isSame(part, other[index] ?? null, meter));
-  }
-  if (!isJsonObject(one) || !isJsonObject(other)) return false;
-  const keys = Object.keys(one).filter((key) => one[key] !== undefined);
-  if (keys.length !== Object.keys(other).filter((key) => other[key] !== undefined).length) return false;
-  return keys.every((key) => {
-    const [left, right] = [one[key], Object.hasOwn(other, key) ? other[key] : undefined];
-    return left !== undefined && right !== undefined && isSame(left, right, meter);
-  });
+/** For `allow` all texts must match, and an empty list is no consent; for the others one is enough. */
+function overall(verdicts: readonly Verdict[], effect: PolicyEffect): Verdict {
+  const decisive = effect === "allow" ? "no" : "yes";
+  if (verdicts.includes(decisive)) return decisive;
+  if (verdicts.includes("unclear")) return "unclear";
+  return effect === "allow" && verdicts.length > 0 ? "yes" : "no";
 }

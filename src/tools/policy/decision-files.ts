@@ -130,8 +130,8 @@ export class DecisionFiles implements DecisionStore {
         problems.push({ file, reason: messageOf(error) });
       }
     }
-    const { damaged, ...records } = readFormer(texts);
-    for (const name of damaged) problems.push({ file: join(folder, name), reason: "it is damaged" });
+    const records = readFormer(texts);
+    for (const name of records.damaged) problems.push({ file: join(folder, name), reason: "it is damaged" });
     // Keys and drafts are no decisions; what is unreadable and looks like none cannot be one.
     return { ...records, problems: problems.filter(({ file }) => file.endsWith(".json")) };
   }
@@ -186,35 +186,23 @@ const ORIGINS: readonly ToolOrigin[] = ["client", "project", "user", "builtin", 
 
 function decisionOf(written: JsonObject): Decision | undefined {
   const { kind, project, folder, words, isExact, site, server, program, tool, definitionHash, definition } = written;
-  const origin = ORIGINS.find((one) => one === written["origin"]);
-  switch (kind) {
-    case "command":
-      if (!isText(project) || !isText(folder) || !isTexts(words) || typeof isExact !== "boolean") return undefined;
-      return { kind, project, folder, words, isExact };
-    case "site":
-      return isText(project) && isText(site) ? { kind, project, site } : undefined;
-    case "tool": {
-      if (!isText(project) || !origin || !isText(server) || !isText(program)) return undefined;
-      if (!isText(tool) || !isText(definitionHash)) return undefined;
-      const shown = isJsonObject(definition) ? { definition } : {};
-      return { kind, project, origin, server, program, tool, definitionHash, ...shown };
-    }
-    case "never":
-      return origin && isText(server) && isText(tool) ? { kind, origin, server, tool } : undefined;
-    case "former": {
-      if (!origin || !isText(server) || !isText(tool) || !isText(definitionHash)) return undefined;
-      return {
-        kind,
-        origin,
-        server,
-        tool,
-        definitionHash,
-        ...defined({ definition: isJsonObject(definition) ? definition : undefined }),
-      };
-    }
-    default:
-      return undefined;
+  const origin = originOf(written);
+  const shown = defined({ definition: isJsonObject(definition) ? definition : undefined });
+  if (kind === "command") {
+    if (!isText(project) || !isText(folder) || !isTexts(words) || typeof isExact !== "boolean") return undefined;
+    return { kind, project, folder, words, isExact };
   }
+  if (kind === "site") return isText(project) && isText(site) ? { kind, project, site } : undefined;
+  if (!origin || !isText(server) || !isText(tool)) return undefined;
+  if (kind === "never") return { kind, origin, server, tool };
+  if (!isText(definitionHash)) return undefined;
+  if (kind === "former") return { kind, origin, server, tool, definitionHash, ...shown };
+  if (kind !== "tool" || !isText(project) || !isText(program)) return undefined;
+  return { kind, project, origin, server, program, tool, definitionHash, ...shown };
+}
+
+function originOf({ origin }: JsonObject): ToolOrigin | undefined {
+  return ORIGINS.find((one) => one === origin);
 }
 
 function isText(value: JsonValue | undefined): value is string {
@@ -225,73 +213,45 @@ function isTexts(value: JsonValue | undefined): value is readonly string[] & Jso
   return Array.isArray(value) && value.every((one) => typeof one === "string");
 }
 
-// Approvals as they were kept before grants: what of them stays, what has to be confirmed once, and what lapses.
-export interface FormerRecords {
-  readonly never: readonly Refusal[];
-  readonly former: readonly FormerApproval[];
+/** Approvals as they were kept before grants. */
+interface FormerRecords {
+  readonly never: Refusal[];
+  /** To be confirmed once. */
+  readonly former: FormerApproval[];
   /** Approvals of Tenon's own tools and of whole servers. */
-  readonly lapsed: number;
+  lapsed: number;
+  /** Names of files that cannot be read: each may have been a `never`. */
+  readonly damaged: string[];
 }
 
 const FORMER_NAME = /^[0-9a-f]{32}-(?:server|[0-9a-f]{32})\.json$/u;
 
-/** By file name. `damaged` may have been a `never`. */
-function readFormer(texts: ReadonlyMap<string, string>): FormerRecords & { readonly damaged: readonly string[] } {
-  const never: Refusal[] = [];
-  const former: FormerApproval[] = [];
-  const damaged: string[] = [];
-  let lapsed = 0;
+/** By file name. */
+function readFormer(texts: ReadonlyMap<string, string>): FormerRecords {
+  const records: FormerRecords = { never: [], former: [], lapsed: 0, damaged: [] };
   for (const [name, text] of texts) {
     if (!FORMER_NAME.test(name)) continue;
-    const record = recordOf(text);
-    if (!record) damaged.push(name);
-    else if (record.decision === "never")
-      never.push(...record.tools.map((tool) => ({ kind: "never", ...about(record, tool) }) as const));
-    else if (record.origin === "builtin" || record.scope === "server") lapsed += 1;
-    else
-      former.push(
-        ...record.tools.map((tool) => ({ kind: "former", ...about(record, tool), ...definitionOf(tool) }) as const),
-      );
+    const parsed = parseJson(text);
+    const record = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+    const { version, decision, scope, tools } = record;
+    const isKnown = version === 1 && (decision === "always" || decision === "never");
+    const isScoped = (scope === "tool" || scope === "server") && Array.isArray(tools);
+    const all = isKnown && isScoped ? tools.map((tool: JsonValue) => formerOf(record, tool)) : [undefined];
+    const read = all.filter((one) => one !== undefined);
+    if (read.length < all.length || !originOf(record) || !isText(record["server"])) records.damaged.push(name);
+    else if (decision === "never") {
+      records.never.push(...read.map(({ origin, server, tool }): Refusal => ({ kind: "never", origin, server, tool })));
+    } else if (record["origin"] === "builtin" || scope === "server") records.lapsed += 1;
+    else records.former.push(...read);
   }
-  return { never, former, lapsed, damaged };
+  return records;
 }
 
-interface FormerTool {
-  readonly name: string;
-  readonly hash: string;
-  readonly definition?: FormerApproval["definition"];
-}
-
-interface FormerRecord {
-  readonly decision: "always" | "never";
-  readonly scope: "tool" | "server";
-  readonly origin: ToolOrigin;
-  readonly server: string;
-  readonly tools: readonly FormerTool[];
-}
-
-function about({ origin, server }: FormerRecord, { name }: FormerTool): Omit<Refusal, "kind"> {
-  return { origin, server, tool: name };
-}
-
-function definitionOf({ hash, definition }: FormerTool): Pick<FormerApproval, "definitionHash" | "definition"> {
-  return { definitionHash: hash, ...defined({ definition }) };
-}
-
-function recordOf(text: string): FormerRecord | undefined {
-  const parsed = parseJson(text);
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const { version, decision, scope, server, tools } = parsed.value;
-  const origin = ORIGINS.find((one) => one === (isJsonObject(parsed.value) ? parsed.value["origin"] : undefined));
-  if (version !== 1 || (decision !== "always" && decision !== "never") || !origin) return undefined;
-  if ((scope !== "tool" && scope !== "server") || typeof server !== "string" || !Array.isArray(tools)) return undefined;
-  const read = tools.map(toolOf).filter((tool) => tool !== undefined);
-  return read.length === tools.length ? { decision, scope, origin, server, tools: read } : undefined;
-}
-
-function toolOf(value: JsonValue): FormerTool | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const { name, hash, definition } = value;
-  if (typeof name !== "string" || typeof hash !== "string") return undefined;
-  return { name, hash, ...defined({ definition: isJsonObject(definition) ? definition : undefined }) };
+function formerOf(record: JsonObject, value: JsonValue): FormerApproval | undefined {
+  const { server } = record;
+  const { name, hash, definition } = isJsonObject(value) ? value : {};
+  const origin = originOf(record);
+  if (!origin || !isText(server) || !isText(name) || !isText(hash)) return undefined;
+  const shown = defined({ definition: isJsonObject(definition) ? definition : undefined });
+  return { kind: "former", origin, server, tool: name, definitionHash: hash, ...shown };
 }

@@ -58,22 +58,16 @@ async function runTogether(
     for (const [index, call] of waiting) results[index] = await run(call);
   };
   const lanes: Promise<void>[] = [];
-  for (const [source, queue] of bySource(calls)) {
+  const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
+  for (const [index, call] of calls.entries()) {
+    const source = PreparedCall.open(call).entry?.source;
+    queues.set(source, [...(queues.get(source) ?? []), [index, call]]);
+  }
+  for (const [source, queue] of queues) {
     const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? TOOL_LIMITS.callsInParallel));
     const waiting = queue.values(); // shared: whichever lane is free takes the next
     for (let index = 0; index < width; index++) lanes.push(lane(waiting));
   }
   await Promise.all(lanes);
   return results;
-}
-
-function bySource(calls: readonly PreparedCall[]): Map<ToolSource | undefined, [number, PreparedCall][]> {
-  const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
-  for (const [index, call] of calls.entries()) {
-    const source = PreparedCall.open(call).entry?.source;
-    const queue = queues.get(source);
-    if (queue) queue.push([index, call]);
-    else queues.set(source, [[index, call]]);
-  }
-  return queues;
 }

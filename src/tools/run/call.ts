@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import { LIMITS } from "../../base/limits.js";
 import { inSpan } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { type ContentBlock, text } from "../../base/text/content.js";
+import { text } from "../../base/text/content.js";
 import { checkAgainstSchema } from "../../mcp/index.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
@@ -25,41 +25,46 @@ export interface RunOptions {
 const CANCELLED: ToolOutcome = { kind: "cancelled" };
 
 /**
- * Rejects never: whatever throws is a bug, and still ends as an outcome. Once the signal fires it ends within a bound,
- * also when the source does not heed the signal. The last event is `ended`, which comes once.
+ * Never rejects: an error is a bug, and still ends as an outcome. Once the signal fires it ends within a bound, also when
+ * the source ignores the signal. The last event is `ended`, which comes once.
  */
 export async function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions): Promise<Presented> {
   const { world } = ports;
   let sentMs: number | undefined;
   let isOver = false;
   const elapsedMs = () => (sentMs === undefined ? 0 : world.monotonicMs() - sentMs);
-  const tell = (event: CallEvent) => {
+  const emit = (event: CallEvent) => {
     if (!isOver) options.onEvent(event);
   };
   const outcome = await outcomeOf(PreparedCall.open(call), ports, {
     signal: options.signal,
-    onAsking: () => tell({ kind: "awaiting_approval", call }),
+    onAsking: () => emit({ kind: "awaiting_approval", call }),
     onSending: () => {
       sentMs = world.monotonicMs();
-      tell({ kind: "running", call });
+      emit({ kind: "running", call });
     },
-    onProgress: (progress) => tell({ kind: "progress", call, progress, elapsedMs: elapsedMs() }),
+    onProgress: (progress) => emit({ kind: "progress", call, progress, elapsedMs: elapsedMs() }),
   });
   isOver = true;
   const tookMs = elapsedMs();
-  const presented = await present(outcome, ports, sentMs === undefined ? undefined : call.tool);
+  const source = sentMs === undefined ? undefined : call.tool;
+  const presented = await present(outcome, ports, source?.label ?? "tenon");
   options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs });
   if (outcome.kind === "done" && call.tool) noteUse(call.tool, ports);
-  return presented;
+  if (source) return presented;
+  const { origin: _origin, ...own } = presented.model; // without a source these are Tenon's own words
+  return { model: own, outcome: presented.outcome };
 }
 
-/** Without a source these are words of our own, and come from nobody. */
-async function present(outcome: ToolOutcome, { results, media }: RunPorts, source?: CatalogTool): Promise<Presented> {
-  const context = { store: results, media, origin: source?.label ?? "tenon" };
+/** Never rejects. */
+async function present(
+  outcome: ToolOutcome,
+  { results, media }: Pick<RunPorts, "results" | "media">,
+  origin: string,
+): Promise<Presented> {
+  const context = { store: results, media, origin };
   try {
-    const { model, outcome: shown } = await presentOutcome(outcome, context);
-    const { origin: _origin, ...own } = model;
-    return { model: source ? model : own, outcome: shown };
+    return await presentOutcome(outcome, context);
   } catch (error) {
     const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
     return await presentOutcome({ kind: "unknown", reason }, context);
@@ -76,9 +81,9 @@ function noteUse(tool: CatalogTool, ports: RunPorts): void {
 
 interface Steps {
   readonly signal: AbortSignal;
-  onAsking(): void;
-  onSending(): void;
-  onProgress(progress: ToolProgress): void;
+  readonly onAsking: () => void;
+  readonly onSending: () => void;
+  readonly onProgress: (progress: ToolProgress) => void;
 }
 
 async function outcomeOf(preparation: Preparation, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
@@ -86,20 +91,14 @@ async function outcomeOf(preparation: Preparation, ports: RunPorts, steps: Steps
   if (plan.kind === "ended") return plan.outcome;
   if (steps.signal.aborted) return CANCELLED;
   try {
-    const clearance = await cleared(preparation, plan.entry, { ports, steps });
+    const clearance = await cleared(preparation, plan.entry, ports, steps);
     if ("kind" in clearance) return clearance;
     if (steps.signal.aborted) return CANCELLED;
-    const { request } = clearance;
-    ports.journal.intent(request);
-    return await inToolSpan(request, ports, () => sent(plan.entry, clearance, { ports, steps }));
+    ports.journal.intent(clearance.request);
+    return await inToolSpan(clearance.request, ports, () => sent(plan.entry, clearance, ports, steps));
   } catch (error) {
     return steps.signal.aborted ? CANCELLED : failed(notMade(name, messageOf(error)));
   }
-}
-
-interface Way {
-  readonly ports: RunPorts;
-  readonly steps: Steps;
 }
 
 interface Cleared {
@@ -107,50 +106,48 @@ interface Cleared {
   readonly expected?: string | undefined;
 }
 
-/** The call as it may be sent, or why it may not. */
+/** The call as it may be sent, or the outcome that says why it may not. */
 async function cleared(
   { call, name, given }: Preparation,
   entry: CatalogEntry,
-  { ports, steps }: Way,
+  ports: RunPorts,
+  { signal, onAsking }: Steps,
 ): Promise<Cleared | ToolOutcome> {
-  const finished = await untilAborted(finishArguments(entry, given, ports), steps.signal);
+  const finished = await untilAborted(finishArguments(entry, given, ports), signal);
   if (finished === ABORTED) return CANCELLED;
   if (!finished.ok) return failed(notMade(name, finished.reason));
   const { arguments: complete, inserted } = finished;
   const request: CallRequest = { toolCallId: call.toolCallId, tool: entry.tool, arguments: complete, inserted };
-  const asked = {
-    ...request,
-    raw: entry.raw,
-    shown: inserted.length > 0 ? forPeople(complete) : complete,
-    ...defined({ held: entry.held }),
-    onAsking: () => steps.onAsking(),
-  };
-  const approval = await untilAborted(ports.approve(asked, steps.signal), steps.signal);
+  const shown = inserted.length > 0 ? forPeople(complete) : complete;
+  const asked = { ...request, raw: entry.raw, shown, ...defined({ held: entry.held }), onAsking };
+  const approval = await untilAborted(ports.approve(asked, signal), signal);
   if (approval === ABORTED || approval.kind === "cancelled") return CANCELLED;
-  if (approval.kind === "refused") return { kind: "refused", reason: approval.reason };
-  return { request, expected: approval.expected };
+  return approval.kind === "refused" ? approval : { request, expected: approval.expected };
 }
 
 /** From here on the source may have acted, whatever happens. */
-async function sent(entry: CatalogEntry, { request, expected }: Cleared, { ports, steps }: Way): Promise<ToolOutcome> {
-  const { signal } = steps;
+async function sent(
+  { source, raw, tool }: CatalogEntry,
+  { request, expected }: Cleared,
+  ports: RunPorts,
+  { signal, onSending, onProgress }: Steps,
+): Promise<ToolOutcome> {
   try {
-    steps.onSending();
-    const answering = entry.source.call({
+    onSending();
+    const answering = source.call({
       toolCallId: request.toolCallId,
-      tool: entry.raw.name,
+      tool: raw.name,
       arguments: request.arguments,
       signal,
       ...defined({ expected }),
-      onProgress: (progress) => steps.onProgress(progress),
-      onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: entry.raw.name }),
+      onProgress,
+      onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: raw.name }),
     });
-    const grace = { world: ports.world, ms: TOOL_LIMITS.cancelGraceMs };
-    const outcome = await untilAborted(Promise.resolve(answering), signal, grace);
+    const outcome = await untilAborted(Promise.resolve(answering), signal, ports.world);
     if (outcome === ABORTED) return CANCELLED;
-    return isOutcome(outcome) ? outcome : failed(`${entry.tool.label} failed: it answered with no outcome.`);
+    return isOutcome(outcome) ? outcome : failed(`${tool.label} failed: it answered with no outcome.`);
   } catch (error) {
-    return signal.aborted ? CANCELLED : failed(`${entry.tool.label} failed: ${messageOf(error)}`);
+    return signal.aborted ? CANCELLED : failed(`${tool.label} failed: ${messageOf(error)}`);
   }
 }
 
@@ -170,17 +167,18 @@ function isOutcome(value: unknown): value is ToolOutcome {
 }
 
 function failed(words: string): ToolOutcome {
-  const content: readonly ContentBlock[] = [text(words)];
-  return { kind: "failed", content };
+  return { kind: "failed", content: [text(words)] };
 }
 
-// The arguments that are really sent: what the model gave, with kept results, pinned values and defaults put in, and checked.
-export type FinishedArguments =
+type FinishedArguments =
   | { readonly ok: true; readonly arguments: JsonObject; readonly inserted: readonly Inserted[] }
   /** In words for the model, without a full stop. */
   | { readonly ok: false; readonly reason: string };
 
-/** Checked is what is sent, by the source's own schema: a model's view of it may be shaped or compiled for its provider. */
+/**
+ * The arguments that are sent: the model's own, with kept results, pinned values and defaults put in. They are checked by the
+ * source's own schema: the model's view of it may be shaped or compiled for its provider.
+ */
 async function finishArguments(
   entry: CatalogEntry,
   given: JsonObject,
@@ -192,70 +190,54 @@ async function finishArguments(
   const fit = await checkAgainstSchema(entry.raw.inputSchema, complete, world);
   if (fit.kind !== "misfit") return { ok: true, arguments: complete, inserted: filled.inserted };
   const problems = `the arguments do not fit its schema: ${fit.problems.join("; ")}`;
-  return { ok: false, reason: entry.isChanged ? `${problems}. ${changed(entry)}` : problems };
+  if (!entry.isChanged) return { ok: false, reason: problems };
+  // The list a model is shown stays as it was, so the error carries the new schema.
+  const json = JSON.stringify(entry.tool.definition.inputSchema);
+  const schema = json.length <= TOOL_LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
+  return { ok: false, reason: `${problems}. The tool has changed since you were given it, and its schema ${schema}` };
 }
 
-/** The list a model is shown stays as it was, so this is where it hears of the new schema. */
-function changed({ tool }: CatalogEntry): string {
-  const schema: JsonValue = tool.definition.inputSchema;
-  const json = JSON.stringify(schema);
-  const told = json.length <= TOOL_LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
-  return `The tool has changed since you were given it, and its schema ${told}`;
-}
-
-// Arguments as a person is shown them who is asked: complete in what matters, and never megabytes of it.
-/** Long texts are cut and say how long they are; what lies too deep or comes after too many values is named, not shown. */
+/**
+ * Arguments as they are shown to the person who is asked. Long texts are cut and say how long they are; values that lie too
+ * deep or come after too many others are named, not shown.
+ */
 export function forPeople(given: JsonObject): JsonObject {
-  const shown = new Shortener().shorten(given, 0);
-  return isJsonObject(shown) ? shown : {};
-}
-
-class Shortener {
-  #charsLeft: number = LIMITS.shownArguments.maxChars;
-
-  shorten(value: JsonValue, depth: number): JsonValue {
-    if (typeof value === "string") return this.#text(value);
-    this.#charsLeft -= 8;
+  const { maxChars, maxDepth, textChars } = LIMITS.shownArguments;
+  let charsLeft: number = maxChars;
+  const shorten = (value: JsonValue, depth: number): JsonValue => {
+    if (typeof value === "string") {
+      const room = Math.max(0, Math.min(textChars, charsLeft));
+      charsLeft -= Math.min(value.length, room) + 2;
+      return value.length <= room ? value : `${value.slice(0, room)}… (${value.length} characters in all)`;
+    }
+    charsLeft -= 8;
     if (typeof value !== "object" || value === null) return value;
-    if (depth >= LIMITS.shownArguments.maxDepth) return "… (nested deeper than is shown)";
-    return isJsonObject(value) ? this.#object(value, depth) : this.#list(value, depth);
-  }
-
-  #text(value: string): string {
-    const room = Math.max(0, Math.min(LIMITS.shownArguments.textChars, this.#charsLeft));
-    this.#charsLeft -= Math.min(value.length, room) + 2;
-    return value.length <= room ? value : `${value.slice(0, room)}… (${value.length} characters in all)`;
-  }
-
-  #list(items: readonly JsonValue[], depth: number): JsonValue {
+    if (depth >= maxDepth) return "… (nested deeper than is shown)";
+    return isJsonObject(value) ? shortenObject(value, depth + 1) : shortenList(value, depth + 1);
+  };
+  const shortenList = (items: readonly JsonValue[], depth: number): JsonValue[] => {
     const shown: JsonValue[] = [];
     for (const item of items) {
-      if (this.#charsLeft <= 0) {
-        shown.push(`… (${items.length - shown.length} more)`);
-        break;
-      }
-      shown.push(this.shorten(item, depth + 1));
+      if (charsLeft <= 0) return [...shown, `… (${items.length - shown.length} more)`];
+      shown.push(shorten(item, depth));
     }
     return shown;
-  }
-
-  #object(fields: JsonObject, depth: number): JsonObject {
+  };
+  const shortenObject = (fields: JsonObject, depth: number): JsonObject => {
     const shown: [string, JsonValue][] = [];
     const names = Object.keys(fields);
     for (const [index, name] of names.entries()) {
-      if (this.#charsLeft <= 0) {
-        shown.push(["…", `${names.length - index} more`]);
-        break;
-      }
-      this.#charsLeft -= name.length;
-      shown.push([name, this.shorten(fields[name] ?? null, depth + 1)]);
+      if (charsLeft <= 0) return Object.fromEntries([...shown, ["…", `${names.length - index} more`]]);
+      charsLeft -= name.length;
+      shown.push([name, shorten(fields[name] ?? null, depth)]);
     }
     return Object.fromEntries(shown);
-  }
+  };
+  charsLeft -= 8;
+  return shortenObject(given, 1);
 }
 
-// The span of one tool call, from being sent to its outcome, by the semantic conventions for GenAI.
-/** What the tool's source adds to the span (that it is an MCP call, its error code) it adds by itself. */
+/** The span of one tool call by the semantic conventions for GenAI. The tool's source adds its own attributes. */
 async function inToolSpan(
   { toolCallId, tool }: CallRequest,
   { world }: Pick<RunPorts, "world">,
@@ -279,25 +261,22 @@ async function inToolSpan(
   });
 }
 
-// Waits for something no longer than a signal allows, whether or not the other side heeds the signal.
 const ABORTED: unique symbol = Symbol("aborted");
 
-/** How long the other side gets, once the signal has fired, to say itself how it ended. */
-export interface AbortGrace {
-  readonly world: Pick<World, "after">;
-  readonly ms: number;
-}
-
 /**
- * What `promise` comes to, or `ABORTED` when the signal fires first and the grace, if any, passes too. What it comes to
- * later is nobody's concern any more, a rejection included.
+ * The value of the promise, or `ABORTED` when the signal fires first. With a world, the other side gets a grace period after
+ * that to say itself how it ended. A later value or rejection is ignored.
  */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, grace?: AbortGrace): Promise<T | typeof ABORTED> {
+function untilAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  world?: Pick<World, "after">,
+): Promise<T | typeof ABORTED> {
   return new Promise((resolve, reject) => {
     let clearGrace = () => {};
     const giveUp = () => {
-      if (!grace) return resolve(ABORTED);
-      const timer = grace.world.after(grace.ms, () => resolve(ABORTED));
+      if (!world) return resolve(ABORTED);
+      const timer = world.after(TOOL_LIMITS.cancelGraceMs, () => resolve(ABORTED));
       clearGrace = () => timer.clear();
     };
     const listeners = abortListeners(signal);
@@ -305,21 +284,13 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, grace?: Abort
       listeners.delete(giveUp);
       clearGrace();
     };
-    promise
-      .then((value) => {
-        leave();
-        resolve(value);
-      })
-      .catch((error: unknown) => {
-        leave();
-        reject(error);
-      });
+    promise.finally(leave).then(resolve, reject);
     if (signal.aborted) giveUp();
     else listeners.add(giveUp);
   });
 }
 
-// A call that went on at its source while nobody waited for it, to its one outcome and its one result.
+/** A call that went on at its source while nobody waited for it. */
 export interface ResumedCall extends Pick<SourceCall, "toolCallId" | "tool" | "signal" | "onProgress"> {
   /** `server / tool`. */
   readonly label: string;
@@ -330,16 +301,9 @@ export interface ResumedCall extends Pick<SourceCall, "toolCallId" | "tool" | "s
 export async function resumeCall(
   source: ToolSource,
   { label, lasting, ...call }: ResumedCall,
-  { results, media }: Pick<RunPorts, "results" | "media">,
+  ports: Pick<RunPorts, "results" | "media">,
 ): Promise<Presented> {
-  const context = { store: results, media, origin: label };
-  const outcome = await resumedOutcome(source, call, lasting);
-  try {
-    return await presentOutcome(outcome, context);
-  } catch (error) {
-    const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
-    return await presentOutcome({ kind: "unknown", reason }, context);
-  }
+  return await present(await resumedOutcome(source, call, lasting), ports, label);
 }
 
 async function resumedOutcome(
@@ -351,6 +315,6 @@ async function resumedOutcome(
   try {
     return await source.resume(call, lasting);
   } catch (error) {
-    return call.signal.aborted ? { kind: "cancelled" } : { kind: "failed", content: [text(messageOf(error))] };
+    return call.signal.aborted ? CANCELLED : failed(messageOf(error));
   }
 }

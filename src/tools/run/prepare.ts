@@ -54,7 +54,7 @@ export class PreparedCall {
   }
 }
 
-/** Arguments are those the tool itself wants: what a provider's form of its schema did to them has been undone. */
+/** Arguments are those the tool itself wants: the changes of a provider's schema form have been undone. */
 export function prepareCall(call: ToolCall, offer: Offer): PreparedCall {
   return new PreparedCall(preparationOf(call, offer));
 }
@@ -66,15 +66,11 @@ function preparationOf(call: ToolCall, offer: Offer): Preparation {
   const read = readArguments(call.argumentsJson);
   if (!isWrapper(entry)) return ready({ call, name }, entry, read);
   if (!read.ok) return ended({ call, name, entry }, notMade(name, read.reason));
-  return unwrapped(call, entry, { given: read.arguments, offer });
+  return unwrapped(call, entry, read.arguments, offer);
 }
 
 /** The wrapper vanishes here, so that approval, events, journal and result are those of the tool that is really called. */
-function unwrapped(
-  call: ToolCall,
-  wrapper: CatalogEntry,
-  { given, offer }: { readonly given: JsonObject; readonly offer: Offer },
-): Preparation {
+function unwrapped(call: ToolCall, wrapper: CatalogEntry, given: JsonObject, offer: Offer): Preparation {
   const { name } = given;
   const outside = { call, name: call.name, entry: wrapper, given };
   if (typeof name !== "string") {
@@ -83,13 +79,9 @@ function unwrapped(
   const entry = offer.find(name);
   if (!entry) return ended({ call, name }, unknownTool(name, offer));
   if (isWrapper(entry)) return ended(outside, notMade(call.name, "it cannot call itself"));
-  return ready({ call, name }, entry, asArguments(given["arguments"] ?? flattened(given)));
-}
-
-/** Models write the arguments beside the name now and then, instead of inside `arguments`. */
-function flattened(given: JsonObject): JsonObject {
-  const { name: _name, arguments: _arguments, ...rest } = given;
-  return rest;
+  // Models write the arguments beside the name now and then, instead of inside `arguments`.
+  const { name: _name, arguments: inside, ...beside } = given;
+  return ready({ call, name }, entry, asArguments(inside ?? beside));
 }
 
 type Begun = Pick<Preparation, "call" | "name"> & Partial<Pick<Preparation, "entry" | "given">>;
