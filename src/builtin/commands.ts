@@ -2,7 +2,6 @@
 
 import { stripVTControlCharacters } from "node:util";
 import { abortListeners, Scope } from "../base/async/scope.js";
-import { unreachable } from "../base/id.js";
 import type { World } from "../base/ports/world.js";
 import { isSecretVariable } from "../base/text/secrets.js";
 import { BUILTIN_LIMITS } from "./limits.js";
@@ -30,7 +29,8 @@ export class Commands implements AsyncDisposable {
 
   /** Whether one more may go into the background. */
   get hasRoom(): boolean {
-    return this.#alive().length < BUILTIN_LIMITS.commandsAtOnce;
+    const alive = [...this.#background.values()].filter(({ exit }) => exit === undefined);
+    return alive.length < BUILTIN_LIMITS.commandsAtOnce;
   }
 
   get ids(): readonly string[] {
@@ -72,10 +72,6 @@ export class Commands implements AsyncDisposable {
       await running.exited;
       await running.release();
     });
-  }
-
-  #alive(): BackgroundCommand[] {
-    return [...this.#background.values()].filter(({ exit }) => exit === undefined);
   }
 
   async #forgetOldest(): Promise<void> {
@@ -137,16 +133,9 @@ export const UNATTENDED: Readonly<Record<string, string>> = {
 
 // How a command ended and what it printed, in words for the model.
 export function exitText(exit: CommandExit): string {
-  switch (exit.kind) {
-    case "exited":
-      return exit.signal === null ? `exit code ${exit.code ?? "unknown"}` : `ended by ${exit.signal}`;
-    case "not_started":
-      return `it could not be started: ${exit.reason}`;
-    case "cut_off":
-      return exit.reason;
-    default:
-      return unreachable(exit);
-  }
+  if (exit.kind === "not_started") return `it could not be started: ${exit.reason}`;
+  if (exit.kind === "cut_off") return exit.reason;
+  return exit.signal === null ? `exit code ${exit.code ?? "unknown"}` : `ended by ${exit.signal}`;
 }
 
 export function isSuccess(exit: CommandExit): boolean {

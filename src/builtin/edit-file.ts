@@ -45,25 +45,21 @@ export interface TextEdit {
   readonly replaceAll: boolean;
 }
 
+/** `places`: how many places were changed in all. */
 export type Edited =
-  | {
-      readonly ok: true;
-      readonly text: string;
-      /** How many places were changed in all. */
-      readonly places: number;
-    }
+  | { readonly ok: true; readonly text: string; readonly places: number }
   | { readonly ok: false; readonly reason: string };
 
-/** Each edit works on what the ones before it made. */
+/** Each edit works on the result of the ones before it. */
 export function applyEdits(text: string, edits: readonly TextEdit[]): Edited {
   let current = text;
   let places = 0;
   for (const [index, edit] of edits.entries()) {
     const result = applyEdit(current, edit);
     if (!result.ok) {
-      const which = edits.length === 1 ? "" : `Edit ${index + 1} of ${edits.length}: `;
-      const rest = edits.length === 1 ? "" : " None of the edits was made.";
-      return { ok: false, reason: `${which}${result.reason}${rest}` };
+      if (edits.length === 1) return result;
+      const reason = `Edit ${index + 1} of ${edits.length}: ${result.reason} None of the edits was made.`;
+      return { ok: false, reason };
     }
     current = result.text;
     places += result.places;
@@ -74,13 +70,13 @@ export function applyEdits(text: string, edits: readonly TextEdit[]): Edited {
 
 function applyEdit(text: string, { oldText, newText, replaceAll }: TextEdit): Edited {
   if (oldText === newText) return { ok: false, reason: "old_text and new_text are the same." };
-  const view = new PlainView(text);
+  const crlfs = startsOf(text, "\r\n").map((at, index) => at - index); // where they are once each is a LF
+  const content = plain(text);
   const wanted = plain(oldText);
-  const starts = occurrences(view.text, wanted);
-  const [first] = starts;
-  if (first === undefined) return { ok: false, reason: `old_text was not found.${nearby(view.text, wanted)}` };
+  const starts = startsOf(content, wanted);
+  if (starts.length === 0) return { ok: false, reason: `old_text was not found.${nearby(content, wanted)}` };
   if (starts.length > 1 && !replaceAll) {
-    const lines = starts.slice(0, 10).map((start) => lineAt(view.text, start));
+    const lines = starts.slice(0, 10).map((start) => startsOf(content.slice(0, start), "\n").length + 1);
     const reason = `old_text was found ${starts.length} times, at lines ${lines.join(", ")}${starts.length > 10 ? ", …" : ""}. Take in more of the text around it so that it is unique, or set replace_all.`;
     return { ok: false, reason };
   }
@@ -88,9 +84,8 @@ function applyEdit(text: string, { oldText, newText, replaceAll }: TextEdit): Ed
   const parts: string[] = [];
   let done = 0;
   for (const start of starts) {
-    const from = view.original(start);
-    parts.push(text.slice(done, from), plain(newText).replaceAll("\n", ending));
-    done = view.original(start + wanted.length);
+    parts.push(text.slice(done, originalPlace(start, crlfs)), plain(newText).replaceAll("\n", ending));
+    done = originalPlace(start + wanted.length, crlfs);
   }
   parts.push(text.slice(done));
   return { ok: true, text: parts.join(""), places: starts.length };
@@ -98,65 +93,39 @@ function applyEdit(text: string, { oldText, newText, replaceAll }: TextEdit): Ed
 
 /** Most line ends of the text are CRLF. */
 export function usesCrlf(text: string): boolean {
-  const crlf = count(text, "\r\n");
-  return crlf > 0 && crlf * 2 >= count(text, "\n");
+  const crlf = startsOf(text, "\r\n").length;
+  return crlf > 0 && crlf * 2 >= startsOf(text, "\n").length;
 }
 
 function plain(text: string): string {
   return text.replaceAll("\r\n", "\n");
 }
 
-/** A text with its CRLFs read as LF, and the way back to places in the original. */
-class PlainView {
-  readonly text: string;
-  /** Where in `text` the line ends are that were CRLF, in order. */
-  readonly #crlfs: number[] = [];
-
-  constructor(original: string) {
-    this.text = plain(original);
-    for (let at = original.indexOf("\r\n"); at !== -1; at = original.indexOf("\r\n", at + 2)) {
-      this.#crlfs.push(at - this.#crlfs.length);
-    }
+/** A place of the text with LF only, in the original; a place before a line end is the place before its CR. */
+function originalPlace(at: number, crlfs: readonly number[]): number {
+  let low = 0;
+  let high = crlfs.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((crlfs[middle] ?? at) < at) low = middle + 1;
+    else high = middle;
   }
-
-  /** A place before a line end is the place before its CR. */
-  original(at: number): number {
-    let low = 0;
-    let high = this.#crlfs.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#crlfs[middle] ?? at) < at) low = middle + 1;
-      else high = middle;
-    }
-    return at + low;
-  }
+  return at + low;
 }
 
 /** Without overlaps, from the left. */
-function occurrences(text: string, wanted: string): number[] {
+function startsOf(text: string, wanted: string): number[] {
   const starts: number[] = [];
   for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) starts.push(at);
   return starts;
 }
 
-/** What most often went wrong: indentation. Only the first line is looked for, its spaces aside. */
+/** The most common mistake is indentation. Only the first line is looked for, its spaces aside. */
 function nearby(text: string, wanted: string): string {
-  const line = wanted
-    .split("\n")
-    .map((part) => part.trim())
-    .find((part) => part !== "");
+  const lines = wanted.split("\n").map((part) => part.trim());
+  const line = lines.find((part) => part !== "");
   if (line === undefined) return "";
   const at = text.split("\n").findIndex((candidate) => candidate.trim() === line);
   if (at === -1) return " Read the file again: it may have changed.";
   return ` Its first line is like line ${at + 1}, but what follows or its spaces differ: copy it exactly, without line numbers.`;
-}
-
-function lineAt(text: string, offset: number): number {
-  return count(text.slice(0, offset), "\n") + 1;
-}
-
-function count(text: string, part: string): number {
-  let found = 0;
-  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) found += 1;
-  return found;
 }

@@ -1,5 +1,4 @@
-// fetch_url: a page of the web as text.
-
+// fetch_url: a page of the web as text. Public https addresses only, and those the user allows.
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
@@ -26,36 +25,40 @@ export const fetchUrl: BuiltinTool = builtinTool({
   annotations: { readOnlyHint: true, openWorldHint: true },
   fields: { url: textField("The address, https.", { maxChars: 8_192 }) },
   look: ({ url }) => ({ kind: "fetch", title: `Fetch ${url}` }),
-  run: async (args, { signal }, { world, allowHosts }) => {
+  run: async ({ url }, { signal }, { world, allowHosts }) => {
     using deadline = world.deadline(BUILTIN_LIMITS.fetchTimeoutMs, signal);
     try {
-      return await follow(args.url, { world, allowHosts: allowHosts(), signal: deadline.signal });
+      return await follow(url, { world, allowHosts: allowHosts(), signal: deadline.signal });
     } catch (thrown) {
       signal.throwIfAborted();
-      if (deadline.expired)
-        return failed(`There was no whole answer within ${BUILTIN_LIMITS.fetchTimeoutMs / 1_000} s.`);
-      return failed(`The page could not be fetched: ${messageOf(thrown)}`);
+      if (!deadline.expired) return failed(`The page could not be fetched: ${messageOf(thrown)}`);
+      return failed(`There was no whole answer within ${BUILTIN_LIMITS.fetchTimeoutMs / 1_000} s.`);
     }
   },
 });
 
-async function follow(text: string, options: AddressOptions): Promise<ToolOutcome> {
-  const { world, signal } = options;
-  let current = text;
+interface FetchOptions {
+  readonly world: World;
+  readonly allowHosts: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+async function follow(first: string, options: FetchOptions): Promise<ToolOutcome> {
+  let current = first;
   for (let hop = 0; hop <= LIMITS.httpMaxRedirects; hop++) {
     const address = await addressOf(current, options);
-    if (!address.ok) {
+    if (typeof address === "string") {
       const led = hop === 0 ? "The URL cannot be used" : "The page leads on to a URL that cannot be used";
-      return failed(`${led}: ${address.reason}.`);
+      return failed(`${led}: ${address}.`);
     }
-    const got = await get(world, { url: address.url, addresses: address.addresses, signal });
-    const isRedirect = got.status >= 300 && got.status < 400 && got.location !== undefined;
-    if (!isRedirect) return await outcomeOf(got, address.url, world);
-    if (!URL.canParse(got.location ?? "", address.url.href))
-      return failed("The page leads on to something that is no URL.");
-    const next = new URL(got.location ?? "", address.url);
-    // Whoever allowed this page allowed its host, and a page could lead the words of its address on to any other.
-    if (next.host !== address.url.host) {
+    const { url } = address;
+    const got = await get(address, options);
+    const { status, location } = got;
+    if (status < 300 || status >= 400 || location === undefined) return await outcomeOf(got, url, options.world);
+    if (!URL.canParse(location, url.href)) return failed("The page leads on to something that is no URL.");
+    const next = new URL(location, url);
+    // The person allowed the host of this page, and a page could lead the words of its address on to any other.
+    if (next.host !== url.host) {
       return failed(`The page leads on to another host: ${next.href}\nFetch that address if you need it.`);
     }
     current = next.href;
@@ -74,55 +77,38 @@ async function outcomeOf(got: Got, from: URL, world: World): Promise<ToolOutcome
   return status === undefined ? done(...parts) : failed(...parts);
 }
 
-// Which URLs a model may reach: public ones over https, and what the user allows. Names are judged by what they resolve to.
-export type Address =
-  | { readonly ok: true; readonly url: URL; readonly addresses: readonly ResolvedAddress[] }
-  | { readonly ok: false; readonly reason: string };
-
-export interface AddressOptions {
-  readonly world: World;
-  readonly allowHosts: readonly string[];
-  readonly signal: AbortSignal;
+interface Address {
+  readonly url: URL;
+  /** To be dialled, and no others: a name that is looked up again may lead elsewhere. */
+  readonly addresses: readonly ResolvedAddress[];
 }
 
 /**
- * The addresses are those to dial, and no others: a name that is looked up again may lead elsewhere. A redirect is judged
- * like any other URL, even back to where it came from: only the user's word opens a private address.
+ * The address, or why it may not be reached. A name is judged by the addresses it resolves to. A redirect is judged like any
+ * other URL, even back to where it came from: only the user's permission opens a private address.
  */
-async function addressOf(text: string, { allowHosts, signal, world }: AddressOptions): Promise<Address> {
-  const verdict = checkUrl(text, { source: "redirect", allowHosts });
-  if (!verdict.ok) return { ok: false, reason: reasonFor(text, verdict.reason) };
+async function addressOf(given: string, { allowHosts, signal, world }: FetchOptions): Promise<Address | string> {
+  const verdict = checkUrl(given, { source: "redirect", allowHosts });
+  if (!verdict.ok) {
+    // Refused because a model named it, not because it was a redirect: a person might have typed it.
+    const typed = checkUrl(given, { source: "typed" });
+    return typed.ok ? `"${typed.url.host}" is not a public address, and the user has not allowed it` : verdict.reason;
+  }
   const { url, mayBePrivate } = verdict;
-  if (isAddress(url.hostname)) return { ok: true, url, addresses: [] };
+  const isAddress = url.hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/u.test(url.hostname);
+  if (isAddress) return { url, addresses: [] };
   try {
     const found = await orAborted(world.lookup(url.hostname), signal);
-    const usable = found.filter(({ address }) => mayBePrivate || !isPrivateAddress(address));
-    if (usable.length > 0) return { ok: true, url, addresses: usable };
-    return { ok: false, reason: `"${url.host}" leads to no public address` };
+    const addresses = found.filter(({ address }) => mayBePrivate || !isPrivateAddress(address));
+    return addresses.length > 0 ? { url, addresses } : `"${url.host}" leads to no public address`;
   } catch (thrown) {
     signal.throwIfAborted();
-    return { ok: false, reason: `the host "${url.hostname}" cannot be found: ${messageOf(thrown)}` };
+    return `the host "${url.hostname}" cannot be found: ${messageOf(thrown)}`;
   }
 }
 
-/** What only a person might have typed is refused because a model named it, not because it was a redirect. */
-function reasonFor(text: string, reason: string): string {
-  const typed = checkUrl(text, { source: "typed" });
-  return typed.ok ? `"${typed.url.host}" is not a public address, and the user has not allowed it` : reason;
-}
-
-function isAddress(hostname: string): boolean {
-  return hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/u.test(hostname);
-}
-
-// One GET to one checked address, its body unpacked and capped.
-export interface GetRequest {
-  readonly url: URL;
-  readonly addresses: readonly ResolvedAddress[];
-  readonly signal: AbortSignal;
-}
-
-export interface Got {
+/** The response to one GET, its body unpacked and capped. */
+interface Got {
   readonly status: number;
   readonly contentType: string;
   /** Of a redirect. */
@@ -132,19 +118,13 @@ export interface Got {
   readonly isCut: boolean;
 }
 
-async function get(world: World, { url, addresses, signal }: GetRequest): Promise<Got> {
+async function get({ url, addresses }: Address, { world, signal }: FetchOptions): Promise<Got> {
   const isTls = url.protocol === "https:";
   const pool = world.httpPool({ isTls, addresses, maxIdleMs: LIMITS.httpIdleSocketMs });
   try {
     const response = await answerTo(send(pool, url, isTls), signal);
-    const { body, isCut } = await readBody(response, signal);
-    return {
-      status: response.statusCode ?? 0,
-      contentType: response.headers["content-type"] ?? "",
-      location: response.headers.location,
-      body,
-      isCut,
-    };
+    const { "content-type": contentType = "", location } = response.headers;
+    return { status: response.statusCode ?? 0, contentType, location, ...(await readBody(response, signal)) };
   } finally {
     pool.close();
   }
@@ -159,14 +139,9 @@ function send(pool: HttpPool, url: URL, isTls: boolean): ClientRequest {
     ["accept", "text/html, text/markdown, text/plain, application/json;q=0.9, */*;q=0.5"],
     ["accept-encoding", "gzip, deflate, br"],
   ].flat();
-  return pool.request({
-    method: "GET",
-    hostname,
-    port: url.port,
-    path: `${url.pathname}${url.search}`,
-    servername: isTls && isName ? hostname : "",
-    headers,
-  });
+  const path = `${url.pathname}${url.search}`;
+  const servername = isTls && isName ? hostname : "";
+  return pool.request({ method: "GET", hostname, port: url.port, path, servername, headers });
 }
 
 function answerTo(request: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
@@ -175,7 +150,7 @@ function answerTo(request: ClientRequest, signal: AbortSignal): Promise<Incoming
       request.destroy();
       reject(signal.reason);
     };
-    request.on("error", reject); // stays: also what comes after the answer must be heard by someone
+    request.on("error", reject); // stays: an error after the response must have a listener too
     request.once("response", resolve);
     request.once("upgrade", (_, socket) => {
       socket.destroy();
@@ -183,7 +158,7 @@ function answerTo(request: ClientRequest, signal: AbortSignal): Promise<Incoming
     });
     request.once("close", () => {
       signal.removeEventListener("abort", onAbort);
-      reject(new Error("the connection was closed before the answer")); // nothing where there was one
+      reject(new Error("the connection was closed before the answer")); // no effect after a response
     });
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
@@ -206,7 +181,7 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
   return { body: whole.subarray(0, BUILTIN_LIMITS.fetchMaxBytes), isCut: whole.length > BUILTIN_LIMITS.fetchMaxBytes };
 }
 
-/** Bounded by whoever reads it: a few bytes may unpack to very many. */
+/** The reader has to bound it: a few bytes may unpack to very many. */
 function unpacked(response: IncomingMessage): Readable {
   const unpack = UNPACKERS.get(response.headers["content-encoding"]?.trim().toLowerCase() ?? "")?.();
   if (!unpack) return response;
@@ -224,8 +199,7 @@ const UNPACKERS: ReadonlyMap<string, () => ReturnType<typeof createGunzip>> = ne
   ["br", () => createBrotliDecompress()],
 ]);
 
-// What came from the web, as content for the model: a page as text, an image as an image, anything else by its type.
-/** Undefined: nothing a model can read. */
+/** A page as text, an image as an image; undefined for what a model cannot read. */
 async function pageContent(
   { contentType, body }: Got,
   url: URL,
@@ -237,19 +211,15 @@ async function pageContent(
   }
   if (sniffed.kind !== "text") return undefined;
   const words = new TextDecoder(charsetOf(contentType, body)).decode(body);
-  if (!isHtml(contentType, words)) return [text(words)];
+  const isHtml = /html/iu.test(contentType) || (contentType === "" && /^\s*<(!doctype html|html)/iu.test(words));
+  if (!isHtml) return [text(words)];
   const { pageText } = await import("./html-text.js"); // the parser is loaded with the first page
   const page = await pageText(words, url, Pace.of(world));
   const cut = page.isCut ? [text("[The rest of the page is not shown: it is too long or nested too deeply.]")] : [];
   return [text(page.title === "" ? page.text : `${page.title}\n\n${page.text}`), ...cut];
 }
 
-function isHtml(contentType: string, words: string): boolean {
-  if (/html/iu.test(contentType)) return true;
-  return contentType === "" && /^\s*<(!doctype html|html)/iu.test(words);
-}
-
-/** From the header, else from the page's own first lines, else UTF-8; a name nobody knows is UTF-8 too. */
+/** From the header, else from the page's own first lines, else UTF-8; an unknown name is UTF-8 too. */
 function charsetOf(contentType: string, body: Uint8Array): string {
   const start = new TextDecoder("latin1").decode(body.subarray(0, 1_024));
   const named =

@@ -1,7 +1,6 @@
 // Whole text files, read and written where the person has them: in the client's editor if it offers that, else on the disk.
 import { createHash } from "node:crypto";
 import { messageOf } from "../base/errors.js";
-import { unreachable } from "../base/id.js";
 import type { Files } from "../base/ports/world.js";
 import type { Folders, LocatedPath } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";
@@ -79,22 +78,14 @@ export class Texts {
     }
   }
 
-  /** What a change is made from, to be compared: where the file really is, and what is in it. */
+  /** The file a change is made from, to be compared: its real path and its content. */
   async basisOf({ realPath, found }: LocatedPath, loaded: Loaded): Promise<string> {
-    switch (loaded.kind) {
-      case "text":
-        return `text ${hashOf(loaded.text)} ${realPath}`;
-      case "absent":
-        return `absent ${realPath}`;
-      case "unusable": {
-        const bytes = found?.bytes ?? 0;
-        const length = Math.min(bytes, BUILTIN_LIMITS.editMaxBytes);
-        const raw = found?.kind === "file" ? await this.#files.readBytes(realPath, { start: 0, length }) : "";
-        return `bytes ${bytes} ${hashOf(raw)} ${realPath}`;
-      }
-      default:
-        return unreachable(loaded);
-    }
+    if (loaded.kind === "text") return `text ${hashOf(loaded.text)} ${realPath}`;
+    if (loaded.kind === "absent") return `absent ${realPath}`;
+    const bytes = found?.bytes ?? 0;
+    const length = Math.min(bytes, BUILTIN_LIMITS.editMaxBytes);
+    const raw = found?.kind === "file" ? await this.#files.readBytes(realPath, { start: 0, length }) : "";
+    return `bytes ${bytes} ${hashOf(raw)} ${realPath}`;
   }
 
   /**
@@ -116,9 +107,8 @@ export class Texts {
       else await this.#files.saveText(place.realPath, text);
       return { kind: "saved" };
     } catch (thrown) {
-      const reason = `${shown} could not be written: ${messageOf(thrown)}`;
       if (signal.aborted) return { kind: "unknown", reason: `cancelled while the editor was writing ${shown}` };
-      return { kind: "failed", reason };
+      return { kind: "failed", reason: `${shown} could not be written: ${messageOf(thrown)}` };
     }
   }
 }
@@ -133,31 +123,26 @@ export type Sniffed =
   | { readonly kind: "image"; readonly mimeType: string }
   | { readonly kind: "binary"; readonly what: string };
 
-interface Signature {
-  readonly bytes: readonly (number | undefined)[];
-  readonly sniffed: Sniffed;
-}
-
 const ascii = (text: string): number[] => [...Buffer.from(text, "latin1")];
 const anything = (count: number): undefined[] => Array.from({ length: count }, () => undefined);
 const image = (mimeType: string): Sniffed => ({ kind: "image", mimeType });
 const binary = (what: string): Sniffed => ({ kind: "binary", what });
 
 /** Images are those every provider takes. */
-const SIGNATURES: readonly Signature[] = [
-  { bytes: [0x89, ...ascii("PNG\r\n"), 0x1a, 0x0a], sniffed: image("image/png") },
-  { bytes: [0xff, 0xd8, 0xff], sniffed: image("image/jpeg") },
-  { bytes: ascii("GIF87a"), sniffed: image("image/gif") },
-  { bytes: ascii("GIF89a"), sniffed: image("image/gif") },
-  { bytes: [...ascii("RIFF"), ...anything(4), ...ascii("WEBP")], sniffed: image("image/webp") },
-  { bytes: ascii("%PDF-"), sniffed: binary("a PDF") },
-  { bytes: [0x1f, 0x8b], sniffed: binary("gzip data") },
-  { bytes: [0xff, 0xfe], sniffed: binary("UTF-16 text") },
-  { bytes: [0xfe, 0xff], sniffed: binary("UTF-16 text") },
+const SIGNATURES: readonly (readonly [bytes: readonly (number | undefined)[], sniffed: Sniffed])[] = [
+  [[0x89, ...ascii("PNG\r\n"), 0x1a, 0x0a], image("image/png")],
+  [[0xff, 0xd8, 0xff], image("image/jpeg")],
+  [ascii("GIF87a"), image("image/gif")],
+  [ascii("GIF89a"), image("image/gif")],
+  [[...ascii("RIFF"), ...anything(4), ...ascii("WEBP")], image("image/webp")],
+  [ascii("%PDF-"), binary("a PDF")],
+  [[0x1f, 0x8b], binary("gzip data")],
+  [[0xff, 0xfe], binary("UTF-16 text")],
+  [[0xfe, 0xff], binary("UTF-16 text")],
 ];
 
 export function sniff(start: Uint8Array): Sniffed {
-  const known = SIGNATURES.find(({ bytes }) => bytes.every((byte, at) => byte === undefined || byte === start[at]));
-  if (known && start.length >= known.bytes.length) return known.sniffed;
+  const known = SIGNATURES.find(([bytes]) => bytes.every((byte, at) => byte === undefined || byte === start[at]));
+  if (known && start.length >= known[0].length) return known[1];
   return start.includes(0) ? binary("binary data") : { kind: "text" };
 }

@@ -34,41 +34,32 @@ export function mcpSource(
 }
 
 function aboutOf({ link }: ServerConnection): SourceAbout {
-  const { title } = link?.server ?? {};
-  const instructions = link?.instructions;
-  return defined({ title, instructions });
+  return defined({ title: link?.server.title, instructions: link?.instructions });
 }
 
+/** A `resting` server has its tools, and its first call starts it. */
+const STATES = {
+  idle: "connecting",
+  connecting: "connecting",
+  resting: "ready",
+  ready: "ready",
+  waiting: "broken",
+  failed: "failed",
+  closing: "closed",
+  closed: "closed",
+} as const satisfies Record<ConnectionState["kind"], SourceState["kind"]>;
+
 function toSourceState(state: ConnectionState): SourceState {
-  switch (state.kind) {
-    case "idle":
-    case "connecting":
-      return { kind: "connecting" };
-    case "resting": // its tools are there, and the first call starts it
-    case "ready":
-      return { kind: "ready" };
-    case "waiting":
-      return { kind: "broken", reason: state.cause.message };
-    case "failed":
-      return { kind: "failed", reason: state.cause.message };
-    case "closing":
-    case "closed":
-      return { kind: "closed" };
-    default:
-      return unreachable(state);
-  }
+  const kind = STATES[state.kind];
+  if (kind !== "broken" && kind !== "failed") return { kind };
+  return { kind, reason: "cause" in state ? state.cause.message : "" };
 }
 
 function toOutcome(outcome: CallOutcome): ToolOutcome {
   switch (outcome.kind) {
     case "answered": {
-      const { content, structured, warnings } = outcome;
-      const kind = outcome.isError ? "failed" : "done";
-      return {
-        kind,
-        content,
-        ...defined({ structured, warnings }),
-      };
+      const { content, structured, warnings, isError } = outcome;
+      return { kind: isError ? "failed" : "done", content, ...defined({ structured, warnings }) };
     }
     case "cancelled":
       return { kind: "cancelled" };

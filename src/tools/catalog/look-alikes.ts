@@ -44,13 +44,14 @@ export class LookAlikes {
   of(tool: NamedTool): readonly string[] {
     if (tool.isOwn) return [];
     const { server, name, title } = tool;
-    const found = [this.#likeName(tool, name), title === undefined ? undefined : this.#likeTitle(tool, title)];
-    const texts = found.flatMap((one, index) =>
-      one === undefined ? [] : `${index === 0 ? "Its name" : "Its title"} looks like ${described(one)}.`,
-    );
     const rival = [...(this.#servers.get(skeleton(server)) ?? [])].find((other) => other !== server);
-    const ofServer = rival === undefined ? [] : [`The name of its server looks like ${shown(rival)}.`];
-    return [...ofServer, ...texts];
+    const likeName = this.#likeName(tool, name);
+    const likeTitle = title === undefined ? undefined : this.#likeTitle(tool, title);
+    return [
+      rival === undefined ? [] : `The name of its server looks like ${shown(rival)}.`,
+      likeName ? `Its name looks like ${described(likeName)}.` : [],
+      likeTitle ? `Its title looks like ${described(likeTitle)}.` : [],
+    ].flat();
   }
 
   #likeName(tool: NamedTool, name: string): Known | undefined {

@@ -88,8 +88,7 @@ export class ResourceSource implements ToolSource {
   }
 
   async #list(connections: readonly ResourceServer[], signal: AbortSignal): Promise<string> {
-    const parts = await Promise.all(connections.map((connection) => this.#listOne(connection, signal)));
-    return parts.join("\n\n");
+    return (await Promise.all(connections.map((one) => this.#listOne(one, signal)))).join("\n\n");
   }
 
   /** One server that fails costs only its own part. */
