@@ -1,4 +1,4 @@
-// The door of the builtin room: the agent's own tools as one source, what they need, and how their calls look.
+// The public face of `builtin`: the agent's own tools as one source, what they need, and how their calls look.
 
 export { commandEnvironment } from "./commands.js";
 export type {

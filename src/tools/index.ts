@@ -1,4 +1,4 @@
-// The door of the tools room: one catalog per session, one outcome per call.
+// The public face of `tools`: one catalog per session, one outcome per call.
 
 export type { NamedTool } from "./catalog/look-alikes.js";
 export { LookAlikes } from "./catalog/look-alikes.js";

@@ -6,7 +6,7 @@ export const TOOL_LIMITS = {
   /** Servers and tools offered as `always`: models choose worse from more than 30 to 50; the rest is behind search. */
   alwaysMaxServers: 10,
   alwaysMaxTools: 100,
-  /** Processes of a session's servers above which the person is told: each costs 40 to 100 MB. */
+  /** Processes of a session's servers above which the person is warned: each costs 40 to 100 MB. */
   processesWarn: 5,
   /** Tools chosen by the first prompt: ten cover most prompts, and what they cost is paid with every model call. */
   headStart: { tools: 10, tokens: 2_000 },

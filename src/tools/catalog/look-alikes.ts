@@ -1,4 +1,4 @@
-// Tools whose name, title or server could be taken for another's: told to the person, and decides nothing.
+// Tools whose name, title or server looks like another's. The person sees a warning; no decision depends on it.
 import { plainForm, skeleton } from "../../base/text/skeleton.js";
 import { cut, plain } from "../one-line.js";
 import type { KnownTool, KnownTools } from "./sources.js";

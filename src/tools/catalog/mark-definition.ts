@@ -29,7 +29,7 @@ function cut(words: string, maxChars: number): string {
   return words.length > maxChars ? `${words.slice(0, maxChars)}…` : words;
 }
 
-/** Keys under which the keys are names that somebody chose: one called `default` holds a schema like any other. */
+/** Keys whose own keys are freely chosen names: one called `default` holds a schema like any other. */
 const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
 /** Keys whose values are data that a call may repeat. */
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples", "example"]);

@@ -40,7 +40,7 @@ export interface ApprovalsOptions {
   readonly store?: DecisionStore;
   /** Real path of the session's folder. Never rejects. */
   project(): Promise<string>;
-  /** See `ToolGrant`. Undefined for a server that cannot be told from another one of its name. */
+  /** See `ToolGrant`. Undefined for a server that cannot be distinguished from another one of the same name. */
   program?(subject: Pick<ApprovalSubject, "origin" | "source">): string | undefined;
   onMigrated?(report: MigrationReport): void;
 }
@@ -87,7 +87,7 @@ export class Approvals {
   }
 
   /**
-   * Why it cannot be told what was decided about a tool, and what to do: a `never` may be among what cannot be read.
+   * Why the decision about a tool is not known, and what to do: an unreadable file may hold a `never`.
    * Undefined when everything about it could be read.
    */
   unreadable(subject: ApprovalSubject): string | undefined {

@@ -35,7 +35,7 @@ export interface PolicyDecision {
   readonly protects?: ProtectedFile;
 }
 
-/** Rules in their order: command line, user, project, whose may only tighten: whoever reads them refuses its `allow`. */
+/** Rules in their order: command line, user, project. A project's `allow` is refused when its file is read. */
 export function decide(question: PolicyQuestion, rules: readonly PolicyRule[]): PolicyDecision {
   const decision = byRules(question, rules) ?? byDefault(question);
   return underMode(decision, question);
@@ -48,7 +48,7 @@ function byRules(question: PolicyQuestion, rules: readonly PolicyRule[]): Policy
     const verdict = matchRule(rule, question, meter);
     if (verdict === "no" || (verdict === "unclear" && rule.effect === "allow")) continue;
     if (verdict === "unclear") {
-      return { effect: "ask", rule, reason: `whether ${nameOf(rule)} is about these arguments cannot be told` };
+      return { effect: "ask", rule, reason: `whether ${nameOf(rule)} is about these arguments cannot be decided` };
     }
     const why = rule.reason === undefined ? "" : `: ${rule.reason}`;
     return { effect: rule.effect, rule, reason: `${nameOf(rule)} ${VERBS[rule.effect]}${why}` };
@@ -97,7 +97,7 @@ function underMode(decision: PolicyDecision, question: PolicyQuestion): PolicyDe
   }
 }
 
-// Whether a rule is about a call. Pure and total. What cannot be told is said to be unclear, not guessed.
+/** Whether a rule is about a call. Undecidable conditions are `unclear`, never guessed. */
 export type Verdict = "yes" | "no" | "unclear";
 
 export interface PolicySubject extends HintedTool {

@@ -75,7 +75,7 @@ export interface GrantPlace {
   readonly project: string;
   /** Real path of the folder a command would run in; undefined when there is none. */
   readonly folder?: string | undefined;
-  /** See `ToolGrant`; undefined for a server that cannot be told from another one of its name. */
+  /** See `ToolGrant`; undefined for a server that cannot be distinguished from another one of the same name. */
   readonly program?: string | undefined;
   readonly platform?: NodeJS.Platform;
 }
@@ -234,7 +234,7 @@ export interface DecisionProblem {
   readonly id?: string;
 }
 
-/** What became of approvals of before grants, told once. */
+/** The result of the migration of older approvals, reported once. */
 export interface MigrationReport {
   readonly never: number;
   /** To be confirmed for the project of their first use. */

@@ -1,4 +1,4 @@
-// The lock of tool definitions: what each tool of each server was when somebody looked, as a text that teams can commit and compare.
+// The lock of tool definitions: each tool of each server as it was reviewed, in a text that teams commit and compare.
 import { defined } from "../../base/json/defined.js";
 import { hashJson } from "../../base/json/hash.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
@@ -18,7 +18,7 @@ export type LockedTools = Readonly<Record<string, LockedTool>>;
 export interface ToolsLock {
   /** The path people know it by. */
   readonly file: string;
-  /** Why nothing of it can be told. Then every server counts as locked, and nothing as it was locked. */
+  /** Why it cannot be read. Then every server counts as locked, and no tool as unchanged. */
   readonly problem?: string;
   /** Reading it failed: it may be as it was. */
   readonly isUnread?: true;
@@ -70,7 +70,7 @@ export function lockTools(definitions: readonly ToolDefinition[]): LockedTools {
   );
 }
 
-/** Sorted by name and key, a value a line: whoever compares two versions sees what changed and nothing else. */
+/** Sorted by name and key, a value a line: a comparison of two versions shows the changes and nothing else. */
 export function lockText(servers: Readonly<Record<string, LockedTools>>): string {
   const entries = Object.entries(servers).map(([name, tools]): [string, JsonObject] => [
     name,
@@ -98,9 +98,9 @@ function lockedTool(tools: LockedTools, name: string): LockedTool | undefined {
 export interface LockHold {
   /** After "it": one clause. */
   readonly reason: string;
-  /** What changed, a line each, for whoever looks. */
+  /** The changes, a line each, for people. */
   readonly difference: () => readonly string[];
-  /** Somebody's look at this very definition frees it; if not, only a lock that can be read does. */
+  /** A review of this very definition frees it; if not, only a readable lock does. */
   readonly isReviewable: boolean;
 }
 

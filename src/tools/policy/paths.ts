@@ -29,7 +29,7 @@ export interface PathPlace {
 
 /**
  * Looks up every path that the `under` conditions of some rules compare. Never rejects. What it finds is true now: a rule
- * is no sandbox, and whoever can change links while a call runs can lead it elsewhere.
+ * is no sandbox, and a process that changes links while a call runs can lead it elsewhere.
  */
 export async function resolvePaths(
   rules: readonly PolicyRule[],

@@ -70,7 +70,7 @@ async function isOrdinaryWord(path: string, places: ProtectedPlaces, { files }: 
   try {
     return (await files.find(path)) === undefined;
   } catch {
-    return false; // it cannot be told, so it is asked about
+    return false; // unknown, so it is asked about
   }
 }
 

@@ -168,7 +168,7 @@ export class ResultStore implements AsyncDisposable {
     await this.#makeRoom(result.handle);
   }
 
-  /** The oldest make room for the newest, which is what somebody is about to ask for. */
+  /** The oldest make room for the newest, which will be read next. */
   async #makeRoom(newest: string): Promise<void> {
     for (const [handle, { result, storage }] of this.#entries) {
       const isFull = this.#diskBytes > this.#maxBytes || this.#entries.size > TOOL_LIMITS.resultStore.maxResults;

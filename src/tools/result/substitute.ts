@@ -1,6 +1,6 @@
 // Puts kept results into the arguments of a call: `{"$result":"r12","pointer":"/rows/0"}` becomes what it stands for.
 //
-// The rules, as models are told them:
+// The rules, as models are given them:
 // - An object with the key `$result` and at most the key `pointer` beside it is a reference, wherever a value may stand;
 //   so is a text that is the JSON of such an object, since some providers let models write only text there.
 // - Without `pointer` it becomes the whole text of the result (bytes as base64). With it, the value at that place of the

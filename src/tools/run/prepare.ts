@@ -9,7 +9,7 @@ import { jsonFault } from "./json-fault.js";
 /** Names a model is given when it calls a tool that is not there. */
 const MAX_SUGGESTIONS = 3;
 
-/** What only this room sees of a prepared call. */
+/** The inside of a prepared call, for this module only. */
 export interface Preparation {
   readonly call: ToolCall;
   /** Of the tool that is meant: where the call came through `tenon_call_tool`, the one named inside. */
@@ -23,7 +23,7 @@ export interface Preparation {
     | { readonly kind: "ended"; readonly outcome: ToolOutcome };
 }
 
-/** A call ready to be run. Outside this room it can be shown and handed back, nothing else. */
+/** A call ready to be run. Outside this module it can be shown and handed back, nothing else. */
 export class PreparedCall {
   readonly #preparation: Preparation;
 

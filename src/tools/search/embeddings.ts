@@ -1,9 +1,9 @@
-// Closeness of tools to a query by somebody else's embeddings. Without an embedder nothing of this runs.
+// Closeness of tools to a query by an embedder of the embedding program. Without one nothing of this runs.
 import { createHash } from "node:crypto";
 import { TOOL_LIMITS } from "../limits.js";
 import type { CatalogTool } from "../tool.js";
 
-/** Brought by whoever embeds Tenon: a local model, or an endpoint. */
+/** Provided by the program that embeds Tenon: a local model, or an endpoint. */
 export interface Embedder {
   /** Names the model: vectors of two models cannot be compared. */
   readonly id: string;

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/j
 import { type TextBounds, termsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
 
-interface Shelved {
+interface IndexedTool {
   readonly id: string;
   readonly server: string;
   /** As it is looked up: in lower case. */
@@ -12,11 +12,11 @@ interface Shelved {
 
 export class IndexedTools {
   readonly #postings = new Postings();
-  readonly #tools: (Shelved | undefined)[] = [];
+  readonly #tools: (IndexedTool | undefined)[] = [];
   readonly #freeSlots: number[] = [];
   readonly #slotOfId = new Map<string, number>();
   readonly #slotsOfServer = new Map<string, Set<number>>();
-  /** A lone number where only one tool has the name, as is usual. */
+  /** A single number where only one tool has the name, as is usual. */
   readonly #slotsOfName = new Map<string, number | readonly number[]>();
   #lengthsTenths = new Float64Array(64);
   #totalTenths = 0;
@@ -80,7 +80,7 @@ export class IndexedTools {
   #put(server: string, document: SearchDocument): void {
     const slot = this.#freeSlots.pop() ?? this.#tools.length;
     const { counts, lengthTenths } = countTerms(document);
-    const tool: Shelved = { id: document.id, server, name: document.name.toLowerCase() };
+    const tool: IndexedTool = { id: document.id, server, name: document.name.toLowerCase() };
     this.#tools[slot] = tool;
     if (slot >= this.#lengthsTenths.length) {
       const longer = new Float64Array(slot * 2);
