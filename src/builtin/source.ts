@@ -8,10 +8,9 @@ import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../too
 import { Commands, commandEnvironment } from "./commands.js";
 import { editFile } from "./edit-file.js";
 import { fetchUrl } from "./fetch-url.js";
-import { findFiles } from "./find-files.js";
+import { findFiles, listFolder } from "./find-files.js";
 import { Folders } from "./folders.js";
 import { grep } from "./grep.js";
-import { listFolder } from "./list-folder.js";
 import { askPerson, updatePlan } from "./person.js";
 import { type BuiltinPorts, type BuiltinPresentation, type BuiltinProgress, shortTitle } from "./ports.js";
 import { readFile } from "./read-file.js";
