@@ -122,39 +122,49 @@ export function isWebAddress(url: string): boolean {
   return URL.canParse(url) && /^https?:$/u.test(new URL(url).protocol);
 }
 
+type Field = readonly [path: KeyPath, text: string | undefined];
+
+function given(fields: readonly Field[]): readonly { readonly path: KeyPath; readonly text: string }[] {
+  return fields.flatMap(([path, text]) => (text === undefined ? [] : [{ path, text }]));
+}
+
 function projectFaults(entry: ServerEntry): readonly Finding[] {
   const faults: Finding[] = [];
-  const shown = isRemoteEntry(entry)
-    ? [
-        { path: ["url"], text: entry.url },
-        ...(entry.oauth?.clientId === undefined ? [] : [{ path: ["oauth", "clientId"], text: entry.oauth.clientId }]),
-        ...(entry.oauth?.idp ? [{ path: ["oauth", "idp", "clientId"], text: entry.oauth.idp.clientId }] : []),
-      ]
-    : [
-        { path: ["command"], text: entry.command },
-        ...(entry.args ?? []).map((text, index) => ({ path: ["args", index], text })),
-        ...(entry.cwd === undefined ? [] : [{ path: ["cwd"], text: entry.cwd }]),
-      ];
+  const shown = given(
+    isRemoteEntry(entry)
+      ? [
+          [["url"], entry.url],
+          [["oauth", "clientId"], entry.oauth?.clientId],
+          [["oauth", "idp", "clientId"], entry.oauth?.idp?.clientId],
+        ]
+      : [
+          [["command"], entry.command],
+          ...(entry.args ?? []).map((text, index): Field => [["args", index], text]),
+          [["cwd"], entry.cwd],
+        ],
+  );
   for (const { path, text } of shown) {
     // What is approved must be what is seen; a file's text is not, and it changes without being asked about.
     if (parseTemplate(text, { mayBeSecret: false }).some(({ kind }) => kind === "file")) {
       faults.push(fault(path, `a project's ${path[0]} must be written out: {file:…} is for env, headers and auth`));
     }
   }
-  const secrets = isRemoteEntry(entry)
-    ? [
-        ...Object.entries(entry.headers ?? {}).map(([name, text]) => ({ path: ["headers", name], text })),
-        ...(entry.auth ? [{ path: ["auth", "token"], text: entry.auth.token }] : []),
-        ...(["clientSecret", "assertion", "privateKey"] as const).flatMap((key) => {
-          const text = entry.oauth?.[key];
-          return text === undefined ? [] : [{ path: ["oauth", key], text }];
-        }),
-        ...(["clientSecret", "idToken"] as const).flatMap((key) => {
-          const text = entry.oauth?.idp?.[key];
-          return text === undefined ? [] : [{ path: ["oauth", "idp", key], text }];
-        }),
-      ]
-    : Object.entries(entry.env ?? {}).map(([name, text]) => ({ path: ["env", name], text }));
+  const fields = (key: string, values: Readonly<Record<string, string>> = {}) =>
+    Object.entries(values).map(([name, text]): Field => [[key, name], text]);
+  const secrets = given(
+    isRemoteEntry(entry)
+      ? [
+          ...fields("headers", entry.headers),
+          [["auth", "token"], entry.auth?.token],
+          ...(["clientSecret", "assertion", "privateKey"] as const).map(
+            (key): Field => [["oauth", key], entry.oauth?.[key]],
+          ),
+          ...(["clientSecret", "idToken"] as const).map(
+            (key): Field => [["oauth", "idp", key], entry.oauth?.idp?.[key]],
+          ),
+        ]
+      : fields("env", entry.env),
+  );
   for (const { path, text } of secrets) {
     const [whole] = parseTemplate(text, { mayBeSecret: true });
     if (whole?.kind === "command") faults.push(fault(path, 'a project cannot run a command for a value ("!…")'));
@@ -162,9 +172,7 @@ function projectFaults(entry: ServerEntry): readonly Finding[] {
   }
   for (const name of isRemoteEntry(entry) ? [] : Object.keys(entry.env ?? {})) {
     const reason = refusedVariable(name);
-    if (reason !== undefined) {
-      faults.push(fault(["env", name], `a project cannot set ${name}: it ${reason}`));
-    }
+    if (reason !== undefined) faults.push(fault(["env", name], `a project cannot set ${name}: it ${reason}`));
   }
   return faults;
 }
@@ -199,72 +207,29 @@ interface RefusedNames {
  * shown when it is approved, but `NODE_OPTIONS=--require=./x` does not look like "runs x". A project that needs one of these puts
  * it into a script that the entry starts, where it is seen for what it is.
  */
-export const REFUSED_VARIABLES: readonly RefusedNames[] = [
-  { names: ["LD_*", "DYLD_*", "GCONV_PATH", "GLIBC_TUNABLES"], reason: "loads code into every program" },
-  { names: ["NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE"], reason: "loads code into Node programs" },
-  {
-    names: ["NODE_TLS_REJECT_UNAUTHORIZED", "NODE_EXTRA_CA_CERTS"],
-    reason: "turns off the check of who is at the other end",
-  },
-  {
-    names: ["PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "PYTHONBREAKPOINT", "PYTHONINSPECT", "PYTHONUSERBASE"],
-    reason: "loads code into Python programs",
-  },
-  { names: ["PERL5OPT", "PERL5LIB", "PERL5DB", "PERLLIB"], reason: "loads code into Perl programs" },
-  { names: ["RUBYOPT", "RUBYLIB", "GEM_PATH", "GEM_HOME", "BUNDLE_GEMFILE"], reason: "loads code into Ruby programs" },
-  {
-    names: ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH"],
-    reason: "loads code into Java programs",
-  },
-  {
-    names: ["DOTNET_STARTUP_HOOKS", "DOTNET_ADDITIONAL_DEPS", "CORECLR_*", "COR_*"],
-    reason: "loads code into .NET programs",
-  },
-  {
-    names: ["PHPRC", "PHP_INI_SCAN_DIR", "LUA_INIT*", "R_PROFILE*", "ERL_FLAGS", "ERL_AFLAGS"],
-    reason: "loads code into an interpreter",
-  },
-  {
-    names: ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "BASH_FUNC_*", "ZDOTDIR", "IFS"],
-    reason: "runs code in every shell",
-  },
-  { names: ["PATH", "PATHEXT", "COMSPEC", "SHELL"], reason: "decides which program a name means" },
-  {
-    names: ["HOME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "XDG_*", "TENON_*"],
-    reason: "moves where programs look for their own configuration",
-  },
-  {
-    names: [
-      ["GIT_SSH*", "GIT_EXEC_PATH", "GIT_ASKPASS", "GIT_CONFIG*", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND"],
-      ["GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_TEMPLATE_DIR", "SSH_ASKPASS", "SUDO_ASKPASS"],
-    ].flat(),
-    reason: "decides which programs git and ssh run",
-  },
-  {
-    names: ["EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "LESSCLOSE"],
-    reason: "names a program that others run",
-  },
-  {
-    names: [
-      ["NPM_CONFIG_*", "YARN_*", "PNPM_*", "BUN_CONFIG_*", "BUN_OPTIONS", "PIP_*", "UV_INDEX*", "UV_DEFAULT_INDEX"],
-      ["UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE", "UV_PYTHON*", "CARGO_*", "RUSTC_WRAPPER"],
-      ["GOFLAGS", "GOPROXY", "DENO_*"],
-    ].flat(),
-    reason: "decides where packages come from and what their installation runs",
-  },
-  {
-    names: [
-      "HTTP_PROXY",
-      "HTTPS_PROXY",
-      "ALL_PROXY",
-      "SSL_CERT_FILE",
-      "SSL_CERT_DIR",
-      "REQUESTS_CA_BUNDLE",
-      "CURL_CA_BUNDLE",
-    ],
-    reason: "puts somebody in the middle of every connection",
-  },
-];
+export const REFUSED_VARIABLES: readonly RefusedNames[] = Object.entries({
+  "loads code into every program": "LD_* DYLD_* GCONV_PATH GLIBC_TUNABLES",
+  "loads code into Node programs": "NODE_OPTIONS NODE_PATH NODE_REPL_EXTERNAL_MODULE",
+  "turns off the check of who is at the other end": "NODE_TLS_REJECT_UNAUTHORIZED NODE_EXTRA_CA_CERTS",
+  "loads code into Python programs":
+    "PYTHONSTARTUP PYTHONPATH PYTHONHOME PYTHONBREAKPOINT PYTHONINSPECT PYTHONUSERBASE",
+  "loads code into Perl programs": "PERL5OPT PERL5LIB PERL5DB PERLLIB",
+  "loads code into Ruby programs": "RUBYOPT RUBYLIB GEM_PATH GEM_HOME BUNDLE_GEMFILE",
+  "loads code into Java programs": "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH",
+  "loads code into .NET programs": "DOTNET_STARTUP_HOOKS DOTNET_ADDITIONAL_DEPS CORECLR_* COR_*",
+  "loads code into an interpreter": "PHPRC PHP_INI_SCAN_DIR LUA_INIT* R_PROFILE* ERL_FLAGS ERL_AFLAGS",
+  "runs code in every shell": "BASH_ENV ENV SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND BASH_FUNC_* ZDOTDIR IFS",
+  "decides which program a name means": "PATH PATHEXT COMSPEC SHELL",
+  "moves where programs look for their own configuration":
+    "HOME USERPROFILE HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA XDG_* TENON_*",
+  "decides which programs git and ssh run":
+    "GIT_SSH* GIT_EXEC_PATH GIT_ASKPASS GIT_CONFIG* GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_TEMPLATE_DIR SSH_ASKPASS SUDO_ASKPASS",
+  "names a program that others run": "EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE",
+  "decides where packages come from and what their installation runs":
+    "NPM_CONFIG_* YARN_* PNPM_* BUN_CONFIG_* BUN_OPTIONS PIP_* UV_INDEX* UV_DEFAULT_INDEX UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_CONFIG_FILE UV_PYTHON* CARGO_* RUSTC_WRAPPER GOFLAGS GOPROXY DENO_*",
+  "redirects every connection, or trusts another certificate":
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE",
+}).map(([reason, names]) => ({ reason, names: names.split(" ") }));
 
 /** Why a project may not set a variable; undefined when it may. Case is ignored, as Windows ignores it. */
 function refusedVariable(name: string): string | undefined {

@@ -25,13 +25,7 @@ import {
 } from "../layers/entry.js";
 import type { LayerKind, LayerServer, WrittenServer } from "../layers/layer.js";
 import { isWebAddress } from "../layers/read-entry.js";
-import {
-  type InterpolationSource,
-  interpolate,
-  isMissing,
-  type Missing,
-  type TextToFill,
-} from "../secrets/interpolate.js";
+import { type InterpolationSource, interpolate, isMissing, type Missing } from "../secrets/interpolate.js";
 import type { ApprovedProgram } from "../trust/project.js";
 import { type LeastSandboxes, type ServerSandbox, sandboxOf } from "./sandbox.js";
 
@@ -56,10 +50,7 @@ export async function toSpec(
   // The one that must be corrected comes before the one that only takes time.
   const failed = filler.missing.find(({ kind }) => kind === "missing") ?? filler.missing[0];
   if (failed) return failed;
-  const settings = {
-    ...settingsOf(entry, server.place.layer, rules, filler.secrets),
-    ...defined({ oauth }),
-  };
+  const settings = { ...settingsOf(entry, server.place.layer, rules, filler.secrets), ...defined({ oauth }) };
   const refusal = "url" in spec ? urlRefusal(spec.url, settings) : undefined;
   return refusal === undefined ? { kind: "ready", spec, settings } : { kind: "refused", reason: refusal };
 }
@@ -76,8 +67,7 @@ class Filler {
   }
 
   async text(text: string, path: KeyPath, mayBeSecret = false): Promise<string> {
-    const given: TextToFill = { text, path, mayBeSecret };
-    const result = await interpolate(given, this.#placeOf, this.#source);
+    const result = await interpolate({ text, path, mayBeSecret }, this.#placeOf, this.#source);
     if (isMissing(result)) {
       this.missing.push(result);
       return "";
@@ -148,22 +138,7 @@ async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSe
     fill("privateKey"),
     entry.idp && identityProvider(entry.idp, filler),
   ]);
-  const { issuer, clientMetadataUrl, scopes, grant, signingAlgorithm, keyId, authMethod, callbackPort } = entry;
-  return defined({
-    issuer,
-    clientId,
-    clientSecret,
-    assertion,
-    privateKey,
-    idp,
-    clientMetadataUrl,
-    scopes,
-    grant,
-    signingAlgorithm,
-    keyId,
-    authMethod,
-    callbackPort,
-  });
+  return defined({ ...entry, clientId, clientSecret, assertion, privateKey, idp });
 }
 
 async function identityProvider(entry: IdentityProviderEntry, filler: Filler): Promise<IdentityProvider> {
@@ -176,11 +151,7 @@ async function identityProvider(entry: IdentityProviderEntry, filler: Filler): P
     secret("clientSecret"),
     secret("idToken"),
   ]);
-  const { issuer, tokenEndpoint, authMethod } = entry;
-  return {
-    clientId,
-    ...defined({ issuer, tokenEndpoint, clientSecret, authMethod, idToken }),
-  };
+  return { ...defined({ ...entry, clientSecret, idToken }), clientId };
 }
 
 function urlRefusal(url: string, { urlSource, allowHosts }: ServerSettings): string | undefined {
@@ -290,12 +261,7 @@ function settingsOf(
 /** What the session's catalog needs to know of a server. */
 export function sourceSettings(settings: ServerSettings): SourceSettings {
   const { include, includeByTool, allow, deny, prefix, shapes } = settings;
-  return {
-    includeByTool,
-    deny,
-    tools: shapes,
-    ...defined({ include, allow, prefix }),
-  };
+  return { includeByTool, deny, tools: shapes, ...defined({ include, allow, prefix }) };
 }
 
 function shapeOf({ name, description, arguments: pinned, defaults, providerOptions }: ToolEntry): ToolShape {
