@@ -164,6 +164,7 @@ scenario(["G4", "G6"], "mcp add --project writes a project's entry that still ha
   expect(added.code).toBe(0);
   expect(added.stdout).toContain("tenon trust approve canary");
   expect(JSON.parse(readFileSync(join(bench.project, ".tenon/config.json"), "utf8"))).toEqual({
+    $schema: expect.stringContaining("/schema/config.schema.json"),
     mcpServers: { canary: { command, args } },
   });
   await bench.headless("greet me");
