@@ -1,5 +1,4 @@
 // One session's hold on a shared server: its calls, its answers, its end. The others do not notice any of it.
-
 import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
@@ -14,8 +13,8 @@ import type { LeftOut } from "../protocol/lists.js";
 import { type Peer, PeerAnswers } from "../protocol/peer.js";
 import type { TaskHandle } from "../protocol/task.js";
 import type { McpTool } from "../protocol/tools.js";
-import { joinSignals, type LinkHolder, type LinkUser, type SharedLink } from "./shared-link.js";
-import type { Asked } from "./shared-peer.js";
+import { joinSignals, type LinkUser } from "./shared-link.js";
+import { SharedServer } from "./shared-server.js";
 
 export interface LeaseOptions {
   readonly world: World;
@@ -26,28 +25,19 @@ export interface LeaseOptions {
   onEvicted(lease: Lease): void;
 }
 
-/** What a lease needs of the server it is on. */
-export interface LeasedServer {
-  readonly connection: McpConnection;
-  linkOf(link: Link): SharedLink;
-  /** Something of this session is asked for: only where sessions differ in the answer. */
-  onAnswering(method: string): void;
-  release(lease: Lease, leaving: Leaving): Promise<void>;
-  hasOthersThan(lease: Lease): boolean;
-}
-
 export interface Leaving {
   readonly grace: EndGrace;
-  /** It may stay for whoever comes next. */
+  /** It may stay for the next session. */
   readonly mayRest: boolean;
 }
 
-export class Lease implements LinkHolder, Asked {
+export class Lease {
   readonly linkUser: LinkUser = {};
   readonly peer: Peer;
+  /** The session that has it. */
   readonly session: string | undefined;
   readonly #options: LeaseOptions;
-  readonly #leasedServer: LeasedServer;
+  readonly #server: SharedServer;
   readonly #answers: PeerAnswers;
   readonly #over = new AbortController();
   /** Calls and other requests under way. */
@@ -55,14 +45,15 @@ export class Lease implements LinkHolder, Asked {
   readonly #views = new WeakMap<Link, Link>();
   #releasing: Promise<void> | undefined;
 
-  constructor(leasedServer: LeasedServer, options: LeaseOptions) {
-    this.#leasedServer = leasedServer;
+  constructor(server: SharedServer, options: LeaseOptions) {
+    this.#server = server;
     this.#options = options;
     this.peer = options.peer;
     this.session = options.session;
     this.#answers = new PeerAnswers(options.peer, options.world.log);
   }
 
+  /** Aborts when the session has left. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
@@ -94,11 +85,11 @@ export class Lease implements LinkHolder, Asked {
 
   /** Whether others use the same server now. */
   get hasOthers(): boolean {
-    return this.#leasedServer.hasOthersThan(this);
+    return this.#server.hasOthersThan(this);
   }
 
   get #connection(): McpConnection {
-    return this.#leasedServer.connection;
+    return this.#server.connection;
   }
 
   /** One that failed, or waits, is tried again at once: for the session that comes it is the first time. */
@@ -134,7 +125,7 @@ export class Lease implements LinkHolder, Asked {
     if (this.signal.aborted) return { kind: "failed", error: notConnected(name) };
     const ends = new Map<Link, (isAnswered: boolean) => void>();
     const view = (link: Link) => {
-      if (!ends.has(link)) ends.set(link, this.#leasedServer.linkOf(link).usage.begin(this.linkUser));
+      if (!ends.has(link)) ends.set(link, this.#server.linkOf(link).usage.begin(this.linkUser));
       return this.view(link);
     };
     using over = joinSignals(options.signal, this.signal);
@@ -154,16 +145,19 @@ export class Lease implements LinkHolder, Asked {
       this.#running.set(this.#running.value - 1);
     }
   }
+
+  /** The link as this session may use it. */
   view(link: Link): Link {
     const known = this.#views.get(link);
     if (known) return known;
-    const view = this.#leasedServer.linkOf(link).viewFor(this);
+    const view = this.#server.linkOf(link).viewFor(this);
     this.#views.set(link, view);
     return view;
   }
 
+  /** Answers what a request of this session asks for. */
   readonly answer = async (method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
-    this.#leasedServer.onAnswering(method);
+    this.#server.onAnswering(method);
     return await this.#answers.answer(method, params, signal);
   };
 
@@ -181,15 +175,15 @@ export class Lease implements LinkHolder, Asked {
     return this.#release({ grace, mayRest: false });
   }
 
-  /** Its server may stay for a while, for whoever comes next. */
+  /** Its server may stay for a while, for the next session. */
   leave(grace: EndGrace): Promise<void> {
     return this.#release({ grace, mayRest: true });
   }
 
   #release(leaving: Leaving): Promise<void> {
-    // Nobody cancelled: what the server goes on with by itself is there for whoever asks for it next.
+    // Not a cancel: a task goes on at the server, and may be asked for again.
     this.#over.abort(new TenonError("session.closed", "the session has left the server"));
-    this.#releasing ??= this.#leasedServer.release(this, leaving);
+    this.#releasing ??= this.#server.release(this, leaving);
     return this.#releasing;
   }
 }

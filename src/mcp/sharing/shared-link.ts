@@ -5,16 +5,7 @@ import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { Link } from "../protocol/link.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
-
-/** What the view of a link needs to know of the session it is for. */
-export interface LinkHolder {
-  readonly linkUser: LinkUser;
-  /** Aborts when the session has left: its requests end then, and only they. */
-  readonly signal: AbortSignal;
-  /** Answers what a request of this session asks for. */
-  readonly answer: (method: string, params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
-  track<T>(work: Promise<T>): Promise<T>;
-}
+import { Lease } from "./lease.js";
 
 type Listener = (method: string, params: JsonObject) => void;
 
@@ -36,34 +27,34 @@ export class SharedLink {
     });
   }
 
-  viewFor(holder: LinkHolder): Link {
+  viewFor(lease: Lease): Link {
     const link = this.#link;
     return {
       ...link,
-      request: (method, params, options) => this.#request(holder, { method, params }, options),
-      askPeer: (method, params, signal) => holder.answer(method, params, signal),
-      onNotification: (listener) => this.#listen(holder, listener),
+      request: (method, params, options) => this.#request(lease, { method, params }, options),
+      askPeer: (method, params, signal) => lease.answer(method, params, signal),
+      onNotification: (listener) => this.#listen(lease, listener),
     };
   }
 
   async #request(
-    holder: LinkHolder,
+    lease: Lease,
     { method, params }: { readonly method: string; readonly params: JsonObject },
     options: RequestOptions,
   ): Promise<RpcOutcome> {
-    const { linkUser, signal, answer } = holder;
+    const { linkUser, signal, answer } = lease;
     if (options.signal.aborted) return { kind: "cancelled" };
     if (signal.aborted) return { kind: "lost", loss: { error: hasLeft(), wasSent: false } };
     const end = this.usage.begin(linkUser);
     using over = joinSignals(options.signal, signal);
     const request = this.#link.request(method, params, { ...options, signal: over.signal, answer });
-    const outcome = await holder.track(request);
+    const outcome = await lease.track(request);
     end(isAnswered(outcome));
     const isCutOff = outcome.kind === "cancelled" && !options.signal.aborted;
     return isCutOff ? { kind: "lost", loss: { error: hasLeft(), wasSent: true } } : outcome;
   }
 
-  #listen({ linkUser, signal }: LinkHolder, listener: Listener): void {
+  #listen({ linkUser, signal }: Lease, listener: Listener): void {
     if (signal.aborted) return;
     const listeners = this.#listeners.get(linkUser);
     if (listeners) listeners.add(listener);

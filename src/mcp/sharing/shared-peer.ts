@@ -1,77 +1,50 @@
 // What a shared server may ask: put to the session it is for, and to nobody where that cannot be told.
-import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../protocol/peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
-
-/** What the first session could answer when it came; the others could the same, or they would not share. */
-export interface DeclaredPeer {
-  /** Those of all sessions that share it, where they are the same by key. */
-  readonly roots?: readonly Root[];
-  readonly hasRoots: boolean;
-  readonly elicitModes?: readonly ("form" | "url")[];
-  readonly samples: boolean;
-}
-
-/** A session as the shared peer sees it. */
-export interface Asked {
-  readonly peer: Peer;
-  /** Aborts when the session has left: nobody there answers any more. */
-  readonly signal: AbortSignal;
-}
-
-/** Who of the sessions is meant. */
-export interface Routes {
-  /** The server has asked for something that one session's person, model or directories must answer. */
-  onAsked(): void;
-  /** Waits, within a bound, until it can be told. */
-  asker(signal: AbortSignal): Promise<Asked | undefined>;
-  /** As far as it can be told at once. */
-  askerNow(): Asked | undefined;
-  /** The only session that ever used the connection: whatever is said on it can only be about it. */
-  only(): Asked | undefined;
-  /** All who might be meant. */
-  suspects(): readonly Asked[];
-  everybody(): readonly Asked[];
-}
+import { Lease } from "./lease.js";
+import { SharedServer } from "./shared-server.js";
 
 const INTERNAL_ERROR = -32_603;
 const NOBODYS =
   "several sessions were using the server, and it could not be told which one it asked; each has a server of its own now, so try again";
 
 export class SharedPeer implements Peer {
-  readonly #routes: Routes;
+  readonly #server: SharedServer;
   readonly roots: Peer["roots"];
   readonly findRoots: Peer["findRoots"];
   readonly elicit: Peer["elicit"];
   readonly elicitModes: Peer["elicitModes"];
   readonly sample: Peer["sample"];
 
-  constructor(declared: DeclaredPeer, routes: Routes) {
-    this.#routes = routes;
-    this.roots = declared.hasRoots ? () => declared.roots ?? [] : undefined;
-    this.findRoots = declared.hasRoots && !declared.roots ? (signal) => this.#findRoots(signal) : undefined;
-    this.elicitModes = declared.elicitModes;
-    this.elicit = declared.elicitModes ? (request, signal) => this.#elicit(request, signal) : undefined;
-    this.sample = declared.samples ? (params, signal) => this.#sample(params, signal) : undefined;
+  /** `first`: the peer of the first session; the others can answer the same, or they would not share. */
+  constructor(server: SharedServer, first: Peer = {}, hasSameRoots: boolean) {
+    this.#server = server;
+    const { roots, elicit, sample } = first;
+    const common = hasSameRoots ? roots?.() : undefined;
+    this.roots = roots && (() => common ?? []);
+    this.findRoots = roots && !common ? (signal) => this.#findRoots(signal) : undefined;
+    this.elicitModes = elicit && (first.elicitModes ?? ["form", "url"]);
+    this.elicit = elicit && ((request, signal) => this.#elicit(request, signal));
+    this.sample = sample && ((params, signal) => this.#sample(params, signal));
   }
 
-  /** Lines come at any time and may be about anybody's call, also one that is over. */
+  /** Log lines come at any time and may be about the call of any session, also one that is over. */
   log(entry: ServerLog): void {
-    const only = this.#routes.only();
-    const [first] = this.#routes.everybody();
+    const only = this.#server.only();
+    const [first] = this.#server.everybody();
     if (only) only.peer.log?.(entry);
     else first?.peer.overheard?.(entry);
   }
 
-  /** The id is the server's own: whoever was shown the page knows it, the others do not. */
+  /** The id is the server's own: only the session that was shown the page knows it. */
   elicitationCompleted(elicitationId: string): void {
-    for (const { peer } of this.#routes.everybody()) peer.elicitationCompleted?.(elicitationId);
+    for (const { peer } of this.#server.everybody()) peer.elicitationCompleted?.(elicitationId);
   }
 
   unanswered(method: string, reason: string): void {
-    this.#routes.onAsked();
-    this.#routes.askerNow()?.peer.unanswered?.(method, reason);
+    this.#server.onAsked();
+    this.#server.askerNow()?.peer.unanswered?.(method, reason);
   }
 
   async #findRoots(signal: AbortSignal): Promise<readonly Root[]> {
@@ -97,26 +70,14 @@ export class SharedPeer implements Peer {
     throw new RpcRefusal(INTERNAL_ERROR, "nobody here can approve it");
   }
 
-  /** What was asked is told to nobody: it may be another session's. */
-  #decline(method: string, asker: Asked | undefined, reason: string): void {
+  /** No session is shown what was asked: it may be another session's. */
+  #decline(method: string, asker: Lease | undefined, reason: string): void {
     if (asker) asker.peer.unanswered?.(method, reason);
-    else for (const { peer } of this.#routes.suspects()) peer.unanswered?.(method, NOBODYS);
+    else for (const { peer } of this.#server.suspects()) peer.unanswered?.(method, NOBODYS);
   }
 
-  async #askerOf(signal: AbortSignal): Promise<Asked | undefined> {
-    this.#routes.onAsked();
-    return await this.#routes.asker(signal);
+  async #askerOf(signal: AbortSignal): Promise<Lease | undefined> {
+    this.#server.onAsked();
+    return await this.#server.asker(signal);
   }
-}
-
-/** As it is when a connection opens. Directories differ between sessions that share a server elsewhere. */
-export function declaredBy(peer: Peer | undefined, hasSameRoots: boolean): DeclaredPeer {
-  return {
-    hasRoots: peer?.roots !== undefined,
-    ...defined({
-      roots: hasSameRoots && peer?.roots ? peer.roots() : undefined,
-      elicitModes: peer?.elicit ? (peer.elicitModes ?? ["form", "url"]) : undefined,
-    }),
-    samples: peer?.sample !== undefined,
-  };
 }

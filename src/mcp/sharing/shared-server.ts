@@ -8,9 +8,9 @@ import type { ConnectionOptions } from "../connection/options.js";
 import { POOL_LIMITS } from "../limits.js";
 import type { Link } from "../protocol/link.js";
 import type { ServerSpec } from "../spec.js";
-import { Lease, type LeasedServer, type LeaseOptions, type Leaving } from "./lease.js";
+import { Lease, type LeaseOptions, type Leaving } from "./lease.js";
 import { type Asker, type LinkUsage, type LinkUser, SharedLink } from "./shared-link.js";
-import { type Asked, declaredBy, type Routes, SharedPeer } from "./shared-peer.js";
+import { SharedPeer } from "./shared-peer.js";
 
 export interface SharedServerOptions {
   readonly world: World;
@@ -24,7 +24,7 @@ export interface SharedServerOptions {
   onRetired(server: SharedServer): void;
 }
 
-export class SharedServer implements LeasedServer, Routes {
+export class SharedServer {
   readonly connection: McpConnection;
   readonly #options: SharedServerOptions;
   readonly #world: World;
@@ -47,7 +47,7 @@ export class SharedServer implements LeasedServer, Routes {
     this.#hasSameRoots = spec.kind === "stdio";
     this.connection = new McpConnection(spec, {
       ...rest,
-      peer: new SharedPeer(declaredBy(peer, this.#hasSameRoots), this),
+      peer: new SharedPeer(this, peer, this.#hasSameRoots),
     });
   }
 
@@ -96,6 +96,7 @@ export class SharedServer implements LeasedServer, Routes {
     return shared;
   }
 
+  /** A session is about to be asked for something: it counts only where sessions differ in the answer. */
   onAnswering(method: string): void {
     if (method === "ping" || (method === "roots/list" && this.#hasSameRoots)) return;
     this.onAsked();
@@ -117,7 +118,8 @@ export class SharedServer implements LeasedServer, Routes {
     for (const lease of leases) lease.evict();
   }
 
-  async asker(signal: AbortSignal): Promise<Asked | undefined> {
+  /** The session a question is for: waits, within a bound, until it can be decided. */
+  async asker(signal: AbortSignal): Promise<Lease | undefined> {
     const usage = this.#usage;
     if (usage?.asker.kind !== "several") return this.askerNow();
     using deadline = this.#world.deadline(POOL_LIMITS.askerWaitMs, signal);
@@ -125,22 +127,25 @@ export class SharedServer implements LeasedServer, Routes {
     return this.#leaseOf(asker);
   }
 
-  askerNow(): Asked | undefined {
+  /** The same, as far as it can be decided at once. */
+  askerNow(): Lease | undefined {
     return this.#leaseOf(this.#usage?.asker ?? { kind: "nobody" });
   }
 
-  only(): Asked | undefined {
+  /** The only session that ever used the connection: whatever the server says can only be about it. */
+  only(): Lease | undefined {
     const usage = this.#usage;
     const [first, second] = this.#leases.values();
     if (!usage || usage.isUnused) return second ? undefined : first;
     return usage.only && this.#leases.get(usage.only);
   }
 
-  suspects(): readonly Asked[] {
+  /** All sessions a question may be for. */
+  suspects(): readonly Lease[] {
     return (this.#usage?.linkUsers ?? []).flatMap((linkUser) => this.#leases.get(linkUser) ?? []);
   }
 
-  everybody(): readonly Asked[] {
+  everybody(): readonly Lease[] {
     return [...this.#leases.values()];
   }
 
@@ -150,7 +155,7 @@ export class SharedServer implements LeasedServer, Routes {
     return link && this.linkOf(link).usage;
   }
 
-  #leaseOf(asker: Asker): Asked | undefined {
+  #leaseOf(asker: Asker): Lease | undefined {
     if (asker.kind === "one") return this.#leases.get(asker.linkUser);
     return asker.kind === "nobody" ? this.only() : undefined;
   }
