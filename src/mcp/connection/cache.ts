@@ -76,18 +76,9 @@ class DiskCache implements ServerCache {
   }
 
   async readTools(fingerprint: string): Promise<CachedTools | undefined> {
-    const entry = await this.#read("tools", fingerprint);
-    const tools = entry?.["tools"];
-    const serverVersion = entry?.["serverVersion"];
-    if (!Array.isArray(tools) || typeof serverVersion !== "string") return undefined;
+    const cached = cachedTools(await this.#read("tools", fingerprint));
     // Shared like a live list: when the server then sends the same one, nothing has changed for anybody.
-    return {
-      serverVersion,
-      tools: await internTools(
-        tools.flatMap((raw) => toolOf(readTool(raw))),
-        Pace.of(this.#world),
-      ),
-    };
+    return cached && { ...cached, tools: await internTools(cached.tools, Pace.of(this.#world)) };
   }
 
   async writeTools(fingerprint: string, { serverVersion, tools }: CachedTools): Promise<void> {
@@ -183,8 +174,15 @@ class DiskCache implements ServerCache {
   }
 }
 
-function toolOf(read: ReturnType<typeof readTool>): McpTool[] {
-  return read.ok ? [read.tool] : [];
+function cachedTools(entry: JsonValue | undefined): CachedTools | undefined {
+  if (!isJsonObject(entry)) return undefined;
+  const { serverVersion, tools } = entry;
+  if (typeof serverVersion !== "string" || !Array.isArray(tools)) return undefined;
+  const read = tools.flatMap((raw): McpTool[] => {
+    const one = readTool(raw);
+    return one.ok ? [one.tool] : [];
+  });
+  return { serverVersion, tools: read };
 }
 
 /** Definitions and nothing else, whatever more the object may one day carry. */
@@ -213,36 +211,23 @@ export function recordedCache(cache: ServerCache, world: World): ServerCache {
     read: Read<T>,
   ): Promise<T | undefined> =>
     await recorded(world, { ask: `cached ${what}`, about: fingerprint, work, read }).catch(() => undefined);
-  const asks = (fingerprint: string) => cache.readAsks?.(fingerprint) ?? Promise.resolve(false);
   return {
     writeEra: (fingerprint, era) => cache.writeEra(fingerprint, era),
     writeTools: (fingerprint, tools) => cache.writeTools(fingerprint, tools),
     writeAsks: async (fingerprint) => await cache.writeAsks?.(fingerprint),
     readEra: (fingerprint) => ask("era", fingerprint, () => cache.readEra(fingerprint), eraOf),
-    readTools: (fingerprint) => ask("tools", fingerprint, () => cache.readTools(fingerprint), toolsOf),
+    readTools: (fingerprint) => ask("tools", fingerprint, () => cache.readTools(fingerprint), cachedTools),
     readAsks: async (fingerprint) =>
-      (await ask(
-        "asks",
-        fingerprint,
-        () => asks(fingerprint),
-        (said) => said === true,
-      )) ?? false,
+      (await ask("asks", fingerprint, async () => (await cache.readAsks?.(fingerprint)) ?? false, isTrue)) ?? false,
   };
+}
+
+function isTrue(recorded: JsonValue): boolean {
+  return recorded === true;
 }
 
 type Read<T> = (recorded: JsonValue) => T | undefined;
 
 function eraOf(recorded: JsonValue): "legacy" | "modern" | undefined {
   return recorded === "legacy" || recorded === "modern" ? recorded : undefined;
-}
-
-function toolsOf(recorded: JsonValue): CachedTools | undefined {
-  if (!isJsonObject(recorded)) return undefined;
-  const { serverVersion, tools } = recorded;
-  if (typeof serverVersion !== "string" || !Array.isArray(tools)) return undefined;
-  const read = tools.flatMap((tool): McpTool[] => {
-    const one = readTool(tool);
-    return one.ok ? [one.tool] : [];
-  });
-  return { serverVersion, tools: read };
 }

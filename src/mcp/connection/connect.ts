@@ -24,7 +24,7 @@ import { StdioTransport } from "../transport/stdio/stdio-transport.js";
 import { replayedTransport, tracedTransport } from "../transport/trace.js";
 import type { Agreement, Transport } from "../transport/transport.js";
 import { entrySecrets } from "./entry-secrets.js";
-import { type ConnectionOptions, type ServerLimits, serverLimits } from "./options.js";
+import { type ConnectionOptions, serverLimits } from "./options.js";
 
 export interface Life {
   /** Aborts when the attempt is given up: too late, or the connection is being closed. */
@@ -79,44 +79,29 @@ export async function connectOver(open: () => Transport, connecting: Connecting)
   }
 }
 
-async function inTwoAttempts(
-  open: () => Transport,
-  { spec, options, life }: Connecting,
-  remembered: Promise<Agreement["era"] | undefined>,
-): Promise<Link> {
-  const begin = async () => ((await remembered) === "legacy" || spec.kind === "sse" ? "legacy" : "probe");
-  const first = await attempt(open, { spec, options, life }, { begin, remembered });
+async function inTwoAttempts(open: () => Transport, connecting: Connecting, remembered: RememberedEra): Promise<Link> {
+  const { spec, options, life } = connecting;
+  const first = await attempt(open, connecting, { remembered, isSecond: false });
   if (!(first instanceof TenonError)) return first;
   options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
   // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
   await sleep((ms, run) => options.world.after(ms, run), MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
-  const { probeTimeoutMs: believeWithinMs } = serverLimits(options.limits);
-  const course: Course = { begin: async () => "legacy", remembered, believeWithinMs };
-  const second = await attempt(open, { spec, options, life }, course);
+  const second = await attempt(open, connecting, { remembered, isSecond: true });
   if (second instanceof TenonError) throw second;
   return second;
 }
 
-interface Agreed {
-  readonly spec: ServerSpec;
-  readonly options: ConnectionOptions;
-  readonly era: Agreement["era"];
-  readonly course: Course;
-}
+type RememberedEra = Promise<Agreement["era"] | undefined>;
 
 interface Course {
-  readonly begin: () => Promise<"probe" | "legacy">;
-  readonly remembered: Promise<Agreement["era"] | undefined>;
-  /** Slower than this it may have been silent at the probe only because it starts slowly: not worth remembering. */
-  readonly believeWithinMs?: number;
+  readonly remembered: RememberedEra;
+  /** Without the probe, since the first transport did not survive it. */
+  readonly isSecond: boolean;
 }
 
-/** One wire. Returns why when it is worth another one, as legacy; rejects when it is not. It is closed in both cases. */
-async function attempt(
-  open: () => Transport,
-  { spec, options, life }: Connecting,
-  course: Course,
-): Promise<Link | TenonError> {
+/** One transport. Returns why when it is worth another one, as legacy; rejects when it is not. It is closed in both cases. */
+async function attempt(open: () => Transport, connecting: Connecting, course: Course): Promise<Link | TenonError> {
+  const { spec, options, life } = connecting;
   if (life.signal.aborted) throw givenUp(life.signal.reason, "");
   const line = new OpenLink(open(), options);
   const startedMs = options.world.monotonicMs();
@@ -127,9 +112,10 @@ async function attempt(
     if (agreed.kind === "agreed") {
       const { handshake, isCertain } = agreed;
       const tookMs = options.world.monotonicMs() - startedMs;
-      const verdict = { spec, options, era: handshake.agreement.era, course };
-      if (!isCertain) rememberSilence(line, verdict);
-      else if (tookMs <= (course.believeWithinMs ?? tookMs)) rememberEra(line, verdict);
+      // A slow one may have been silent at the probe only because it starts slowly: not worth remembering.
+      const isBelieved = !course.isSecond || tookMs <= serverLimits(options.limits).probeTimeoutMs;
+      const { era } = handshake.agreement;
+      if (!isCertain || isBelieved) rememberEra(line, connecting, { era, isCertain, remembered: course.remembered });
       return watchedLink(line.link(handshake), spec, options.world.telemetry);
     }
     failure = agreed.cause;
@@ -141,27 +127,23 @@ async function attempt(
   return connectError(failure, line, life.signal);
 }
 
-async function termsOf(spec: ServerSpec, options: ConnectionOptions, course: Course): Promise<Omit<Terms, "signal">> {
-  const { probeTimeoutMs, connectTimeoutMs } = serverLimits(options.limits);
-  const isKnownModern = (await course.remembered) === "modern";
+async function termsOf(
+  { kind, name }: ServerSpec,
+  { limits }: ConnectionOptions,
+  { remembered, isSecond }: Course,
+): Promise<Omit<Terms, "signal">> {
+  const { probeTimeoutMs, connectTimeoutMs } = serverLimits(limits);
+  const known = await remembered;
+  const modernProbeMs = Math.max(probeTimeoutMs, connectTimeoutMs / 2);
   return {
-    begin: await course.begin(),
-    isRemote: spec.kind !== "stdio",
-    serverName: spec.name,
-    // One known to be modern may be slow; should that be wrong by now, it must still heal within the attempt.
-    restartAfterMs: isKnownModern ? connectTimeoutMs / 4 : connectTimeoutMs / 2,
-    probeTimeoutMs: patienceFor(spec, isKnownModern, { probeTimeoutMs, connectTimeoutMs }),
+    begin: isSecond || known === "legacy" || kind === "sse" ? "legacy" : "probe",
+    isRemote: kind !== "stdio",
+    serverName: name,
+    // One known to be modern may be slow; should that be wrong by now, there must be time for `initialize`.
+    restartAfterMs: known === "modern" ? connectTimeoutMs / 4 : connectTimeoutMs / 2,
+    // Over ACP only the modern era is spoken: one that is slow to answer the probe has nothing else to be asked.
+    probeTimeoutMs: kind === "acp" ? connectTimeoutMs : known === "modern" ? modernProbeMs : probeTimeoutMs,
   };
-}
-
-/** Over ACP only the modern era is spoken: one that is slow to answer the probe has nothing else to be asked. */
-function patienceFor(
-  { kind }: ServerSpec,
-  isKnownModern: boolean,
-  { probeTimeoutMs, connectTimeoutMs }: Pick<ServerLimits, "probeTimeoutMs" | "connectTimeoutMs">,
-): number {
-  if (kind === "acp") return connectTimeoutMs;
-  return isKnownModern ? Math.max(probeTimeoutMs, connectTimeoutMs / 2) : probeTimeoutMs;
 }
 
 /** What one wire is opened with. */
@@ -217,29 +199,23 @@ async function recallEra(spec: ServerSpec, options: ConnectionOptions): Promise<
   }
 }
 
-/** In the background of the link: nobody waits for the disk. */
-function rememberEra(line: OpenLink, { spec, options, era, course }: Agreed): void {
-  line.run("remember the era", async () => {
-    if ((await course.remembered) === era) return;
-    await options.cache?.writeEra(launchFingerprint(spec), era);
-  });
+interface EraVerdict {
+  readonly era: Agreement["era"];
+  readonly isCertain: boolean;
+  readonly remembered: RememberedEra;
 }
 
 /**
- * One that was silent at the probe and answered `initialize` has read both, unless the answer to the probe is only late. If
- * none has come after as long again, there is none, and the next start need not wait for it.
+ * In the background of the link. A process that was silent at the probe and answered `initialize` has read both, unless the
+ * answer to the probe is only late: if none has come after as long again, the next start need not wait for it.
  */
-function rememberSilence(line: OpenLink, { spec, options, era, course }: Agreed): void {
-  if (spec.kind !== "stdio") return; // elsewhere the probe was called off, and nothing can come
+function rememberEra(line: OpenLink, { spec, options }: Connecting, { era, isCertain, remembered }: EraVerdict): void {
+  if (!isCertain && spec.kind !== "stdio") return; // elsewhere the probe was called off, and nothing can come
   const { probeTimeoutMs } = serverLimits(options.limits);
-  line.run("remember the silence", async (signal) => {
-    const waiting = sleep((ms, run) => options.world.after(ms, run), probeTimeoutMs, signal);
-    const isOver = await waiting.then(
-      () => false,
-      () => true,
-    );
-    if (isOver || line.rpc.counters.strayAnswers > 0 || (await course.remembered) === era) return;
-    await options.cache?.writeEra(launchFingerprint(spec), era);
+  line.run("remember the era", async (signal) => {
+    if (!isCertain) await sleep((ms, run) => options.world.after(ms, run), probeTimeoutMs, signal);
+    if (!isCertain && line.rpc.counters.strayAnswers > 0) return;
+    if ((await remembered) !== era) await options.cache?.writeEra(launchFingerprint(spec), era);
   });
 }
 

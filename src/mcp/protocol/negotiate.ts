@@ -80,7 +80,7 @@ async function initialize(line: OpenLink, options: LinkOptions, terms: Initializ
         return { kind: "agreed", handshake: verdict.handshake, isCertain: terms.isCertain };
       case "modern":
         if (!terms.mayProbe) throw noCommonVersion([MODERN_VERSION]);
-        return await switchToModern(line, terms);
+        return await modernOr(undefined, line, terms);
       case "ask_again":
         version = verdict.version;
         break;
@@ -99,26 +99,15 @@ function isAnswer(outcome: RpcOutcome): boolean {
   return error.code === "mcp.protocol" && httpStatus >= 400 && httpStatus <= 499;
 }
 
-/** Modern servers need not say that they are when they refuse `initialize`: many know no such method, and that is all they say. */
-async function modernOr(refusal: TenonError, line: OpenLink, terms: Terms): Promise<Negotiated> {
+/**
+ * Asks as a modern server one that was taken for a legacy one: it says that it is modern, or it refused `initialize`, where
+ * many modern servers know no such method and say no more. `refusal` is the error when it is not modern either.
+ */
+async function modernOr(refusal: TenonError | undefined, line: OpenLink, terms: Terms): Promise<Negotiated> {
   const verdict = await probe(line, terms);
   if (verdict.kind === "modern") return agreeModern(line, verdict.handshake);
-  throw refusal;
-}
-
-/** It was remembered as legacy, or too slow to answer the probe, and now says that it is modern. */
-async function switchToModern(line: OpenLink, terms: Terms): Promise<Negotiated> {
-  const verdict = await probe(line, terms);
-  switch (verdict.kind) {
-    case "modern":
-      return agreeModern(line, verdict.handshake);
-    case "legacy":
-      throw noCommonVersion([MODERN_VERSION]);
-    case "restart_legacy":
-      throw verdict.cause;
-    case "refused":
-      throw verdict.error;
-  }
+  if (refusal || verdict.kind === "legacy") throw refusal ?? noCommonVersion([MODERN_VERSION]);
+  throw verdict.kind === "refused" ? verdict.error : verdict.cause;
 }
 
 function agreeModern(line: OpenLink, handshake: Handshake): Negotiated {
