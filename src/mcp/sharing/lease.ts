@@ -14,7 +14,7 @@ import { type Peer, PeerAnswers } from "../protocol/peer.js";
 import type { TaskHandle } from "../protocol/task.js";
 import type { McpTool } from "../protocol/tools.js";
 import { joinSignals, type LinkUser } from "./shared-link.js";
-import { SharedServer } from "./shared-server.js";
+import type { SharedServer } from "./shared-server.js";
 
 export interface LeaseOptions {
   readonly world: World;
