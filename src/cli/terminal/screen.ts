@@ -44,7 +44,7 @@ export class Screen {
   }
 
   /** A piece of the answer, as it streams. */
-  text(plain: string, style: (text: string) => string = asIs): void {
+  text(plain: string, style: (text: string) => string = (text) => text): void {
     if (plain === "") return;
     this.#erase();
     this.#main.write(style(plain));
@@ -72,7 +72,10 @@ export class Screen {
   show(line: LiveLine): () => void {
     if (!this.#isAnimated) return () => {};
     this.#live.add(line);
-    this.#stopTicking ??= this.#clock.every(FRAME_MS, () => this.#tick());
+    this.#stopTicking ??= this.#clock.every(FRAME_MS, () => {
+      this.#frame = (this.#frame + 1) % FRAMES.length;
+      this.#redraw();
+    });
     this.#redraw();
     return () => {
       this.#live.delete(line);
@@ -95,11 +98,6 @@ export class Screen {
       isHeld = false;
       this.#draw();
     };
-  }
-
-  #tick(): void {
-    this.#frame = (this.#frame + 1) % FRAMES.length;
-    this.#redraw();
   }
 
   #redraw(): void {
@@ -126,10 +124,6 @@ export class Screen {
   }
 }
 
-function asIs(text: string): string {
-  return text;
-}
-
 // Says on the error stream what is waited for: a spinner where somebody looks, one line elsewhere, nothing for what is quick.
 
 export interface Progress extends Disposable {
@@ -137,8 +131,6 @@ export interface Progress extends Disposable {
   update(text: string): void;
 }
 
-const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
-const SPINNER_MS = 80;
 /** What is done by then needs no words. */
 const PATIENCE_MS = 1_000;
 const ERASE_LINE = "\r\u001b[2K";
@@ -159,12 +151,12 @@ function spinner(stream: NodeJS.WritableStream, text: string, clock: Clock): Pro
   const draw = () => {
     const elapsedMs = clock.now() - beganMs;
     const time = elapsedMs < PATIENCE_MS ? "" : ` ${formatElapsed(elapsedMs)}`;
-    const line = `${SPINNER[frame % SPINNER.length] ?? ""} ${visibleLine(shown)}${time}`;
+    const line = `${FRAMES[frame % FRAMES.length] ?? ""} ${visibleLine(shown)}${time}`;
     stream.write(ERASE_LINE + clipToWidth(line, columnsOf(stream) - 1));
     frame += 1;
   };
   draw();
-  const stop = clock.every(SPINNER_MS, draw);
+  const stop = clock.every(FRAME_MS, draw);
   return {
     update: (next) => {
       shown = next;

@@ -47,12 +47,12 @@ function scriptFor(shell: string, table: ReturnType<typeof wordsOf>): string {
 // The table as completion scripts need it: for every command its options, and what each of its words may be.
 
 /** What a shell offers for one word. */
-export type Offer =
+type Offer =
   | { readonly kind: "choices"; readonly choices: readonly string[] }
   | { readonly kind: Completes }
   | { readonly kind: "nothing" };
 
-export interface CompletedOption {
+interface CompletedOption {
   readonly name: string;
   readonly short?: string;
   readonly summary: string;
@@ -60,7 +60,7 @@ export interface CompletedOption {
   readonly value?: Offer;
 }
 
-export interface CompletedCommand {
+interface CompletedCommand {
   /** `mcp test`. */
   readonly path: string;
   readonly options: readonly CompletedOption[];
@@ -68,12 +68,12 @@ export interface CompletedCommand {
   readonly words: readonly Offer[];
 }
 
-export interface CompletedName {
+interface CompletedName {
   readonly name: string;
   readonly summary: string;
 }
 
-export interface CompletedTable {
+interface CompletedTable {
   readonly names: readonly CompletedName[];
   readonly groups: readonly { readonly name: string; readonly names: readonly CompletedName[] }[];
   readonly commands: readonly CompletedCommand[];
@@ -82,16 +82,12 @@ export interface CompletedTable {
 export function wordsOf(table: readonly TableEntry[]): CompletedTable {
   const groups = table.flatMap((entry) => (entry.kind === "group" ? [entry] : []));
   return {
-    names: [...table.map(nameOf), { name: "help", summary: "say more about a command" }],
-    groups: groups.map(({ name, commands }) => ({ name, names: commands.map(nameOf) })),
+    names: [...table, { name: "help", summary: "say more about a command" }],
+    groups: groups.map(({ name, commands }) => ({ name, names: commands })),
     commands: table.flatMap((entry) =>
       entry.kind === "command" ? [completed(entry, [])] : entry.commands.map((one) => completed(one, [entry.name])),
     ),
   };
-}
-
-function nameOf({ name, summary }: { readonly name: string; readonly summary: string }): CompletedName {
-  return { name, summary };
 }
 
 function completed(command: Command, before: readonly string[]): CompletedCommand {
@@ -107,11 +103,7 @@ function completed(command: Command, before: readonly string[]): CompletedComman
 
 function optionOf(name: string, option: OptionDescriptor): CompletedOption {
   const { short, summary, type } = option;
-  return {
-    name,
-    summary,
-    ...defined({ short, value: type === "string" ? offerOf(option) : undefined }),
-  };
+  return { name, summary, ...defined({ short, value: type === "string" ? offerOf(option) : undefined }) };
 }
 
 function offerOf({ choices, completes }: Pick<ArgumentDescriptor, "choices" | "completes">): Offer {

@@ -193,7 +193,7 @@ export class ReplayedModel {
     if (exchange !== undefined) this.#exchanges.get(exchange)?.hear(message);
   }
 
-  /** Whoever still waits is told that there is no more. */
+  /** Ends every wait: the recording has no more. */
   end(): void {
     this.#isOver = true;
     for (const exchange of this.#exchanges.values()) exchange.hear({ kind: "failed", error: "the recording is over" });
@@ -204,16 +204,16 @@ export class ReplayedModel {
 
 export class ReplayedExchange {
   readonly response: Promise<Response>;
-  readonly #settle: { resolve: (response: Response) => void; reject: (error: Error) => void };
+  #resolve: (response: Response) => void = () => {};
+  #reject: (error: Error) => void = () => {};
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   constructor() {
-    let settle: { resolve: (response: Response) => void; reject: (error: Error) => void } | undefined;
     this.response = new Promise<Response>((resolve, reject) => {
-      settle = { resolve, reject };
+      this.#resolve = resolve;
+      this.#reject = reject;
     });
-    this.response.catch(() => {}); // whoever asked may have left
-    this.#settle = settle ?? { resolve: () => {}, reject: () => {} };
+    this.response.catch(() => {}); // the caller may be gone
   }
 
   hear(message: JsonObject): void {
@@ -229,11 +229,16 @@ export class ReplayedExchange {
         this.#write(typeof body === "string" ? body : JSON.stringify(body));
         break;
       case "end":
-        this.#end();
+        this.#body?.close();
+        this.#body = undefined;
         break;
-      case "failed":
-        this.#fail(typeof error === "string" ? error : "it failed");
+      case "failed": {
+        const failure = new TypeError(typeof error === "string" ? error : "it failed");
+        this.#reject(failure);
+        this.#body?.error(failure);
+        this.#body = undefined;
         break;
+      }
       default:
     }
   }
@@ -252,23 +257,11 @@ export class ReplayedExchange {
       typeof value === "string" && !DECODED.includes(name.toLowerCase()) ? [[name, value]] : [],
     );
     const hasBody = ![204, 205, 304].includes(status);
-    this.#settle.resolve(new Response(hasBody ? stream : null, { status, headers: kept }));
+    this.#resolve(new Response(hasBody ? stream : null, { status, headers: kept }));
   }
 
   #write(text: string): void {
     this.#body?.enqueue(new TextEncoder().encode(text));
-  }
-
-  #end(): void {
-    this.#body?.close();
-    this.#body = undefined;
-  }
-
-  #fail(error: string): void {
-    const failure = new TypeError(error);
-    this.#settle.reject(failure);
-    this.#body?.error(failure);
-    this.#body = undefined;
   }
 }
 
@@ -308,7 +301,7 @@ export class ReplayedMachine {
     this.#asking.delete(question);
   }
 
-  /** Whoever still waits is told that there is no more. */
+  /** Ends every wait: the recording has no more. */
   end(): void {
     this.#isOver = true;
     for (const answer of this.#asking.values()) answer(undefined);
