@@ -3,9 +3,10 @@
 import { parseArgs } from "node:util";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { Parsed } from "../arguments.js";
 import { CLI_LIMITS } from "../limits.js";
 import { CHECKS } from "./checks/index.js";
+
+type Parsed<T> = { readonly ok: true; readonly options: T } | { readonly ok: false; readonly reason: string };
 
 export type AcpCheckArguments =
   | { readonly verb: "list"; readonly json: boolean }
