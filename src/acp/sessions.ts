@@ -238,7 +238,7 @@ export class OpenSessions {
         if (event.kind === "turn_ended") relayedTurn.set(event.turn);
       }
     } finally {
-      relayedTurn.set(Number.POSITIVE_INFINITY); // whoever waits for updates need not any longer
+      relayedTurn.set(Number.POSITIVE_INFINITY); // nothing waits for updates any longer
     }
   }
 

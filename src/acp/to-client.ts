@@ -27,7 +27,7 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
       return [{ sessionUpdate: "plan", entries: event.entries.map((entry) => ({ ...entry })) }];
     case "server":
       return serverUpdates(event.status, client);
-    case "settings": // of these only changes are told, by whoever knows what was told before
+    case "settings": // only changes are sent, by `EmittedSettings`
       return [];
     case "commands":
       return [commandsUpdate(event.commands)];

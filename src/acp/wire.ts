@@ -59,13 +59,13 @@ export class Wire {
     output.on("drain", () => this.#goOn());
   }
 
-  /** In order. A promise when the client does not keep up: whoever has more to say should wait for it. */
+  /** In order. A promise when the client does not keep up: wait for it before the next message. */
   send(message: object): Promise<void> | undefined {
     this.post(message);
     return this.#jam && this.#pending.length >= ACP_LIMITS.acpWriteChars ? this.#jam.over : undefined;
   }
 
-  /** In order, for whoever has nothing more to say. */
+  /** In order, for a single message: the caller need not wait. */
   post(message: object): void {
     this.#onTraffic?.("out", message);
     this.#pending += `${textOf(message)}\n`;
@@ -86,7 +86,7 @@ export class Wire {
     }
   }
 
-  /** Writes what waits. For whoever is about to end the process: nothing would be left to do it. */
+  /** Writes all pending messages. To be called before the process ends. */
   flush(): void {
     if (this.#pending === "") return;
     const text = this.#pending;

@@ -23,7 +23,7 @@ export interface Answer {
   readonly usage?: ModelUsage;
   readonly providerData?: JsonObject;
   readonly error?: TenonError;
-  /** Somebody saw something of it: it cannot be asked for once more as if nothing had happened. */
+  /** Part of it was shown: the request cannot be repeated unnoticed. */
   readonly hasOutput: boolean;
 }
 

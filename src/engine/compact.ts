@@ -113,7 +113,7 @@ class Room {
     this.#isAsked = cause === "asked";
     const { model, meter, transcript } = state.turn;
     const keep = meter.windowOf(model) * LIMITS.context.keepShare;
-    // Whoever asks wants it shorter now, whether or not it is long.
+    // A person who asks for compaction wants it shorter now, whether or not it is long.
     const share = meter.messagesTokens(model, transcript.messages) * LIMITS.context.keepShare;
     this.#keepTokens = this.#isAsked ? Math.min(keep, share) : keep;
   }

@@ -30,7 +30,7 @@ export class Transcript {
     return transcript;
   }
 
-  /** One listener: whoever keeps a record of it. Called when the change is done. */
+  /** One listener, the journal. Called when the change is done. */
   listen(onChange: (change: TranscriptChange) => void): void {
     this.#onChange = onChange;
   }

@@ -61,7 +61,7 @@ export class TurnState {
     return `${this.turn.number}-${this.#callCount}`;
   }
 
-  /** Each tool is told of once a turn, also when whoever offers it goes on offering it. */
+  /** Each tool is reported once a turn, also when it is offered again. */
   *setAside(tool: CatalogTool, reason: string): Generator<TurnEvent, void, void> {
     this.turn.quarantine?.(tool, reason);
     if (this.isSetAside(tool)) return;

@@ -1,4 +1,4 @@
-// Follows the configuration of one session: which servers it wants, what must be asked first, what people should hear of.
+// Follows the configuration of one session: its servers, trust questions and notices.
 
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
@@ -36,7 +36,7 @@ export class SessionConfiguration implements AsyncDisposable {
   #watch: ConfigWatch | undefined;
   #applied: EffectiveConfig | undefined;
   #isBusy = false;
-  /** Whoever caused the next change knows of it. */
+  /** The next change was requested by the client or the person: no notice is needed. */
   #isExpected = false;
   #isClosed = false;
 

@@ -1,4 +1,4 @@
-// Opens, finds, stores and closes sessions. Whoever owns the host owns every process its sessions started.
+// Opens, finds, stores and closes sessions. The host owns every process its sessions started.
 
 import { isAbsolute } from "node:path";
 import { TenonError } from "../base/errors.js";

@@ -23,7 +23,7 @@ export interface SharedOptions {
   readonly stateDir: string;
   /** What is remembered of servers across sessions. */
   readonly cache?: ServerCache;
-  /** Keeps what servers say beside the protocol, for whoever looks for a fault later; nobody does unless given. */
+  /** Keeps the stderr and the log of servers; nothing is kept unless given. */
   readonly serverOutput?: ServerOutput;
   /** Where log-ins to remote servers are kept; without it nobody can log in to one. */
   readonly grants?: GrantStore;
@@ -44,7 +44,7 @@ export interface NewSession extends Partial<GivenServers> {
   readonly additionalDirectories?: readonly string[];
   /** What the model is to be told. */
   readonly systemPrompt?: GivenPrompt;
-  /** Told to whoever attaches. */
+  /** Notices for every client that attaches. */
   readonly notices?: readonly string[];
   /** Of the caller's own choice, else one is made: 1 to 128 letters, digits, - and _. One that is in use is refused. */
   readonly id?: string;

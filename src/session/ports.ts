@@ -1,4 +1,4 @@
-// What a session asks of whoever is attached to it. A session without an attachment declines at once.
+// The questions a session asks its client. A session without a client declines at once.
 
 import type { JsonObject } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";

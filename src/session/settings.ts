@@ -43,7 +43,7 @@ export interface SettingsOptions {
   readonly model: Model;
   /** Without it the model stays what it is. */
   readonly available?: AvailableModels;
-  /** For whoever watches the requests. */
+  /** Wraps the model so that its requests are traced. */
   observe?(model: Model): Model;
   /** Whether this machine's system has sandboxes; without, the sandbox stays what it is. */
   readonly hasSandbox?: boolean;
@@ -199,7 +199,7 @@ function refuse(name: SettingName, value: string, known: string): never {
 /** From the most careful to the least. */
 const MODES: readonly PermissionMode[] = ["ask", "plan", "auto-edit", "bypass"];
 
-/** `bypass` is for whoever's own configuration allows it. */
+/** `bypass` only where the user's own configuration allows it. */
 export function modesFor(mayBypass: boolean): readonly PermissionMode[] {
   return MODES.filter((mode) => mode !== "bypass" || mayBypass);
 }

@@ -37,7 +37,7 @@ async function perform(verb: string, name: string, context: CommandContext): Pro
   }
 }
 
-/** With where the server stands after it: whoever starts one wants to know what came of it. */
+/** With the state of the server after the change. */
 async function outcome(switched: ServerChange, name: string, context: CommandContext): Promise<string> {
   if (!switched.ok) return `Nothing changed: ${oneLine(switched.reason, 500)}.`;
   await context.servers.settled(context.signal);

@@ -1,4 +1,4 @@
-// The conversation of a session: turns of the model over one transcript, each step journaled, then told.
+// The conversation of a session: turns of the model over one transcript, each step journaled, then published.
 import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import { alreadyMarked, type MarkedContent } from "../../base/text/marking.js";

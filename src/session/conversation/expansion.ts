@@ -258,7 +258,7 @@ function knownOf(link: Link, world: World, signal: AbortSignal): Promise<Known> 
   }
   const asking = listAll(link, world, signal);
   lists.set(link, asking);
-  asking.catch(() => lists.delete(link)); // whoever asked hears of it; the next one asks again
+  asking.catch(() => lists.delete(link)); // the caller gets the rejection; the next one asks again
   return asking;
 }
 

@@ -89,7 +89,7 @@ export class SessionTasks {
     }
   }
 
-  /** They go on at their servers, for whoever loads the session next. */
+  /** The calls go on at their servers; the next load of the session asks for them again. */
   async close(reason: Error): Promise<void> {
     this.#waiting = [];
     for (const controller of this.#running.values()) controller.abort(reason);
@@ -154,7 +154,7 @@ export class SessionTasks {
     this.#waiting = this.#waiting.filter((one) => one !== task);
     const reason = `it ran at the server ${quoted(task.server)}, which is not part of the session, and its time is up`;
     this.#scope.run(`give up ${task.toolCallId}`, async (signal) => {
-      // Whoever loads the session reads its events from the moment after on.
+      // A client that loads the session reads its events only after this turn of the event loop.
       await sleep((ms, run) => this.#options.world.after(ms, run), 0, signal);
       const context = { store: this.#options.results, media: this.#options.media(), origin: labelOf(task) };
       await this.#end(task, await presentOutcome({ kind: "unknown", reason }, context));

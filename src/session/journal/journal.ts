@@ -33,7 +33,7 @@ export interface JournalOptions {
   readonly header: Omit<JournalHeader, "v" | "t">;
   /** For a journal that is there already. */
   readonly tail?: JournalTail;
-  /** Somebody has written its first line, and nothing else. */
+  /** Its first line is written already, and nothing else. */
   readonly isBegun?: boolean;
   /** Called once when writing begins to fail: prompts fail until it works again. */
   onFailing(reason: string): void;
@@ -117,7 +117,7 @@ export class Journal {
     this.#closeFile();
   }
 
-  /** Nothing is recorded any more: what is under way shall be found as it is now, by whoever loads the session next. */
+  /** Stops recording: the next load finds the running turn as it is now. */
   seal(): void {
     this.sync();
     this.#closeFile();
@@ -221,7 +221,7 @@ interface Beginning {
   readonly additionalDirectories?: readonly string[];
 }
 
-/** A journal's name and first line, for whoever gives out a session's id before the session can be opened. */
+/** A journal's path and first line, for a session whose id is given out before it can be opened. */
 export function journalStart(
   stateDir: string,
   beginning: Beginning,

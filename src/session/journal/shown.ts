@@ -104,7 +104,7 @@ export class ShownConversation {
         break;
       }
       default:
-        break; // of no use to whoever looks
+        break; // not shown
     }
   }
 

@@ -116,7 +116,7 @@ export class Clearance {
     });
   }
 
-  /** What the lock of definitions has against a tool. Whoever approved of exactly this definition has looked at it. */
+  /** Why the lock of definitions holds a tool back; undefined when exactly this definition was approved. */
   lockHold(subject: ApprovalSubject): LockHold | undefined {
     const hold = this.#options.lock?.(subject);
     return hold?.isReviewable && this.approvals.status(subject).kind === "approved" ? undefined : hold;

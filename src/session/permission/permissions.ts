@@ -71,7 +71,7 @@ export class Permissions {
       );
     });
     const ended = orCancelled(answered, signal);
-    this.#last = ended.catch(() => undefined); // whoever asked hears of it
+    this.#last = ended.catch(() => undefined); // the caller gets the rejection
     return await ended;
   }
 
@@ -267,13 +267,13 @@ export interface PermissionRequest {
   readonly arguments: JsonObject;
   /** The same for people, where they are longer than anybody reads. */
   readonly shown?: JsonObject;
-  /** How the call looks, for people; asked for only when somebody is asked. Never rejects. */
+  /** How the call looks, for people; called only when the person is asked. Never rejects. */
   look?(): Promise<PermissionQuestion["presentation"]>;
-  /** Why it would fail whoever allowed it; looked at before anybody is asked. Never rejects. */
+  /** Why it would fail even if allowed; checked before the person is asked. Never rejects. */
   impossible?(): Promise<string | undefined>;
   /** The tool as its source defines it, where the model is shown another form. */
   readonly raw?: ToolDefinition;
-  /** What about the tool could mislead, a sentence each; asked for only when somebody is asked. */
+  /** What about the tool could mislead, a sentence each; called only when the person is asked. */
   warnings?(): readonly string[];
   /** Called when the person is being asked. */
   onAsking?(): void;

@@ -1,4 +1,4 @@
-// What one server may ask of a session: its directories, the person, the model. What nobody can answer is not declared.
+// The requests of one server to a session: its directories, the person, the model. Only what can be answered is declared.
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { orAborted } from "../../base/async/deadline.js";
@@ -21,7 +21,7 @@ export interface ServerPeerOptions {
   readonly calls: RunningCalls;
   /** Who is attached now. */
   ports(): SessionPorts | undefined;
-  /** Puts a request to the model, once somebody approved it. */
+  /** Sends a request to the model once the person approved it. */
   readonly sample?: Sample;
   /** Gets what the server logs. */
   onLog?(entry: ServerLog): void;

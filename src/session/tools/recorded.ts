@@ -1,4 +1,4 @@
-// Tenon's own tools, told to whoever watches: what they did to this machine can be looked at, and is not done again in a replay.
+// Tenon's own tools as a trace records them: a replay answers from the recording and does not run them again.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
@@ -8,7 +8,7 @@ import type { DecisionStore, LoadedDecisions, SourceCall, ToolOutcome } from "..
 /** They touch nothing but the session and its person, who are both heard elsewhere. */
 const TALK: readonly string[] = ["update_plan", "ask_person"];
 
-/** The source itself, unless somebody watches or a recording is run again. */
+/** The source itself, unless a trace is recorded or replayed. */
 export function recordedBuiltin(source: BuiltinSource, world: World): BuiltinSource {
   if (!world.trace && !world.replay) return source;
   return {
@@ -108,7 +108,7 @@ function isTextFile(value: JsonValue): value is JsonObject & TextFile {
 
 const NOTHING: LoadedDecisions = { decisions: [], problems: [] };
 
-/** The store itself, unless somebody watches or a recording is run again. */
+/** The store itself, unless a trace is recorded or replayed. */
 export function recordedDecisions(store: DecisionStore, world: World): DecisionStore {
   if (!world.trace && !world.replay) return store;
   return {
