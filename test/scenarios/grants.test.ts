@@ -345,7 +345,7 @@ scenario(
     await expect(runGrant(given, { ...context, ask: async () => "no" })).rejects.toThrow("nothing was granted");
     await session(bench, "nobody", ["mcp__s__echo", { text: "a" }]);
     expect(bench.outcomes.at(-1)).toMatchObject({ kind: "refused" });
-    expect(await runGrant(given, { ...context, ask: async () => "yes" })).toBe(0);
+    await runGrant(given, { ...context, ask: async () => "yes" });
     expect(String(output.read())).toContain("granted: s/other");
     await session(bench, "nobody", ["mcp__s__echo", { text: "a" }], ["mcp__s__other", { text: "a" }], command("true"));
     expect(bench.outcomes.slice(-3).map(({ kind }) => kind)).toEqual(["done", "done", "refused"]);
