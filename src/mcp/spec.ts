@@ -32,7 +32,7 @@ export interface StdioSpec {
   readonly approved?: LaunchApproval;
 }
 
-/** How a remote server is told who is calling, besides its headers. */
+/** The credentials sent to a remote server besides its headers. */
 export interface BearerAuth {
   readonly type: "bearer";
   readonly token: string;
@@ -68,7 +68,7 @@ export function isRemote(spec: ServerSpec): spec is RemoteSpec {
 export interface SandboxSpec {
   /** What becomes of the session's directories: `workspace` may be written, `read-only` may not. */
   readonly mode: "workspace" | "read-only";
-  /** Granted, it has the network of this machine; if not, one of its own without anybody in it. */
+  /** Granted, it has the network of this machine; if not, an empty one of its own. */
   readonly network: boolean;
   /** The session's further directories, beside the one it runs in. */
   readonly directories?: readonly string[];
@@ -77,7 +77,7 @@ export interface SandboxSpec {
   readonly write?: readonly string[];
   /** Its entry is not to be trusted with that: naming a file or a directory does not make it visible, but for the program. */
   readonly isConfined?: boolean;
-  /** Folders that stay out of sight, also where they lie in one that is granted: whoever writes there rules the sandbox. */
+  /** Folders that stay out of sight, also where they lie in one that is granted: a program that writes there controls the sandbox. */
   readonly hidden?: readonly string[];
   /** Where a server that is downloaded when it starts may keep what it downloads, in a folder of its own. */
   readonly cacheDir?: string;

@@ -77,7 +77,7 @@ class DiskCache implements ServerCache {
 
   async readTools(fingerprint: string): Promise<CachedTools | undefined> {
     const cached = cachedTools(await this.#read("tools", fingerprint));
-    // Shared like a live list: when the server then sends the same one, nothing has changed for anybody.
+    // Shared like a live list: when the server then sends the same one, nothing changes for the session.
     return cached && { ...cached, tools: await internTools(cached.tools, Pace.of(this.#world)) };
   }
 
@@ -201,7 +201,7 @@ function asJson(tool: McpTool): JsonObject {
   };
 }
 
-/** The cache itself, unless somebody watches or a recording is run again. */
+/** The cache itself, unless a trace is recorded or replayed. */
 export function recordedCache(cache: ServerCache, world: World): ServerCache {
   if (!world.trace && !world.replay) return cache;
   const ask = async <T>(

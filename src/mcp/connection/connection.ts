@@ -29,7 +29,7 @@ export class McpConnection implements AsyncDisposable {
   readonly #scope: Scope;
   readonly #gate: CallGate;
   readonly #tasks: ServerTasks;
-  /** Long results, kept across reconnects: whoever holds one may still read it. */
+  /** Long results, kept across reconnects: they may still be read. */
   readonly #spill: SpillDirectory;
   readonly #tools: CurrentTools;
   readonly #supervisor: Supervisor;

@@ -81,7 +81,7 @@ export function failuresInARow(state: ConnectionState, atMs: number): number {
   return atMs - state.sinceMs >= MCP_LIMITS.reconnectProvenMs ? 0 : state.attempt;
 }
 
-/** Trying again would only fail again: somebody has to change something first. */
+/** Trying again would only fail again: the configuration has to change first. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "mcp.spawn_failed",
   "mcp.sandbox_unavailable",
@@ -103,7 +103,7 @@ export interface Break {
   readonly isRemote: boolean;
 }
 
-/** Undefined when it is over. A local server that fails its very first start is a mistake in its entry, told at once. */
+/** Undefined when it is over. A local server that fails its very first start is a mistake in its entry, reported at once. */
 export function retryDelayMs({ cause, failuresInARow, wasReady, isRemote }: Break, dice: number): number | undefined {
   if (FINAL.has(cause.code)) return undefined;
   if (!wasReady && !isRemote) return undefined;

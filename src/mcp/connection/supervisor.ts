@@ -24,7 +24,7 @@ export interface SupervisorOptions {
   /** Owns everything that runs for the server: the attempts end with it. */
   readonly scope: Scope;
   readonly tools: CurrentTools;
-  /** Called with each conversation before anybody may use it. */
+  /** Called with each link before it may be used. */
   onLink(link: Link): void;
 }
 
@@ -119,10 +119,10 @@ export class Supervisor {
 
   /**
    * By the user's own word a tool may run twice: once more, over the link that follows the one that broke. Where only the
-   * answer was cut off and the link lives on, over the same; whoever gave an answer, if a poor one, would give it again.
+   * answer was cut off and the link lives on, over the same link.
    */
   async again(last: Link, { code, timeoutMs, signal }: Retrial): Promise<Link | undefined> {
-    // A lost session is the end of its link, also where that is told a moment later (in a recording).
+    // A lost session is the end of its link, also where that is reported a moment later (in a recording).
     const isOver = code === "mcp.session_lost";
     const isBroken = isOver || (await Promise.race([last.broken, Promise.resolve(undefined)])) !== undefined;
     if (!isBroken) return code === "mcp.connection_lost" && this.link === last ? last : undefined;

@@ -110,8 +110,8 @@ export async function callTool(link: Link, request: CallRequest): Promise<CallOu
     case "timed_out": {
       const spent = inSeconds(outcome.afterMs);
       const isAtCap = hasProgress && outcome.afterMs >= request.maxTotalMs - EARLY_MS;
-      const told = isAtCap ? `still under way after ${spent}, the most a call may take` : `no answer within ${spent}`;
-      const text = `${where}: ${told}${hasProgress && !isAtCap ? ", and no more progress" : ""}; ${NOBODY_KNOWS}`;
+      const reason = isAtCap ? `still under way after ${spent}, the most a call may take` : `no answer within ${spent}`;
+      const text = `${where}: ${reason}${hasProgress && !isAtCap ? ", and no more progress" : ""}; ${NOBODY_KNOWS}`;
       const error = new TenonError("mcp.call_timeout", text);
       return { kind: "unknown", error: withLastWords(error, link.wire.stderrTail) };
     }
@@ -342,7 +342,7 @@ export class ProgressPace implements Disposable {
   readonly #world: Pick<World, "after" | "monotonicMs">;
   readonly #tell: (progress: CallProgress) => void;
   #windowStartMs = Number.NEGATIVE_INFINITY;
-  #told = 0;
+  #sent = 0;
   #pending: CallProgress | undefined;
   #timer: Timer | undefined;
   #isOver = false;
@@ -362,10 +362,10 @@ export class ProgressPace implements Disposable {
     const nowMs = this.#world.monotonicMs();
     if (nowMs - this.#windowStartMs >= everyMs) {
       this.#windowStartMs = nowMs;
-      this.#told = 0;
+      this.#sent = 0;
     }
-    if (this.#told < burst) {
-      this.#told += 1;
+    if (this.#sent < burst) {
+      this.#sent += 1;
       this.#tell(cut(progress));
       return;
     }

@@ -7,7 +7,7 @@ import type { Peer } from "./peer.js";
 /** By this name the modern era knows long-running calls: without it no server may answer with one. */
 const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** What servers are asked to tell when somebody listens; a modern server says nothing unless it is asked. */
+/** The log level servers are asked for; a modern server sends no log lines unless it is asked. */
 const LOG_LEVEL = "info";
 
 export interface ClientInfo {

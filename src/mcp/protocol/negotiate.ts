@@ -120,7 +120,7 @@ function initializeParams(options: LinkOptions, protocolVersion: string): JsonOb
   return { protocolVersion, capabilities: clientCapabilities(options.peer), clientInfo: { name, version } };
 }
 
-/** `initialize` must not be cancelled, so signal and time end only our waiting; whoever ends it closes the wire anyway. */
+/** `initialize` must not be cancelled, so signal and time end only our waiting; the transport is closed then anyway. */
 async function sendInitialize(
   line: OpenLink,
   params: JsonObject,

@@ -48,11 +48,11 @@ export interface Peer {
   /** Raw `sampling/createMessage` params to raw result: the models room knows their shape. */
   readonly sample?: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | undefined;
   log?(entry: ServerLog): void;
-  /** A line that may be about the call of another session: for the record, never to be shown to anybody. */
+  /** A line that may be about the call of another session: only recorded, never shown. */
   overheard?(entry: ServerLog): void;
   /** What was asked for behind a URL is done: the person need not be kept waiting for it. */
   elicitationCompleted?(elicitationId: string): void;
-  /** A request of the server was declined without anybody being asked, and why. */
+  /** A request of the server was declined without asking the person, and why. */
   unanswered?(method: string, reason: string): void;
 }
 
@@ -85,7 +85,7 @@ export class PeerAnswers {
     }
   }
 
-  /** Notifications meant for people; whoever reads them must not be able to break the connection. */
+  /** Notifications meant for people; an exception of the peer must not break the connection. */
   hear(method: string, params: JsonObject): void {
     try {
       if (method === "notifications/message") this.#peer.log?.(readServerLog(params));
@@ -154,7 +154,7 @@ function rootsBody(roots: readonly Root[]): JsonObject {
   return { roots: roots.map(({ uri, name }) => ({ uri, ...defined({ name }) })) };
 }
 
-/** Words for what must not be shown to anybody: an unknown mode, a URL that is no web page. */
+/** The reason, as text, for what must not be shown: an unknown mode, a URL that is no web page. */
 function readElicitation(params: JsonObject): ElicitRequest | string {
   const { mode = "form", message, requestedSchema, url, elicitationId } = params;
   const words = typeof message === "string" ? message : "";
@@ -195,7 +195,7 @@ function withDefaults(content: JsonObject, schema: JsonObject | undefined): Json
   return Object.fromEntries(entries);
 }
 
-/** Enough for a stack trace; a server that logs more is not read by anybody. */
+/** Enough for a stack trace; nobody reads more. */
 const MAX_CHARS = 4_096;
 /** Values looked at before giving up: a log entry may be any JSON, however large. */
 const MAX_VALUES = 1_000;

@@ -103,10 +103,10 @@ async function answerAll(
   signal: AbortSignal,
 ): Promise<JsonObject | string> {
   const responses: [string, JsonObject][] = [];
-  const asksSomebody = requests.some(({ method }) => method !== "roots/list");
+  const asksPerson = requests.some(({ method }) => method !== "roots/list");
   try {
     // Nothing to wait for on our side: the server gets a moment before it is asked again.
-    if (!asksSomebody) await sleep((ms, run) => world.after(ms, run), MCP_LIMITS.inputPauseMs, signal);
+    if (!asksPerson) await sleep((ms, run) => world.after(ms, run), MCP_LIMITS.inputPauseMs, signal);
     for (const { key, method, params } of requests) {
       signal.throwIfAborted();
       responses.push([key, await answers.answer(method, params, signal)]);

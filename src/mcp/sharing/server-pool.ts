@@ -72,7 +72,7 @@ export class ServerPool implements AsyncDisposable {
     });
   }
 
-  /** Ends every shared server, whoever uses it. Those of single sessions are theirs to end. */
+  /** Ends every shared server, also those in use. A server of one session is closed by its session. */
   async close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
     const ended = Array.from(this.#shared.values(), (server) => server.end(grace));
     await Promise.all(ended);
@@ -166,7 +166,7 @@ const APART = {
 } as const satisfies Partial<Record<keyof ConnectionOptions, string>>;
 
 /**
- * Servers here are shared only within the same directories: they run in one of them, and are told of all. A server elsewhere
+ * Servers here are shared only within the same directories: they run in one of them, and all are named to them. A server elsewhere
  * has nothing of them unless it asks, and one that asks is not shared.
  */
 export function sharingKey(spec: ServerSpec, options: ConnectionOptions): string {

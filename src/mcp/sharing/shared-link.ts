@@ -126,7 +126,7 @@ export class LinkUsage {
     return this.linkUsers.some((one) => one !== linkUser);
   }
 
-  /** Waits until it can be told who asks. Rejects when the signal aborts. */
+  /** Waits until it is clear which session is asked. Rejects when the signal aborts. */
   async decided(signal: AbortSignal): Promise<Asker> {
     await this.#changes.until(() => this.asker.kind !== "several", signal);
     return this.asker;

@@ -1,4 +1,4 @@
-// What a shared server may ask: put to the session it is for, and to nobody where that cannot be told.
+// The peer of a shared server: puts its questions to the session they are for, and to none where that is not clear.
 import type { JsonObject } from "../../base/json/json.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../protocol/peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";

@@ -73,7 +73,7 @@ export class SharedServer {
     });
   }
 
-  /** For good, whoever uses it. */
+  /** For good, also while sessions use it. */
   async end(grace: EndGrace): Promise<void> {
     this.#idle?.clear();
     this.#retire();
@@ -149,7 +149,7 @@ export class SharedServer {
     return [...this.#leases.values()];
   }
 
-  /** Of the link there is now; before the first there was nothing anybody could have sent. */
+  /** Of the link there is now; before the first no session can have sent anything. */
   get #usage(): LinkUsage | undefined {
     const { link } = this.connection;
     return link && this.linkOf(link).usage;
