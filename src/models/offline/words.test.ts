@@ -44,6 +44,7 @@ describe("stems", () => {
 
   test("leave out the words that say nothing, and keep the order", () => {
     expect(contentStems("Could you please list the files in docs?")).toEqual(["list", "file", "doc"]);
+    expect(contentStems("list the files here, or log_out")).toEqual(["list", "file", "here", "log", "out"]);
   });
 });
 

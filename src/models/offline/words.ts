@@ -8,6 +8,13 @@ const CHAT_WORDS = new Set(
   ),
 );
 
+/** Function words that tell tools and requests apart: "list files here", `log_out`, `get_all`. */
+const MEANINGFUL = new Set(
+  "here off out up down over under above below before after between all each every both one other own same more most".split(
+    " ",
+  ),
+);
+
 /** Words that ask for a tool to be used without saying which. */
 const INVOCATIONS = new Set(["use", "call", "run", "invoke", "execute", "try", "tell", "do", "give"]);
 
@@ -73,7 +80,8 @@ export function words(text: string): string[] {
 export const stem: typeof stemOf = stemOf;
 
 export function isStopWord(word: string): boolean {
-  return (isFunctionWord(word) || CHAT_WORDS.has(word) || /^[a-z]$/u.test(word)) && !INVOCATIONS.has(word);
+  if (MEANINGFUL.has(word) || INVOCATIONS.has(word)) return false;
+  return isFunctionWord(word) || CHAT_WORDS.has(word);
 }
 
 export function isInvocation(word: string): boolean {
