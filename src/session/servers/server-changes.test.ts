@@ -1,7 +1,7 @@
 // Changes of a session's servers by the person: off and on again, restarted, added and removed, and unknown names.
 import { expect, test } from "vitest";
 import { LIMITS } from "../../base/limits.js";
-import type { ServerSpec } from "../../mcp/index.js";
+import { ServerPool, type ServerSpec } from "../../mcp/index.js";
 import { echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../../testing/index.js";
 import type { AbsentServer } from "../../tools/index.js";
 import type { ServerChange } from "../events.js";
@@ -105,4 +105,31 @@ test("an unknown name is answered with the servers there are", async () => {
   for (const change of changes) {
     expect(change).toEqual({ ok: false, reason: 'this session has no connected server "x"; there are: mine, given' });
   }
+});
+
+test("a server that other sessions use is restarted as this session's own, and stays that", async () => {
+  const world = fakeWorld({ spawn: spawnsServer({ tools: [echoTool()] }) });
+  const client = { name: "t", version: "1" };
+  const pool = new ServerPool({ world });
+  const open = () => {
+    const servers = new SessionServers({ world, cwd: "/", client, pool, isConfigured: true, onStatus: () => {} });
+    servers.configure({ wanted: [{ spec: stdio("mine"), origin: "user" }], rejected: [], absent: [] });
+    return servers;
+  };
+  const [one, other] = [open(), open()];
+  await world.advance(1_000);
+  expect(one.open[0]?.isShared?.()).toBe(true);
+  const restarted = one.restart("mine");
+  await world.advance(10_000);
+  expect(await restarted).toMatchObject({ ok: true });
+  for (const servers of [one, other]) expect(servers.statuses).toMatchObject([{ state: "ready" }]);
+  expect(one.open[0]?.isShared?.()).toBe(false);
+  expect(world.children.filter((child) => child.isGroupAlive())).toHaveLength(2);
+  const closing = Promise.all([
+    one.close(LIMITS.exitGrace),
+    other.close(LIMITS.exitGrace),
+    pool.close(LIMITS.exitGrace),
+  ]);
+  await world.advance(10_000);
+  await closing;
 });
