@@ -16,7 +16,7 @@ export function testTool(name: string, more: Partial<ToolDefinition> = {}): Tool
 export function testSource(
   name: string,
   tools: readonly (string | ToolDefinition)[],
-  more: Partial<Pick<ToolSource, "origin" | "isProcess" | "about" | "problems">> & { origin?: ToolOrigin } = {},
+  more: Partial<Pick<ToolSource, "origin" | "isProcess" | "about" | "leftOut">> & { origin?: ToolOrigin } = {},
 ): TestSource {
   const calls: SourceCall[] = [];
   return {

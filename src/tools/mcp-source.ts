@@ -23,7 +23,7 @@ export function mcpSource(
     isProcess: connection.spec.kind === "stdio",
     state: mappedCell(connection.state, toSourceState),
     about: () => aboutOf(connection),
-    problems: () => connection.problems,
+    leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
     call: async ({ tool, arguments: args, signal, onProgress, onLasting }) =>

@@ -141,8 +141,8 @@ export interface ToolSource {
   /** Whether it is a process of its own on this machine. */
   readonly isProcess?: boolean;
   about?(): SourceAbout;
-  /** What was left out of its list or changed in it, each in one sentence. */
-  problems?(): readonly string[];
+  /** Entries of its list that cannot be used, each with the reason in one sentence. */
+  leftOut?(): readonly { readonly name: string; readonly text: string }[];
   /** The live list; the catalog takes a snapshot of it between model calls. */
   readonly tools: ReadonlyCell<readonly ToolDefinition[]>;
   /** How many calls it takes at the same time; `LIMITS.callsInParallel` unless given. */

@@ -57,7 +57,7 @@ function asExtra(source: ToolSource): ToolSource {
       state: source.state,
       callsAtOnce: source.callsAtOnce,
       about: source.about ? () => source.about?.() ?? {} : undefined,
-      problems: source.problems ? () => source.problems?.() ?? [] : undefined,
+      leftOut: source.leftOut ? () => source.leftOut?.() ?? [] : undefined,
     }),
   };
 }

@@ -59,13 +59,14 @@ test("shadowed: by whom, for a server and for a name that was given away", () =>
 });
 
 test("quarantined: by a provider, by its server's list, by a transformer that fails", () => {
-  const problems = () => ['tool "broken" is left out: its inputSchema is not an object'];
+  const text = 'tool "broken" is left out: its inputSchema is not an object';
+  const leftOut = () => [{ name: "broken", text }];
   const transform = (tool: { name: string }) => {
     if (tool.name === "odd") throw new Error("no such field");
     return testTool(tool.name);
   };
   const catalog = new SessionCatalog({ transformers: [{ transform }] });
-  catalog.add(testSource("s", ["refused", "odd", "fine"], { problems }));
+  catalog.add(testSource("s", ["refused", "odd", "fine"], { leftOut }));
   const tool = catalog.offer().find("mcp__s__refused")?.tool;
   if (tool) catalog.quarantine(tool.id, "it is too deep");
   expect(catalog.why("refused")).toMatchObject({

@@ -217,13 +217,8 @@ function whyLeftOut(name: string, { source, leftOut }: KnownTools): WhyAnswer | 
     const kind = left.kind === "broken" ? "quarantined" : left.kind;
     return { kind, text: `The tool "${left.ownName}" of "${server}" is left out: ${left.reason}.`, server };
   }
-  const sentence = source.problems?.().find((problem) => {
-    const quoted = /^tool "(.*)" is left out/u.exec(problem)?.[1]; // a list's problems name their tools in quotes
-    return quoted !== undefined && isNameOf(name, server, quoted);
-  });
-  return sentence === undefined
-    ? undefined
-    : { kind: "quarantined", text: `Of the list of "${server}": ${sentence}.`, server };
+  const unusable = source.leftOut?.().find((entry) => isNameOf(name, server, entry.name));
+  return unusable && { kind: "quarantined", text: `Of the list of "${server}": ${unusable.text}.`, server };
 }
 
 function whyShadowed(name: string, { shadowed }: SourceBook): WhyAnswer | undefined {
