@@ -13,6 +13,10 @@ export type AcpCheckArguments =
   | { readonly verb: "server"; readonly script: string }
   | ({ readonly verb: "run"; readonly json: boolean } & RunArguments);
 
+type ParsedArguments =
+  | { readonly ok: true; readonly options: AcpCheckArguments }
+  | { readonly ok: false; readonly reason: string };
+
 export interface RunArguments {
   readonly command: string;
   readonly args: readonly string[];
@@ -38,7 +42,7 @@ const OPTIONS = {
   server: { type: "string" },
 } as const;
 
-export function parseAcpCheckArguments(words: readonly string[]): Parsed<AcpCheckArguments> {
+export function parseAcpCheckArguments(words: readonly string[]): ParsedArguments {
   try {
     return { ok: true, options: parse(words) };
   } catch (error) {

@@ -8,40 +8,18 @@ import type {
   Files,
   HttpPool,
   HttpPoolOptions,
-  LoopbackListener,
   ResolvedAddress,
   SpawnRequest,
   Thread,
-  Watch,
   World,
 } from "../../base/ports/world.js";
 import { FakeChild } from "../kit/world/child.js";
 
-type FileOperation = Exclude<keyof Files, "openAppend"> | "openAppend" | "write" | "sync" | "close";
-export type Operation =
-  | `files.${FileOperation}`
-  | "spawn"
-  | "thread"
-  | "fetch"
-  | "lookup"
-  | "listen"
-  | "request"
-  | "watch";
+type FileOperation = keyof Files | "write" | "sync" | "close";
+type OtherOperation = "spawn" | "thread" | "fetch" | "lookup" | "listen" | "request" | "watch";
+export type Operation = `files.${FileOperation}` | OtherOperation;
 
-type ErrorName =
-  | "ENOENT"
-  | "ENOTDIR"
-  | "EACCES"
-  | "ELOOP"
-  | "ENAMETOOLONG"
-  | "EMFILE"
-  | "ENOSPC"
-  | "EROFS"
-  | "EIO"
-  | "EAGAIN"
-  | "EADDRINUSE";
-
-const ERRNO: Readonly<Record<ErrorName, string>> = {
+const ERRNO = {
   ENOENT: "no such file or directory",
   ENOTDIR: "not a directory",
   EACCES: "permission denied",
@@ -53,7 +31,9 @@ const ERRNO: Readonly<Record<ErrorName, string>> = {
   EIO: "i/o error",
   EAGAIN: "resource temporarily unavailable",
   EADDRINUSE: "address already in use",
-};
+} as const;
+
+type ErrorName = keyof typeof ERRNO;
 
 /**
  * `torn`: half of the text is there, then an error. `short`: all but the last bytes. `slow`: it takes longer than anybody waits.
@@ -61,18 +41,9 @@ const ERRNO: Readonly<Record<ErrorName, string>> = {
  */
 export type Fault = ErrorName | "torn" | "short" | "slow" | "full" | "exit" | "reset" | "stall" | "dns";
 
-const READS: readonly Fault[] = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EMFILE", "EIO"];
-const WRITES: readonly Fault[] = [
-  "ENOTDIR",
-  "EACCES",
-  "ELOOP",
-  "ENAMETOOLONG",
-  "EMFILE",
-  "ENOSPC",
-  "EROFS",
-  "EIO",
-  "full",
-];
+const BAD_PATHS: readonly Fault[] = ["ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EMFILE"];
+const READS: readonly Fault[] = ["ENOENT", ...BAD_PATHS, "EIO"];
+const WRITES: readonly Fault[] = [...BAD_PATHS, "ENOSPC", "EROFS", "EIO", "full"];
 const ATOMIC: readonly Fault[] = [...WRITES, "torn", "short", "slow"];
 /** A total question has one other answer. */
 const NOTHING: readonly Fault[] = ["ENOENT"];
@@ -190,6 +161,12 @@ export class FaultyWorld {
     return this.#plan.fault;
   }
 
+  /** Throws the planned error of an operation that can only fail with one. */
+  #demand(operation: Operation, subject: string): void {
+    const fault = this.#fails(operation, subject);
+    if (fault !== undefined) throw errno(fault, subject);
+  }
+
   #wrapped(): World {
     const base = this.#base;
     return {
@@ -203,10 +180,14 @@ export class FaultyWorld {
       fetch: this.#fetch,
       lookup: (host) => this.#lookup(host),
       httpPool: (options) => this.#httpPool(options),
-      listen: (port, answer) => this.#listen(() => base.listen(port, answer), port),
+      listen: async (port, answer) => {
+        this.#demand("listen", `listen 127.0.0.1:${port}`);
+        return await base.listen(port, answer);
+      },
       files: this.#files(),
       processes: base.processes,
-      watch: (path, onChange) => this.#watch(path, onChange),
+      watch: (path, onChange) =>
+        this.#fails("watch", path) === undefined ? base.watch(path, onChange) : { close: () => {} },
       randomBytes: (count) => base.randomBytes(count),
       random: () => base.random(),
       env: base.env,
@@ -218,9 +199,8 @@ export class FaultyWorld {
   #files(): Files {
     const files = this.#baseFiles;
     const ask = async <T>(name: FileOperation, path: string, work: () => Promise<T>): Promise<T> => {
-      const fault = this.#fails(`files.${name}`, path);
-      if (fault === undefined) return await this.#away(work);
-      throw errno(fault, path);
+      this.#demand(`files.${name}`, path);
+      return await this.#away(work);
     };
     const question = async <T>(name: FileOperation, path: string, work: () => Promise<T | undefined>) => {
       const fault = this.#fails(`files.${name}`, path);
@@ -232,7 +212,8 @@ export class FaultyWorld {
       const fault = this.#fails(`files.${name}`, path);
       if (fault === "slow") await new Promise<void>((resolve) => this.#base.after(SLOW_MS, resolve));
       if (fault === undefined || fault === "slow") return await this.#away(work);
-      await this.#leaveDraft(path, text, fault);
+      // A file is replaced by a rename: the torn text is a draft of another name, which a full disk may keep.
+      if (fault === "torn" || fault === "short") await files.writeAtomic(`${path}.draft.tmp`, partOf(text, fault));
       throw errno(fault, path);
     };
     return {
@@ -255,17 +236,10 @@ export class FaultyWorld {
       createNew: (path, text) => this.#createNew(path, text),
       openAppend: (path) => this.#openAppend(path),
       scratchFolder: () => {
-        const fault = this.#fails("files.scratchFolder", "");
-        if (fault !== undefined) throw errno(fault, "scratch");
+        this.#demand("files.scratchFolder", "scratch");
         return files.scratchFolder();
       },
     };
-  }
-
-  /** A file is replaced by a rename: what was torn is a draft of another name, which a full disk may keep. */
-  async #leaveDraft(path: string, text: string, fault: Fault): Promise<void> {
-    if (fault !== "torn" && fault !== "short") return;
-    await this.#baseFiles.writeAtomic(`${path}.draft.tmp`, partOf(text, fault));
   }
 
   /** It is not replaced but made: what was torn is there under its own name. */
@@ -279,8 +253,7 @@ export class FaultyWorld {
   }
 
   #openAppend(path: string): AppendFile {
-    const fault = this.#fails("files.openAppend", path);
-    if (fault !== undefined) throw errno(fault, path);
+    this.#demand("files.openAppend", path);
     const file = this.#baseFiles.openAppend(path);
     return {
       write: (text) => {
@@ -290,8 +263,7 @@ export class FaultyWorld {
         throw errno(failed, path);
       },
       sync: () => {
-        const failed = this.#fails("files.sync", path);
-        if (failed !== undefined) throw errno(failed, path);
+        this.#demand("files.sync", path);
         file.sync();
       },
       // The descriptor is gone also when closing tells of an error.
@@ -406,17 +378,6 @@ export class FaultyWorld {
       wasConnected: (request) => pool.wasConnected(request),
       close: () => pool.close(),
     };
-  }
-
-  async #listen(open: () => Promise<LoopbackListener>, port: number): Promise<LoopbackListener> {
-    const fault = this.#fails("listen", String(port));
-    if (fault !== undefined) throw errno(fault, `listen 127.0.0.1:${port}`);
-    return await open();
-  }
-
-  #watch(path: string, onChange: () => void): Watch {
-    const fault = this.#fails("watch", path);
-    return fault === undefined ? this.#base.watch(path, onChange) : { close: () => {} };
   }
 }
 

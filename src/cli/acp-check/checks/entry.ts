@@ -8,7 +8,7 @@ import type { Bench } from "../bench.js";
 import { type Check, CheckFailure, demand } from "../check.js";
 import { isInitialized, receivesWithin, type TestServer } from "../test-servers.js";
 import { waitUntil } from "../wait.js";
-import { BOUNDS, howTold, openWith, tells, useServer } from "./shared.js";
+import { BOUNDS, howTold, openWith, startWith, tells, useServer } from "./shared.js";
 
 const WHY = "One entry that a strict parser dislikes takes the whole session down, or vanishes without a word.";
 
@@ -104,11 +104,7 @@ export const ENTRY: readonly Check[] = [
     run: async (bench) => {
       const name = bench.word("twin");
       const twins = [bench.stdio({}, { name }), bench.stdio({}, { name })];
-      const agent = await bench.start();
-      const { sessionId, opened } = await openWith(
-        agent,
-        twins.map(({ entry }) => entry),
-      );
+      const { agent, sessionId, opened } = await startWith(bench, twins);
       const connected = () => twins.filter(isInitialized).length;
       const isTold = () => agent.updatesOf(sessionId).some((update) => tells(update, name));
       await waitUntil(() => connected() === twins.length || (connected() > 0 && isTold()), BOUNDS.toldMs);

@@ -1,11 +1,9 @@
 // The table of checks, in the order in which they run.
 import type { Check } from "../check.js";
-import { CONNECT } from "./connect.js";
 import { ENTRY } from "./entry.js";
 import { ISOLATION } from "./isolation.js";
-import { LEAK } from "./leak.js";
-import { SESSION } from "./session.js";
-import { START } from "./start.js";
+import { LEAK, SESSION } from "./session.js";
+import { CONNECT, START } from "./start.js";
 import { TOOLS } from "./tools.js";
 import { WIRE_FIRST, WIRE_LAST } from "./wire.js";
 

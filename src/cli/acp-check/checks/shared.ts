@@ -15,6 +15,13 @@ export const BOUNDS: typeof CLI_LIMITS.acpCheck & typeof CLI_LIMITS.acpCheckActs
   ...CLI_LIMITS.acpCheckActs,
 };
 
+interface OpenSession {
+  readonly agent: RunningAgent;
+  readonly sessionId: string;
+  /** The answer to `session/new`. */
+  readonly opened: AgentAnswer;
+}
+
 const TROUBLE = /fail|error|reject|refus|invalid|unsupported|unknown|denied|not connected|shadow|ignored|duplicate/iu;
 
 /** Its tool is called in a turn; without the model that is brought along, that its tools are asked for has to do. */
@@ -57,7 +64,7 @@ function whereItEnded(server: TestServer): string {
 /** Connected, by itself or at the latest for a turn. */
 export async function demandConnected(
   bench: Bench,
-  { agent, sessionId }: { readonly agent: RunningAgent; readonly sessionId: string },
+  { agent, sessionId }: Pick<OpenSession, "agent" | "sessionId">,
   servers: readonly TestServer[],
 ): Promise<void> {
   if (await waitUntil(() => servers.every(isInitialized), BOUNDS.toldMs)) return;
@@ -125,6 +132,16 @@ export async function openWith(
   const { sessionId } = opened.result;
   demand(typeof sessionId === "string", "the answer to session/new has no sessionId");
   return { sessionId, opened };
+}
+
+/** A new agent with a session that has these servers. */
+export async function startWith(bench: Bench, servers: readonly TestServer[]): Promise<OpenSession> {
+  const agent = await bench.start();
+  const opened = await openWith(
+    agent,
+    servers.map(({ entry }) => entry),
+  );
+  return { agent, ...opened };
 }
 
 export function callsOf(server: TestServer): number {

@@ -1,13 +1,72 @@
-// Servers that hang, are slow or fail cost nobody else anything, and the client is told.
-
-import type { JsonObject } from "../../../base/json/json.js";
-import { CLIENT } from "../agent.js";
-import type { Bench } from "../bench.js";
+// Servers of every kind are connected; servers that hang, are slow or fail affect no other, and the client is told.
+import { type JsonObject } from "../../../base/json/json.js";
+import { CLIENT, type RunningAgent } from "../agent.js";
+import { type Bench } from "../bench.js";
 import { type Check, CheckFailure, demand } from "../check.js";
 import { wordOf } from "../fields.js";
 import { failure, initialize, receivesWithin, type TestServer } from "../test-servers.js";
 import { pause, seconds } from "../wait.js";
-import { BOUNDS, callsOf, howTold, openWith, useServer } from "./shared.js";
+import { BOUNDS, callsOf, howTold, openWith, startWith, useServer } from "./shared.js";
+
+const IGNORED = "The editor's servers are silently ignored: the person believes they have tools they do not have.";
+const HEADER = { name: "x-acp-check", value: "given" };
+
+export const CONNECT: readonly Check[] = [
+  {
+    id: "connect.stdio",
+    title: "a stdio server is connected and its tool is called",
+    why: IGNORED,
+    run: async (bench) => {
+      const server = bench.stdio(
+        { recordEnv: ["ACP_CHECK_GIVEN"] },
+        { env: [{ name: "ACP_CHECK_GIVEN", value: "given" }] },
+      );
+      const evidence = await connectAndUse(bench, await bench.start(), server);
+      const values = server.starts().map(({ values: given }) => JSON.stringify(given));
+      demand(
+        values.some((text) => text.includes('"given"')),
+        "the server did not get the env of its entry",
+      );
+      return `${evidence}; its env arrived`;
+    },
+  },
+  remote("http", "a Streamable HTTP server is connected and its tool is called"),
+  remote("sse", "an HTTP+SSE server is connected and its tool is called"),
+  {
+    id: "connect.acp",
+    title: "a server of the client itself (type acp) is connected over mcp/message",
+    why: IGNORED,
+    ruledOut: ({ kinds }) => (kinds.includes("acp") ? undefined : "mcpCapabilities.acp is not claimed"),
+    run: async (bench) => {
+      const agent = await bench.start();
+      return await connectAndUse(bench, agent, bench.overAcp(agent));
+    },
+  },
+];
+
+function remote(type: "http" | "sse", title: string): Check {
+  return {
+    id: `connect.${type}`,
+    title,
+    why: IGNORED,
+    ruledOut: ({ kinds }) => (kinds.includes(type) ? undefined : `mcpCapabilities.${type} is not claimed`),
+    run: async (bench) => {
+      const server = await bench.remote(type, [HEADER]);
+      const evidence = await connectAndUse(bench, await bench.start(), server);
+      const sent = server.requests().map(({ headers }) => headers[HEADER.name]);
+      demand(
+        sent.every((value) => value === HEADER.value),
+        `${sent.filter((value) => value !== HEADER.value).length} of ${sent.length} requests came without the headers of the entry`,
+      );
+      return `${evidence}; its headers arrived with all ${sent.length} requests`;
+    },
+  };
+}
+
+async function connectAndUse(bench: Bench, agent: RunningAgent, server: TestServer): Promise<string> {
+  const { sessionId } = await openWith(agent, [server.entry]);
+  return await useServer(bench, agent, sessionId, server);
+}
 
 const UNTOLD = "A failure nobody is told of looks like a stupid model: the person cannot know what to repair.";
 const WORDS = "acp-check: no database at port 5432";
@@ -21,8 +80,7 @@ export const START: readonly Check[] = [
     run: async (bench) => {
       const good = bench.stdio();
       const hung = bench.stdio(initialize({ do: "never" }));
-      const agent = await bench.start();
-      const { sessionId, opened } = await openWith(agent, [hung.entry, good.entry]);
+      const { agent, sessionId, opened } = await startWith(bench, [hung, good]);
       demand(opened.ms <= BOUNDS.newSessionMs, `session/new took ${seconds(opened.ms)}`);
       await useServer(bench, agent, sessionId, good);
       return `session/new took ${seconds(opened.ms)}; the good server beside it was used`;
@@ -35,8 +93,7 @@ export const START: readonly Check[] = [
     needsModel: true,
     run: async (bench) => {
       const slow = bench.stdio(initialize({ do: "delay", ms: BOUNDS.slowMs }));
-      const agent = await bench.start();
-      const { sessionId } = await openWith(agent, [slow.entry]);
+      const { agent, sessionId } = await startWith(bench, [slow]);
       const first = await bench.turn(agent, sessionId, [slow.tool]);
       if (callsOf(slow) > 0) return `the first turn waited for it and ended after ${seconds(first.ms)}`;
       demand(await receivesWithin(slow, "tools/list", bench.lab.answerMs), "its tools were never asked for");

@@ -8,7 +8,7 @@ import { SECRETS } from "../environment.js";
 import { wordOf } from "../fields.js";
 import { IMAGE_DATA, receivedBy, receivesWithin, type TestServer, tool } from "../test-servers.js";
 import { seconds, waitUntil } from "../wait.js";
-import { BOUNDS, callsOf, demandCall, demandConnected, openWith } from "./shared.js";
+import { BOUNDS, callsOf, demandCall, demandConnected, startWith } from "./shared.js";
 
 /** What OpenAI takes, the narrowest of the providers. */
 const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/u;
@@ -22,8 +22,7 @@ export const TOOLS: readonly Check[] = [
     run: async (bench) => {
       const watched = [...Object.keys(SECRETS), "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
       const server = bench.stdio({ recordEnv: watched });
-      const agent = await bench.start();
-      const { sessionId } = await openWith(agent, [server.entry]);
+      const { agent, sessionId } = await startWith(bench, [server]);
       await demandConnected(bench, { agent, sessionId }, [server]);
       const [started] = server.starts();
       const names = started?.["names"];
@@ -45,8 +44,7 @@ export const TOOLS: readonly Check[] = [
         { tools: tools.map((name) => echoTool(name)) },
         { name: `${bench.word("srv")} näme: v1.0` },
       );
-      const agent = await bench.start();
-      const { sessionId } = await openWith(agent, [server.entry]);
+      const { agent, sessionId } = await startWith(bench, [server]);
       const { offered, called: names } = await bench.turn(agent, sessionId, [odd, long]);
       const invalid = [...offered, ...names].filter((name) => !VALID_NAME.test(name));
       const [first = ""] = invalid;
@@ -68,11 +66,7 @@ export const TOOLS: readonly Check[] = [
     run: async (bench) => {
       const name = bench.word("same");
       const servers = [1, 2].map(() => bench.stdio({ tools: [echoTool(name)] }));
-      const agent = await bench.start();
-      const { sessionId } = await openWith(
-        agent,
-        servers.map(({ entry }) => entry),
-      );
+      const { agent, sessionId } = await startWith(bench, servers);
       const turn = await bench.turn(agent, sessionId, [name]);
       const names = turn.called.filter((one) => one.includes(name));
       const reached = servers.map(callsOf);
@@ -127,8 +121,7 @@ export const TOOLS: readonly Check[] = [
     needsModel: true,
     run: async (bench) => {
       const server = bench.stdio({ tools: [tool(bench.word("picture"), "image")] });
-      const agent = await bench.start();
-      const { sessionId } = await openWith(agent, [server.entry]);
+      const { agent, sessionId } = await startWith(bench, [server]);
       const turn = await bench.turn(agent, sessionId, [server.tool]);
       demandCall(server, turn);
       const isShown = JSON.stringify(turn.updates).includes(IMAGE_DATA);
@@ -154,8 +147,7 @@ export const TOOLS: readonly Check[] = [
 
 async function failingCall(bench: Bench, reply: "error" | "crash"): Promise<string> {
   const server = bench.stdio({ tools: [tool(bench.word(reply), reply)] });
-  const agent = await bench.start();
-  const { sessionId } = await openWith(agent, [server.entry]);
+  const { agent, sessionId } = await startWith(bench, [server]);
   const turn = await bench.turn(agent, sessionId, [server.tool]);
   demandCall(server, turn);
   demand(turn.stopReason === "end_turn", `the turn ended with ${turn.stopReason}`);
@@ -174,8 +166,7 @@ interface Held {
 /** A turn in the middle of a call that only ends when it is cancelled. */
 async function holdCall(bench: Bench): Promise<Held> {
   const server = bench.stdio({ tools: [tool(bench.word("hold"), "hold")] });
-  const agent = await bench.start();
-  const { sessionId } = await openWith(agent, [server.entry]);
+  const { agent, sessionId } = await startWith(bench, [server]);
   const { answer, turn } = bench.beginTurn(agent, sessionId, [server.tool]);
   const early = answer.then(turn);
   let ended: Awaited<typeof early> | undefined;
