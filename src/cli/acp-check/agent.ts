@@ -56,7 +56,7 @@ export interface AgentOptions {
   /** Time for any one answer unless a check says otherwise. */
   readonly answerMs: number;
   readonly cwd: string;
-  /** The agent is told to log in with it, right after `initialize`. */
+  /** The log-in method that is requested right after `initialize`. */
   readonly authMethod: string | undefined;
 }
 

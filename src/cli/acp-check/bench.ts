@@ -11,11 +11,11 @@ import {
 } from "../../testing/index.js";
 import { type Introduction, RunningAgent } from "./agent.js";
 import { wordOf } from "./fields.js";
-import { wishText } from "./model/conversation.js";
+import { instructionText } from "./model/conversation.js";
 import type { ModelServer } from "./model/server.js";
 import { acpServer, remoteServer, type StdioOptions, stdioServer, type TestServer } from "./test-servers.js";
 
-export interface Lab {
+export interface RunContext {
   readonly command: AgentCommand;
   readonly validate: MessageValidator;
   readonly model: ModelServer;
@@ -46,32 +46,32 @@ export interface Turn {
 }
 
 export class Bench implements AsyncDisposable {
-  readonly lab: Lab;
+  readonly context: RunContext;
   readonly agent: Introduction;
   readonly hasModel: boolean;
   readonly folder: string;
   readonly #agents: RunningAgent[] = [];
   readonly #servers: TestServer[] = [];
 
-  constructor(lab: Lab, agent: Introduction, hasModel: boolean) {
-    this.lab = lab;
+  constructor(context: RunContext, agent: Introduction, hasModel: boolean) {
+    this.context = context;
     this.agent = agent;
     this.hasModel = hasModel;
-    this.folder = join(lab.folder, lab.word("check"));
+    this.folder = join(context.folder, context.word("check"));
     mkdirSync(join(this.folder, "project"), { recursive: true });
   }
 
   word(prefix: string): string {
-    return this.lab.word(prefix);
+    return this.context.word(prefix);
   }
 
   /** Started, nothing said to it yet. */
   launch(): RunningAgent {
     const cwd = join(this.folder, "project");
-    const { command, validate, answerMs, authMethod } = this.lab;
+    const { command, validate, answerMs, authMethod } = this.context;
     const agent = new RunningAgent({ command, validate, answerMs, authMethod, cwd });
     this.#agents.push(agent);
-    this.lab.started.push(agent);
+    this.context.started.push(agent);
     return agent;
   }
 
@@ -88,7 +88,7 @@ export class Bench implements AsyncDisposable {
   ): TestServer {
     const path = join(this.folder, `${this.word("script")}.json`);
     const server = this.#named(behaviour, options.name);
-    return this.#keep(stdioServer({ ...options, ...server, path, command: this.lab.serverCommand }));
+    return this.#keep(stdioServer({ ...options, ...server, path, command: this.context.serverCommand }));
   }
 
   async remote(type: "http" | "sse", headers?: readonly JsonObject[], failing?: string): Promise<TestServer> {
@@ -117,7 +117,7 @@ export class Bench implements AsyncDisposable {
   ): { readonly answer: Promise<AgentAnswer>; readonly turn: (answer: AgentAnswer) => Turn } {
     const name = this.word("turn");
     const before = agent.updatesOf(sessionId).length;
-    const prompt = [{ type: "text", text: wishText({ turn: name, words }) }];
+    const prompt = [{ type: "text", text: instructionText({ turn: name, words }) }];
     const answer = agent.ask("session/prompt", { sessionId, prompt });
     return { answer, turn: (given) => this.#turnOf(name, given, agent.updatesOf(sessionId).slice(before)) };
   }
@@ -133,7 +133,7 @@ export class Bench implements AsyncDisposable {
   }
 
   #turnOf(name: string, answer: AgentAnswer, updates: readonly JsonObject[]): Turn {
-    const requests = this.lab.model.requestsOf(name);
+    const requests = this.context.model.requestsOf(name);
     return {
       stopReason: answer.ok ? wordOf(answer.result["stopReason"]) : `error ${answer.code} ${answer.message}`,
       ms: answer.ms,

@@ -1,4 +1,4 @@
-// The environment the agent under test gets: nobody's keys, a home of its own, and the way to the model that is brought along.
+// The environment of the agent under test: no keys, a home of its own, and the address of acp-check's model.
 import { delimiter, dirname, join } from "node:path";
 import { MODEL_NAME, type ModelServer } from "./model/server.js";
 
@@ -7,7 +7,7 @@ export interface EnvironmentOptions {
   readonly model: Pick<ModelServer, "url" | "origin">;
   /** Given on the command line, as `NAME` and `VALUE`. */
   readonly extra: readonly (readonly [string, string])[];
-  /** Where the agent keeps its files; undefined leaves it the home of whoever runs the check. */
+  /** Where the agent keeps its files; undefined leaves it the home of the person who runs the check. */
   readonly home: string | undefined;
 }
 

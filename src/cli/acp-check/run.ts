@@ -6,7 +6,7 @@ import { messageOf } from "../../base/errors.js";
 import { acpSchemaValidator } from "../../testing/index.js";
 import { type Introduction, problemOf, type RunningAgent } from "./agent.js";
 import type { RunArguments } from "./arguments.js";
-import { Bench, type Lab } from "./bench.js";
+import { Bench, type RunContext } from "./bench.js";
 import { type Check, CheckFailure, type CheckResult } from "./check.js";
 import { CHECKS } from "./checks/index.js";
 import { agentEnvironment, fillIn } from "./environment.js";
@@ -17,7 +17,7 @@ export interface RunOptions extends RunArguments {
   /** Where the agent is started: relative words of its command hold there. Its sessions are elsewhere. */
   readonly cwd: string;
   readonly ownEnv: Readonly<Record<string, string | undefined>>;
-  readonly serverCommand: Lab["serverCommand"];
+  readonly serverCommand: RunContext["serverCommand"];
   /** Ends the run after the check under way, which is cut short; nothing it started is left. */
   readonly signal: AbortSignal;
   onIntroduced?(agent: Introduction, model: ModelUse): void;
@@ -40,12 +40,12 @@ export async function runChecks(options: RunOptions): Promise<Report> {
   const folder = mkdtempSync(join(tmpdir(), "acp-check-"));
   await using model = await ModelServer.open();
   try {
-    const lab = await openLab(options, model, folder);
-    const { agent, use } = await probe(lab);
+    const context = await openContext(options, model, folder);
+    const { agent, use } = await probe(context);
     options.onIntroduced?.(agent, use);
     const results: CheckResult[] = [];
     for (const check of CHECKS.filter(({ id }) => options.ids.includes(id))) {
-      const result = await runCheck(check, lab, { agent, use, signal: options.signal });
+      const result = await runCheck(check, context, { agent, use, signal: options.signal });
       if (options.signal.aborted) break; // cut short, it says nothing about the agent
       options.onResult?.(result);
       results.push(result);
@@ -56,7 +56,7 @@ export async function runChecks(options: RunOptions): Promise<Report> {
   }
 }
 
-async function openLab(options: RunOptions, model: ModelServer, folder: string): Promise<Lab> {
+async function openContext(options: RunOptions, model: ModelServer, folder: string): Promise<RunContext> {
   const home = join(folder, "home");
   mkdirSync(home);
   const env = agentEnvironment({
@@ -93,8 +93,8 @@ const UNKNOWN: Introduction = {
   authMethods: [],
 };
 
-async function probe(lab: Lab): Promise<{ readonly agent: Introduction; readonly use: ModelUse }> {
-  await using bench = new Bench(lab, UNKNOWN, false);
+async function probe(context: RunContext): Promise<{ readonly agent: Introduction; readonly use: ModelUse }> {
+  await using bench = new Bench(context, UNKNOWN, false);
   const running = bench.launch();
   const agent = await running.initialize();
   const opened = await running.ask("session/new", running.newSessionParams([]));
@@ -122,7 +122,7 @@ interface Known {
   readonly signal: AbortSignal;
 }
 
-async function runCheck(check: Check, lab: Lab, { agent, use, signal }: Known): Promise<CheckResult> {
+async function runCheck(check: Check, context: RunContext, { agent, use, signal }: Known): Promise<CheckResult> {
   const { id, title, why } = check;
   const reason = check.ruledOut?.(agent) ?? (check.needsModel && !use.isUsed ? `no model: ${use.why}` : undefined);
   if (reason !== undefined) return { id, title, why, status: "skip", evidence: reason, ms: 0 };
@@ -132,7 +132,7 @@ async function runCheck(check: Check, lab: Lab, { agent, use, signal }: Known): 
     ms: Math.round(performance.now() - before),
   });
   try {
-    await using bench = new Bench(lab, agent, use.isUsed);
+    await using bench = new Bench(context, agent, use.isUsed);
     const cutShort = () => bench.endAgents(); // without its agent a check ends at once
     signal.addEventListener("abort", cutShort);
     try {

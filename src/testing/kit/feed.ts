@@ -38,7 +38,7 @@ export class Feed<T> {
     }
   }
 
-  /** Nothing more will come: whoever waits is told why. */
+  /** Nothing more will come: pending waits reject with the reason. */
   end(reason: Error): void {
     this.#ended ??= reason;
     for (const waiter of [...this.#waiters]) waiter.reject(reason);

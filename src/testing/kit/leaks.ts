@@ -6,7 +6,7 @@ import { MARKER_VARIABLE } from "./mcp-server/scripted-server.js";
 import { settle } from "./world/clock.js";
 
 export interface LeakCheckOptions {
-  /** Processes with TENON_TEST_MARKER=<marker> in their environment are ours, whoever their parent is by now. */
+  /** Processes with TENON_TEST_MARKER=<marker> in their environment are ours, whatever their parent is by now. */
   readonly marker?: string;
   /** How long what is ending may take. Ending is looked for again and again until then. */
   readonly withinMs?: number;
@@ -109,7 +109,7 @@ export interface LivingSearch {
   readonly under?: number;
   /** Everything that carries TENON_TEST_MARKER with this value. */
   readonly marker?: string;
-  /** Those seen before, whoever their parent is by now. */
+  /** Those seen before, whatever their parent is by now. */
   readonly identities?: ReadonlySet<string>;
 }
 

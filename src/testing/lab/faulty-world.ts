@@ -36,7 +36,7 @@ const ERRNO = {
 type ErrorName = keyof typeof ERRNO;
 
 /**
- * `torn`: half of the text is there, then an error. `short`: all but the last bytes. `slow`: it takes longer than anybody waits.
+ * `torn`: half of the text is there, then an error. `short`: all but the last bytes. `slow`: it takes longer than any deadline.
  * `exit`: the process ends at once. `full`: this write and all later ones find no room. `reset`, `stall`, `dns`: the network.
  */
 export type Fault = ErrorName | "torn" | "short" | "slow" | "full" | "exit" | "reset" | "stall" | "dns";
@@ -79,7 +79,7 @@ export const FITTING: Readonly<Record<Operation, readonly Fault[]>> = {
   request: REQUESTS,
   lookup: ["dns", "stall"],
   listen: ["EADDRINUSE", "EMFILE", "EACCES"],
-  // A path that cannot be watched is looked at now and then: no change is told at once.
+  // A path that cannot be watched is polled: no change is reported at once.
   watch: ["stall"],
 };
 
@@ -411,7 +411,7 @@ async function never(signal: AbortSignal | undefined): Promise<never> {
 function brokenRequest(fault: Fault, host: string): ClientRequest {
   const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() });
   const request = httpRequest({ hostname: host, createConnection: () => socket });
-  request.on("error", () => {}); // told to whoever sent it
+  request.on("error", () => {}); // reported to the sender
   if (fault !== "stall") request.once("socket", () => setImmediate(() => socket.destroy(networkError(fault, host))));
   return request;
 }

@@ -19,7 +19,7 @@ export class MemoryGrants implements GrantStore {
     return [...this.#grants.values()];
   }
 
-  /** Watches nobody has closed. */
+  /** Watches that are still open. */
   get watchCount(): number {
     return this.#watchers.size;
   }

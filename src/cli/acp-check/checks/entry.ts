@@ -16,7 +16,7 @@ interface OddEntry {
   readonly id: string;
   readonly title: string;
   readonly ruledOut?: (agent: Introduction) => string | undefined;
-  /** Without a name nobody can be told which entry it was. */
+  /** It has no name by which the client could be told of it. */
   readonly isNameless?: boolean;
   readonly make: (bench: Bench) => Promise<{ readonly server: TestServer; readonly entry: JsonValue }>;
 }

@@ -1,4 +1,4 @@
-// What several checks look for: that a server was reached, that its tool was called, that the client was told.
+// Shared by the checks: whether a server was reached, its tool was called, and the client was told.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import type { AgentAnswer } from "../../../testing/index.js";
@@ -33,7 +33,7 @@ export async function useServer(
 ): Promise<string> {
   if (!bench.hasModel) {
     demand(
-      await receivesWithin(server, "tools/list", bench.lab.answerMs),
+      await receivesWithin(server, "tools/list", bench.context.answerMs),
       `${whereItEnded(server)}; its tools were not listed`,
     );
     return "its tools were listed (the model was not asked)";

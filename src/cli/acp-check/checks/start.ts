@@ -96,7 +96,7 @@ export const START: readonly Check[] = [
       const { agent, sessionId } = await startWith(bench, [slow]);
       const first = await bench.turn(agent, sessionId, [slow.tool]);
       if (callsOf(slow) > 0) return `the first turn waited for it and ended after ${seconds(first.ms)}`;
-      demand(await receivesWithin(slow, "tools/list", bench.lab.answerMs), "its tools were never asked for");
+      demand(await receivesWithin(slow, "tools/list", bench.context.answerMs), "its tools were never asked for");
       await pause(BOUNDS.quietMs);
       await bench.turn(agent, sessionId, [slow.tool]);
       demand(callsOf(slow) > 0, "its tools were missing in the first turn and in the next, although it was ready");

@@ -171,7 +171,7 @@ async function holdCall(bench: Bench): Promise<Held> {
   const early = answer.then(turn);
   let ended: Awaited<typeof early> | undefined;
   early.then((given) => (ended = given)).catch(() => undefined); // who awaits the answer hears of it
-  await waitUntil(() => callsOf(server) > 0 || ended !== undefined, bench.lab.answerMs);
+  await waitUntil(() => callsOf(server) > 0 || ended !== undefined, bench.context.answerMs);
   if (ended) demandCall(server, ended);
   demand(callsOf(server) > 0, "the tool was never called");
   return { server, agent, sessionId, answer };

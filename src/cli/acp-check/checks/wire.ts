@@ -50,10 +50,10 @@ export const WIRE_LAST: readonly Check[] = [
         servers.map(({ entry }) => entry),
       );
       await pause(BOUNDS.quietMs);
-      const early = bench.lab.started.flatMap(({ connection }) => connection.earlyUpdates);
+      const early = bench.context.started.flatMap(({ connection }) => connection.earlyUpdates);
       const kinds = [...new Set(early.map(({ update }) => update.sessionUpdate))];
       demand(early.length === 0, `${early.length} updates came too early (${kinds.join(", ")})`);
-      return `true of all ${bench.lab.started.length} agents started so far`;
+      return `true of all ${bench.context.started.length} agents started so far`;
     },
   },
   {
@@ -68,12 +68,12 @@ export const WIRE_LAST: readonly Check[] = [
       await useServer(bench, agent, sessionId, good);
       agent.endInput();
       await agent.endsWithin(BOUNDS.exitMs);
-      const faults = bench.lab.started.flatMap(({ connection }) => connection.violations);
+      const faults = bench.context.started.flatMap(({ connection }) => connection.violations);
       demand(faults.length === 0, `${faults.length} faults; the first: ${faults[0] ?? ""}`);
-      const count = bench.lab.started
+      const count = bench.context.started
         .flatMap(({ connection }) => connection.lines.items)
         .filter(({ direction }) => direction === "received").length;
-      return `all ${count} lines of ${bench.lab.started.length} agents fit the schema`;
+      return `all ${count} lines of ${bench.context.started.length} agents fit the schema`;
     },
   },
 ];

@@ -25,45 +25,47 @@ export type Move =
   | { readonly kind: "call"; readonly name: string; readonly arguments: JsonObject };
 
 /** What a prompt of the checker wants done: it stands in the prompt's own words, so any agent hands it on. */
-export interface Wish {
+export interface Instruction {
   readonly turn: string;
   /** A part of the name of each tool to call. */
   readonly words: readonly string[];
 }
 
-const WISH = /acpcheck\((\w+);([\w,]*)\)/gu;
+const INSTRUCTION = /acpcheck\((\w+);([\w,]*)\)/gu;
 const SEARCH_TOOL = /search_?tools?|tool_?search|find_?tools?/iu;
 
-export function wishText({ turn, words }: Wish): string {
+export function instructionText({ turn, words }: Instruction): string {
   return `This is a test of your tools; do as the line says. acpcheck(${turn};${words.join(",")})`;
 }
 
-/** The latest wish of a person, with what has happened since. */
-export function latestWish(messages: readonly Message[]): { wish: Wish; since: readonly Message[] } | undefined {
+/** The latest instruction of a person, with what has happened since. */
+export function latestInstruction(
+  messages: readonly Message[],
+): { instruction: Instruction; since: readonly Message[] } | undefined {
   for (const [index, { role, text }] of [...messages.entries()].reverse()) {
-    const found = role === "user" ? [...text.matchAll(WISH)].at(-1) : undefined;
+    const found = role === "user" ? [...text.matchAll(INSTRUCTION)].at(-1) : undefined;
     if (!found) continue;
     const words = (found[2] ?? "").split(",").filter((word) => word !== "");
-    return { wish: { turn: found[1] ?? "", words }, since: messages.slice(index + 1) };
+    return { instruction: { turn: found[1] ?? "", words }, since: messages.slice(index + 1) };
   }
   return undefined;
 }
 
 /** Calls every tool that is wished for once, looking for it first where the agent hides tools behind a search. */
 export function nextMove({ messages, tools }: Conversation): Move {
-  const latest = latestWish(messages);
+  const latest = latestInstruction(messages);
   if (!latest) return { kind: "say", text: "acp-check: nothing was asked." };
-  const { wish, since } = latest;
+  const { instruction, since } = latest;
   const called = since.flatMap(({ calls }) => calls);
-  for (const word of wish.words) {
+  for (const word of instruction.words) {
     const names = candidates(word, tools, since);
     const next = names.find((name) => !called.includes(name));
-    if (next !== undefined) return { kind: "call", name: next, arguments: { text: wish.turn } };
+    if (next !== undefined) return { kind: "call", name: next, arguments: { text: instruction.turn } };
     if (names.length > 0) continue;
     const search = tools.find(({ name }) => SEARCH_TOOL.test(name));
     if (search && !called.includes(search.name)) return searchMove(search, word);
   }
-  return { kind: "say", text: `acp-check: done with turn ${wish.turn}.` };
+  return { kind: "say", text: `acp-check: done with turn ${instruction.turn}.` };
 }
 
 /** Offered by that name, or named in the answer of a search. */

@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import { IMAGE_DATA } from "../test-servers.js";
-import { wishText } from "./conversation.js";
+import { instructionText } from "./conversation.js";
 import { ModelServer } from "./server.js";
 
-const WISH = wishText({ turn: "t1", words: ["echo1"] });
+const INSTRUCTION = instructionText({ turn: "t1", words: ["echo1"] });
 const NAME = "mcp__srv__echo1";
 const SCHEMA = { type: "object", properties: {} };
 const IMAGE_URL = `data:image/png;base64,${IMAGE_DATA}`;
@@ -28,11 +28,11 @@ const PROVIDERS: readonly Provider[] = [
   {
     format: "openai chat",
     path: "/v1/chat/completions",
-    ask: { model: "check", tools: chatTools, messages: [{ role: "user", content: WISH }] },
+    ask: { model: "check", tools: chatTools, messages: [{ role: "user", content: INSTRUCTION }] },
     after: {
       tools: chatTools,
       messages: [
-        { role: "user", content: [{ type: "text", text: WISH }] },
+        { role: "user", content: [{ type: "text", text: INSTRUCTION }] },
         { role: "assistant", content: null, tool_calls: [chatCall] },
         { role: "tool", tool_call_id: "c", content: "ok" },
         { role: "user", content: [{ type: "image_url", image_url: { url: IMAGE_URL } }] },
@@ -42,11 +42,11 @@ const PROVIDERS: readonly Provider[] = [
   {
     format: "openai responses",
     path: "/v1/responses",
-    ask: { tools: [{ type: "function", name: NAME, parameters: SCHEMA }], input: WISH },
+    ask: { tools: [{ type: "function", name: NAME, parameters: SCHEMA }], input: INSTRUCTION },
     after: {
       tools: [{ type: "function", name: NAME, parameters: SCHEMA }],
       input: [
-        { role: "user", content: [{ type: "input_text", text: WISH }] },
+        { role: "user", content: [{ type: "input_text", text: INSTRUCTION }] },
         { type: "function_call", call_id: "c", name: NAME, arguments: "{}" },
         { type: "function_call_output", call_id: "c", output: [{ type: "input_image", image_url: IMAGE_URL }] },
       ],
@@ -55,11 +55,11 @@ const PROVIDERS: readonly Provider[] = [
   {
     format: "anthropic messages",
     path: "/v1/messages",
-    ask: { tools: anthropicTools, messages: [{ role: "user", content: WISH }] },
+    ask: { tools: anthropicTools, messages: [{ role: "user", content: INSTRUCTION }] },
     after: {
       tools: anthropicTools,
       messages: [
-        { role: "user", content: [{ type: "text", text: WISH }] },
+        { role: "user", content: [{ type: "text", text: INSTRUCTION }] },
         { role: "assistant", content: [{ type: "tool_use", id: "c", name: NAME, input: {} }] },
         { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [picture] }] },
       ],
@@ -69,11 +69,11 @@ const PROVIDERS: readonly Provider[] = [
     format: "gemini",
     path: "/v1beta/models/check:generateContent",
     streamPath: "/v1beta/models/check:streamGenerateContent?alt=sse",
-    ask: { tools: geminiTools, contents: [{ role: "user", parts: [{ text: WISH }] }] },
+    ask: { tools: geminiTools, contents: [{ role: "user", parts: [{ text: INSTRUCTION }] }] },
     after: {
       tools: geminiTools,
       contents: [
-        { role: "user", parts: [{ text: WISH }] },
+        { role: "user", parts: [{ text: INSTRUCTION }] },
         { role: "model", parts: [{ functionCall: { name: NAME, args: {} } }] },
         {
           role: "user",

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isJsonObject, parseJson } from "../../../base/json/json.js";
 import { closeListener, listenOnLoopback, readBody } from "../../../testing/index.js";
 import { IMAGE_DATA } from "../test-servers.js";
-import { latestWish, nextMove } from "./conversation.js";
+import { latestInstruction, nextMove } from "./conversation.js";
 import { FORMATS } from "./formats.js";
 
 export const MODEL_NAME = "check";
@@ -63,11 +63,11 @@ export class ModelServer implements AsyncDisposable {
     }
     const body = parsed.value;
     const conversation = format.read(body);
-    const wish = latestWish(conversation.messages)?.wish;
+    const instruction = latestInstruction(conversation.messages)?.instruction;
     const move = nextMove(conversation);
-    if (wish) {
+    if (instruction) {
       const tools = conversation.tools.map(({ name }) => name);
-      const request = { format: format.name, turn: wish.turn, tools, hasImage: text.includes(IMAGE_DATA) };
+      const request = { format: format.name, turn: instruction.turn, tools, hasImage: text.includes(IMAGE_DATA) };
       this.#requests.push(move.kind === "call" ? { ...request, called: move.name } : request);
     }
     this.#count += 1;

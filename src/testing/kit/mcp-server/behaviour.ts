@@ -1,4 +1,4 @@
-// What a scripted MCP server is told to do: plain JSON, so that it fits on a command line.
+// The script of an MCP server as plain JSON, so that it fits on a command line.
 import type { JsonObject, JsonSchema, JsonValue } from "../../../base/json/json.js";
 
 /** Where steps can be put in: before the first message is read, and before each kind of answer. */
@@ -34,7 +34,7 @@ export type Step =
   | { readonly do: "garbage"; readonly text: string }
   /** A line of that many bytes that is no JSON. */
   | { readonly do: "huge_line"; readonly bytes: number }
-  /** A reply to a request nobody sent. */
+  /** A reply to a request that the client did not send. */
   | { readonly do: "stray_reply"; readonly id: string | number }
   | { readonly do: "stderr"; readonly text: string }
   | { readonly do: "stderr_flood"; readonly bytes: number }
@@ -132,7 +132,7 @@ export interface ToolScript {
   readonly annotations?: JsonObject;
   readonly steps?: readonly Step[];
   readonly reply: ToolReply;
-  /** Goes on as a task, without steps; its reply, if it is one of those that need nobody else, is how it ends. */
+  /** Goes on as a task, without steps; it ends with its reply, unless that needs the client or the test. */
   readonly task?: TaskScript;
   /** Replies that many times instead of once. */
   readonly replies?: number;

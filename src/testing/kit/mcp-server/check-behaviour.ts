@@ -55,7 +55,7 @@ function record<T>(fields: Fields<T>): Check {
   };
 }
 
-/** A union told apart by the word in `tag`. */
+/** A union discriminated by the field `tag`. */
 function variants(tag: string, cases: Readonly<Record<string, Check>>): Check {
   return (value, path) => {
     if (!isRecord(value)) return [`${path}: expected an object, got ${show(value)}`];

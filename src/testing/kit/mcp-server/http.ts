@@ -86,7 +86,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
     const checked = parseBehaviour(behaviour);
     assertPossible(checked, LIMITS);
     const server = createServer();
-    server.on("error", () => {}); // for lack of file descriptors: whoever called sees it
+    server.on("error", () => {}); // for lack of file descriptors: listening rejects with it
     const origin = await listenOnLoopback(server, options.address);
     return new ScriptedHttpServer(
       server,
@@ -144,7 +144,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
     return await this.#requests.find(({ message }) => message?.["method"] === method, options);
   }
 
-  /** The next call of a `held` tool that nobody has taken yet. */
+  /** The next call of a `held` tool that has not been taken yet. */
   async awaitCall(toolName?: string, options?: WaitOptions): Promise<HeldCall> {
     return await this.#inProcess.awaitCall(toolName, options);
   }

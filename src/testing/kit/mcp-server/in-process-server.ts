@@ -1,4 +1,4 @@
-// What the scripted servers inside the test's own process have in common.
+// The common part of scripted servers inside the test's own process: held calls, tasks, bugs of the script.
 import { defined } from "../../../base/json/defined.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import type { HeldCall } from "./answers.js";
@@ -37,7 +37,7 @@ export class InProcessServer {
     this.#bugs.push(error);
   }
 
-  /** The next call of a `held` tool (of that name) that nobody has taken yet. */
+  /** The next call of a `held` tool (of that name) that has not been taken yet. */
   async awaitCall(toolName?: string, options?: WaitOptions): Promise<HeldCall> {
     const isNext = (call: HeldCall) => !this.#taken.has(call) && (toolName === undefined || call.name === toolName);
     const call = await this.#calls.find(isNext, options);

@@ -74,7 +74,7 @@ export class MemoryServer implements AsyncDisposable {
     return await this.#received.find((message) => message["method"] === method, options);
   }
 
-  /** The next call of a `held` tool (of that name) that nobody has taken yet. */
+  /** The next call of a `held` tool (of that name) that has not been taken yet. */
   async awaitCall(toolName?: string, options?: WaitOptions): Promise<HeldCall> {
     return await this.#server.awaitCall(toolName, options);
   }

@@ -21,7 +21,7 @@ const FILTERS: Readonly<Record<string, string>> = {
 type Era = "legacy" | "modern";
 
 /** Takes requests of the era the server speaks; a server of both keeps to the one the client has begun with. */
-export class EraDoor {
+export class EraSelector {
   readonly #behaviour: Behaviour;
   #pinned: Era | undefined;
 

@@ -7,7 +7,7 @@ import { type Behaviour, echoTool, type ToolScript } from "./behaviour.js";
 import type { Host, RequestId } from "./host.js";
 import {
   discoverAnswer,
-  EraDoor,
+  EraSelector,
   inputAnswer,
   isChangeNotice,
   modernAnswer,
@@ -15,7 +15,7 @@ import {
   streamEnd,
 } from "./modern.js";
 import { Flow, notification, runSteps, type StepServer, sendProgress } from "./steps.js";
-import { TaskDesk, type TaskServer, TaskStore } from "./tasks.js";
+import { TaskRequests, type TaskServer, TaskStore } from "./tasks.js";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
@@ -31,11 +31,11 @@ export class ScriptedPeer implements StepServer, TaskServer {
   readonly #backlog: unknown[] = [];
   readonly #notified = new Cell<{ method: string; count: number }>({ method: "", count: 0 });
   readonly #released = new Cell<ReadonlySet<string>>(new Set());
-  readonly #door: EraDoor;
+  readonly #eras: EraSelector;
   readonly #subscriptions: Subscriptions;
   readonly #modernFlows = new WeakSet<Flow>();
   readonly #asked = new Map<string, (response: JsonObject) => void>();
-  readonly #desk: TaskDesk;
+  readonly #taskRequests: TaskRequests;
   #tools: readonly ToolScript[];
   #isStarted = false;
   #requestCount = 0;
@@ -43,8 +43,8 @@ export class ScriptedPeer implements StepServer, TaskServer {
   /** `store`: the tasks of the whole server, where it has more than one connection. */
   constructor(behaviour: Behaviour, host: Host, store: TaskStore = new TaskStore(behaviour.taskFile)) {
     this.#behaviour = behaviour;
-    this.#desk = new TaskDesk(store, this);
-    this.#door = new EraDoor(behaviour);
+    this.#taskRequests = new TaskRequests(store, this);
+    this.#eras = new EraSelector(behaviour);
     this.#subscriptions = new Subscriptions(behaviour);
     this.host = host;
     this.#tools = [
@@ -76,7 +76,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
     const notices = this.#subscriptions.notices(method);
     for (const notice of notices) this.#put(notice.message, notice.flow);
     // A modern client hears only what it listens for; a legacy one of a server of both eras hears everything.
-    if (this.#door.era !== "modern") this.#put(message, flow);
+    if (this.#eras.era !== "modern") this.#put(message, flow);
   }
 
   #put(message: JsonObject, flow?: Flow): void {
@@ -98,7 +98,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
 
   /** A legacy client hears of every task, a modern one of those it listens for. */
   announceTask(state: JsonObject): void {
-    if (this.#door.era !== "modern") return this.send(notification("notifications/tasks/status", state));
+    if (this.#eras.era !== "modern") return this.send(notification("notifications/tasks/status", state));
     for (const { message, flow } of this.#subscriptions.taskNotices(state)) this.#put(message, flow);
   }
 
@@ -172,7 +172,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
   async #answer(method: string, flow: Flow): Promise<void> {
     const { params } = flow;
     const { steps } = this.#behaviour;
-    const era = this.#door.judge(method, params);
+    const era = this.#eras.judge(method, params);
     if (typeof era !== "string") return this.#reply(flow, era);
     if (era === "modern") this.#modernFlows.add(flow);
     if (method === "server/discover") await runSteps(steps?.["server/discover"], flow, this);
@@ -194,7 +194,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
         await runSteps(steps?.["tools/call"], flow, this);
         return await this.#call(flow);
       default: {
-        const answer = await this.#desk.answer(method, era, flow);
+        const answer = await this.#taskRequests.answer(method, era, flow);
         return answer ? this.#reply(flow, answer) : this.#refuseMethod(flow, method);
       }
     }
@@ -246,7 +246,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
   #answeredByTask(tool: ToolScript, args: JsonObject, flow: Flow): boolean {
     const { task, reply } = tool;
     const era = this.#modernFlows.has(flow) ? "modern" : "legacy";
-    const verdict = task ? this.#desk.judge(task, era, flow.params) : false;
+    const verdict = task ? this.#taskRequests.judge(task, era, flow.params) : false;
     if (!task || verdict === false) return false;
     if (verdict !== true) {
       this.#reply(flow, verdict);
@@ -254,7 +254,11 @@ export class ScriptedPeer implements StepServer, TaskServer {
     }
     const isHeld = reply.kind === "held";
     const end = isDeferred(reply) ? undefined : answerOf(reply, args, () => this.host.facts());
-    const { id, answer } = this.#desk.begin(task, era, isHeld ? undefined : (end ?? textAnswer(JSON.stringify(args))));
+    const { id, answer } = this.#taskRequests.begin(
+      task,
+      era,
+      isHeld ? undefined : (end ?? textAnswer(JSON.stringify(args))),
+    );
     this.#reply(flow, answer);
     if (isHeld) this.#holdTask(tool, args, id);
     return true;
@@ -262,12 +266,12 @@ export class ScriptedPeer implements StepServer, TaskServer {
 
   /** The test ends it when it likes. */
   #holdTask(tool: ToolScript, args: JsonObject, id: string): void {
-    const { store } = this.#desk;
+    const { store } = this.#taskRequests;
     const wire = {
       signal: new AbortController().signal,
       reply: (answer: Answer) => store.answer(id, answer),
       progress: () => {},
-      done: () => this.announceTask(store.state(id, this.#door.era ?? "legacy") ?? {}),
+      done: () => this.announceTask(store.state(id, this.#eras.era ?? "legacy") ?? {}),
     };
     this.host.hold(new HeldCall(tool.name, args, wire));
   }

@@ -1,4 +1,4 @@
-// How to start the scripted server as a child: command, arguments and environment for whoever spawns it.
+// Starts the scripted server as a child: its command, arguments and environment.
 import { fileURLToPath } from "node:url";
 import type { Behaviour } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";

@@ -1,4 +1,4 @@
-// The tasks of a scripted server: what each says of itself is a matter of time, so that it outlives connections and processes.
+// The tasks of a scripted server. A task's state follows from the clock, so that it outlives connections and processes.
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { sleep } from "../../../base/async/deadline.js";
@@ -45,7 +45,7 @@ export class TaskStore {
     return id;
   }
 
-  /** Undefined for what it never knew, was told to forget, or may have forgotten by now. */
+  /** Undefined for a task that is unknown, forgotten, or past its time to live. */
   state(id: JsonValue | undefined, era: TaskEra): JsonObject | undefined {
     const task = this.#find(id);
     if (!task) return undefined;
@@ -164,17 +164,17 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const LOOK_MS = 10;
 
-/** What the desk asks of its server. */
+/** The operations of the server that task requests need. */
 export interface TaskServer {
   readonly host: Host;
   request(method: string, params: JsonObject | undefined, signal: AbortSignal, flow?: Flow): Promise<JsonObject>;
   /** Unless the connection is closed by then. */
   later(ms: number, run: () => void): void;
-  /** To whoever hears of this task. */
+  /** Sends the task's state to the clients that listen for it. */
   announceTask(state: JsonObject): void;
 }
 
-export class TaskDesk {
+export class TaskRequests {
   readonly store: TaskStore;
   readonly #server: TaskServer;
   /** Legacy questions that have been put: one is enough. */

@@ -1,4 +1,4 @@
-// Files in memory, with what a crash would have kept told apart from what was only written.
+// Files in memory; text that was synced, and would survive a crash, is kept apart from text that was only written.
 import { posix } from "node:path";
 import type {
   AppendFile,
@@ -55,14 +55,14 @@ export class FakeFiles implements Files {
     this.#tellOf(path);
   }
 
-  /** What `World.watch` of the fake world does. Only changes of files are told, not those of links on the way. */
+  /** Implements `World.watch`. Reports changes of files, not of links on the way. */
   watch(path: string, onChange: () => void): Watch {
     const watcher: Watcher = { path, onChange };
     this.#watchers.add(watcher);
     return { close: () => this.#watchers.delete(watcher) };
   }
 
-  /** Watches nobody has closed: none should be left when what set them is closed. */
+  /** Watches that are still open; none should be left at the end of a test. */
   get watchCount(): number {
     return this.#watchers.size;
   }

@@ -242,7 +242,7 @@ function isMarked(block: JsonObject): boolean {
 function markersIn(value: JsonValue | undefined): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item: JsonValue) => sum + markersIn(item), 0);
   if (!isJsonObject(value)) return 0;
-  // A tool's schema and arguments are data: a field of that name in them is nobody's marker.
+  // A tool's schema and arguments are data: a field of that name in them is no marker.
   const inside = Object.entries(value).filter(([key]) => !["input_schema", "input", "cache_control"].includes(key));
   return (isMarked(value) ? 1 : 0) + inside.reduce((sum, [, item]) => sum + markersIn(item), 0);
 }

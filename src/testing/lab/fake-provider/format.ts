@@ -57,7 +57,7 @@ export interface ProviderFormat {
 
 export type Fault =
   | { readonly kind: "unauthorized" }
-  /** The account has no credit, or a limit that waiting does not cure. */
+  /** The account has no credit, or a limit that waiting does not lift. */
   | { readonly kind: "quota" }
   | { readonly kind: "rate_limited"; readonly retryAfterS?: number }
   | { readonly kind: "overloaded" }
@@ -66,7 +66,7 @@ export type Fault =
   /** The prompt is blocked; for an answer that is blocked see `finish: "refusal"`. */
   | { readonly kind: "content_filter" }
   | { readonly kind: "unknown_model" }
-  /** A tool's schema is refused. With `tool` it is told which one in the provider's own way, by name or by place. */
+  /** A tool's schema is refused. With `tool` the message names it in the provider's own way, by name or by place. */
   | { readonly kind: "tool_schema"; readonly tool?: string; readonly detail?: string }
   /** The request breaks a rule of the API. */
   | { readonly kind: "invalid"; readonly message: string; readonly param?: string; readonly code?: string };

@@ -1,4 +1,4 @@
-// A model provider over HTTP on a loopback port: it refuses what the real one would, answers what the test says, and keeps what it was asked.
+// A model provider over HTTP on a loopback port: refuses requests that the real one would, answers by script, records requests.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
@@ -73,7 +73,7 @@ export class FakeProvider implements AsyncDisposable {
 
   static async start(options: FakeProviderOptions = {}): Promise<FakeProvider> {
     const server = createServer();
-    server.on("error", () => {}); // for lack of file descriptors: whoever called sees it
+    server.on("error", () => {}); // for lack of file descriptors: listening rejects with it
     return new FakeProvider(server, await listenOnLoopback(server), options);
   }
 

@@ -18,7 +18,7 @@ export interface Exchange {
   readonly format: ProviderFormat;
   readonly request: ProviderRequest;
   readonly response: ServerResponse;
-  /** Aborts when the client goes away or the provider is closed: there is nobody to go on for. */
+  /** Aborts when the client goes away or the provider is closed. */
   readonly stop: AbortSignal;
   /** Each event leaves in pieces of that many bytes, characters torn apart; whole when undefined. */
   readonly tearBytes: number | undefined;
