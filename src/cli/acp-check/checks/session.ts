@@ -1,10 +1,10 @@
 // Sessions that are loaded, resumed, forked or closed with servers given again; no process stays behind, however the agent ends.
-import { type JsonObject } from "../../../base/json/json.js";
-import { type Behaviour } from "../../../testing/index.js";
+import type { JsonObject } from "../../../base/json/json.js";
+import type { Behaviour } from "../../../testing/index.js";
 import { type Introduction, problemOf, type RunningAgent } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { Bench } from "../bench.js";
 import { type Check, demand } from "../check.js";
-import { type TestServer } from "../test-servers.js";
+import type { TestServer } from "../test-servers.js";
 import { seconds, waitUntil } from "../wait.js";
 import { BOUNDS, demandConnected, openWith, startWith, useServer } from "./shared.js";
 

@@ -1,7 +1,7 @@
 // Servers of every kind are connected; servers that hang, are slow or fail affect no other, and the client is told.
-import { type JsonObject } from "../../../base/json/json.js";
+import type { JsonObject } from "../../../base/json/json.js";
 import { CLIENT, type RunningAgent } from "../agent.js";
-import { type Bench } from "../bench.js";
+import type { Bench } from "../bench.js";
 import { type Check, CheckFailure, demand } from "../check.js";
 import { wordOf } from "../fields.js";
 import { failure, initialize, receivesWithin, type TestServer } from "../test-servers.js";
