@@ -6,8 +6,6 @@ import { defined } from "../../base/json/defined.js";
 import { CLI_LIMITS } from "../limits.js";
 import { CHECKS } from "./checks/index.js";
 
-type Parsed<T> = { readonly ok: true; readonly options: T } | { readonly ok: false; readonly reason: string };
-
 export type AcpCheckArguments =
   | { readonly verb: "list"; readonly json: boolean }
   | { readonly verb: "server"; readonly script: string }
