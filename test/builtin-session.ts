@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { JsonObject } from "../src/base/json/json.js";
-import { createLog } from "../src/base/ports/log.js";
+import { createLog } from "../src/base/ports/world.js";
 import { plainText } from "../src/base/text/content.js";
 import {
   type BuiltinOptions,

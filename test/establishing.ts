@@ -7,8 +7,14 @@ import { connectOver } from "../src/mcp/connection/connect.js";
 import type { ConnectionOptions } from "../src/mcp/connection/options.js";
 import type { Link } from "../src/mcp/protocol/link.js";
 import type { RemoteSpec, ServerSpec, StdioSpec } from "../src/mcp/spec.js";
-import type { OutgoingMessage, RpcId } from "../src/mcp/transport/json-rpc.js";
-import type { Agreement, RequestLoss, Transport, TransportListener } from "../src/mcp/transport/transport.js";
+import type {
+  Agreement,
+  OutgoingMessage,
+  RequestLoss,
+  RpcId,
+  Transport,
+  TransportListener,
+} from "../src/mcp/transport/transport.js";
 import { MODERN_VERSION } from "../src/mcp/versions.js";
 import { type FakeWorld, fakeWorld } from "../src/testing/index.js";
 

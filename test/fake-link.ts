@@ -4,11 +4,12 @@ import type { JsonObject } from "../src/base/json/json.js";
 import type { World } from "../src/base/ports/world.js";
 import type { Link } from "../src/mcp/protocol/link.js";
 import { Rpc, RpcRefusal } from "../src/mcp/rpc/rpc.js";
-import type { OutgoingMessage, RpcId } from "../src/mcp/transport/json-rpc.js";
 import type {
   Agreement,
   MessageEnds,
+  OutgoingMessage,
   RequestLoss,
+  RpcId,
   SendHint,
   Transport,
   TransportListener,

@@ -3,7 +3,7 @@ import type * as acp from "@agentclientprotocol/sdk";
 import type { AvailableCommand, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
-import { hashJson } from "../base/json/hash.js";
+import { hashJson } from "../base/json/json.js";
 import { text } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
 import type { CompactionEvent, TurnEvent } from "../engine/index.js";

@@ -1,8 +1,7 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 import { defined } from "../base/json/defined.js";
-import type { LogLevel } from "../base/ports/log.js";
 import { modelFetch, recorded, type WireTrace } from "../base/ports/trace.js";
-import type { World } from "../base/ports/world.js";
+import type { LogLevel, World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";

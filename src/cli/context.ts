@@ -2,8 +2,7 @@
 
 import { createInterface } from "node:readline";
 import { defined } from "../base/json/defined.js";
-import { createLog, LOG_LEVELS, type Log, type LogLevel } from "../base/ports/log.js";
-import type { World } from "../base/ports/world.js";
+import { createLog, LOG_LEVELS, type Log, type LogLevel, type World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { nodeWorld } from "../world/index.js";
 import { type Keyring, systemKeyring, unaskedSecrets } from "./secrets.js";

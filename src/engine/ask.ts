@@ -7,8 +7,7 @@ import type { Offer } from "../tools/index.js";
 import { type Answer, quietAnswer, streamAnswer, withRetries } from "./answer.js";
 import { compact } from "./compact.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import { type CompiledOffer, compileOffer } from "./offer.js";
-import type { TurnEvent, TurnState } from "./turn.js";
+import { type CompiledOffer, compileOffer, type TurnEvent, type TurnState } from "./turn.js";
 
 export interface Asked {
   readonly answer: Answer;

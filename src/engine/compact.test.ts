@@ -23,9 +23,8 @@ import type { Model, ModelMessage, ModelRequest } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { ResultStore, resultTools, snapshot, type ToolSource } from "../tools/index.js";
 import { compactBetweenTurns } from "./compact.js";
-import { TokenMeter } from "./meter.js";
 import { Transcript, transcriptProblems } from "./transcript.js";
-import type { TurnEvent } from "./turn.js";
+import { TokenMeter, type TurnEvent } from "./turn.js";
 
 const abilities: NonNullable<Model["abilities"]> = {
   contextTokens: 8_000,

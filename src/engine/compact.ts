@@ -2,7 +2,6 @@
 import { messageOf } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { ModelMessage, ModelTool, ModelUsage } from "../models/index.js";
-import { compileOffer } from "./offer.js";
 import {
   hasResultsToPutAway,
   isSummary,
@@ -12,7 +11,14 @@ import {
   summaryByModel,
   summaryMessages,
 } from "./summary.js";
-import { type CompactionCause, type CompactionMeans, type Turn, type TurnEvent, TurnState } from "./turn.js";
+import {
+  type CompactionCause,
+  type CompactionMeans,
+  compileOffer,
+  type Turn,
+  type TurnEvent,
+  TurnState,
+} from "./turn.js";
 
 interface Shortened {
   readonly messages: readonly ModelMessage[];

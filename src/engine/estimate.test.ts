@@ -4,7 +4,7 @@ import { modelOf, says, stop } from "../../test/scripted-turn.js";
 import { LIMITS } from "../base/limits.js";
 import { text } from "../base/text/content.js";
 import type { Model, ModelMessage } from "../models/index.js";
-import { messageTokens, TokenMeter, textTokens, toolTokens } from "./meter.js";
+import { messageTokens, TokenMeter, textTokens, toolTokens } from "./turn.js";
 
 const model = (more: Partial<Model> = {}): Model => modelOf(says(stop), more);
 const abilities = (contextTokens: number, maxOutputTokens?: number): Model["abilities"] => ({

@@ -5,8 +5,8 @@ import { testSource, testTool } from "../../test/tool-source.js";
 import type { Model, ModelRequest } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { SessionCatalog } from "../tools/index.js";
-import { TokenMeter } from "./meter.js";
 import { Transcript } from "./transcript.js";
+import { TokenMeter } from "./turn.js";
 
 const ABILITIES = { contextTokens: 100_000, images: false, audio: false, pdf: false, thinking: [] } as const;
 

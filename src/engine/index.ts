@@ -2,7 +2,6 @@
 
 export { compactBetweenTurns } from "./compact.js";
 export { mediaOf, runTurn } from "./loop.js";
-export { TokenMeter, toolTokens } from "./meter.js";
 export { resolved, Transcript, type TranscriptChange, transcriptProblems } from "./transcript.js";
 export type {
   CallSubject,
@@ -14,4 +13,4 @@ export type {
   TurnEnd,
   TurnEvent,
 } from "./turn.js";
-export { addUsage, NO_USAGE } from "./turn.js";
+export { addUsage, NO_USAGE, TokenMeter, toolTokens } from "./turn.js";

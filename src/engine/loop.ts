@@ -23,9 +23,16 @@ import {
 import type { Answer } from "./answer.js";
 import { type Asked, ask } from "./ask.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import { withFoundTools } from "./offer.js";
 import { NO_ANSWER } from "./transcript.js";
-import { type StopCause, type StopReason, type Turn, type TurnEnd, type TurnEvent, TurnState } from "./turn.js";
+import {
+  type StopCause,
+  type StopReason,
+  type Turn,
+  type TurnEnd,
+  type TurnEvent,
+  TurnState,
+  withFoundTools,
+} from "./turn.js";
 
 /** How a turn ended, before the transcript has been told. */
 interface Ending {

@@ -1,13 +1,28 @@
 // What a turn is given, what it comes to, and what it keeps while it runs.
-
 import type { ErrorCode } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
-import type { ContentBlock } from "../base/text/content.js";
-import type { Model, ModelMessage, ModelRequest, ModelUsage } from "../models/index.js";
-import type { CatalogTool, Offer, RunPorts, ToolOutcome, ToolProgress } from "../tools/index.js";
+import { LIMITS } from "../base/limits.js";
+import { type ContentBlock, plainText } from "../base/text/content.js";
+import {
+  compileTools,
+  type Model,
+  type ModelMessage,
+  type ModelRequest,
+  type ModelTool,
+  type ModelToolCall,
+  type ModelToolResult,
+  type ModelUsage,
+} from "../models/index.js";
+import {
+  type CatalogTool,
+  type Offer,
+  type RunPorts,
+  SEARCH_TOOLS,
+  type ToolOutcome,
+  type ToolProgress,
+} from "../tools/index.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import type { TokenMeter } from "./meter.js";
 import type { Transcript } from "./transcript.js";
 
 export interface Turn {
@@ -215,4 +230,262 @@ export function addUsage(sum: ModelUsage, more: ModelUsage): ModelUsage {
 
 function added(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
+}
+
+interface Learnt {
+  /** Real tokens for each estimated one. */
+  factor: number;
+  /** The provider refused this many, so the window is smaller. */
+  windowTokens?: number;
+}
+
+/** Of shorter prompts the frame is most, which says nothing about text. */
+const MIN_LEARNT_TOKENS = 500;
+/** Beyond these the provider does not count tokens of the prompt: some report 0, or only what is new. */
+const MIN_RATIO = 0.3;
+const MAX_RATIO = 4;
+/** No model that takes tools has less: what is refused below it was refused for another reason. */
+const MIN_WINDOW_TOKENS = 2_048;
+
+export class TokenMeter {
+  readonly #learnt = new Map<string, Learnt>();
+
+  /** Tokens of prompt and answer together that the model takes. */
+  windowOf(model: Model): number {
+    const known = model.abilities?.contextTokens ?? LIMITS.context.unknownTokens;
+    return Math.min(known, this.#learnt.get(model.id)?.windowTokens ?? known);
+  }
+
+  /** The prompt tokens at which the conversation is to be compacted: a long answer must fit as well. */
+  budgetOf(model: Model): number {
+    const window = this.windowOf(model);
+    const answer = model.abilities?.maxOutputTokens ?? 0;
+    return Math.floor(Math.max(window / 2, Math.min(window * LIMITS.context.compactAt, window - answer)));
+  }
+
+  tokensOf(model: Model, request: Pick<ModelRequest, "system" | "messages" | "tools">): number {
+    return Math.ceil(rawTokens(request) * this.#factorOf(model));
+  }
+
+  /** Of something that is a part of a prompt. */
+  messagesTokens(model: Model, messages: ModelRequest["messages"]): number {
+    return this.tokensOf(model, { system: "", messages, tools: [] });
+  }
+
+  /** The provider counted the prompt. */
+  learn(model: Model, request: Pick<ModelRequest, "system" | "messages" | "tools">, inputTokens: number): void {
+    const raw = rawTokens(request);
+    const ratio = inputTokens / raw;
+    if (raw < MIN_LEARNT_TOKENS || !(ratio >= MIN_RATIO && ratio <= MAX_RATIO)) return;
+    const learnt = this.#of(model);
+    learnt.factor = (learnt.factor + ratio) / 2;
+  }
+
+  /** The provider refused the prompt as too long. */
+  overflowed(model: Model, request: Pick<ModelRequest, "system" | "messages" | "tools">): void {
+    const refused = this.tokensOf(model, request);
+    if (refused < this.windowOf(model)) this.#of(model).windowTokens = Math.max(refused, MIN_WINDOW_TOKENS);
+  }
+
+  #factorOf(model: Model): number {
+    return this.#learnt.get(model.id)?.factor ?? 1;
+  }
+
+  #of(model: Model): Learnt {
+    let learnt = this.#learnt.get(model.id);
+    if (!learnt) {
+      learnt = { factor: 1 };
+      this.#learnt.set(model.id, learnt);
+    }
+    return learnt;
+  }
+}
+
+function rawTokens({ system, messages, tools }: Pick<ModelRequest, "system" | "messages" | "tools">): number {
+  let tokens = textTokens(system);
+  for (const message of messages) tokens += messageTokens(message);
+  for (const tool of tools) tokens += toolTokens(tool);
+  return tokens;
+}
+
+/** Tokens a character, by script: English prose has 4.2 characters a token, JSON and code about 3, Cyrillic 2.2, Chinese 1. */
+const LOWERCASE = 1 / 4;
+const UPPERCASE = 1 / 3;
+const DIGIT = 1 / 2.5;
+const SIGN = 1 / 2;
+const EXTENDED_LATIN = 1 / 2.5;
+const OTHER_ALPHABET = 1 / 2;
+const IDEOGRAPH = 1;
+
+/** Role, separators and ids around every message, call and result. */
+const FRAME_TOKENS = 8;
+/** A picture as providers scale it down; sounds and documents by their bytes. */
+const IMAGE_TOKENS = 1_600;
+const AUDIO_BYTES_PER_TOKEN = 500;
+const DOCUMENT_BYTES_PER_TOKEN = 30;
+
+export function textTokens(text: string): number {
+  let tokens = 0;
+  for (let index = 0; index < text.length; index++) tokens += weightOf(text.charCodeAt(index));
+  return Math.ceil(tokens);
+}
+
+function weightOf(code: number): number {
+  if ((code >= 0x61 && code <= 0x7a) || code === 0x20) return LOWERCASE;
+  if (code >= 0x41 && code <= 0x5a) return UPPERCASE;
+  if (code >= 0x30 && code <= 0x39) return DIGIT;
+  if (code < 0x80) return SIGN;
+  if (code < 0x250) return EXTENDED_LATIN;
+  // From here on ideographs, syllables and halves of surrogate pairs: a picture character is two tokens.
+  return code < 0x2e80 ? OTHER_ALPHABET : IDEOGRAPH;
+}
+
+const known = new WeakMap<ModelMessage | ModelTool, number>();
+
+/** Messages and tools never change, so each is counted once. */
+export function messageTokens(message: ModelMessage): number {
+  let tokens = known.get(message);
+  if (tokens === undefined) {
+    tokens = FRAME_TOKENS + countMessage(message);
+    known.set(message, tokens);
+  }
+  return tokens;
+}
+
+export function toolTokens(tool: ModelTool): number {
+  let tokens = known.get(tool);
+  if (tokens === undefined) {
+    const { name, description, inputSchema } = tool;
+    tokens = FRAME_TOKENS + textTokens(name) + textTokens(description) + textTokens(JSON.stringify(inputSchema));
+    known.set(tool, tokens);
+  }
+  return tokens;
+}
+
+function countMessage(message: ModelMessage): number {
+  switch (message.role) {
+    case "user":
+      return contentTokens(message.content);
+    case "assistant": {
+      const { text, toolCalls, providerData } = message;
+      const calls = toolCalls.map(
+        ({ name, argumentsJson }) => FRAME_TOKENS + textTokens(name) + textTokens(argumentsJson),
+      );
+      return textTokens(text) + sum(calls) + (providerData ? textTokens(JSON.stringify(providerData)) : 0);
+    }
+    case "tool":
+      return sum(message.results.map(({ content }) => FRAME_TOKENS + contentTokens(content)));
+  }
+}
+
+function contentTokens(content: readonly ContentBlock[]): number {
+  return sum(content.map((block) => blockTokens(block)));
+}
+
+function blockTokens(block: ContentBlock): number {
+  if (block.type === "image") return IMAGE_TOKENS;
+  if (block.type === "audio") return Math.ceil((block.data.length * 0.75) / AUDIO_BYTES_PER_TOKEN);
+  if (block.type === "resource" && block.blob !== undefined) {
+    return Math.max(IMAGE_TOKENS, Math.ceil((block.blob.length * 0.75) / DOCUMENT_BYTES_PER_TOKEN));
+  }
+  return textTokens(plainText([block]));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
+
+export interface CompiledOffer {
+  readonly tools: readonly ModelTool[];
+  readonly refused: readonly { readonly tool: CatalogTool; readonly reason: string }[];
+  /** The call with the arguments its tool wants, whatever form the model was shown. */
+  readonly restore: (call: ModelToolCall) => ModelToolCall;
+  /** By the name the model knows. */
+  readonly find: (name: string) => CatalogTool | undefined;
+}
+
+/** An offer does not change, and compiling a hundred schemas for every model call would be felt. */
+const cache = new WeakMap<Offer, Map<string, CompiledOffer>>();
+
+/** With what searches of the conversation found, for models that take it beside the result; others call it through the wrapper. */
+export function compileOffer(offer: Offer, model: Model, messages: readonly ModelMessage[]): CompiledOffer {
+  const found = model.abilities?.toolSearch === undefined ? [] : foundTools(messages, offer);
+  const key = [model.dialect ?? "", model.id, ...found.map(({ id }) => id)].join(" ");
+  let forms = cache.get(offer);
+  if (!forms) {
+    forms = new Map();
+    cache.set(offer, forms);
+  }
+  let compiled = forms.get(key);
+  if (!compiled) {
+    compiled = compile(offer.tools, found, model);
+    forms.set(key, compiled);
+  }
+  return compiled;
+}
+
+/** The search is named as such in any case: what a model can do may not be known before its first request. */
+function compile(offered: readonly CatalogTool[], found: readonly CatalogTool[], model: Model): CompiledOffer {
+  const tools = [
+    ...offered.map((tool) => (isSearchTool(tool) ? { ...modelTool(tool), isSearch: true } : modelTool(tool))),
+    ...found.map((tool) => ({ ...modelTool(tool), isDeferred: true })),
+  ];
+  const compiled = compileTools(tools, model);
+  const byName = new Map<string, CatalogTool>([...offered, ...found].map((tool) => [tool.id, tool]));
+  return {
+    tools: compiled.tools,
+    refused: compiled.refused.flatMap(({ name, reason }) => {
+      const tool = byName.get(name);
+      return tool ? [{ tool, reason }] : [];
+    }),
+    restore: (call) => compiled.restore(call),
+    find: (name) => byName.get(name),
+  };
+}
+
+function modelTool({ id, definition }: CatalogTool): ModelTool {
+  const { title, description, inputSchema, providerOptions } = definition;
+  return {
+    name: id,
+    ...defined({ title }),
+    description,
+    inputSchema,
+    ...defined({ providerOptions }),
+  };
+}
+
+/** Tenon's own search, whatever other tools are called. */
+function isSearchTool({ origin, definition }: CatalogTool): boolean {
+  return origin === "builtin" && definition.name === SEARCH_TOOLS;
+}
+
+/** The line with which the search begins each tool it found. */
+const NAME_LINE = /^name: ([A-Za-z0-9_-]{1,64})/gm;
+
+/** Results of searches with the tools they found; what is offered anyway is not among them. */
+export function withFoundTools(results: readonly ModelToolResult[], offer: Offer): readonly ModelToolResult[] {
+  return results.map((result) => {
+    const tool = offer.find(result.name)?.tool;
+    if (!tool || !isSearchTool(tool) || result.isError) return result;
+    const offered = new Set<string>(offer.tools.map(({ id }) => id));
+    const names = [...plainText(result.content).matchAll(NAME_LINE)].flatMap(([, name]) => name ?? []);
+    // Titles and descriptions are words of servers, so a line may say anything: only tools that are there count.
+    const found = [...new Set(names)].filter((name) => !offered.has(name) && offer.find(name) !== undefined);
+    return found.length === 0 ? result : { ...result, found };
+  });
+}
+
+/** Those that results of the conversation name and that can be called, in the order in which they were found. */
+function foundTools(messages: readonly ModelMessage[], offer: Offer): readonly CatalogTool[] {
+  const names = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== "tool") continue;
+    for (const { found } of message.results) for (const name of found ?? []) names.add(name);
+  }
+  if (names.size === 0) return [];
+  const offered = new Set<string>(offer.tools.map(({ id }) => id));
+  return [...names].flatMap((name) => {
+    const entry = offered.has(name) ? undefined : offer.find(name);
+    return entry && entry.unavailable === undefined && entry.held === undefined ? [entry.tool] : [];
+  });
 }

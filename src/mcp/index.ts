@@ -1,6 +1,6 @@
 // The entry of `mcp`: one server, from its spec to the results of its calls.
 
-export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-fit.js";
+export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-check.js";
 export { login, logout } from "./auth/index.js";
 export {
   type DevicePrompt,

@@ -1,6 +1,5 @@
 // What decides how one MCP server is reached: a union of its transports, already parsed and complete.
-import { hashJson } from "../base/json/hash.js";
-import type { JsonObject } from "../base/json/json.js";
+import { hashJson, type JsonObject } from "../base/json/json.js";
 
 /** A file as it was approved: its real path, its size and the hash of its content. */
 export interface PinnedFile {

@@ -2,7 +2,7 @@
 
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
-import { hashJson } from "../base/json/hash.js";
+import { hashJson } from "../base/json/json.js";
 import {
   type ConfigWatch,
   type EffectiveConfig,

@@ -2,10 +2,9 @@
 
 export type { NamedTool } from "./catalog/look-alikes.js";
 export { LookAlikes } from "./catalog/look-alikes.js";
-export type { NoticeSink } from "./catalog/notices.js";
 export type { CatalogEntry, Offer, Offer as Catalog } from "./catalog/offer.js";
 export { callArguments, snapshot } from "./catalog/offer.js";
-export type { CatalogLimits, Pick } from "./catalog/offering.js";
+export type { CatalogLimits, NoticeSink, Pick } from "./catalog/offering.js";
 export { CALL_TOOL, SEARCH_TOOLS } from "./catalog/search-tools.js";
 export type { CatalogOptions, Selection } from "./catalog/session-catalog.js";
 export { SessionCatalog } from "./catalog/session-catalog.js";
@@ -21,13 +20,9 @@ export { whyFiltered } from "./catalog/shape.js";
 export type { DenseScores, FoundTool, SearchAnswer, SearchRequest, UsagePort } from "./catalog/tool-search.js";
 export type { AbsentServer, CatalogView, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
-export type { ApprovalAnswer, ApprovalStatus } from "./policy/approvals.js";
-export { Approvals } from "./policy/approvals.js";
-export type { PolicyDecision, PolicyQuestion } from "./policy/decide.js";
-export { decide } from "./policy/decide.js";
-export { DecisionFiles } from "./policy/decision-files.js";
-export { definitionData, definitionHash } from "./policy/difference.js";
 export type {
+  ApprovalAnswer,
+  ApprovalStatus,
   ApprovalSubject,
   Decision,
   DecisionProblem,
@@ -39,17 +34,41 @@ export type {
   OfferedGrant,
   PermissionGrant,
   ToolGrant,
-} from "./policy/grant.js";
-export { coversCall, decisionId, forSession, grantedCall, grantId, grantLabel, neverLabel } from "./policy/grant.js";
+} from "./policy/approvals.js";
+export {
+  Approvals,
+  coversCall,
+  decisionId,
+  forSession,
+  grantedCall,
+  grantId,
+  grantLabel,
+  neverLabel,
+} from "./policy/approvals.js";
+export type {
+  ArgumentCondition,
+  HintCondition,
+  PermissionMode,
+  PolicyDecision,
+  PolicyEffect,
+  PolicyQuestion,
+  PolicyRule,
+} from "./policy/decide.js";
+export { decide, hintsOf } from "./policy/decide.js";
+export { DecisionFiles } from "./policy/decision-files.js";
+export { definitionData, definitionHash } from "./policy/difference.js";
 export type { LockedTools, LockHold, ToolChange, ToolsLock } from "./policy/lock.js";
 export { compareTools, lockedServer, lockHold, lockText, lockTools, parseLock } from "./policy/lock.js";
-export type { PathTable } from "./policy/paths.js";
-export { NO_PATHS, resolvePaths } from "./policy/paths.js";
 export type { OwnPlace, ProtectedFile } from "./policy/protected-paths.js";
-export type { Finding, ProtectionPlace, WrittenPath } from "./policy/protection.js";
-export { findProtected, pathsInArguments, pathsInCommand, underProtection } from "./policy/protection.js";
-export type { ArgumentCondition, HintCondition, PermissionMode, PolicyEffect, PolicyRule } from "./policy/rule.js";
-export { hintsOf } from "./policy/rule.js";
+export type { Finding, PathTable, ProtectionPlace, WrittenPath } from "./policy/protection.js";
+export {
+  findProtected,
+  NO_PATHS,
+  pathsInArguments,
+  pathsInCommand,
+  resolvePaths,
+  underProtection,
+} from "./policy/protection.js";
 export type { ModelMedia } from "./result/blocks.js";
 export { hostText } from "./result/blocks.js";
 export type { ModelResult, Presented, ResultContext } from "./result/present.js";
@@ -59,9 +78,8 @@ export { resultTools } from "./result/read-result.js";
 export type { ResultStoreOptions } from "./result/store.js";
 export { ResultStore } from "./result/store.js";
 export type { Inserted } from "./result/substitute.js";
-export { runCalls } from "./run/batch.js";
 export type { ResumedCall, RunOptions } from "./run/call.js";
-export { resumeCall, runCall } from "./run/call.js";
+export { resumeCall, runCall, runCalls } from "./run/call.js";
 export type {
   Approval,
   ApprovalRequest,

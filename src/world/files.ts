@@ -36,8 +36,16 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { contained } from "../base/async/scope.js";
-import { sharedLog } from "../base/ports/log.js";
-import type { AppendFile, EntryKind, FileEntry, Files, FolderEntry, FoundPath, Watch } from "../base/ports/world.js";
+import {
+  type AppendFile,
+  type EntryKind,
+  type FileEntry,
+  type Files,
+  type FolderEntry,
+  type FoundPath,
+  sharedLog,
+  type Watch,
+} from "../base/ports/world.js";
 import { guardian } from "./guardian.js";
 
 let scratch: string | undefined;

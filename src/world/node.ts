@@ -7,9 +7,19 @@ import { isAbsolute } from "node:path";
 import { createDeadline } from "../base/async/deadline.js";
 import { contained } from "../base/async/scope.js";
 import { defined } from "../base/json/defined.js";
-import { createLog, type Log, type LogLevel, sharedLog, shareLog } from "../base/ports/log.js";
 import type { WireTrace } from "../base/ports/trace.js";
-import type { LoopbackAnswer, LoopbackListener, LoopbackRequest, Timer, World } from "../base/ports/world.js";
+import {
+  createLog,
+  type Log,
+  type LogLevel,
+  type LoopbackAnswer,
+  type LoopbackListener,
+  type LoopbackRequest,
+  sharedLog,
+  shareLog,
+  type Timer,
+  type World,
+} from "../base/ports/world.js";
 import { files, watch } from "./files.js";
 import { httpPool } from "./http-pool.js";
 import { processes } from "./processes.js";

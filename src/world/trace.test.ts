@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { hashJson } from "../base/json/hash.js";
-import type { JsonObject, JsonValue } from "../base/json/json.js";
+import { hashJson, type JsonObject, type JsonValue } from "../base/json/json.js";
 import type { Fetch } from "../base/ports/world.js";
 import { FileTrace } from "./trace.js";
 

@@ -4,8 +4,14 @@ import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import type { World } from "../../src/base/ports/world.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { httpTransport } from "../../src/mcp/transport/http/http-transport.js";
-import type { IncomingMessage, RpcId } from "../../src/mcp/transport/json-rpc.js";
-import type { RequestLoss, SendHint, Transport, TransportListener } from "../../src/mcp/transport/transport.js";
+import type {
+  IncomingMessage,
+  RequestLoss,
+  RpcId,
+  SendHint,
+  Transport,
+  TransportListener,
+} from "../../src/mcp/transport/transport.js";
 import { META, MODERN_VERSION } from "../../src/mcp/versions.js";
 import { Feed } from "../../src/testing/kit/feed.js";
 import { nodeWorld } from "../../src/world/index.js";

@@ -133,7 +133,7 @@ scenario(
     bench.put("project/.mcp.json", bench.servers({ build: entry, never: bench.canary() }));
     await bench.tenon(["trust", "approve", "build"]);
     await bench.tenon(["trust", "deny", "never"]);
-    const before = await import("../../src/base/json/hash.js");
+    const before = await import("../../src/base/json/json.js");
     const trust = join(bench.home, "state/trust");
     const { readdirSync, renameSync } = await import("node:fs");
     // As an older version would have written them: bound to the words and the path that was found, and to nothing else.

@@ -1,7 +1,7 @@
 // What listeners of a cell hear, in which order, and how waiting for a value ends.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { createLog, shareLog } from "../ports/log.js";
+import { createLog, shareLog } from "../ports/world.js";
 import { Cell } from "./cell.js";
 import { abortListeners } from "./scope.js";
 

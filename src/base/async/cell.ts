@@ -1,6 +1,6 @@
 // An observable value: read it, set it, subscribe to changes.
 
-import { sharedLog } from "../ports/log.js";
+import { sharedLog } from "../ports/world.js";
 import { abortListeners, contained } from "./scope.js";
 
 export interface ReadonlyCell<T> {

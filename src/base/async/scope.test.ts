@@ -1,7 +1,7 @@
 // How a scope ends: order, failures, re-entrance, late arrivals.
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Log, LogFields } from "../ports/log.js";
+import type { Log, LogFields } from "../ports/world.js";
 import { Scope } from "./scope.js";
 
 function recordingLog(): { log: Log; lines: string[] } {

@@ -2,7 +2,7 @@
 
 import { defined } from "../json/defined.js";
 import { messageOf } from "../message.js";
-import { type Log, sharedLog } from "../ports/log.js";
+import { type Log, sharedLog } from "../ports/world.js";
 
 /**
  * Owns a promise that is not awaited: a rejection is logged with its stack, and goes no further. For work that must also end

@@ -3,8 +3,7 @@ import { PassThrough, Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { createDeadline } from "../async/deadline.js";
 import { LIMITS } from "../limits.js";
-import type { Log } from "../ports/log.js";
-import type { Child, ChildExit, Timer, World } from "../ports/world.js";
+import type { Child, ChildExit, Log, Timer, World } from "../ports/world.js";
 import { endTree } from "./process.js";
 
 const GRACE = { stdinMs: 1_000, terminateMs: 500 };

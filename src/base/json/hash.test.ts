@@ -1,7 +1,7 @@
 // The one hash: sha256 of the canonical form.
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { hashJson } from "./hash.js";
+import { hashJson } from "./json.js";
 
 test("the hash is the sha256 of the sorted-key text as UTF-8, in hex", () => {
   const expected = createHash("sha256").update('{"a":1,"b":"é"}', "utf8").digest("hex");

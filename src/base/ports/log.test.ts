@@ -1,7 +1,7 @@
 // Log lines: one JSON object each, filtered by level, safe to print, and never the cause of a failure.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLog, LOG_LEVELS, type LogLevel } from "./log.js";
+import { createLog, LOG_LEVELS, type LogLevel } from "./world.js";
 
 function linesAt(level: LogLevel): { log: ReturnType<typeof createLog>; lines: string[] } {
   const lines: string[] = [];

@@ -5,7 +5,7 @@ import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import type { JsonObject, JsonValue } from "../json/json.js";
 import { LIMITS } from "../limits.js";
-import { checkAgainstSchema } from "./schema-fit.js";
+import { checkAgainstSchema } from "./schema-check.js";
 
 const PERSON: JsonObject = {
   type: "object",

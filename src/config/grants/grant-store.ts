@@ -3,8 +3,7 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { orAborted } from "../../base/async/deadline.js";
 import { contained } from "../../base/async/scope.js";
-import { hashJson } from "../../base/json/hash.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { hashJson, isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { FileEntry, World } from "../../base/ports/world.js";
 import {

@@ -1,8 +1,7 @@
 // What the person is asked before anything of a project's files takes effect: all of it, and a hash of exactly that.
 import { dirname, posix, relative, resolve, win32 } from "node:path";
 import { defined } from "../../base/json/defined.js";
-import { hashJson } from "../../base/json/hash.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { hashJson, isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import type { LaunchConcern, PinnedFile, StdioSpec } from "../../mcp/index.js";
 import { isRemoteEntry } from "../layers/entry.js";

@@ -3,8 +3,7 @@
 import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { hashJson } from "../../base/json/hash.js";
-import { isJsonObject, parseJson } from "../../base/json/json.js";
+import { hashJson, isJsonObject, parseJson } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import type { Problem } from "../layers/layer.js";
 import type { TrustQuestion } from "./question.js";

@@ -10,7 +10,7 @@ import { nodeWorld } from "../../world/index.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { McpTool } from "../protocol/tools.js";
 import { diskCache } from "./cache.js";
-import { ToolList } from "./tool-list.js";
+import { ToolList } from "./supervisor.js";
 
 const DAY_MS = 86_400_000;
 const tools: readonly McpTool[] = [

@@ -5,7 +5,7 @@ import { TenonError } from "../../base/errors.js";
 import { fakeWorld } from "../../testing/index.js";
 import type { McpTool } from "../protocol/tools.js";
 import type { CachedTools } from "./cache.js";
-import { CurrentTools } from "./tool-list.js";
+import { CurrentTools } from "./supervisor.js";
 
 const spec = { kind: "stdio", name: "s", command: "server", args: [], env: {} } as const;
 const tool = (name: string): McpTool => ({ name, description: "", inputSchema: { type: "object" } });

@@ -4,7 +4,7 @@ import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
 import type { DiscoveredTools } from "../protocol/tools.js";
-import { ToolList } from "./tool-list.js";
+import { ToolList } from "./supervisor.js";
 
 const never = new AbortController().signal;
 const CHANGED = "notifications/tools/list_changed";

@@ -7,8 +7,14 @@ import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { ConnectionOptions } from "../connection/options.js";
 import { MCP_LIMITS } from "../limits.js";
-import type { IncomingMessage, OutgoingMessage, RpcId } from "../transport/json-rpc.js";
-import type { SendHint, Transport, TransportListener } from "../transport/transport.js";
+import type {
+  IncomingMessage,
+  OutgoingMessage,
+  RpcId,
+  SendHint,
+  Transport,
+  TransportListener,
+} from "../transport/transport.js";
 import type { Link } from "./link.js";
 import { OpenLink } from "./open-link.js";
 import type { ServerLog } from "./peer.js";

@@ -5,8 +5,7 @@ import { unreachable } from "../../base/id.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import type { ProgressNote, RequestOptions, RpcCounters, RpcOutcome } from "../rpc/rpc.js";
-import type { RpcId } from "../transport/json-rpc.js";
-import type { Agreement, Transport } from "../transport/transport.js";
+import type { Agreement, RpcId, Transport } from "../transport/transport.js";
 import type { Peer } from "./peer.js";
 
 export interface ServerIdentity {

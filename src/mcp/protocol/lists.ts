@@ -2,8 +2,7 @@
 import { Pace } from "../../base/async/pace.js";
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { measure } from "../../base/json/measure.js";
+import { isJsonObject, type JsonObject, type JsonValue, measure } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";

@@ -3,7 +3,7 @@
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { Log } from "../../base/ports/log.js";
+import type { Log } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 import { elicitModes } from "./envelope.js";

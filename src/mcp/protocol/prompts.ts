@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
-import { readContent } from "./content.js";
+import { readContent } from "./call.js";
 import { type Link, outcomeError } from "./link.js";
 import { type Listing, type ListKind, listAll, type ReadEntry, textField } from "./lists.js";
 import type { AskOptions } from "./resources.js";

@@ -5,7 +5,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { MCP_LIMITS } from "../limits.js";
-import { readContents } from "./content.js";
+import { readContents } from "./call.js";
 import { type Link, outcomeError } from "./link.js";
 import { type Listing, type ListKind, listAll, type ReadEntry, textField } from "./lists.js";
 

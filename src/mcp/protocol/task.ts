@@ -2,7 +2,7 @@
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { TASK_LIMITS } from "../limits.js";
-import { type RpcErrorBody, readError } from "../transport/json-rpc.js";
+import { type RpcErrorBody, readError } from "../transport/transport.js";
 import type { Link } from "./link.js";
 import type { McpTool } from "./tools.js";
 

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 import type { ProgressNote, RpcOutcome } from "../rpc/rpc.js";
-import type { RpcErrorBody, RpcId } from "../transport/json-rpc.js";
+import type { RpcErrorBody, RpcId } from "../transport/transport.js";
 import { answerOf, type CallOutcome, type CallRequest, NOBODY_KNOWS } from "./call.js";
 import { FOREVER_MS, inSeconds, type Link, outcomeError } from "./link.js";
 import { INPUT_KINDS, type InputRequest, readInput } from "./rounds.js";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { JsonValue } from "../../base/json/json.js";
-import { readContent, readContents } from "./content.js";
+import { readContent, readContents } from "./call.js";
 import { readTool } from "./tools.js";
 
 const anyJson: fc.Arbitrary<JsonValue> = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)));

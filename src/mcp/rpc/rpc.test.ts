@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TenonError } from "../../base/errors.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import type { OutgoingMessage, RpcId } from "../transport/json-rpc.js";
-import type { Transport, TransportListener } from "../transport/transport.js";
+import type { OutgoingMessage, RpcId, Transport, TransportListener } from "../transport/transport.js";
 import { type ProgressNote, Rpc, type RpcHandler, type RpcOutcome, RpcRefusal } from "./rpc.js";
 
 class TestTransport implements Transport {

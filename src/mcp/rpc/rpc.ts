@@ -5,8 +5,16 @@ import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import type { IncomingMessage, RpcErrorBody, RpcId } from "../transport/json-rpc.js";
-import type { MessageEnds, RequestLoss, SendHint, Transport, TransportListener } from "../transport/transport.js";
+import type {
+  IncomingMessage,
+  MessageEnds,
+  RequestLoss,
+  RpcErrorBody,
+  RpcId,
+  SendHint,
+  Transport,
+  TransportListener,
+} from "../transport/transport.js";
 
 export interface ProgressNote {
   readonly progress: number;

@@ -2,8 +2,7 @@
 import { Scope } from "../../base/async/scope.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
-import { hashJson } from "../../base/json/hash.js";
-import type { JsonValue } from "../../base/json/json.js";
+import { hashJson, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { ServerCache } from "../connection/cache.js";

@@ -2,8 +2,7 @@
 import { type ErrorCode, messageOf, TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { AcpSpec } from "../spec.js";
-import type { OutgoingMessage, RpcErrorBody, RpcId } from "./json-rpc.js";
-import type { RequestLoss, Transport, TransportListener } from "./transport.js";
+import type { OutgoingMessage, RequestLoss, RpcErrorBody, RpcId, Transport, TransportListener } from "./transport.js";
 
 /** Reaches servers on the client's side: the layer above carries MCP messages over its protocol. */
 export interface McpChannel {

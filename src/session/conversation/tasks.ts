@@ -2,7 +2,7 @@
 import { sleep } from "../../base/async/deadline.js";
 import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
-import { hashJson } from "../../base/json/hash.js";
+import { hashJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { text } from "../../base/text/content.js";

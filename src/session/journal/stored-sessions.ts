@@ -177,9 +177,9 @@ export function unknownSession(id: string): TenonError {
   return new TenonError("session.not_found", `there is no session "${id}"`, { hint: "List the sessions there are." });
 }
 
-export const TITLE_EXTENSION = ".title";
+const TITLE_EXTENSION = ".title";
 
-export function titleFile(folder: string, id: SessionId): string {
+function titleFile(folder: string, id: SessionId): string {
   return join(folder, `${id}${TITLE_EXTENSION}`);
 }
 

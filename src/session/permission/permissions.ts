@@ -5,7 +5,7 @@ import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
-import type { Log } from "../../base/ports/log.js";
+import type { Log } from "../../base/ports/world.js";
 import {
   type Approval,
   type ApprovalStatus,

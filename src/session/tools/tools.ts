@@ -3,8 +3,7 @@ import { join, resolve } from "node:path";
 import type { Scope } from "../../base/async/scope.js";
 import type { SessionId } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
-import { hashJson } from "../../base/json/hash.js";
-import type { JsonObject } from "../../base/json/json.js";
+import { hashJson, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import {
   type BuiltinName,
@@ -43,11 +42,11 @@ import {
   LockGuard,
   type OutsideRead,
   OutsideReads,
+  protectedFiles,
   type ServerFacts,
   type SessionPolicy,
 } from "../permission/clearance.js";
 import { Permissions } from "../permission/permissions.js";
-import { protectedFiles } from "../permission/protected-files.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
 import { type PermissionControls, type ToolControls, toolControls } from "./controls.js";

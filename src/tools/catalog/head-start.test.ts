@@ -2,10 +2,8 @@
 import { expect, test } from "vitest";
 import { testSource, testTool } from "../../../test/tool-source.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { serverIndexText } from "./notices.js";
-import type { Ranked } from "./offering.js";
-import { mentionedTools } from "./resolve.js";
-import { KnownTools } from "./sources.js";
+import { KnownTools, mentionedTools } from "./offer.js";
+import { type Ranked, serverIndexText } from "./offering.js";
 import { chooseHeadStart, tokensOf } from "./tool-search.js";
 
 function ranked(server: string, count: number, from: number, description = "x"): readonly Ranked[] {

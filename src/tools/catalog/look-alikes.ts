@@ -1,7 +1,7 @@
 // Tools whose name, title or server looks like another's. The person sees a warning; no decision depends on it.
 import { plainForm, skeleton } from "../../base/text/skeleton.js";
 import { cut, plain } from "../one-line.js";
-import type { KnownTool, KnownTools } from "./sources.js";
+import type { KnownTool, KnownTools } from "./offer.js";
 
 export interface NamedTool {
   readonly server: string;

@@ -2,13 +2,19 @@
 import { TOOL_LIMITS } from "../limits.js";
 import type { IncludeMode, SourcedTool, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import { CatalogLookAlikes } from "./look-alikes.js";
-import { type NoticeSink, Notices, serverIndexText } from "./notices.js";
-import type { Offer } from "./offer.js";
-import { type CatalogLimits, Offering } from "./offering.js";
-import { mentionedTools, pathOf, type Resolved, resolveTool } from "./resolve.js";
+import {
+  IncludeModes,
+  KnownTools,
+  mentionedTools,
+  type Offer,
+  pathOf,
+  type Resolved,
+  resolveTool,
+  SourceBook,
+} from "./offer.js";
+import { type CatalogLimits, type NoticeSink, Notices, Offering, serverIndexText } from "./offering.js";
 import { searchMetaSource } from "./search-tools.js";
 import type { SourceSettings, ToolTransformer } from "./shape.js";
-import { IncludeModes, KnownTools, SourceBook } from "./sources.js";
 import { type DenseScores, type SearchAnswer, type SearchRequest, ToolSearch, type UsagePort } from "./tool-search.js";
 import {
   type AbsentServer,

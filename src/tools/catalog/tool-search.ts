@@ -4,8 +4,8 @@ import { LIMITS } from "../../base/limits.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
 import type { CatalogTool, ToolId } from "../tool.js";
+import type { IncludeModes, KnownTool, SourceBook } from "./offer.js";
 import type { Offering, Plan, Ranked } from "./offering.js";
-import type { IncludeModes, KnownTool, SourceBook } from "./sources.js";
 
 /** Which prompts led to which tool. */
 export interface UsagePort {

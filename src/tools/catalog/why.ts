@@ -4,11 +4,17 @@ import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { cut, plain } from "../one-line.js";
 import { type CatalogTool, mcpToolId, type SourceState, type ToolOrigin } from "../tool.js";
-import { shadowText } from "./notices.js";
-import type { OfferedHow, OfferedList } from "./offer.js";
-import type { BehindCause, Offering, Pick, Plan } from "./offering.js";
-import { pathOf, resolveTool } from "./resolve.js";
-import type { IncludeModes, KnownTool, KnownTools, SourceBook } from "./sources.js";
+import {
+  type IncludeModes,
+  type KnownTool,
+  type KnownTools,
+  type OfferedHow,
+  type OfferedList,
+  pathOf,
+  resolveTool,
+  type SourceBook,
+} from "./offer.js";
+import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offering.js";
 import type { ToolSearch } from "./tool-search.js";
 
 export type WhyKind =

@@ -3,9 +3,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../../base/json/json.js";
 import type { ToolOrigin } from "../tool.js";
-import { decide, type PolicyQuestion } from "./decide.js";
-import { NO_PATHS } from "./paths.js";
-import type { ArgumentCondition, PermissionMode, PolicyEffect, PolicyRule } from "./rule.js";
+import {
+  type ArgumentCondition,
+  decide,
+  type PermissionMode,
+  type PolicyEffect,
+  type PolicyQuestion,
+  type PolicyRule,
+} from "./decide.js";
+import { NO_PATHS } from "./protection.js";
 
 function question(given: Partial<PolicyQuestion> = {}): PolicyQuestion {
   return {

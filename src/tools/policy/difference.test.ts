@@ -1,7 +1,7 @@
 // A changed definition as people see it: every change, the words made visible, within a bound.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hashJson } from "../../base/json/hash.js";
+import { hashJson } from "../../base/json/json.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolDefinition } from "../tool.js";
 import { definitionData, definitionDifference } from "./difference.js";

@@ -1,7 +1,6 @@
 // What changed between two definitions of a tool, for the person who approved the first one.
 import { defined } from "../../base/json/defined.js";
-import { hashJson } from "../../base/json/hash.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { hashJson, isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { markHidden } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolDefinition } from "../tool.js";

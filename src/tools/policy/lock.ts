@@ -1,7 +1,13 @@
 // The lock of tool definitions: each tool of each server as it was reviewed, in a text that teams commit and compare.
 import { defined } from "../../base/json/defined.js";
-import { hashJson } from "../../base/json/hash.js";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import {
+  canonicalJson,
+  hashJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { ToolDefinition } from "../tool.js";
 import { definitionData, definitionDifference, definitionHash } from "./difference.js";

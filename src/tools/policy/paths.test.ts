@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { Files } from "../../base/ports/world.js";
 import { FakeFiles } from "../../testing/index.js";
-import { isUnder, type PathPlace, resolvePaths } from "./paths.js";
-import type { PolicyRule } from "./rule.js";
+import type { PolicyRule } from "./decide.js";
+import { isUnder, type PathPlace, resolvePaths } from "./protection.js";
 
 const RULES: readonly PolicyRule[] = [{ effect: "allow", arguments: [{ pointer: "/path", under: "." }] }];
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { markForeign } from "../../base/text/marking.js";
-import { bytesFrom, endOf, fits, headWithin, lineCount, startOf, tailWithin } from "./clip.js";
+import { bytesFrom, endOf, fits, headWithin, lineCount, startOf, tailWithin } from "./blocks.js";
 
 const anyText = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 300 }),

@@ -4,9 +4,8 @@ import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
 import type { ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
-import { READ_RESULT } from "./assemble.js";
-import { hostText } from "./blocks.js";
-import { headWithin } from "./clip.js";
+import { headWithin, hostText } from "./blocks.js";
+import { READ_RESULT } from "./present.js";
 import {
   asText,
   findResult,

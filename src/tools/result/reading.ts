@@ -6,7 +6,7 @@ import { parseJson, pointerSteps } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { markForeign, quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { isMiddle, type TextBound } from "./clip.js";
+import { isMiddle, type TextBound } from "./blocks.js";
 import { PointerScan, type ScanResult } from "./pointer-scan.js";
 import { type ByteRange, isHandle, type KeptResult, type ResultStore } from "./store.js";
 

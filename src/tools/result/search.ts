@@ -4,7 +4,7 @@ import { defined } from "../../base/json/defined.js";
 import { markForeign } from "../../base/text/marking.js";
 import { compilePattern } from "../../base/text/pattern.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { bytesFrom } from "./clip.js";
+import { bytesFrom } from "./blocks.js";
 import { pieces, Unreadable, Utf8 } from "./reading.js";
 import type { KeptResult, ResultStore } from "./store.js";
 

@@ -9,7 +9,7 @@ import { TOOL_LIMITS } from "../limits.js";
 import type { Presented } from "../result/present.js";
 import { ResultStore } from "../result/store.js";
 import type { ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
-import { runCalls } from "./batch.js";
+import { runCalls } from "./call.js";
 import type { Approval, CallEvent, RunPorts } from "./ports.js";
 import { prepareCall } from "./prepare.js";
 

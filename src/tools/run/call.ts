@@ -1,5 +1,4 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
-
 import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
@@ -11,6 +10,7 @@ import { text } from "../../base/text/content.js";
 import { checkAgainstSchema } from "../../mcp/index.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
+import { hintsOf } from "../policy/decide.js";
 import { type Presented, presentOutcome } from "../result/present.js";
 import { type Inserted, substituteResults } from "../result/substitute.js";
 import type { CatalogTool, LastingCall, SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../tool.js";
@@ -317,4 +317,69 @@ async function resumedOutcome(
   } catch (error) {
     return call.signal.aborted ? CANCELLED : failed(messageOf(error));
   }
+}
+
+/**
+ * One outcome and one result for each call, in their order, whatever happens: it never rejects. A call that may write waits for all
+ * before it, and all after it wait for it. Events come in the order in which things happen.
+ */
+export async function runCalls(
+  calls: readonly PreparedCall[],
+  ports: RunPorts,
+  options: RunOptions,
+): Promise<readonly Presented[]> {
+  const results: Presented[] = [];
+  for (const group of groupsOf(calls, ports)) {
+    results.push(...(await runTogether(group, (call) => runCall(call, ports, options))));
+  }
+  return results;
+}
+
+/** Consecutive calls that may overlap, or one that may not. */
+function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall[][] {
+  const groups: PreparedCall[][] = [];
+  let open: PreparedCall[] | undefined;
+  for (const call of calls) {
+    const mayJoin = mayOverlap(call, ports);
+    if (mayJoin && open) open.push(call);
+    else {
+      const group = [call];
+      groups.push(group);
+      open = mayJoin ? group : undefined;
+    }
+  }
+  return groups;
+}
+
+/** What its source says of a tool counts only where that source is trusted. A call that is not made disturbs nobody. */
+function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
+  const { plan } = PreparedCall.open(call);
+  if (plan.kind === "ended") return true;
+  const { tool, raw } = plan.entry;
+  const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
+  return hintsOf({ origin: tool.origin, annotations: raw.annotations, trustsAnnotations }).readOnly;
+}
+
+/** Each source gets as many at once as it takes: one more would wait in its line, and may be turned away there. */
+async function runTogether(
+  calls: readonly PreparedCall[],
+  run: (call: PreparedCall) => Promise<Presented>,
+): Promise<Presented[]> {
+  const results: Presented[] = [];
+  const lane = async (waiting: Iterable<readonly [number, PreparedCall]>) => {
+    for (const [index, call] of waiting) results[index] = await run(call);
+  };
+  const lanes: Promise<void>[] = [];
+  const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
+  for (const [index, call] of calls.entries()) {
+    const source = PreparedCall.open(call).entry?.source;
+    queues.set(source, [...(queues.get(source) ?? []), [index, call]]);
+  }
+  for (const [source, queue] of queues) {
+    const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? TOOL_LIMITS.callsInParallel));
+    const waiting = queue.values(); // shared: whichever lane is free takes the next
+    for (let index = 0; index < width; index++) lanes.push(lane(waiting));
+  }
+  await Promise.all(lanes);
+  return results;
 }

@@ -1,5 +1,5 @@
 // Runs cells of the matrix one after the other in this process: `runner.mjs '<request as JSON>'`; one JSON line a cell.
-import { createLog } from "../../../src/base/ports/log.js";
+import { createLog } from "../../../src/base/ports/world.js";
 import { nodeWorld } from "../../../src/world/index.js";
 import type { Cell, Sizes } from "./cells.js";
 import { type CellReport, runCell } from "./run-cell.js";

@@ -4,8 +4,7 @@ import { isJsonObject } from "../../../base/json/json.js";
 import { VERSION } from "../../../base/version.js";
 import type { RemoteSpec } from "../../spec.js";
 import { META } from "../../versions.js";
-import type { OutgoingMessage } from "../json-rpc.js";
-import type { Agreement, SendHint } from "../transport.js";
+import type { Agreement, OutgoingMessage, SendHint } from "../transport.js";
 import { encodeHeaderValue } from "./param-headers.js";
 
 /** Ours alone, or the connection's: a user's header of that name is left out. */

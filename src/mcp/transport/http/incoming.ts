@@ -6,9 +6,15 @@ import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
-import { emptyAnswerError, emptyAnswerId, type IncomingMessage, type RpcId, readMessage } from "../json-rpc.js";
 import { MessageLines } from "../large/message-lines.js";
-import type { TransportListener } from "../transport.js";
+import {
+  emptyAnswerError,
+  emptyAnswerId,
+  type IncomingMessage,
+  type RpcId,
+  readMessage,
+  type TransportListener,
+} from "../transport.js";
 
 export interface Incoming {
   readonly messages: readonly IncomingMessage[];

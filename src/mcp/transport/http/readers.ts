@@ -4,7 +4,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { handled } from "../../../base/async/scope.js";
 import type { Timer } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
-import type { RpcId } from "../json-rpc.js";
+import type { RpcId } from "../transport.js";
 import { type EventSink, EventStreamParser } from "./event-stream.js";
 import { type Incoming, Intake, type IntakeListener, type IntakeParts } from "./incoming.js";
 

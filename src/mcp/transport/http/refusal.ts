@@ -5,8 +5,7 @@ import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
-import type { IncomingMessage, RpcId } from "../json-rpc.js";
-import type { RequestLoss } from "../transport.js";
+import type { IncomingMessage, RequestLoss, RpcId } from "../transport.js";
 import { mediaType, readBody, readErrorFor } from "./incoming.js";
 import { readChallenge } from "./request-access.js";
 

@@ -10,7 +10,7 @@ import type { Thread, World } from "../../../base/ports/world.js";
 import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import { MCP_LIMITS } from "../../limits.js";
-import { readMessage } from "../json-rpc.js";
+import { readMessage } from "../transport.js";
 import { LargeMessage } from "./large-message.js";
 import { runSplitter, type SplitterData, type SplitterPort, type ToSplitter } from "./message-splitter.js";
 import { spilledOf } from "./spilled.js";

@@ -12,8 +12,7 @@ import {
 } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
-import type { RpcId } from "../json-rpc.js";
-import type { MessageEnds } from "../transport.js";
+import type { MessageEnds, RpcId } from "../transport.js";
 import { LargeMessage } from "./large-message.js";
 
 const NEWLINE = 0x0a;

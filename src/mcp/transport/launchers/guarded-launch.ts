@@ -2,7 +2,7 @@
 
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
-import { hashBytes, hashJson } from "../../../base/json/hash.js";
+import { hashBytes, hashJson } from "../../../base/json/json.js";
 import { LAUNCH_LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import type { PinnedFile, StdioSpec } from "../../spec.js";

@@ -1,6 +1,6 @@
 // Plans the mounts of one server's sandbox: everything it was granted, and no more; or the reason why there is none.
 import { posix } from "node:path";
-import { hashJson } from "../../../base/json/hash.js";
+import { hashJson } from "../../../base/json/json.js";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
 import { launchFingerprint, type SandboxSpec, type StdioSpec } from "../../spec.js";

@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
-import type { IncomingMessage, RpcId } from "../json-rpc.js";
 import { spilledOf } from "../large/spilled.js";
-import type { RequestLoss } from "../transport.js";
+import type { IncomingMessage, RequestLoss, RpcId } from "../transport.js";
 import { StdioTransport } from "./stdio-transport.js";
 
 const GRACE = { stdinMs: 500, terminateMs: 500 };

@@ -7,8 +7,7 @@ import { type FakeChild, fakeWorld, spawnsChild } from "../../../testing/index.j
 import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import { MCP_LIMITS } from "../../limits.js";
-import type { IncomingMessage, OutgoingMessage, RpcId } from "../json-rpc.js";
-import type { RequestLoss, TransportListener } from "../transport.js";
+import type { IncomingMessage, OutgoingMessage, RequestLoss, RpcId, TransportListener } from "../transport.js";
 import { StdioTransport } from "./stdio-transport.js";
 
 const GRACE = { stdinMs: 500, terminateMs: 500 };

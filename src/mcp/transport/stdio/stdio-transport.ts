@@ -8,10 +8,19 @@ import type { JsonValue } from "../../../base/json/json.js";
 import { LIMITS } from "../../../base/limits.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
-import { emptyAnswerError, emptyAnswerId, type OutgoingMessage, type RpcId, readMessage } from "../json-rpc.js";
 import { answeredId, MessageLines } from "../large/message-lines.js";
 import { SpillDirectory } from "../large/spilled.js";
-import type { Agreement, MessageEnds, Transport, TransportListener } from "../transport.js";
+import {
+  type Agreement,
+  emptyAnswerError,
+  emptyAnswerId,
+  type MessageEnds,
+  type OutgoingMessage,
+  type RpcId,
+  readMessage,
+  type Transport,
+  type TransportListener,
+} from "../transport.js";
 import { explainExit } from "./launch.js";
 import { Tail } from "./short-run.js";
 

@@ -1,7 +1,6 @@
 // Checks what an agent sends against the JSON Schema of ACP v1 that the SDK publishes.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { SchemaCheck, SchemaRefs } from "../../../base/schema/schema-check.js";
-import { describeMisfit } from "../../../base/schema/schema-fit.js";
+import { describeMisfit, SchemaCheck, SchemaRefs } from "../../../base/schema/schema-check.js";
 
 import type { AgentMessage, MessageValidator } from "./connection.js";
 

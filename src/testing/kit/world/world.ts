@@ -1,24 +1,26 @@
 // A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
 import { setImmediate as realSetImmediate } from "node:timers";
 import { createDeadline } from "../../../base/async/deadline.js";
-import { createLog, type Log, shareLog } from "../../../base/ports/log.js";
 import type { Telemetry, WireTrace } from "../../../base/ports/trace.js";
-import type {
-  Child,
-  Deadline,
-  Fetch,
-  HttpPool,
-  HttpPoolOptions,
-  LoopbackAnswer,
-  LoopbackListener,
-  LoopbackRequest,
-  Processes,
-  ResolvedAddress,
-  SpawnRequest,
-  Thread,
-  Timer,
-  Watch,
-  World,
+import {
+  type Child,
+  createLog,
+  type Deadline,
+  type Fetch,
+  type HttpPool,
+  type HttpPoolOptions,
+  type Log,
+  type LoopbackAnswer,
+  type LoopbackListener,
+  type LoopbackRequest,
+  type Processes,
+  type ResolvedAddress,
+  type SpawnRequest,
+  shareLog,
+  type Thread,
+  type Timer,
+  type Watch,
+  type World,
 } from "../../../base/ports/world.js";
 import { httpPool as realHttpPool, thread as realThread } from "../../../world/index.js";
 import type { Behaviour } from "../mcp-server/behaviour.js";
