@@ -1,7 +1,7 @@
 // Secrets in the system's keyring: put there by the person, handed to the server that wants them, shown to nobody.
 // Where there is a keyring of the person who runs the tests (macOS, Windows), it is left alone.
 import { createHash } from "node:crypto";
-import { cpSync, mkdirSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import { LIMITS } from "../../src/base/limits.js";
@@ -123,10 +123,9 @@ scenario(
     expect((await bench.tenon(["secret", "set", "github", "s3cret"], nowhere)).code).toBe(2);
 
     // The command line alone, as after an installation without optional packages.
-    const folder = join(bench.root, "alone/cli");
-    mkdirSync(dirname(folder));
-    cpSync(dirname(TENON), folder, { recursive: true });
-    const alone = await runCommand(agentNode(), [join(folder, "main.js"), "secret", "check", "github"], {
+    const folder = join(bench.root, "alone");
+    cpSync(dirname(dirname(TENON)), folder, { recursive: true });
+    const alone = await runCommand(agentNode(), [join(folder, "cli/main.js"), "secret", "check", "github"], {
       env: { PATH: process.env["PATH"] ?? "", TENON_HOME: bench.home, HOME: bench.home },
       cwd: bench.project,
     });

@@ -27,6 +27,7 @@ describe("markHidden", () => {
     ["TAG characters", "hi\u{e0068}\u{e0069}", "hi\\u{E0068}\\u{E0069}"],
     ["a zero-width space", "a\u200bb", "a\\u{200B}b"],
     ["a joiner between ASCII letters", "a\u200db", "a\\u{200D}b"],
+    ["a joiner between hidden fillers", "\u1160\u200c\u1160", "\\u{1160}\\u{200C}\\u{1160}"],
     ["selectors in a row", "∩\ufe00\ufe01", "∩\ufe00\\u{FE01}"],
     ["a selector after a letter", "é\ufe01", "é\\u{FE01}"],
     ["a selector after a letter of ASCII", "a\ufe01", "a\\u{FE01}"],

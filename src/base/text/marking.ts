@@ -182,6 +182,7 @@ function isSelected(base: string, selector: string): boolean {
 function isJoined(character: string): boolean {
   const code = character.codePointAt(0) ?? 0;
   const isOfJoiningScript = (code >= 0x590 && code < 0x1d00) || (code >= 0xa8e0 && code < 0xac00) || code >= 0x11000;
+  if (HIDDEN_RANGES.some(([first, last]) => code >= first && code <= last)) return false; // fillers are letters too, and hidden
   return code > 0x7f && (PICTURE.test(character) || (isOfJoiningScript && LETTER.test(character)));
 }
 

@@ -126,7 +126,7 @@ describe("conditions on arguments", () => {
     expect(effectOf(given, { effect: "allow", arguments: [under] }, { effect: "deny" })).toBe("deny");
     expect(decide(question(given), [{ effect: "deny", arguments: [under] }, { effect: "allow" }])).toMatchObject({
       effect: "ask",
-      reason: "whether a rule is about these arguments cannot be told",
+      reason: "whether a rule is about these arguments cannot be decided",
     });
     const bypass = { ...given, mode: "bypass", mayBypass: true } as const;
     expect(effectOf(bypass, { effect: "deny", arguments: [under] })).toBe("deny");
