@@ -19,13 +19,13 @@ export {
 } from "./effective.js";
 export { type ImportAction, type PlannedFile, type PlannedServer, planImport } from "./foreign/plan.js";
 export { readImports } from "./foreign/read.js";
-export { DiskGrantStore, grantAccount, grantPerson } from "./grants/grant-store.js";
-export type { KeyKeeper, VaultStatus } from "./grants/vault.js";
 export { parseDocument } from "./layers/document.js";
 export { IMPORT_NAMES, type ImportName, type ProviderName, SANDBOX_MODES, type SandboxMode } from "./layers/entry.js";
 export { type Place, type Problem, placeText, problemText } from "./layers/layer.js";
 export { possiblePaths, projectFiles, tenonPaths } from "./layers/paths.js";
 export { loadConfig } from "./load-config.js";
+export { DiskGrantStore, grantAccount, grantPerson } from "./logins/grant-store.js";
+export type { KeyKeeper, VaultStatus } from "./logins/vault.js";
 export { providerEnvironment } from "./providers.js";
 export { maskEntry, type SecretWay } from "./secrets/mask.js";
 export { type ResolveSecret, sharedSecrets } from "./secrets/secrets.js";

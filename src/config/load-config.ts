@@ -7,6 +7,7 @@ import { LAUNCH_LIMITS, LIMITS } from "../base/limits.js";
 import { recorded } from "../base/ports/trace.js";
 import type { PoolSettings } from "../mcp/index.js";
 import type { PolicyRule } from "../tools/index.js";
+import { type ConfigRequest, type LayerSet, readLayers, withClient } from "./collect-layers.js";
 import {
   type EffectiveConfig,
   type EffectiveServer,
@@ -38,7 +39,6 @@ import {
 } from "./layers/layer.js";
 import { type PossiblePaths, possiblePaths } from "./layers/paths.js";
 import { modelValues, providerValues } from "./providers.js";
-import { type ConfigRequest, type LayerSet, readLayers, withClient } from "./read-layers.js";
 import type { InterpolationSource } from "./secrets/interpolate.js";
 import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
 import { leastOfAll, leastSandboxes } from "./servers/sandbox.js";

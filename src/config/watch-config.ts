@@ -2,10 +2,10 @@
 import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
+import { type ConfigRequest, type LayerSet, readLayers } from "./collect-layers.js";
 import type { EffectiveConfig } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
 import { type LoadRequest, loadWith } from "./load-config.js";
-import { type ConfigRequest, type LayerSet, readLayers } from "./read-layers.js";
 import { Secrets } from "./secrets/secrets.js";
 
 type ClientServers = ConfigRequest["clientServers"];

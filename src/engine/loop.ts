@@ -21,8 +21,8 @@ import {
   runCalls,
 } from "../tools/index.js";
 import type { Answer } from "./answer.js";
-import { type Asked, ask } from "./ask.js";
 import { ENGINE_LIMITS } from "./limits.js";
+import { type Asked, ask } from "./model-call.js";
 import { NO_ANSWER } from "./transcript.js";
 import {
   type StopCause,

@@ -2,10 +2,10 @@
 
 export type { NamedTool } from "./catalog/look-alikes.js";
 export { LookAlikes } from "./catalog/look-alikes.js";
+export { CALL_TOOL, SEARCH_TOOLS } from "./catalog/meta-tools.js";
 export type { CatalogEntry, Offer, Offer as Catalog } from "./catalog/offer.js";
 export { callArguments, snapshot } from "./catalog/offer.js";
-export type { CatalogLimits, NoticeSink, Pick } from "./catalog/offering.js";
-export { CALL_TOOL, SEARCH_TOOLS } from "./catalog/search-tools.js";
+export type { CatalogLimits, NoticeSink, Pick } from "./catalog/offered-tools.js";
 export type { CatalogOptions, Selection } from "./catalog/session-catalog.js";
 export { SessionCatalog } from "./catalog/session-catalog.js";
 export type {
@@ -20,31 +20,6 @@ export { whyFiltered } from "./catalog/shape.js";
 export type { DenseScores, FoundTool, SearchAnswer, SearchRequest, UsagePort } from "./catalog/tool-search.js";
 export type { AbsentServer, CatalogView, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
-export type {
-  ApprovalAnswer,
-  ApprovalStatus,
-  ApprovalSubject,
-  Decision,
-  DecisionProblem,
-  DecisionStore,
-  GrantedCall,
-  KeptDecision,
-  LoadedDecisions,
-  MigrationReport,
-  OfferedGrant,
-  PermissionGrant,
-  ToolGrant,
-} from "./policy/approvals.js";
-export {
-  Approvals,
-  coversCall,
-  decisionId,
-  forSession,
-  grantedCall,
-  grantId,
-  grantLabel,
-  neverLabel,
-} from "./policy/approvals.js";
 export type {
   ArgumentCondition,
   HintCondition,
@@ -69,6 +44,31 @@ export {
   resolvePaths,
   underProtection,
 } from "./policy/protection.js";
+export type {
+  ApprovalAnswer,
+  ApprovalStatus,
+  ApprovalSubject,
+  Decision,
+  DecisionProblem,
+  DecisionStore,
+  GrantedCall,
+  KeptDecision,
+  LoadedDecisions,
+  MigrationReport,
+  OfferedGrant,
+  PermissionGrant,
+  ToolGrant,
+} from "./policy/stored-approvals.js";
+export {
+  Approvals,
+  coversCall,
+  decisionId,
+  forSession,
+  grantedCall,
+  grantId,
+  grantLabel,
+  neverLabel,
+} from "./policy/stored-approvals.js";
 export type { ModelMedia } from "./result/blocks.js";
 export { hostText } from "./result/blocks.js";
 export type { ModelResult, Presented, ResultContext } from "./result/present.js";

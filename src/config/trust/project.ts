@@ -4,6 +4,7 @@ import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
 import type { PinnedFile } from "../../mcp/index.js";
+import type { LayerSet } from "../collect-layers.js";
 import {
   type DisabledServer,
   disabledServer,
@@ -22,7 +23,6 @@ import {
   type WrittenServer,
   winnerOf,
 } from "../layers/layer.js";
-import type { LayerSet } from "../read-layers.js";
 import { serverQuestion, settingsQuestion, type TrustQuestion, type UntrustedServer } from "./question.js";
 import type { TrustStore } from "./store.js";
 

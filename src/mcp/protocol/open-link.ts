@@ -10,10 +10,10 @@ import { isRemote, type ServerSpec } from "../spec.js";
 import { type Agreement, type SendHint, type Transport, wrapTransport } from "../transport/transport.js";
 import { META } from "../versions.js";
 import { envelopeOf, withEnvelope } from "./envelope.js";
+import { type Rounds, requestInRounds } from "./input-rounds.js";
 import { FOREVER_MS, type Handshake, type Link, type LinkOptions } from "./link.js";
 import { ChangeListener } from "./listen.js";
 import { PeerAnswers } from "./peer.js";
-import { type Rounds, requestInRounds } from "./rounds.js";
 
 /** What a request names goes into a header of its own over modern HTTP. */
 const NAMED_BY: Readonly<Record<string, string>> = {

@@ -9,8 +9,8 @@ import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 import type { ProgressNote, RpcOutcome } from "../rpc/rpc.js";
 import type { RpcErrorBody, RpcId } from "../transport/transport.js";
 import { answerOf, type CallOutcome, type CallRequest, NOBODY_KNOWS } from "./call.js";
+import { INPUT_KINDS, type InputRequest, readInput } from "./input-rounds.js";
 import { FOREVER_MS, inSeconds, type Link, outcomeError } from "./link.js";
-import { INPUT_KINDS, type InputRequest, readInput } from "./rounds.js";
 import { isOver, isSentAsTask, readTask, type TaskHandle, type TaskState, takesCancel } from "./task.js";
 import type { McpTool } from "./tools.js";
 

@@ -4,7 +4,7 @@ import { alreadyMarked } from "../../base/text/marking.js";
 import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
 import type { ModelMessage, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../events.js";
-import { type OutsideRead, outsideRead } from "../permission/clearance.js";
+import { type OutsideRead, outsideRead } from "../permission/verdict.js";
 import { type JournalEntry, LateNotes, type Note, type OpenTask } from "./entry.js";
 import { type ShownCall, ShownConversation } from "./shown.js";
 import { TranscriptSoFar } from "./transcript.js";

@@ -21,7 +21,7 @@ import {
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { PermissionAnswer, PermissionChoice, PermissionQuestion, SessionPorts } from "../ports.js";
-import { Clearance, type ClearanceOptions, type JudgedCall } from "./clearance.js";
+import { Clearance, type ClearanceOptions, type JudgedCall } from "./verdict.js";
 
 export interface PermissionsOptions extends ClearanceOptions {
   /** A call was let through and is about to be made. */

@@ -38,6 +38,7 @@ import {
 } from "../../tools/index.js";
 import type { NoticeLevel } from "../events.js";
 import { resultsFolder } from "../journal/stored-sessions.js";
+import { Permissions } from "../permission/permissions.js";
 import {
   LockGuard,
   type OutsideRead,
@@ -45,8 +46,7 @@ import {
   protectedFiles,
   type ServerFacts,
   type SessionPolicy,
-} from "../permission/clearance.js";
-import { Permissions } from "../permission/permissions.js";
+} from "../permission/verdict.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
 import { type PermissionControls, type ToolControls, toolControls } from "./controls.js";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { testSource, testTool } from "../../../test/tool-source.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { KnownTools, mentionedTools } from "./offer.js";
-import { type Ranked, serverIndexText } from "./offering.js";
+import { type Ranked, serverIndexText } from "./offered-tools.js";
 import { chooseHeadStart, tokensOf } from "./tool-search.js";
 
 function ranked(server: string, count: number, from: number, description = "x"): readonly Ranked[] {

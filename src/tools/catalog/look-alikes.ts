@@ -1,5 +1,5 @@
 // Tools whose name, title or server looks like another's. The person sees a warning; no decision depends on it.
-import { plainForm, skeleton } from "../../base/text/skeleton.js";
+import { plainForm, skeleton } from "../../base/text/look-alike.js";
 import { cut, plain } from "../one-line.js";
 import type { KnownTool, KnownTools } from "./offer.js";
 

@@ -2,6 +2,7 @@
 import { TOOL_LIMITS } from "../limits.js";
 import type { IncludeMode, SourcedTool, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import { CatalogLookAlikes } from "./look-alikes.js";
+import { searchMetaSource } from "./meta-tools.js";
 import {
   IncludeModes,
   KnownTools,
@@ -12,8 +13,7 @@ import {
   resolveTool,
   SourceBook,
 } from "./offer.js";
-import { type CatalogLimits, type NoticeSink, Notices, Offering, serverIndexText } from "./offering.js";
-import { searchMetaSource } from "./search-tools.js";
+import { type CatalogLimits, type NoticeSink, Notices, Offering, serverIndexText } from "./offered-tools.js";
 import type { SourceSettings, ToolTransformer } from "./shape.js";
 import { type DenseScores, type SearchAnswer, type SearchRequest, ToolSearch, type UsagePort } from "./tool-search.js";
 import {

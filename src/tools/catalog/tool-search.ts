@@ -5,7 +5,7 @@ import { TOOL_LIMITS } from "../limits.js";
 import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
 import type { CatalogTool, ToolId } from "../tool.js";
 import type { IncludeModes, KnownTool, SourceBook } from "./offer.js";
-import type { Offering, Plan, Ranked } from "./offering.js";
+import type { Offering, Plan, Ranked } from "./offered-tools.js";
 
 /** Which prompts led to which tool. */
 export interface UsagePort {

@@ -14,7 +14,7 @@ import {
   resolveTool,
   type SourceBook,
 } from "./offer.js";
-import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offering.js";
+import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offered-tools.js";
 import type { ToolSearch } from "./tool-search.js";
 
 export type WhyKind =

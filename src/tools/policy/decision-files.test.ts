@@ -1,8 +1,8 @@
 // Decisions on disk: what is written is read again, what cannot be read is reported, and records of before are brought over once.
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
-import { type Decision, decisionId } from "./approvals.js";
 import { DecisionFiles } from "./decision-files.js";
+import { type Decision, decisionId } from "./stored-approvals.js";
 
 const COMMAND: Decision = { kind: "command", project: "/a", folder: "/a", words: ["git", "status"], isExact: false };
 const SITE: Decision = { kind: "site", project: "/b", site: "https://example.org" };

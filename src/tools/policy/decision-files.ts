@@ -16,7 +16,7 @@ import {
   type LoadedDecisions,
   type MigrationReport,
   type Refusal,
-} from "./approvals.js";
+} from "./stored-approvals.js";
 
 type StoreWorld = Pick<World, "files" | "log" | "now">;
 

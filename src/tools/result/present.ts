@@ -23,7 +23,7 @@ import {
   tailWithin,
 } from "./blocks.js";
 import { jsonStart } from "./json-pieces.js";
-import { Utf8 } from "./reading.js";
+import { Utf8 } from "./read-range.js";
 import type { KeepFacts, KeptResult, ResultStore } from "./store.js";
 
 export interface ModelResult {

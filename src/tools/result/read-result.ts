@@ -15,7 +15,7 @@ import {
   readBetween,
   readPage,
   Unreadable,
-} from "./reading.js";
+} from "./read-range.js";
 import { searchResult } from "./search.js";
 import type { KeptResult, ResultStore } from "./store.js";
 

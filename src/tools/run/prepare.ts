@@ -1,8 +1,8 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { text } from "../../base/text/content.js";
+import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/meta-tools.js";
 import type { CatalogEntry, Offer } from "../catalog/offer.js";
-import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/search-tools.js";
 import type { CatalogTool, ToolCall, ToolOutcome } from "../tool.js";
 import { jsonFault } from "./json-fault.js";
 

@@ -19,13 +19,13 @@ import {
 } from "../../../config/index.js";
 import { bubblewrap } from "../../../mcp/index.js";
 import type { CommandContext } from "../../context.js";
-import { grantKeyStatus, grantKeyText } from "../../grants.js";
 import { CLI_LIMITS } from "../../limits.js";
+import { grantKeyStatus, grantKeyText } from "../../logins.js";
 import { configuredModels } from "../../model.js";
 import { secretResolver } from "../../secrets.js";
 import { formatElapsed } from "../../terminal/stream.js";
 import type { InspectedServer } from "../mcp/inspect.js";
-import { nextFor, nextForUnused } from "../mcp/next.js";
+import { nextFor, nextForUnused } from "../mcp/next-steps.js";
 import { lookAtProviders } from "../models/models.js";
 import { EDITORS, recipeFor } from "../setup/editors.js";
 

@@ -26,7 +26,7 @@ import { visible, visibleJson, visibleLine } from "../../terminal/text.js";
 import { readPiped } from "../secret/secret.js";
 import { readArguments } from "./call-arguments.js";
 import { liveConfig, redactedError, secondsToMs, serverNamed, withServer } from "./inspect.js";
-import { nextForUnused, shellWord } from "./next.js";
+import { nextForUnused, shellWord } from "./next-steps.js";
 import { ruleAgainst } from "./why.js";
 
 type CallValues = Values<"json", "input" | "timeout">;

@@ -13,8 +13,8 @@ import { type ServerStatus, SingleServer, type SingleServerOptions } from "../..
 import { misused, refused } from "../../command.js";
 import type { CommandContext } from "../../context.js";
 import { stoppable } from "../../exit.js";
-import { personalGrants } from "../../grants.js";
 import { CLI_LIMITS } from "../../limits.js";
+import { personalGrants } from "../../logins.js";
 import { secretResolver } from "../../secrets.js";
 import { outputFiles, redactorFor } from "../../server-output.js";
 import { progress } from "../../terminal/screen.js";

@@ -15,7 +15,7 @@ import { type CommandContext, print, printJson, readConfig, warn } from "../../c
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
 import { clipToWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
 import { type InspectedServer, type Inspection, inspectAll, liveConfig, secondsToMs } from "./inspect.js";
-import { nextFor } from "./next.js";
+import { nextFor } from "./next-steps.js";
 
 export async function runList(
   { values }: Given<Values<"json" | "no-connect", "timeout">>,

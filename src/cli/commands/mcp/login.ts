@@ -8,7 +8,7 @@ import { isLogInable } from "../../../session/index.js";
 import { type Given, misused } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
-import { grantKeyStatus, grantKeyText, personalGrants } from "../../grants.js";
+import { grantKeyStatus, grantKeyText, personalGrants } from "../../logins.js";
 import { secretResolver } from "../../secrets.js";
 import { visibleLine } from "../../terminal/text.js";
 import { browserWay, deviceWay, type LineSource, openBrowser } from "./login-terminal.js";

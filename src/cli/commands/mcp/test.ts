@@ -14,7 +14,7 @@ import { formatElapsed } from "../../terminal/stream.js";
 import { clipToWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
 import { type Inspection, liveConfig, secondsToMs, serverNamed, withServer } from "./inspect.js";
 import { targetOf } from "./list.js";
-import { hintFor, nextFor, nextForUnused } from "./next.js";
+import { hintFor, nextFor, nextForUnused } from "./next-steps.js";
 
 interface ConnectStep {
   readonly step: "configuration" | "start" | "reach" | "log-in" | "handshake" | "tools";

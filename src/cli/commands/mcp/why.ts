@@ -7,11 +7,11 @@ import { programOf } from "../../../session/index.js";
 import { type CatalogTool, DecisionFiles, decide, lockedServer, NO_PATHS } from "../../../tools/index.js";
 import type { Given, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
-import { personalGrants } from "../../grants.js";
+import { personalGrants } from "../../logins.js";
 import { secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
 import { visibleLine } from "../../terminal/text.js";
-import { nextForWhy } from "./next.js";
+import { nextForWhy } from "./next-steps.js";
 
 export async function runWhy(
   { values, words }: Given<Values<"json", "prompt">>,

@@ -1,6 +1,6 @@
 // Names that look alike have one skeleton, and others do not.
 import { expect, it } from "vitest";
-import { skeleton } from "./skeleton.js";
+import { skeleton } from "./look-alike.js";
 
 it.each([
   ["read_file", "Read-File"],

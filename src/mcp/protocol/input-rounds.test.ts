@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
+import { requestInRounds } from "./input-rounds.js";
 import { type Peer, PeerAnswers } from "./peer.js";
-import { requestInRounds } from "./rounds.js";
 
 const never = new AbortController().signal;
 const ask = { method: "elicitation/create", params: { message: "name?" } };

@@ -1,7 +1,7 @@
 // What is said about a failed server fits where the server is.
 import { expect, test } from "vitest";
 import { type ErrorCode, TenonError } from "../../../base/errors.js";
-import { hintFor } from "./next.js";
+import { hintFor } from "./next-steps.js";
 
 const HERE = { spec: { kind: "stdio", name: "s", command: "run", args: [], env: {} } } as const;
 const THERE = { spec: { kind: "http", name: "s", url: "https://a.example/mcp", headers: {} } } as const;
