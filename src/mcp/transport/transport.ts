@@ -67,7 +67,7 @@ export interface Transport {
 export function wrapTransport(inner: Transport, changes: Partial<Transport>): Transport {
   const same: Transport = {
     start: (listener) => inner.start(listener),
-    send: (message, hint) => inner.send(message, hint),
+    send: inner.send.bind(inner), // no frame of its own on the way of a call
     cancel: (id, reason) => inner.cancel(id, reason),
     agreed: (agreement) => inner.agreed(agreement),
     close: (grace) => inner.close(grace),
