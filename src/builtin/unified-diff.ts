@@ -18,14 +18,16 @@ export function unifiedDiff(oldText: string, newText: string): UnifiedDiff {
   const { start, tail } = commonEnds(oldText, newText);
   const before = oldText.slice(start, oldText.length - tail);
   const after = newText.slice(start, newText.length - tail);
-  const maxEditLength = editLimit(before, after);
+  const counts = [countLines(before), countLines(after)] as const;
+  const maxEditLength = editLimit(before, after, counts);
   const options = { context: CONTEXT, maxEditLength };
   const patch = maxEditLength < 1 ? undefined : structuredPatch("", "", before, after, "", "", options);
   const skipped = countLines(oldText, start);
-  const lines = skipped + countLines(after) + (tail > 0 ? 1 : 0);
+  const [removed, added] = counts;
+  const lines = skipped + added + (tail > 0 ? 1 : 0);
   if (!patch) {
-    const [removed, added] = [countLines(before), countLines(after)];
-    return { text: wholeChange(before, after, skipped), added, removed, firstLine: Math.min(skipped + 1, lines || 1) };
+    const header = headerOf({ oldStart: 1, oldLines: removed, newStart: 1, newLines: added }, skipped);
+    return { text: wholeChange(header, before, after), added, removed, firstLine: Math.min(skipped + 1, lines || 1) };
   }
   const changed = patch.hunks.flatMap((hunk) => hunk.lines.map((line) => line.charAt(0)));
   const [first] = patch.hunks;
@@ -39,9 +41,9 @@ export function unifiedDiff(oldText: string, newText: string): UnifiedDiff {
 }
 
 /** How many edited lines the search may try (its cost is quadratic in them); 0 when the texts are not compared at all. */
-export function editLimit(before: string, after: string): number {
+export function editLimit(before: string, after: string, counts?: readonly [number, number]): number {
   const { maxLines, maxEdits, maxComparedLines, maxComparedChars } = BUILTIN_LIMITS.diff;
-  const [oldLines, newLines] = [countLines(before), countLines(after)];
+  const [oldLines, newLines] = counts ?? [countLines(before), countLines(after)];
   if (Math.max(oldLines, newLines) >= maxLines) return 0;
   const chars = Math.max(1, before.length + after.length);
   return Math.floor(Math.min(maxEdits, maxComparedLines / (oldLines + newLines), maxComparedChars / chars));
@@ -63,7 +65,8 @@ function commonEnds(oldText: string, newText: string): { start: number; tail: nu
   const blockAt = (text: string, end: number) => text.slice(text.length - end - BLOCK, text.length - end);
   let tail = 0;
   while (tail + BLOCK <= most && blockAt(oldText, tail) === blockAt(newText, tail)) tail += BLOCK;
-  while (tail < most && oldText.at(-1 - tail) === newText.at(-1 - tail)) tail += 1;
+  while (tail < most && oldText.charCodeAt(oldText.length - 1 - tail) === newText.charCodeAt(newText.length - 1 - tail))
+    tail += 1;
   // On to the end of the third line after the one in which the change ends; the rest is the same in both texts.
   let end = oldText.length - tail;
   for (let lines = 0; lines <= CONTEXT && end < oldText.length; lines++) {
@@ -77,7 +80,7 @@ const BLOCK = 4_096;
 /** A last line without an end counts too. */
 function countLines(text: string, end: number = text.length): number {
   let lines = 0;
-  for (let at = 0; at < end; at++) if (text.charCodeAt(at) === 10) lines += 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) lines += 1;
   return end > 0 && text.charCodeAt(end - 1) !== 10 ? lines + 1 : lines;
 }
 
@@ -90,15 +93,14 @@ function headerOf({ oldStart, oldLines, newStart, newLines }: Range, skipped: nu
 }
 
 /** For texts that differ too much, or are too long, to be compared. No more lines are made than are shown. */
-function wholeChange(before: string, after: string, skipped: number): string {
+function wholeChange(header: string, before: string, after: string): string {
   const marked = (mark: string, text: string) => {
     const lines = text.slice(0, BUILTIN_LIMITS.diff.maxShownBytes + 1).split("\n");
     const isEnded = lines.at(-1) === "";
     const all = (isEnded ? lines.slice(0, -1) : lines).map((line) => mark + line);
     return isEnded ? all : [...all, "\\ No newline at end of file"];
   };
-  const range = { oldStart: 1, oldLines: countLines(before), newStart: 1, newLines: countLines(after) };
-  return shown([headerOf(range, skipped), ...marked("-", before), ...marked("+", after)]);
+  return shown([header, ...marked("-", before), ...marked("+", after)]);
 }
 
 function shown(lines: readonly string[]): string {

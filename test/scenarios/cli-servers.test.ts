@@ -133,7 +133,7 @@ scenario(["Q5"], "a tool that is not there, or not there for models, is told wit
     1,
     expect.stringContaining('the tool "bad_schema_type" of odd is left out of its list: its inputSchema has type'),
   ]);
-  expect((await call("say")).stderr).toContain("that is what models call its echo");
+  expect((await call("say")).stderr).toContain("models call its echo");
   const hidden = await call("hidden");
   expect([hidden.code, hidden.stdout]).toEqual([0, "seen\n"]);
   expect(hidden.stderr).toContain('models are not offered hidden: "deny" of its server has "hid*"');

@@ -27,7 +27,7 @@ async function golden(bench: ConfigBench, { name, entry, code, words = [] }: Cas
     { of: path, by: "<PATH>" },
     { of: pathOfServers(path), by: "<PATH>" },
     { of: bench.root, by: "<root>" },
-  ]).replace(/<repository>\/node_modules.*$/mu, "<script>");
+  ]).replace(/<repository>\/src\/testing\/.*$/mu, "<script>");
   expect(result.code, `${name}: ${result.stderr}`).toBe(code);
   expectGolden(`mcp-test/${name}.txt`, shown);
 }

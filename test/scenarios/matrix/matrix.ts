@@ -1,10 +1,11 @@
 // Runs families of cells, each in a process of its own built from the sources, and gives their reports.
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { build } from "esbuild";
+import { bundleWorkersInto } from "../../../scripts/lib/workers.js";
 import { type Cell, cellName, familyOf, type Sizes } from "./cells.js";
 import type { CellReport } from "./run-cell.js";
 import type { RunnerRequest } from "./runner.js";
@@ -12,12 +13,7 @@ import type { RunnerRequest } from "./runner.js";
 const ROOT = join(import.meta.dirname, "../../..");
 const FOLDER = join(ROOT, ".cache/matrix");
 
-/** The scripted server looks for its program beside the module it is in. */
-const PROGRAMS = {
-  runner: "test/scenarios/matrix/runner.ts",
-  server: "test/scenarios/matrix/server/main.ts",
-  program: "src/testing/kit/mcp-server/server-program.ts",
-};
+const PROGRAMS = { runner: "test/scenarios/matrix/runner.ts", server: "test/scenarios/matrix/server/main.ts" };
 
 export async function buildPrograms(): Promise<void> {
   const staged = `${FOLDER}-${process.pid}`;
@@ -32,9 +28,10 @@ export async function buildPrograms(): Promise<void> {
     packages: "external",
     logLevel: "error",
   });
+  await bundleWorkersInto(ROOT, staged);
   mkdirSync(FOLDER, { recursive: true });
   // One by one: another run may be using them right now, and what it has read stays as it was.
-  for (const name of Object.keys(PROGRAMS)) renameSync(join(staged, `${name}.js`), join(FOLDER, `${name}.js`));
+  for (const name of readdirSync(staged)) renameSync(join(staged, name), join(FOLDER, name));
   rmSync(staged, { recursive: true });
 }
 
