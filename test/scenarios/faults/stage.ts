@@ -200,7 +200,7 @@ export class FaultStage {
       if (performance.now() > limits.realMs) throw new Hang(`nothing for ${MAX_REAL_MS} ms`);
       if (clock.elapsedMs > limits.fakeMs) throw new Hang(`not done after ${MAX_FAKE_MS} ms on the fake clock`);
       const nextMs = clock.nextDelayMs;
-      const isQuiet = !this.faulty.isBusyOutside && idle > (nextMs === undefined ? IDLE_TURNS : 2);
+      const isQuiet = !this.faulty.isBusyOutside && idle > (nextMs === undefined ? IDLE_TURNS : 12);
       const isShort = nextMs !== undefined && nextMs < LONG_JUMP_MS && !this.faulty.isBusyOutside;
       if (nextMs !== undefined && (isShort || isQuiet)) {
         await clock.advance(nextMs);
