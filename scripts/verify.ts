@@ -24,11 +24,20 @@ const OF_THIS_TREE = ["conformance", "walls"].map((name) => `test/scenarios/${na
 /** `npm run verify:all`: every scenario on both Nodes, which takes longer than CI has. */
 const isWhole = process.argv.includes("--all");
 
+/** Files of a minute and more, most of it spent on many cases of one kind. */
+const LONG = ["acp-check", "docs", "matrix"].map((name) => `test/scenarios/${name}.test.ts`);
+
+async function notThisTime(): Promise<readonly string[]> {
+  const now = shareOf(LONG, { always: [], parts: 2, turn: await turnOfCommit() });
+  return LONG.filter((file) => !now.includes(file));
+}
+
 async function scenarios(name: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const env = { ...process.env, TENON_TEST_NODE: process.execPath };
-  // The step of that name has run all of it.
-  const left = ["--exclude", "test/scenarios/conformance.test.ts"];
+  // The step of that name runs all of it; of the longest files each commit runs a part.
+  const skipped = ["test/scenarios/conformance.test.ts", ...(isWhole ? [] : await notThisTime())];
+  const left = skipped.flatMap((file) => ["--exclude", file]);
   await ledger.record(name, `the built product, run by ${process.version}`, () =>
     runVitest(name, ["--project", "scenarios", ...left], { env }),
   );
@@ -54,7 +63,7 @@ async function filesFor(): Promise<readonly string[]> {
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `${folder}/${file}`)
     .filter((file) => ![...IN_PROCESS, ...OF_THIS_TREE].includes(file));
-  return isWhole ? all : shareOf(all, { always: BY_NODE, parts: 5, turn: await turnOfCommit() });
+  return isWhole ? all : shareOf(all, { always: BY_NODE, parts: 10, turn: await turnOfCommit() });
 }
 
 async function inProcess(name: string, node: string): Promise<void> {

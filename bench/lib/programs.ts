@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { build } from "esbuild";
 import { ROOT } from "../../scripts/lib/run.js";
+import { bundleWorkersInto } from "../../scripts/lib/workers.js";
 
 const FOLDER = join(ROOT, ".cache/bench");
 
@@ -21,5 +22,6 @@ export async function bundleProgram(source: string): Promise<string> {
     banner: { js: "const require = (id) => process.getBuiltinModule(id);" },
     logLevel: "warning",
   });
+  await bundleWorkersInto(ROOT, FOLDER); // beside the programs that start them
   return outfile;
 }

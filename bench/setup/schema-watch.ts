@@ -4,7 +4,7 @@ import { Session } from "node:inspector";
 import { fileURLToPath } from "node:url";
 
 /** Its modules: no function of them may run before a tool is first used. */
-const SCHEMA_MODULES = /^\/\/ src\/(?:mcp\/call\/(?:output-check|schema-[a-z]+)|base\/pattern|tools\/.*schema.*)\.ts$/;
+const SCHEMA_MODULES = /^\/\/ src\/base\/(?:schema\/[a-z-]+|text\/pattern)\.ts$/;
 const ANY_MODULE = /^\/\/ (?:src|bench|node_modules)\//;
 
 interface Range {

@@ -14,7 +14,7 @@ export async function bundleWorkersInSource(root: string): Promise<void> {
 export async function bundleWorkersInto(root: string, outDir: string): Promise<string[]> {
   const workers = new Map(Array.from(await bundleWorkers(root), ([path, code]) => [basename(path), code]));
   for (const file of readdirSync(outDir, { recursive: true, encoding: "utf8" }).filter((path) =>
-    path.endsWith(".js"),
+    /\.m?js$/.test(path),
   )) {
     for (const [, name = ""] of readFileSync(join(outDir, file), "utf8").matchAll(
       /["'`]\.\/([\w-]+-(?:worker|program)\.mjs)["'`]/g,

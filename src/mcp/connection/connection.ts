@@ -3,7 +3,6 @@ import type { ReadonlyCell } from "../../base/async/cell.js";
 import { Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
-import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
@@ -137,8 +136,8 @@ export class McpConnection implements AsyncDisposable {
       onProgress: progress.take,
       onTask,
       tasks: this.#tasks,
-      view: (one: Link) => sharingSession?.view(one) ?? one,
-      ...defined({ sharingSession: sharingSession?.id }),
+      view: sharingSession && ((one: Link) => sharingSession.view(one)),
+      sharingSession: sharingSession?.id,
     };
     const outcome = await this.#callOver(link, request);
     // A server that has forgotten the session has not looked at the call: that is no replay.
@@ -246,7 +245,7 @@ export interface GatedCall {
   readonly server: string;
   readonly tool: string;
   /** Which of the sessions that use the server makes it; absent where it has one. */
-  readonly sharingSession?: object;
+  readonly sharingSession?: object | undefined;
 }
 
 interface Waiter {

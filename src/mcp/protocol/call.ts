@@ -76,7 +76,7 @@ export interface CallRequest extends Omit<CallOptions, "sharingSession"> {
   /** Who follows a task to its end; without it none is asked for. */
   readonly tasks?: ServerTasks;
   /** A link as this call may use it; as it is unless given. */
-  readonly view?: (link: Link) => Link;
+  readonly view?: ((link: Link) => Link) | undefined;
 }
 
 /** How a call was sent: whether the server was asked for a task, and under which id. */
@@ -229,7 +229,7 @@ async function structuredAnswer(
     isError,
     content,
     structured,
-    ...defined({ warnings: warnings.length > 0 ? warnings : undefined }),
+    ...(warnings.length > 0 ? { warnings } : {}), // on the way of every call
   };
 }
 

@@ -2,7 +2,6 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import type { TenonError } from "../../../base/errors.js";
-import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
@@ -47,10 +46,8 @@ function incomingOf(value: JsonValue, postId: RpcId | undefined): Incoming {
   }
   return {
     messages,
-    ...defined({
-      noise: strangers === 0 ? undefined : `${strangers} that were no JSON-RPC messages`,
-      unread: emptyId === undefined ? undefined : { id: emptyId, error: emptyAnswerError() },
-    }),
+    ...(strangers === 0 ? {} : { noise: `${strangers} that were no JSON-RPC messages` }),
+    ...(emptyId === undefined ? {} : { unread: { id: emptyId, error: emptyAnswerError() } }),
   };
 }
 
