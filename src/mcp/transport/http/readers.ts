@@ -36,7 +36,10 @@ function onceEnded(response: HttpResponse, onEnd: (error: Error | undefined) => 
   };
   response.on("end", () => end());
   response.on("error", end);
-  response.on("close", () => end(new Error("the connection was closed")));
+  // Every response closes: an error, which records its stack, is made only for those that did not end.
+  response.on("close", () => {
+    if (!hasEnded) end(new Error("the connection was closed"));
+  });
 }
 
 /** Calls back when nothing is being read any more. */
