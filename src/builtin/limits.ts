@@ -20,7 +20,7 @@ export const BUILTIN_LIMITS = {
    * looked at, and what is shown.
    */
   diff: {
-    maxLines: 50_000,
+    maxLines: 140_000,
     maxEdits: 1_000,
     maxComparedLines: 4_000_000,
     maxComparedChars: 67_108_864,

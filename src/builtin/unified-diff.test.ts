@@ -121,8 +121,16 @@ test("no two texts cost more steps than the limits allow", () => {
     expect(edits * (counts[0] + counts[1])).toBeLessThanOrEqual(maxComparedLines);
     expect(edits * (before.length + after.length)).toBeLessThanOrEqual(maxComparedChars);
     if (Math.max(...counts) >= maxLines) expect(edits).toBe(0);
+    // More edits than the limit: the texts count as wholly different, all lines of both but those at their common ends.
     const { added, removed } = unifiedDiff(before, after);
-    if (edits === 0) expect(added + removed).toBeGreaterThan(edits);
-    else expect(added + removed <= edits || added + removed <= counts[0] + counts[1]).toBe(true);
+    if (added + removed > edits) expect(unifiedDiff(before, after).text.match(/^@@ /gmu)).toHaveLength(1);
   }
+});
+
+test("two changes far apart in 130,000 lines are two hunks, and nothing between them is compared twice", () => {
+  const lines = Array.from({ length: 130_000 }, (_, index) => `line ${index}`);
+  const changed = lines.with(10, "first").with(129_990, "second");
+  const { text, added, removed, firstLine } = unifiedDiff(lines.join("\n"), changed.join("\n"));
+  expect({ added, removed, firstLine }).toEqual({ added: 2, removed: 2, firstLine: 11 });
+  expect(text.match(/^@@ .*$/gmu)).toEqual(["@@ -8,7 +8,7 @@", "@@ -129988,7 +129988,7 @@"]);
 });
