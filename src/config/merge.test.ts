@@ -1,4 +1,4 @@
-// Merging keeps the order of layers, where everything came from, and gives the same in whatever steps it is done.
+// Merging keeps the order of layers and where everything came from.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

@@ -54,6 +54,40 @@ async function closed(world: FakeWorld, watch: ConfigWatch): Promise<void> {
 }
 
 describe("SharedConfigs", () => {
+  it("forgets a load that failed unexpectedly: the next session of the directory loads, and nothing stays open", async () => {
+    const world = worldWith({ [USER]: servers("a") });
+    const shared = new SharedConfigs();
+    let isBroken = true;
+    const broken = new Proxy(world, {
+      get: (target, key) => {
+        if (isBroken && key === "deadline") throw new Error("a bug");
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    await expect(watchConfig({ world: broken, cwd: "/project", shared })).rejects.toThrow("a bug");
+    isBroken = false;
+    const watch = await watchConfig({ world: broken, cwd: "/project", shared });
+    expect(names(watch)).toEqual(["a"]);
+    await closed(world, watch);
+  });
+
+  it("fetches a refused secret again for every session that has it", async () => {
+    const world = worldWith({
+      [USER]: JSON.stringify({ mcpServers: { a: { command: "run", env: { K: "!secret" } } } }),
+    });
+    let value = "old";
+    const request = { world, cwd: "/project", shared: new SharedConfigs(), resolveSecret: async () => value };
+    const [one, other] = [await watchConfig(request), await watchConfig(request)];
+    value = "new";
+    await one.refetch(["old"]);
+    for (const watch of [one, other]) {
+      expect(readyServers(watch.config.value)).toMatchObject([{ spec: { env: { K: "new" } } }]);
+    }
+    await one.close();
+    await closed(world, other);
+  });
+
   it("reads, watches and fetches secrets once for all sessions of a directory", async () => {
     const world = worldWith({
       [USER]: JSON.stringify({ mcpServers: { a: { command: "run", env: { K: "!secret" } } } }),

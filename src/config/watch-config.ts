@@ -57,7 +57,10 @@ class DirectoryConfig {
   async open(clientServers: ClientServers): Promise<ConfigWatch> {
     this.#openCount += 1;
     this.#secrets.forgetFailures(); // a new session asks again
-    const first = await this.load(clientServers);
+    const first = await this.load(clientServers).catch(async (error: unknown) => {
+      await this.#close(); // as if it had never been opened: the next session tries again
+      throw error;
+    });
     // Between the first load and the first watch a file may have changed unseen.
     if (this.#sessions.size === 0) this.#reloadSoon();
     return new ConfigWatch(this, clientServers, first);
@@ -68,10 +71,16 @@ class DirectoryConfig {
     const key = JSON.stringify(clientServers ?? []);
     const loading = this.#loading.get(key) ?? this.#loadNow(clientServers);
     this.#loading.set(key, loading);
-    const config = await loading;
-    if (this.#loading.get(key) === loading) this.#loading.delete(key);
-    this.#follow(config);
-    return config;
+    try {
+      const config = await loading;
+      this.#follow(config);
+      return config;
+    } catch (error) {
+      this.#layers = undefined; // a failure is not kept
+      throw error;
+    } finally {
+      if (this.#loading.get(key) === loading) this.#loading.delete(key);
+    }
   }
 
   async #loadNow(clientServers: ClientServers): Promise<EffectiveConfig> {
@@ -101,6 +110,10 @@ class DirectoryConfig {
 
   async leave(reload: () => Promise<void>): Promise<void> {
     this.#sessions.delete(reload);
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
     this.#openCount -= 1;
     if (this.#openCount > 0) return;
     this.#onUnused();
