@@ -1,4 +1,4 @@
-// The message of anything that was thrown. Apart from `errors.ts`: the start of the command line has no error class.
+// The message and the code of anything that was thrown. Apart from `errors.ts`: the start of the command line has no error class.
 
 /** Words for whatever was thrown: never empty, never throws. */
 export function messageOf(thrown: unknown): string {
@@ -13,4 +13,9 @@ export function messageOf(thrown: unknown): string {
     return `thrown without a message: ${Object.prototype.toString.call(thrown)}`;
   }
   return String(thrown) || "thrown without a message: empty text";
+}
+
+/** Whether it is an error of Node with one of these codes (`ENOENT`). */
+export function hasErrorCode(thrown: unknown, ...codes: readonly string[]): boolean {
+  return thrown instanceof Error && "code" in thrown && codes.some((code) => code === thrown.code);
 }

@@ -1,5 +1,6 @@
 // A control group for each child, where this user may make one: no process leaves it by clearing its environment or its session.
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { hasErrorCode } from "../base/message.js";
 import { guardian } from "./guardian.js";
 import { processes } from "./processes.js";
 
@@ -108,8 +109,7 @@ function removeLeft(): void {
       rmdirSync(folder);
       left.delete(folder);
     } catch (error) {
-      const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
-      if (isGone) left.delete(folder);
+      if (hasErrorCode(error, "ENOENT")) left.delete(folder);
     }
   }
 }

@@ -1,193 +1,203 @@
 // The disk: files that survive a crash, and a scratch folder that does not survive this process.
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  type FSWatcher,
-  fsyncSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmdirSync,
-  rmSync,
-  type Stats,
-  statSync,
-  unwatchFile,
-  watchFile,
-  watch as watchFolder,
-  writeSync,
-} from "node:fs";
-import {
-  chmod,
-  copyFile,
-  link,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
+import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { contained } from "../base/async/scope.js";
-import {
-  type AppendFile,
-  type EntryKind,
-  type FileEntry,
-  type Files,
-  type FolderEntry,
-  type FoundPath,
-  sharedLog,
-  type Watch,
-} from "../base/ports/world.js";
+import { hasErrorCode } from "../base/message.js";
+import { type EntryKind, type Files, sharedLog, type Watch } from "../base/ports/world.js";
 import { guardian } from "./guardian.js";
+
+const disk = fs.promises;
+
+export const files: Files = {
+  find: (path) =>
+    unlessNothing(async () => {
+      const realPath = await disk.realpath(path);
+      const found = await disk.stat(realPath);
+      const kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
+      return { realPath, kind, bytes: found.size, mode: found.mode & 0o777 };
+    }),
+
+  // EINVAL (UNKNOWN on Windows): there is something, and it is no link.
+  linkTarget: (path) => unlessNothing(() => disk.readlink(path), ["EINVAL", "UNKNOWN"]),
+
+  openAppend(path) {
+    fs.mkdirSync(dirname(path), PRIVATE_FOLDER);
+    const file = fs.openSync(path, "a", 0o600);
+    return {
+      write: (text) => {
+        const bytes = Buffer.from(text);
+        for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written);
+      },
+      sync: () => fs.fsyncSync(file),
+      close: () => fs.closeSync(file),
+    };
+  },
+
+  readText: (path) => disk.readFile(path, "utf8"),
+
+  async readBytes(path, { start, length }) {
+    const file = await disk.open(path, "r");
+    try {
+      const bytes = Buffer.allocUnsafe(length);
+      let read = 0;
+      for (;;) {
+        const { bytesRead } = await file.read(bytes, read, length - read, start + read);
+        read += bytesRead;
+        if (bytesRead === 0 || read === length) return bytes.subarray(0, read);
+      }
+    } finally {
+      await file.close();
+    }
+  },
+
+  kindOf: (path) => unlessNothing(async () => entryKind(await disk.lstat(path))),
+
+  entries: async (folder) =>
+    (await disk.readdir(folder, { withFileTypes: true })).map((entry) => ({
+      name: entry.name,
+      kind: entryKind(entry),
+    })),
+
+  async saveText(path, text) {
+    const found = await unlessNothing(() => disk.stat(path));
+    if (found?.isCharacterDevice() === true || found?.isFIFO() === true) {
+      await disk.writeFile(path, text, { flag: fs.constants.O_WRONLY | fs.constants.O_NOCTTY });
+      return;
+    }
+    await disk.mkdir(dirname(path), { recursive: true });
+    await replace(path, async (draft) => {
+      await disk.writeFile(draft, text, { flag: "wx" });
+      if (found) await disk.chmod(draft, found.mode & 0o7777);
+    });
+  },
+
+  async writeAtomic(path, text, mode = 0o600) {
+    await disk.mkdir(dirname(path), PRIVATE_FOLDER);
+    await replace(path, async (draft) => {
+      await disk.writeFile(draft, text, NEW_PRIVATE_FILE);
+      if (mode !== 0o600) await disk.chmod(draft, mode);
+    });
+  },
+
+  async writeParts(path, parts) {
+    await disk.mkdir(dirname(path), PRIVATE_FOLDER);
+    await replace(path, async (draft) => {
+      const file = await disk.open(draft, "wx", 0o600);
+      try {
+        for (const part of parts) await file.writeFile(part);
+      } finally {
+        await file.close();
+      }
+    });
+  },
+
+  /** A link costs nothing and works within one file system; the other way is a copy, made outside of this thread. */
+  async adopt(from, path) {
+    await disk.mkdir(dirname(path), PRIVATE_FOLDER);
+    await replace(path, async (draft) => {
+      await disk.link(from, draft).catch(() => disk.copyFile(from, draft, fs.constants.COPYFILE_FICLONE));
+      await disk.chmod(draft, 0o600);
+    });
+  },
+
+  /** A link puts the written file there in one step. Where the file system has none, the file is made first and written after. */
+  async createNew(path, text) {
+    await disk.mkdir(dirname(path), PRIVATE_FOLDER);
+    const draft = `${path}.${randomUUID()}.tmp`;
+    try {
+      await disk.writeFile(draft, text, NEW_PRIVATE_FILE);
+      await disk.link(draft, path).catch((error: unknown) => {
+        if (!hasErrorCode(error, ...NO_LINKS)) throw error;
+        return disk.writeFile(path, text, NEW_PRIVATE_FILE);
+      });
+      return true;
+    } catch (error) {
+      if (hasErrorCode(error, "EEXIST")) return false;
+      throw error;
+    } finally {
+      await disk.rm(draft, { force: true });
+    }
+  },
+
+  async list(folder) {
+    const names = await disk.readdir(folder).catch(() => []);
+    const entries = await Promise.all(
+      names.map(async (name) => {
+        const found = await disk.stat(join(folder, name)).catch(() => undefined); // gone since the listing
+        return found?.isFile() === true ? [{ name, bytes: found.size, modifiedMs: found.mtimeMs }] : [];
+      }),
+    );
+    return entries.flat();
+  },
+
+  isFile: (path) => statsOf(path)?.isFile() === true,
+  isFolder: (path) => statsOf(path)?.isDirectory() === true,
+
+  /** mkdtemp makes it private to this user. It goes at the exit of this process; the guardian sees to it if there is none. */
+  scratchFolder() {
+    if (scratch !== undefined) return scratch;
+    scratch = fs.mkdtempSync(join(tmpdir(), "tenon-"));
+    process.once("exit", removeScratch);
+    guardian.watchFolder(scratch);
+    return scratch;
+  },
+
+  async remove(path) {
+    await disk.rm(path, { recursive: true, force: true });
+    if (scratch === undefined || dirname(path) !== scratch) return;
+    try {
+      fs.rmdirSync(scratch);
+    } catch {
+      return; // not empty: others still use it
+    }
+    scratch = undefined;
+    process.off("exit", removeScratch);
+    await guardian.forgetFolder();
+  },
+};
 
 let scratch: string | undefined;
 
-export const files: Files = {
-  find,
-  linkTarget,
-  openAppend,
-  readText: (path) => readFile(path, "utf8"),
-  readBytes,
-  kindOf,
-  entries,
-  saveText,
-  writeAtomic,
-  writeParts,
-  adopt,
-  createNew,
-  list,
-  isFile: (path) => statsOf(path)?.isFile() === true,
-  isFolder,
-  scratchFolder,
-  remove,
-};
+function removeScratch(): void {
+  if (scratch !== undefined) fs.rmSync(scratch, { recursive: true, force: true });
+}
+
+const PRIVATE_FOLDER = { recursive: true, mode: 0o700 } as const;
+const NEW_PRIVATE_FILE = { mode: 0o600, flag: "wx" } as const;
+/** What ends a path instead of leading on: nothing there, a file in the place of a folder, links in a circle, an impossible name. */
+const NOTHING_THERE = ["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"] as const;
+const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EACCES"] as const;
 
 /** `throwIfNoEntry` covers ENOENT only: a file on the way, a loop of links, a long name or a closed folder throws all the same. */
-function statsOf(path: string): Stats | undefined {
+function statsOf(path: string): fs.Stats | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false });
+    return fs.statSync(path, { throwIfNoEntry: false });
   } catch {
     return undefined;
   }
 }
 
-/** Never throws: a path that cannot be looked at is no folder. */
-function isFolder(path: string): boolean {
-  return statsOf(path)?.isDirectory() === true;
-}
-
-function openAppend(path: string): AppendFile {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const file = openSync(path, "a", 0o600);
-  return {
-    write: (text) => {
-      const bytes = Buffer.from(text);
-      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
-    },
-    sync: () => fsyncSync(file),
-    close: () => closeSync(file),
-  };
-}
-
-/** What ends a path instead of leading on: nothing there, a file in the place of a folder, links in a circle, an impossible name. */
-const NOTHING_THERE: readonly unknown[] = ["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
-
-async function find(path: string): Promise<FoundPath | undefined> {
-  return await unlessNothing(async () => {
-    const realPath = await realpath(path);
-    const found = await stat(realPath);
-    const kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
-    return { realPath, kind, bytes: found.size, mode: found.mode & 0o777 };
-  });
-}
-
-async function unlessNothing<T>(look: () => Promise<T>): Promise<T | undefined> {
+async function unlessNothing<T>(look: () => Promise<T>, others: readonly string[] = []): Promise<T | undefined> {
   try {
     return await look();
   } catch (error) {
-    if (error instanceof Error && "code" in error && NOTHING_THERE.includes(error.code)) return undefined;
+    if (hasErrorCode(error, ...NOTHING_THERE, ...others)) return undefined;
     throw error;
   }
 }
 
-async function kindOf(path: string): Promise<EntryKind | undefined> {
-  return await unlessNothing(async () => entryKind(await lstat(path)));
-}
-
-async function entries(folder: string): Promise<readonly FolderEntry[]> {
-  return (await readdir(folder, { withFileTypes: true })).map((entry) => ({
-    name: entry.name,
-    kind: entryKind(entry),
-  }));
-}
-
-function entryKind(found: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): EntryKind {
+function entryKind(found: Pick<fs.Stats, "isFile" | "isDirectory" | "isSymbolicLink">): EntryKind {
   if (found.isSymbolicLink()) return "link";
   if (found.isFile()) return "file";
   return found.isDirectory() ? "folder" : "other";
 }
 
-async function readBytes(path: string, { start, length }: { start: number; length: number }): Promise<Uint8Array> {
-  const file = await open(path, "r");
-  try {
-    const bytes = Buffer.allocUnsafe(length);
-    let read = 0;
-    for (;;) {
-      const { bytesRead } = await file.read(bytes, read, length - read, start + read);
-      read += bytesRead;
-      if (bytesRead === 0 || read === length) return bytes.subarray(0, read);
-    }
-  } finally {
-    await file.close();
-  }
-}
-
-async function saveText(path: string, text: string): Promise<void> {
-  const found = await unlessNothing(() => stat(path));
-  const mode = found === undefined ? undefined : found.mode & 0o7777;
-  if (found?.isCharacterDevice() === true || found?.isFIFO() === true) {
-    await writeFile(path, text, { flag: constants.O_WRONLY | constants.O_NOCTTY });
-    return;
-  }
-  await mkdir(dirname(path), { recursive: true });
-  await replace(path, async (draft) => {
-    await writeFile(draft, text, { flag: "wx" });
-    if (mode !== undefined) await chmod(draft, mode);
-  });
-}
-
-async function linkTarget(path: string): Promise<string | undefined> {
-  try {
-    return await readlink(path);
-  } catch (error) {
-    // EINVAL (UNKNOWN on Windows): there is something, and it is no link.
-    const isNone =
-      error instanceof Error && "code" in error && [...NOTHING_THERE, "EINVAL", "UNKNOWN"].includes(error.code);
-    if (isNone) return undefined;
-    throw error;
-  }
-}
-
-async function writeAtomic(path: string, text: string, mode = 0o600): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await replace(path, async (draft) => {
-    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
-    if (mode !== 0o600) await chmod(draft, mode);
-  });
-}
-
 /** What is no file (a device, a pipe, a socket) is never replaced: it would be gone for every program of the machine. */
 async function replace(path: string, write: (draft: string) => Promise<void>): Promise<void> {
-  const found = await unlessNothing(() => lstat(path));
-  const target = found?.isSymbolicLink() === true ? await unlessNothing(() => stat(path)) : found;
+  const found = await unlessNothing(() => disk.lstat(path));
+  const target = found?.isSymbolicLink() === true ? await unlessNothing(() => disk.stat(path)) : found;
   if (target && !target.isFile() && !target.isDirectory()) {
     throw Object.assign(new Error(`${path} is not a regular file`), { code: "EINVAL", path });
   }
@@ -195,90 +205,11 @@ async function replace(path: string, write: (draft: string) => Promise<void>): P
   const draft = `${path}.${randomUUID()}.tmp`;
   try {
     await write(draft);
-    await rename(draft, path);
+    await disk.rename(draft, path);
   } catch (error) {
-    await rm(draft, { force: true });
+    await disk.rm(draft, { force: true });
     throw error;
   }
-}
-
-async function writeParts(path: string, parts: Iterable<Uint8Array>): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await replace(path, async (draft) => {
-    const file = await open(draft, "wx", 0o600);
-    try {
-      for (const part of parts) await file.writeFile(part);
-    } finally {
-      await file.close();
-    }
-  });
-}
-
-/** A link costs nothing and works within one file system; the other way is a copy, made outside of this thread. */
-async function adopt(from: string, path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await replace(path, async (draft) => {
-    await link(from, draft).catch(() => copyFile(from, draft, constants.COPYFILE_FICLONE));
-    await chmod(draft, 0o600);
-  });
-}
-
-/** A link puts the written file there in one step. Where the file system has none, the file is made first and written after. */
-async function createNew(path: string, text: string): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.${randomUUID()}.tmp`;
-  try {
-    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
-    await link(draft, path).catch((error: unknown) => {
-      if (!(error instanceof Error && "code" in error && NO_LINKS.includes(error.code))) throw error;
-      return writeFile(path, text, { mode: 0o600, flag: "wx" });
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
-    throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
-
-const NO_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EACCES"];
-
-async function list(folder: string): Promise<readonly FileEntry[]> {
-  const names = await readdir(folder).catch(() => []);
-  const entries = await Promise.all(
-    names.map(async (name) => {
-      const found = await stat(join(folder, name)).catch(() => undefined); // gone since the listing
-      return found?.isFile() === true ? [{ name, bytes: found.size, modifiedMs: found.mtimeMs }] : [];
-    }),
-  );
-  return entries.flat();
-}
-
-/** mkdtemp makes it private to this user. It goes at the exit of this process; the guardian sees to it if there is none. */
-function scratchFolder(): string {
-  if (scratch !== undefined) return scratch;
-  scratch = mkdtempSync(join(tmpdir(), "tenon-"));
-  process.once("exit", removeScratch);
-  guardian.watchFolder(scratch);
-  return scratch;
-}
-
-function removeScratch(): void {
-  if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
-}
-
-async function remove(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true });
-  if (scratch === undefined || dirname(path) !== scratch) return;
-  try {
-    rmdirSync(scratch);
-  } catch {
-    return; // not empty: others still use it
-  }
-  scratch = undefined;
-  process.off("exit", removeScratch);
-  await guardian.forgetFolder();
 }
 
 // Watching a path with what Node has: the folder it lies in, or the nearest one above it that exists.
@@ -293,7 +224,7 @@ export function watch(path: string, onChange: () => void): Watch {
 class PathWatch implements Watch {
   readonly #path: string;
   readonly #onChange: () => void;
-  #watchers: FSWatcher[] = [];
+  #watchers: fs.FSWatcher[] = [];
   #isPolling = false;
   #isClosed = false;
 
@@ -306,7 +237,7 @@ class PathWatch implements Watch {
   close(): void {
     this.#isClosed = true;
     this.#disarm();
-    if (this.#isPolling) unwatchFile(this.#path, this.#changed);
+    if (this.#isPolling) fs.unwatchFile(this.#path, this.#changed);
   }
 
   readonly #changed = (): void => {
@@ -323,14 +254,14 @@ class PathWatch implements Watch {
       const [next] = relative(base, this.#path).split(sep);
       const identity = identityOf(base);
       this.#listen(base, (name) => name === null || name === next || identityOf(base) !== identity);
-      if (isFolder(this.#path)) this.#listen(this.#path, () => true);
+      if (files.isFolder(this.#path)) this.#listen(this.#path, () => true);
     } catch {
       this.#poll();
     }
   }
 
   #listen(folder: string, isOurs: (name: string | null) => boolean): void {
-    const watcher = watchFolder(folder, { persistent: false }, (_event, name) => {
+    const watcher = fs.watch(folder, { persistent: false }, (_event, name) => {
       if (isOurs(name)) this.#changed();
     });
     watcher.on("error", () => this.#poll());
@@ -341,7 +272,7 @@ class PathWatch implements Watch {
     this.#disarm();
     if (this.#isPolling || this.#isClosed) return;
     this.#isPolling = true;
-    watchFile(this.#path, { interval: POLL_MS, persistent: false }, this.#changed);
+    fs.watchFile(this.#path, { interval: POLL_MS, persistent: false }, this.#changed);
   }
 
   #disarm(): void {
@@ -352,15 +283,11 @@ class PathWatch implements Watch {
 
 function nearestFolder(folder: string): string {
   const above = dirname(folder);
-  return isFolder(folder) || above === folder ? folder : nearestFolder(above);
+  return files.isFolder(folder) || above === folder ? folder : nearestFolder(above);
 }
 
 /** Empty when it is gone, or out of reach by now. */
 function identityOf(path: string): string {
-  try {
-    const { dev, ino } = statSync(path);
-    return `${dev}:${ino}`;
-  } catch {
-    return "";
-  }
+  const found = statsOf(path);
+  return found ? `${found.dev}:${found.ino}` : "";
 }

@@ -1,29 +1,14 @@
 // Which processes live, with an identity that differs where a process id is reused.
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { totalmem } from "node:os";
+import { hasErrorCode } from "../base/message.js";
 import type { Processes } from "../base/ports/world.js";
 
 export const processes: Processes = { ownId: process.pid, identityOf, memoryBytes: memoryBytes(), memoryOf };
 
 function identityOf(id: number): string | undefined {
   if (!Number.isSafeInteger(id) || id <= 0) return undefined;
-  return process.platform === "linux" ? fromProc(id) : fromSignal(id);
-}
-
-/** The time of its start, in clock ticks since boot. A zombie counts as gone. */
-function fromProc(id: number): string | undefined {
-  try {
-    const fields = statFields(id);
-    return fields[0] === "Z" || fields[0] === "X" ? undefined : `${id}-${fields[19] ?? ""}`;
-  } catch {
-    return undefined;
-  }
-}
-
-function statFields(id: number | string): readonly string[] {
-  const stat = readFileSync(`/proc/${id}/stat`, "latin1");
-  // The command name stands in parentheses and may hold blanks and parentheses: the fields start after the last one.
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return process.platform === "linux" ? statOf(id)?.identity : fromSignal(id);
 }
 
 /** Only whether it lives: a number that is used again looks like the process that had it before. */
@@ -32,8 +17,7 @@ function fromSignal(id: number): string | undefined {
     process.kill(id, 0);
     return String(id);
   } catch (error) {
-    const isOthers = error instanceof Error && "code" in error && error.code === "EPERM";
-    return isOthers ? String(id) : undefined;
+    return hasErrorCode(error, "EPERM") ? String(id) : undefined;
   }
 }
 
@@ -46,15 +30,17 @@ export function memoryBytes(): number {
 }
 
 interface ProcessStat {
+  readonly id: number;
   readonly parent: number;
   readonly group: number;
   readonly pages: number;
+  /** With the time of its start, in clock ticks since boot. */
+  readonly identity: string;
 }
 
 /** One look at /proc for all of them. Each process is counted once, for the first of `ids` whose tree it is in. */
 export function memoryOf(ids: readonly number[]): ReadonlyMap<number, number> | undefined {
-  if (process.platform !== "linux") return undefined;
-  const seen = allProcesses();
+  const seen = new Map(allProcesses()?.map((found) => [found.id, found]));
   const pageBytes = sizeOfPage(seen.get(process.pid));
   if (pageBytes === undefined) return undefined;
   const roots = new Set(ids);
@@ -79,22 +65,28 @@ function rootOf(id: number, seen: ReadonlyMap<number, ProcessStat>, roots: Reado
   return undefined;
 }
 
-function allProcesses(): ReadonlyMap<number, ProcessStat> {
-  const seen = new Map<number, ProcessStat>();
-  for (const entry of listed("/proc") ?? []) {
-    if (!/^\d+$/u.test(entry)) continue;
-    const found = read(entry);
-    if (found) seen.set(Number(entry), found);
-  }
-  return seen;
+/** The living ones. Undefined where the system does not say, for example for lack of file descriptors. */
+export function allProcesses(): readonly ProcessStat[] | undefined {
+  return processIds()?.flatMap((id) => statOf(id) ?? []);
 }
 
-function read(id: string): ProcessStat | undefined {
+/** Only Linux shows what is asked about them. */
+export function processIds(): readonly string[] | undefined {
+  const entries = process.platform === "linux" ? listed("/proc") : undefined;
+  return entries?.filter((entry) => /^\d+$/u.test(entry));
+}
+
+/** Undefined for one that is gone. A zombie counts as gone. */
+function statOf(id: number | string): ProcessStat | undefined {
   try {
-    const fields = statFields(id);
-    return { parent: Number(fields[1]), group: Number(fields[2]), pages: Number(fields[21]) };
+    const stat = readFileSync(`/proc/${id}/stat`, "latin1");
+    // The command name stands in parentheses and may hold blanks and parentheses: the fields start after the last one.
+    const [state, parent, group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (state === "Z" || state === "X") return undefined;
+    const identity = `${id}-${rest[16] ?? ""}`;
+    return { id: Number(id), parent: Number(parent), group: Number(group), pages: Number(rest[18]), identity };
   } catch {
-    return undefined; // gone since the listing
+    return undefined;
   }
 }
 
@@ -122,7 +114,7 @@ export function handlesIn(processFolder: string): readonly number[] {
 }
 
 /** Undefined where the system does not say. */
-export function listed(folder: string): readonly string[] | undefined {
+function listed(folder: string): readonly string[] | undefined {
   try {
     return readdirSync(folder);
   } catch {

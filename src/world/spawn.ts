@@ -7,7 +7,7 @@ import { PassThrough, Readable } from "node:stream";
 import type { Child, ChildExit, SpawnRequest } from "../base/ports/world.js";
 import { startInCgroup } from "./cgroups.js";
 import { guardian, MARKER } from "./guardian.js";
-import { childStdio, listed, processes } from "./processes.js";
+import { allProcesses, childStdio, processes, processIds } from "./processes.js";
 
 const isWindows = process.platform === "win32";
 let count = 0;
@@ -46,7 +46,7 @@ export function spawn(request: SpawnRequest): Child {
       ancestry?.lookOnce();
       if (!signalGroup(pid, 0)) return false;
       const hasLeader = child.exitCode === null && child.signalCode === null;
-      return hasLeader || process.platform !== "linux" || livingMembers(pid)?.length !== 0;
+      return hasLeader || livingMembers(pid)?.length !== 0;
     },
     signalStrays: async (signal) => {
       const marked = (await markedProcesses(guardian.id)).get(marker) ?? [];
@@ -68,7 +68,7 @@ export function spawn(request: SpawnRequest): Child {
  */
 async function removeUnused(folder: string): Promise<void> {
   try {
-    for (const pid of listed("/proc")?.filter((entry) => /^\d+$/u.test(entry)) ?? []) {
+    for (const pid of processIds() ?? []) {
       const mounts = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
       if (mounts.includes(` ${folder.replaceAll(" ", "\\040")} `)) return;
     }
@@ -124,28 +124,16 @@ function ignore(): void {}
 
 /**
  * A signal also "reaches" members that are dead and not yet reaped, for seconds where init is slow: those do not count.
- * Undefined when /proc cannot be listed, for example for lack of file descriptors.
  */
 function livingMembers(group: number | undefined): readonly number[] | undefined {
-  return listed("/proc")
-    ?.filter((entry) => {
-      if (!/^\d+$/u.test(entry)) return false;
-      try {
-        const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
-        const [state, , groupId] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-        return Number(groupId) === group && state !== "Z" && state !== "X";
-      } catch {
-        return false; // gone since the listing
-      }
-    })
-    .map(Number);
+  return allProcesses()?.flatMap((found) => (found.group === group ? [found.id] : []));
 }
 
 /** All of a keeper's group but itself: it would end at once, and take with it what was to have time to end. */
 function signalHeld(keeper: number | undefined, signal: NodeJS.Signals): void {
-  const held = process.platform === "linux" ? livingMembers(keeper)?.filter((pid) => pid !== keeper) : [];
-  if (!held?.length) signalGroup(keeper, signal);
-  for (const pid of held ?? []) send(pid, signal);
+  const held = livingMembers(keeper)?.filter((pid) => pid !== keeper) ?? [];
+  if (held.length === 0) signalGroup(keeper, signal);
+  for (const pid of held) send(pid, signal);
 }
 
 /** True when the signal reached someone. Signal 0 only asks. */
@@ -192,9 +180,7 @@ function markedProcesses(guardianId: string): Promise<ReadonlyMap<string, readon
 
 function look(prefix: string): Map<string, number[]> {
   const found = new Map<string, number[]>();
-  if (process.platform !== "linux") return found; // elsewhere nobody may see another process's environment
-  for (const entry of listed("/proc") ?? []) {
-    if (!/^\d+$/u.test(entry)) continue;
+  for (const entry of processIds() ?? []) {
     const marker = markerOf(entry, prefix);
     if (marker === undefined) continue;
     const pids = found.get(marker) ?? [];
@@ -237,33 +223,18 @@ class Descendants {
 
   look(): void {
     this.#hasLooked = true;
-    if (process.platform !== "linux") return;
-    const children = new Map<number, number[]>();
-    for (const entry of listed("/proc") ?? []) {
-      const parent = /^\d+$/u.test(entry) ? parentOf(entry) : undefined;
-      if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
-    }
+    const all = allProcesses() ?? [];
     const open = [this.#root, ...this.living()];
     for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
-      for (const child of children.get(pid) ?? []) {
-        const identity = this.#seen.has(child) ? undefined : processes.identityOf(child);
-        if (identity === undefined) continue;
-        this.#seen.set(child, identity);
-        open.push(child);
+      for (const { id, identity, parent } of all) {
+        if (parent !== pid || this.#seen.has(id)) continue;
+        this.#seen.set(id, identity);
+        open.push(id);
       }
     }
   }
 
   living(): readonly number[] {
     return [...this.#seen].flatMap(([pid, identity]) => (processes.identityOf(pid) === identity ? [pid] : []));
-  }
-}
-
-function parentOf(pid: string): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-  } catch {
-    return undefined; // gone since the listing
   }
 }

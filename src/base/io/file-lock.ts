@@ -24,6 +24,7 @@ import { basename, dirname, join } from "node:path";
 import { sleep } from "../async/deadline.js";
 import { messageOf, TenonError } from "../errors.js";
 import { LIMITS } from "../limits.js";
+import { hasErrorCode } from "../message.js";
 import type { World } from "../ports/world.js";
 
 /** The part of a World that a lock needs. */
@@ -187,7 +188,7 @@ async function textAt(world: LockWorld, path: string): Promise<string | undefine
   try {
     return await world.files.readText(path);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (hasErrorCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }
