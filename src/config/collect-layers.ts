@@ -1,13 +1,12 @@
 // The layers of one session, read from where each of them lives.
 import { resolve } from "node:path";
-import { messageOf } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { PolicyRule, ToolsLock } from "../tools/index.js";
 import type { ImportRequest } from "./foreign/read.js";
 import { IMPORT_NAMES, type ImportName } from "./layers/entry.js";
 import { emptyLayer, type Layer, type LayerServer, mergeLayers, type Problem, valueOf } from "./layers/layer.js";
-import { ignoredPathVariables, possiblePaths, projectFiles } from "./layers/paths.js";
+import { ignoredPathVariables, possiblePaths, projectFiles, realPathOf } from "./layers/paths.js";
 import { readLayer } from "./layers/read-layer.js";
 import { environmentLayer } from "./providers.js";
 import { lockProblems, readToolsLock } from "./tools-lock.js";
@@ -145,14 +144,4 @@ export function withClient(layers: LayerSet, specs: readonly ServerSpec[] = []):
     return { name: spec.name, place: { layer: "client" }, definition: { kind: "spec", spec } };
   });
   return { ...layers, above: [...layers.above, { ...emptyLayer("client"), servers }] };
-}
-
-/** What cannot be resolved stays as it is: then nothing is read there either. */
-async function realPathOf(world: World, path: string): Promise<string> {
-  try {
-    return (await world.files.find(path))?.realPath ?? path;
-  } catch (error) {
-    world.log.debug("config.path_unresolved", { path, error: messageOf(error) });
-    return path;
-  }
 }

@@ -13,20 +13,44 @@ export interface Dialect {
   readonly label: string;
   readonly format: "json" | "toml";
   readonly syntax: VariableSyntax;
+  /** Its files in the person's home, the weaker first. */
+  readonly user: (folders: Folders) => readonly string[];
+  /** Its files in a project, the weaker first. */
+  readonly project: readonly string[];
   /** Where servers by name stand, the weaker first. `isProject` says whether a path means the session's directory. */
   sections(root: JsonObject, isProject: (path: string) => boolean): readonly KeyPath[];
   entry(written: JsonObject): RawEntry | Unusable;
 }
 
+interface Folders {
+  readonly join: (...parts: string[]) => string;
+  readonly isWindows: boolean;
+  readonly home: string;
+  /** Where desktop programs keep their settings. */
+  readonly programs: string;
+  /** `~/.config`, which some command-line programs use on every system. */
+  readonly config: string;
+  /** A folder that a variable moves, if it holds a full path. */
+  readonly moved: (variable: string) => string | undefined;
+}
+
 const MCP_SERVERS: readonly KeyPath[] = [["mcpServers"]];
-const EDITOR: VariableSyntax = { editor: true };
+
+/** As most have it. */
+const USUAL = { format: "json", syntax: {}, project: [], sections: () => MCP_SERVERS, entry: common } as const;
 
 export const DIALECTS: Readonly<Record<ImportName, Dialect>> = {
-  "claude-desktop": { label: "Claude Desktop", format: "json", syntax: {}, sections: () => MCP_SERVERS, entry: common },
+  "claude-desktop": {
+    ...USUAL,
+    label: "Claude Desktop",
+    user: ({ join, programs }) => [join(programs, "Claude/claude_desktop_config.json")],
+  },
+  // A project's `.mcp.json` is a layer of its own, whether it is imported or not.
   "claude-code": {
+    ...USUAL,
     label: "Claude Code",
-    format: "json",
     syntax: { shell: true },
+    user: ({ join, home, moved }) => [join(moved("CLAUDE_CONFIG_DIR") ?? home, ".claude.json")],
     // A person's servers for one project stand in their home, by the project's path.
     sections: ({ projects }, isProject) => [
       ...MCP_SERVERS,
@@ -34,33 +58,63 @@ export const DIALECTS: Readonly<Record<ImportName, Dialect>> = {
         .filter(isProject)
         .map((path) => ["projects", path, "mcpServers"]),
     ],
-    entry: common,
   },
-  cursor: { label: "Cursor", format: "json", syntax: EDITOR, sections: () => MCP_SERVERS, entry: common },
+  cursor: {
+    ...USUAL,
+    label: "Cursor",
+    syntax: { editor: true },
+    user: ({ join, home }) => [join(home, ".cursor/mcp.json")],
+    project: [".cursor/mcp.json"],
+  },
   vscode: {
+    ...USUAL,
     label: "VS Code",
-    format: "json",
     syntax: { editor: true, inputs: true },
+    user: ({ join, programs }) => ["Code - Insiders", "Code"].map((name) => join(programs, name, "User/mcp.json")),
+    project: [".vscode/mcp.json"],
     sections: ({ servers }) => (servers === undefined ? MCP_SERVERS : [["servers"]]),
-    entry: common,
   },
-  zed: { label: "Zed", format: "json", syntax: {}, sections: () => [["context_servers"]], entry: zed },
+  zed: {
+    ...USUAL,
+    label: "Zed",
+    user: ({ join, isWindows, programs, config }) => [
+      isWindows ? join(programs, "Zed/settings.json") : join(config, "zed/settings.json"),
+    ],
+    project: [".zed/settings.json"],
+    sections: () => [["context_servers"]],
+    entry: zed,
+  },
   windsurf: {
+    ...USUAL,
     label: "Windsurf",
-    format: "json",
     syntax: { editor: true, dollarFile: true },
-    sections: () => MCP_SERVERS,
-    entry: common,
+    user: ({ join, home }) => [join(home, ".codeium/windsurf/mcp_config.json")],
   },
-  codex: { label: "Codex", format: "toml", syntax: {}, sections: () => [["mcp_servers"]], entry: codex },
+  codex: {
+    ...USUAL,
+    label: "Codex",
+    format: "toml",
+    user: ({ join, home, moved }) => [join(moved("CODEX_HOME") ?? join(home, ".codex"), "config.toml")],
+    project: [".codex/config.toml"],
+    sections: () => [["mcp_servers"]],
+    entry: codex,
+  },
   opencode: {
+    ...USUAL,
     label: "opencode",
-    format: "json",
     syntax: { braces: true },
+    user: ({ join, config }) => ["opencode.json", "opencode.jsonc"].map((name) => join(config, "opencode", name)),
+    project: ["opencode.json", "opencode.jsonc"],
     sections: ({ mcp }) => [isJsonObject(mcp) && isSection(mcp["servers"]) ? ["mcp", "servers"] : ["mcp"]],
     entry: opencode,
   },
-  magenta: { label: "magenta.nvim", format: "json", syntax: {}, sections: () => MCP_SERVERS, entry: magenta },
+  magenta: {
+    ...USUAL,
+    label: "magenta.nvim",
+    user: ({ join, home }) => [join(home, ".magenta/options.json")],
+    project: [".magenta/options.json"],
+    entry: magenta,
+  },
 };
 
 /** Entries by name, rather than a server that happens to be called `servers`. */
@@ -86,7 +140,7 @@ function common(written: JsonObject): RawEntry | Unusable {
     url: written["url"] ?? written["serverUrl"] ?? written["httpUrl"],
     headers,
     isDisabled: disabled === true,
-    extras: { ...denied(disabledTools) },
+    extras: globs("deny", disabledTools),
     notes,
   };
 }
@@ -94,7 +148,7 @@ function common(written: JsonObject): RawEntry | Unusable {
 function zed(written: JsonObject): RawEntry | Unusable {
   const { command, args, env, url, headers, enabled, source } = written;
   if (source === "extension" || (command === undefined && url === undefined)) {
-    return { reason: "it comes with an extension of Zed, which only Zed starts", isExpected: true };
+    return { reason: "it comes with an extension of Zed, which only Zed starts" };
   }
   const raw = { url, headers, isDisabled: enabled === false };
   // Before 2025: {"command": {"path": …, "args": […], "env": {…}}}.
@@ -125,7 +179,7 @@ function codex(written: JsonObject): RawEntry | Unusable {
         seconds(written["tool_timeout_sec"]),
       ),
       ...globs("allow", written["enabled_tools"]),
-      ...denied(written["disabled_tools"]),
+      ...globs("deny", written["disabled_tools"]),
       ...defined({ required: required === true ? required : undefined }),
     },
     notes: isLost ? ["its OAuth settings are not taken over: tenon mcp login asks for a new client"] : [],
@@ -135,7 +189,7 @@ function codex(written: JsonObject): RawEntry | Unusable {
 function opencode(written: JsonObject): RawEntry | Unusable {
   const { type, command, environment, cwd, url, headers, enabled, disabled, oauth, timeout } = written;
   if (type === undefined && command === undefined && url === undefined) {
-    return { reason: "it only switches a server that is defined elsewhere", isExpected: true };
+    return { reason: "it only switches a server that is defined elsewhere" };
   }
   const isList = Array.isArray(command);
   return {
@@ -153,7 +207,7 @@ function opencode(written: JsonObject): RawEntry | Unusable {
 
 function magenta(written: JsonObject): RawEntry | Unusable {
   const { command, args, env, url, requestInit, tools } = written;
-  if (Array.isArray(tools)) return { reason: "it is a mock, for tests of magenta", isExpected: true };
+  if (Array.isArray(tools)) return { reason: "it is a mock, for tests of magenta" };
   return { command, args, env, url, headers: isJsonObject(requestInit) ? requestInit["headers"] : undefined };
 }
 
@@ -179,14 +233,7 @@ function timeouts(connect: JsonValue | undefined, call: JsonValue | undefined): 
       ? Math.min(Math.round(value), 86_400_000)
       : undefined;
   const [connectMs, callMs] = [ms(connect), ms(call)];
-  if (connectMs === undefined && callMs === undefined) return {};
-  return {
-    timeouts: defined({ connectMs, callMs }),
-  };
-}
-
-function denied(names: JsonValue | undefined): JsonObject {
-  return globs("deny", names);
+  return connectMs === undefined && callMs === undefined ? {} : { timeouts: defined({ connectMs, callMs }) };
 }
 
 function globs(key: "allow" | "deny", names: JsonValue | undefined): JsonObject {
@@ -199,15 +246,10 @@ function globs(key: "allow" | "deny", names: JsonValue | undefined): JsonObject 
 
 // A server entry of another client in one common form: keys named as ours, texts still in that client's own syntax.
 
-export interface RawEntry {
-  /** How a url is spoken to. */
-  readonly type?: JsonValue | undefined;
-  readonly command?: JsonValue | undefined;
-  readonly args?: JsonValue | undefined;
-  readonly env?: JsonValue | undefined;
-  readonly cwd?: JsonValue | undefined;
-  readonly url?: JsonValue | undefined;
-  readonly headers?: JsonValue | undefined;
+type RawKey = "type" | "command" | "args" | "env" | "cwd" | "url" | "headers";
+
+/** `type` is how a url is spoken to. */
+export interface RawEntry extends Readonly<Partial<Record<RawKey, JsonValue | undefined>>> {
   /** Already in Tenon's own words: variables that are handed on by name. */
   readonly references?: {
     readonly env?: Readonly<Record<string, string>>;
@@ -221,15 +263,9 @@ export interface RawEntry {
   readonly notes?: readonly string[];
 }
 
-/** An entry that has no equal here. */
-export interface Unusable {
+/** An entry that is for that client only: no problem, and reported by `tenon mcp import` alone. */
+interface Unusable {
   readonly reason: string;
-  /** Not a problem: the entry is for that client only. Reported by `tenon mcp import`, and nowhere else. */
-  readonly isExpected?: boolean;
-}
-
-export function isUnusable(entry: RawEntry | Unusable): entry is Unusable {
-  return "reason" in entry;
 }
 
 // Where other clients keep their servers, on each system. Pure: does not look whether a file exists.
@@ -249,55 +285,6 @@ export interface ForeignPlaces {
   readonly project: readonly string[];
 }
 
-interface Folders {
-  readonly join: (...parts: string[]) => string;
-  readonly home: string;
-  /** Where desktop programs keep their settings. */
-  readonly programs: string;
-  /** `~/.config`, which some command-line programs use on every system. */
-  readonly config: string;
-  readonly project: string;
-  /** A folder that a variable moves, if it holds a full path. */
-  readonly moved: (variable: string) => string | undefined;
-}
-
-const PLACES: Readonly<Record<ImportName, (folders: Folders) => ForeignPlaces>> = {
-  "claude-desktop": ({ join, programs }) => ({
-    user: [join(programs, "Claude", "claude_desktop_config.json")],
-    project: [],
-  }),
-  // A project's `.mcp.json` is a layer of its own, whether it is imported or not.
-  "claude-code": ({ join, home, moved }) => ({
-    user: [join(moved("CLAUDE_CONFIG_DIR") ?? home, ".claude.json")],
-    project: [],
-  }),
-  cursor: ({ join, home, project }) => ({
-    user: [join(home, ".cursor", "mcp.json")],
-    project: [join(project, ".cursor", "mcp.json")],
-  }),
-  vscode: ({ join, programs, project }) => ({
-    user: [join(programs, "Code - Insiders", "User", "mcp.json"), join(programs, "Code", "User", "mcp.json")],
-    project: [join(project, ".vscode", "mcp.json")],
-  }),
-  zed: ({ join, programs, config, project }) => ({
-    user: [join(isWindowsPath(programs) ? join(programs, "Zed") : join(config, "zed"), "settings.json")],
-    project: [join(project, ".zed", "settings.json")],
-  }),
-  windsurf: ({ join, home }) => ({ user: [join(home, ".codeium", "windsurf", "mcp_config.json")], project: [] }),
-  codex: ({ join, home, project, moved }) => ({
-    user: [join(moved("CODEX_HOME") ?? join(home, ".codex"), "config.toml")],
-    project: [join(project, ".codex", "config.toml")],
-  }),
-  opencode: ({ join, config, project }) => ({
-    user: ["opencode.json", "opencode.jsonc"].map((name) => join(config, "opencode", name)),
-    project: ["opencode.json", "opencode.jsonc"].map((name) => join(project, name)),
-  }),
-  magenta: ({ join, home, project }) => ({
-    user: [join(home, ".magenta", "options.json")],
-    project: [join(project, ".magenta", "options.json")],
-  }),
-};
-
 export function foreignPlaces(client: ImportName, machine: MachinePlace): ForeignPlaces {
   const { platform, env, cwd } = machine;
   const paths = platform === "win32" ? win32 : posix;
@@ -305,29 +292,17 @@ export function foreignPlaces(client: ImportName, machine: MachinePlace): Foreig
     const value = env[variable];
     return value && paths.isAbsolute(value) ? value : undefined; // relative: it would lead into the project
   };
-  const home = (platform === "win32" ? full("USERPROFILE") : undefined) ?? full("HOME") ?? full("USERPROFILE");
-  const folders: Folders = {
-    join: (...parts) => paths.join(...parts),
-    home: home ?? "",
-    programs: programsFolder(platform, home ?? "", full),
-    config: full("XDG_CONFIG_HOME") ?? paths.join(home ?? "", ".config"),
-    project: cwd,
-    moved: full,
+  const isWindows = platform === "win32";
+  const home = (isWindows ? full("USERPROFILE") : undefined) ?? full("HOME") ?? full("USERPROFILE") ?? "";
+  const config = full("XDG_CONFIG_HOME") ?? paths.join(home, ".config");
+  const ofSystem: Partial<Record<NodeJS.Platform, string>> = {
+    win32: full("APPDATA") ?? win32.join(home, "AppData", "Roaming"),
+    darwin: posix.join(home, "Library", "Application Support"),
   };
-  const { user, project } = PLACES[client](folders);
-  return { user: user.filter((path) => paths.isAbsolute(path)), project };
-}
-
-function programsFolder(
-  platform: NodeJS.Platform,
-  home: string,
-  full: (variable: string) => string | undefined,
-): string {
-  if (platform === "win32") return full("APPDATA") ?? win32.join(home, "AppData", "Roaming");
-  if (platform === "darwin") return posix.join(home, "Library", "Application Support");
-  return full("XDG_CONFIG_HOME") ?? posix.join(home, ".config");
-}
-
-function isWindowsPath(path: string): boolean {
-  return path.includes("\\");
+  const { user, project } = DIALECTS[client];
+  const folders = { join: paths.join, isWindows, home, programs: ofSystem[platform] ?? config, config, moved: full };
+  return {
+    user: user(folders).filter((path) => paths.isAbsolute(path)),
+    project: project.map((path) => paths.join(cwd, path)),
+  };
 }

@@ -1,20 +1,20 @@
 // Reads the servers of another client's file: each one translated, or with the reason why it cannot be. The file is never written.
 import { posix, win32 } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { FOREIGN_LIMITS, LAUNCH_LIMITS } from "../../base/limits.js";
+import { isJsonObject, type JsonValue } from "../../base/json/json.js";
+import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import type { KeyPath } from "../layers/document.js";
+import type { KeyPath, Position } from "../layers/document.js";
 import type { ImportName } from "../layers/entry.js";
 import { kindOf } from "../layers/findings.js";
 import type { InvalidServer, Layer, LayerServer, Place, Problem, WrittenServer } from "../layers/layer.js";
-import { isInside } from "../layers/paths.js";
+import { realPathOf } from "../layers/paths.js";
 import { nameProblem, readEntry, type Schemas } from "../layers/read-entry.js";
-import { tooManyServers } from "../layers/read-layer.js";
+import { serverEntries, whyNotRead } from "../layers/read-layer.js";
 import { CONFIG_LIMITS } from "../limits.js";
-import { DIALECTS, foreignPlaces, isUnusable } from "./clients.js";
+import { DIALECTS, foreignPlaces } from "./clients.js";
 import { type ForeignText, parseForeign } from "./text.js";
-import { inputsOf, type TranslatedEntry, translateEntry } from "./translate.js";
+import { inputsOf, translateEntry } from "./translate.js";
 
 export interface ForeignFile {
   readonly client: ImportName;
@@ -59,21 +59,17 @@ export interface ForeignContext {
 
 /** Never rejects. */
 async function readForeign(world: World, file: ForeignFile, context: ForeignContext): Promise<ForeignRead> {
-  const place: Place = { layer: file.owner, file: file.path, client: file.client };
-  const failed = (message: string): ForeignRead => ({
-    ...nothingIn(file),
-    isThere: true,
-    problems: [{ severity: "error", place, message }],
-  });
+  const { client, path, owner, within } = file;
+  const nothing: ForeignRead = { client, file: path, owner, isThere: false, servers: [], problems: [] };
+  const failed = (message: string): ForeignRead => {
+    return { ...nothing, isThere: true, problems: [{ severity: "error", place: placeOf(file), message }] };
+  };
   try {
-    const found = await world.files.find(file.path);
-    if (!found) return nothingIn(file);
-    if (found.kind !== "file") return failed("this is no file");
-    const maxBytes = file.owner === "project" ? CONFIG_LIMITS.configMaxBytes : FOREIGN_LIMITS.fileMaxBytes;
-    if (found.bytes > maxBytes) return failed(`the file is larger than ${maxBytes} bytes`);
-    if (file.within !== undefined && !isInside(found.realPath, file.within)) {
-      return failed(`the file is a link that leads out of the project, to ${found.realPath}; it is not read`);
-    }
+    const found = await world.files.find(path);
+    if (!found) return nothing;
+    const maxBytes = owner === "project" ? CONFIG_LIMITS.configMaxBytes : FOREIGN_LIMITS.fileMaxBytes;
+    const refusal = whyNotRead(found, maxBytes, within);
+    if (refusal !== undefined) return failed(refusal);
     const text = await world.files.readText(found.realPath);
     return await foreignOf(text, file, context, await import("../layers/schema.js"));
   } catch (error) {
@@ -81,8 +77,8 @@ async function readForeign(world: World, file: ForeignFile, context: ForeignCont
   }
 }
 
-function nothingIn({ client, path, owner }: ForeignFile): ForeignRead {
-  return { client, file: path, owner, isThere: false, servers: [], problems: [] };
+function placeOf({ client, path, owner }: ForeignFile): Place {
+  return { layer: owner, file: path, client };
 }
 
 /** Pure but for loading its parser: the text of a file to its servers. */
@@ -92,111 +88,78 @@ export async function foreignOf(
   context: ForeignContext,
   schemas: Schemas,
 ): Promise<ForeignRead> {
-  const reader = new ForeignReader(await parseForeign(text, DIALECTS[file.client].format), file, context, schemas);
-  return reader.read();
-}
-
-class ForeignReader {
-  readonly #text: ForeignText;
-  readonly #file: ForeignFile;
-  readonly #context: ForeignContext;
-  readonly #schemas: Schemas;
-  readonly #servers = new Map<string, ForeignServer>();
-  readonly #problems: Problem[] = [];
-
-  constructor(text: ForeignText, file: ForeignFile, context: ForeignContext, schemas: Schemas) {
-    this.#text = text;
-    this.#file = file;
-    this.#context = context;
-    this.#schemas = schemas;
-  }
-
-  read(): ForeignRead {
-    const { client, path: file, owner } = this.#file;
-    const { root, problems } = this.#text;
-    for (const { message, at } of problems) {
-      this.#problems.push({ severity: "error", place: { ...this.#place([]), ...at }, message });
-    }
-    const isProject = (path: string) => this.#context.project.includes(path);
-    for (const path of root ? DIALECTS[client].sections(root, isProject) : []) this.#readSection(path, root ?? {});
-    return { client, file, owner, isThere: true, servers: [...this.#servers.values()], problems: this.#problems };
-  }
-
-  #readSection(path: KeyPath, root: JsonObject): void {
-    const section = path.reduce<JsonValue | undefined>(
+  const { client, path, owner } = file;
+  const { format, sections } = DIALECTS[client];
+  const parsed = await parseForeign(text, format);
+  const { root = {} } = parsed;
+  const problems: Problem[] = [];
+  const report = (message: string, at: Partial<Position>) => {
+    problems.push({ severity: "error", place: { ...placeOf(file), ...at }, message });
+  };
+  for (const { message, at } of parsed.problems) report(message, at);
+  const servers = new Map<string, ForeignServer>();
+  for (const keys of parsed.root ? sections(root, (folder) => context.project.includes(folder)) : []) {
+    const section = keys.reduce<JsonValue | undefined>(
       (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[String(key)] : undefined),
       root,
     );
-    if (isJsonObject(section)) {
-      const entries = Object.entries(section);
-      const isBounded = this.#file.owner === "project" && entries.length > LAUNCH_LIMITS.projectServers;
-      const read = isBounded ? entries.slice(0, LAUNCH_LIMITS.projectServers) : entries;
-      for (const [name, written] of read) this.#readServer(name, written, [...path, name]);
-      if (!isBounded) return;
-      const message = tooManyServers(entries.map(([name]) => name));
-      this.#problems.push({ severity: "error", place: this.#place(path), message });
-    } else if (section !== undefined && section !== null) {
-      const message = `${path.join(".")} must be an object of entries by name, got ${kindOf(section)}`;
-      this.#problems.push({ severity: "error", place: this.#place(path), message });
+    if (section === undefined || section === null) continue;
+    const { entries, fault } = serverEntries(section, keys.join("."), owner);
+    for (const [name, written] of entries) {
+      servers.set(name, serverOf({ name, written, keys: [...keys, name], parsed, file, context, schemas }));
     }
+    if (fault) report(fault.message, parsed.locate(keys));
   }
-
-  #readServer(name: string, written: JsonValue | undefined, path: KeyPath): void {
-    const place = this.#place(path);
-    const unusable = (reasons: readonly string[], notes: readonly string[] = [], isExpected = false): void => {
-      const problems = reasons.map((message): Problem => ({ severity: "error", place, server: name, message }));
-      this.#servers.set(name, { name, place, problems, notes, isExpected });
-    };
-    const badName = nameProblem(name);
-    if (badName !== undefined) return unusable([badName]);
-    if (this.#text.isBroken(path)) return unusable(["left out: there is a syntax error in its entry"]);
-    if (!isJsonObject(written)) return unusable([`expected an object, got ${kindOf(written)}`]);
-    const raw = DIALECTS[this.#file.client].entry(written);
-    if (isUnusable(raw)) return unusable([raw.reason], [], raw.isExpected === true);
-    const translated = translateEntry(raw, this.#textContext());
-    const checked = readEntry(translated.entry, this.#file.layer, this.#schemas);
-    const faults = [...translated.problems, ...faultsOf(translated, checked.findings)];
-    if (!checked.value || faults.length > 0) return unusable(faults, translated.notes);
-    const definition: WrittenServer = {
-      kind: "entry",
-      entry: checked.value,
-      written: translated.entry,
-      placeOf: () => place, // its own words are not those of the file
-    };
-    const server: LayerServer<WrittenServer> = { name, place, definition };
-    const only = path[0] === "projects" ? ["there it is for this project only"] : [];
-    const notes = [...translated.notes, ...only];
-    this.#servers.set(name, { name, place, server, problems: [], notes, isExpected: false });
-  }
-
-  #textContext(): Parameters<typeof translateEntry>[1] {
-    const { platform } = this.#context.world;
-    const paths = platform === "win32" ? win32 : posix;
-    const { client, path, layer } = this.#file;
-    return {
-      syntax: DIALECTS[client].syntax,
-      layer,
-      platform,
-      folder: paths.dirname(path),
-      resolve: (...parts) => paths.resolve(...parts),
-      inputs: inputsOf(this.#text.root?.["inputs"]),
-    };
-  }
-
-  #place(path: KeyPath): Place {
-    const { client, path: file, owner } = this.#file;
-    return { layer: owner, file, client, ...(path.length === 0 ? {} : this.#text.locate(path)) };
-  }
+  return { client, file: path, owner, isThere: true, servers: [...servers.values()], problems };
 }
 
-/** What is wrong by the rules of our own files; what the translation has said already is not said again. */
-function faultsOf(
-  { problems }: TranslatedEntry,
-  findings: ReturnType<typeof readEntry>["findings"],
-): readonly string[] {
-  return problems.length > 0
-    ? []
-    : findings.flatMap(({ severity, message }) => (severity === "error" ? [message] : []));
+interface ForeignEntry {
+  readonly name: string;
+  readonly written: JsonValue | undefined;
+  readonly keys: KeyPath;
+  readonly parsed: ForeignText;
+  readonly file: ForeignFile;
+  readonly context: ForeignContext;
+  readonly schemas: Schemas;
+}
+
+function serverOf({ name, written, keys, parsed, file, context, schemas }: ForeignEntry): ForeignServer {
+  const place = { ...placeOf(file), ...parsed.locate(keys) };
+  const unusable = (reasons: readonly string[], notes: readonly string[] = [], isExpected = false): ForeignServer => {
+    const problems = reasons.map((message): Problem => ({ severity: "error", place, server: name, message }));
+    return { name, place, problems, notes, isExpected };
+  };
+  const badName = nameProblem(name);
+  if (badName !== undefined) return unusable([badName]);
+  if (parsed.isBroken(keys)) return unusable(["left out: there is a syntax error in its entry"]);
+  if (!isJsonObject(written)) return unusable([`expected an object, got ${kindOf(written)}`]);
+  const { entry, syntax } = DIALECTS[file.client];
+  const raw = entry(written);
+  if ("reason" in raw) return unusable([raw.reason], [], true);
+  const { platform } = context.world;
+  const paths = platform === "win32" ? win32 : posix;
+  const translated = translateEntry(raw, {
+    syntax,
+    layer: file.layer,
+    platform,
+    folder: paths.dirname(file.path),
+    resolve: paths.resolve,
+    inputs: inputsOf(parsed.root?.["inputs"]),
+  });
+  const checked = readEntry(translated.entry, file.layer, schemas);
+  const errors = checked.findings.filter(({ severity }) => severity === "error");
+  // What is wrong by the rules of our own files follows from what the translation has said already.
+  const faults = translated.problems.length > 0 ? translated.problems : errors.map(({ message }) => message);
+  if (!checked.value || faults.length > 0) return unusable(faults, translated.notes);
+  const definition: WrittenServer = {
+    kind: "entry",
+    entry: checked.value,
+    written: translated.entry,
+    placeOf: () => place, // its own words are not those of the file
+  };
+  const only = keys[0] === "projects" ? ["there it is for this project only"] : [];
+  const notes = [...translated.notes, ...only];
+  return { name, place, server: { name, place, definition }, problems: [], notes, isExpected: false };
 }
 
 // Another client's servers as a layer of the configuration, for `import`.
@@ -242,15 +205,11 @@ export interface ImportRequest {
   readonly layer?: "user" | "project";
 }
 
-export interface ImportedFiles {
-  /** In the order of the names, and of one client the weaker first. */
-  readonly reads: readonly ForeignRead[];
-  /** Whether they are there or not. */
-  readonly paths: readonly string[];
-}
-
-/** Never rejects. */
-export async function readImports(names: readonly ImportName[], request: ImportRequest): Promise<ImportedFiles> {
+/** `reads` in the order of the names, and of one client the weaker first; `paths` whether they are there or not. Never rejects. */
+export async function readImports(
+  names: readonly ImportName[],
+  request: ImportRequest,
+): Promise<{ readonly reads: readonly ForeignRead[]; readonly paths: readonly string[] }> {
   const files = (await Promise.all([...new Set(names)].map((client) => filesOf(client, request)))).flat();
   const { world, cwd, projectPath } = request;
   const context = { world, project: [...new Set([cwd, projectPath])] };
@@ -269,9 +228,4 @@ async function filesOf(client: ImportName, request: ImportRequest): Promise<read
     files.push({ client, path, owner: "project", layer: layer ?? "project", within: projectPath });
   }
   return files;
-}
-
-/** What cannot be resolved stays as it is: then nothing is read there either. */
-async function realPathOf(world: World, path: string): Promise<string> {
-  return (await world.files.find(path).catch(() => undefined))?.realPath ?? path;
 }

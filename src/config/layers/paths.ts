@@ -1,6 +1,7 @@
 // Where Tenon would keep things: TENON_HOME moves all of it, else the XDG places. Light: the start of `tenon acp` has it too.
 import { isAbsolute, join, relative, sep } from "node:path";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import type { World } from "../../base/ports/world.js";
 
 /** Each undefined when no home is known. */
 export interface PossiblePaths {
@@ -108,4 +109,14 @@ function known(folder: string | undefined, what: string): string {
 export function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+/** Links followed. What cannot be resolved stays as it is: then nothing is read there either. */
+export async function realPathOf(world: World, path: string): Promise<string> {
+  try {
+    return (await world.files.find(path))?.realPath ?? path;
+  } catch (error) {
+    world.log.debug("config.path_unresolved", { path, error: messageOf(error) });
+    return path;
+  }
 }

@@ -14,6 +14,7 @@ import {
   emptyLayer,
   type InvalidServer,
   type Layer,
+  type LayerKind,
   type LayerServer,
   type LayerValue,
   type Place,
@@ -43,7 +44,7 @@ export async function readLayer(world: World, file: LayerFile): Promise<Layer> {
   try {
     const found = await world.files.find(path);
     if (!found) return file.isRequired ? failed("there is no such file") : emptyLayer(kind, path);
-    const refusal = refuse(found, file);
+    const refusal = whyNotRead(found, CONFIG_LIMITS.configMaxBytes, file.within);
     if (refusal !== undefined) return failed(refusal);
     // By its real path: a link that is turned elsewhere from now on is not followed.
     const text = await world.files.readText(found.realPath);
@@ -54,25 +55,39 @@ export async function readLayer(world: World, file: LayerFile): Promise<Layer> {
   }
 }
 
-function refuse(found: FoundPath, file: LayerFile): string | undefined {
+/** Undefined when it may be read. `within`: the folder it must lie in. */
+export function whyNotRead(found: FoundPath, maxBytes: number, within: string | undefined): string | undefined {
   if (found.kind !== "file")
     return found.kind === "folder" ? "this is a folder, not a file" : "this is no regular file";
-  if (found.bytes > CONFIG_LIMITS.configMaxBytes)
-    return `the file is larger than ${CONFIG_LIMITS.configMaxBytes} bytes`;
-  if (file.within === undefined || isInside(found.realPath, file.within)) return undefined;
+  if (found.bytes > maxBytes) return `the file is larger than ${maxBytes} bytes`;
+  if (within === undefined || isInside(found.realPath, within)) return undefined;
   return `the file is a link that leads out of the project, to ${found.realPath}; it is not read`;
 }
 
-/** One sentence for all of them: a file may name thousands. */
-export function tooManyServers(names: readonly string[]): string {
-  const { projectServers, namedServers } = LAUNCH_LIMITS;
-  const left = names.slice(projectServers);
-  const shown = left.slice(0, namedServers).map((name) => JSON.stringify(name.slice(0, MAX_SHOWN_NAME)));
-  const more = left.length > namedServers ? ` and ${left.length - namedServers} more` : "";
-  return `a project file may bring ${projectServers} servers; the ${left.length} after these are not loaded: ${shown.join(", ")}${more}`;
-}
-
 const MAX_SHOWN_NAME = 64;
+
+/** The entries of a section by name; of a project's only the first. One sentence for all others: a file may name thousands. */
+export function serverEntries(
+  section: JsonValue | undefined,
+  label: string,
+  layer: LayerKind,
+): {
+  readonly entries: readonly (readonly [string, JsonValue | undefined])[];
+  readonly fault?: Pick<Finding, "at" | "message">;
+} {
+  if (!isJsonObject(section)) {
+    const message = `${label} must be an object of entries by name, got ${kindOf(section)}`;
+    return { entries: [], fault: { at: "value", message } };
+  }
+  const entries = Object.entries(section);
+  const { projectServers, namedServers } = LAUNCH_LIMITS;
+  if (layer !== "project" || entries.length <= projectServers) return { entries };
+  const left = entries.slice(projectServers);
+  const shown = left.slice(0, namedServers).map(([name]) => JSON.stringify(name.slice(0, MAX_SHOWN_NAME)));
+  const more = left.length > namedServers ? ` and ${left.length - namedServers} more` : "";
+  const message = `a project file may bring ${projectServers} servers; the ${left.length} after these are not loaded: ${shown.join(", ")}${more}`;
+  return { entries: entries.slice(0, projectServers), fault: { at: "key", message } };
+}
 
 /** Pure: the text of a file to its layer. */
 export function layerOf(text: string, file: LayerFile, schemas: Schemas): Layer {
@@ -138,17 +153,9 @@ class LayerReader {
   }
 
   #readServers(value: JsonValue | undefined): void {
-    if (!isJsonObject(value)) {
-      return this.#report(["mcpServers"], "value", {
-        message: `mcpServers must be an object of entries by name, got ${kindOf(value)}`,
-      });
-    }
-    const entries = Object.entries(value);
-    const { projectServers } = LAUNCH_LIMITS;
-    const isBounded = this.#file.kind === "project" && entries.length > projectServers;
-    for (const [name, entry] of isBounded ? entries.slice(0, projectServers) : entries) this.#readServer(name, entry);
-    if (!isBounded) return;
-    this.#report(["mcpServers"], "key", { message: tooManyServers(entries.map(([name]) => name)) });
+    const { entries, fault } = serverEntries(value, "mcpServers", this.#file.kind);
+    for (const [name, entry] of entries) this.#readServer(name, entry);
+    if (fault) this.#report(["mcpServers"], fault.at, fault);
   }
 
   #readServer(name: string, written: JsonValue | undefined): void {
