@@ -4,8 +4,8 @@ import type { World } from "../base/ports/world.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { PolicyRule, ToolsLock } from "../tools/index.js";
 import type { ImportRequest } from "./foreign/read.js";
-import { IMPORT_NAMES, type ImportName } from "./layers/entry.js";
-import { emptyLayer, type Layer, type LayerServer, mergeLayers, type Problem, valueOf } from "./layers/layer.js";
+import type { ImportName } from "./layers/entry.js";
+import { configOf, emptyLayer, type Layer, type LayerServer, mergeLayers, type Problem } from "./layers/layer.js";
 import { ignoredPathVariables, possiblePaths, projectFiles, realPathOf } from "./layers/paths.js";
 import { readLayer } from "./layers/read-layer.js";
 import { environmentLayer } from "./providers.js";
@@ -56,8 +56,9 @@ export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
       : readLayer(world, { kind: "user", path: paths.configFile, isShared: false }),
     readCommandLine(request),
   ]);
-  const isIgnored = valueOf(mergeLayers([user]), ["trust", "projects"])?.value === "ignore";
-  const imported = await importedLayers(user, { world, env, cwd, projectPath, hasProject: !isIgnored });
+  const { trust, import: names = [] } = configOf(mergeLayers([user]));
+  const isIgnored = trust?.projects === "ignore";
+  const imported = await importedLayers(names, user, { world, env, cwd, projectPath, hasProject: !isIgnored });
   const ofProject = isIgnored ? [] : await readProject(world, cwd, projectPath, paths.configFile);
   const project = [...imported.layers.filter(({ kind }) => kind === "project"), ...ofProject];
   const foreign = imported.layers.filter(({ kind }) => kind === "user");
@@ -93,19 +94,14 @@ export async function readLayers(request: ConfigRequest): Promise<LayerSet> {
 
 /** The weakest first: of two clients the one that `import` names first counts. */
 async function importedLayers(
+  names: readonly ImportName[],
   user: Layer,
   request: ImportRequest,
 ): Promise<{ readonly layers: readonly Layer[]; readonly paths: readonly string[] }> {
-  const given = valueOf(mergeLayers([user]), ["import"])?.value;
-  const names = IMPORT_NAMES.filter((name) => Array.isArray(given) && given.includes(name));
   if (names.length === 0) return { layers: [], paths: [] };
   // Only for those who import.
   const { readImports, foreignLayer } = await import("./foreign/read.js");
-  const order = (name: ImportName) => (Array.isArray(given) ? given.indexOf(name) : 0);
-  const { reads, paths } = await readImports(
-    names.sort((one, other) => order(other) - order(one)),
-    request,
-  );
+  const { reads, paths } = await readImports([...new Set(names)].reverse(), request);
   const taken = new Set(user.servers.map(({ name }) => name));
   return { layers: reads.map((read) => foreignLayer(read, taken)), paths };
 }

@@ -41,14 +41,6 @@ export interface ProviderValues {
   readonly baseUrl?: Sourced<string>;
 }
 
-/** How many tools are put in front of the model. */
-export interface ToolValues {
-  /** What is not given is by default. */
-  readonly limits: Partial<CatalogLimits>;
-  /** Whether it is remembered which prompts led to which tools. */
-  readonly hasMemory: boolean;
-}
-
 export interface EffectiveConfig {
   /** One entry per entry of every layer, sorted by name; at most one of a name is ready. */
   readonly servers: readonly EffectiveServer[];
@@ -69,7 +61,8 @@ export interface EffectiveConfig {
   /** What no server of any layer runs below. */
   readonly leastSandbox: SandboxMode;
   readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;
-  readonly tools: ToolValues;
+  /** How many tools are put in front of the model, and whether it is remembered which prompts led to which tools. */
+  readonly tools: { readonly limits: Partial<CatalogLimits>; readonly hasMemory: boolean };
   /** What the project's tools are to be, as its team has locked them. */
   readonly toolsLock?: ToolsLock;
   /** Text the user adds to the system prompt, or puts in place of Tenon's introduction. */

@@ -5,7 +5,6 @@ import { defined } from "../base/json/defined.js";
 import { canonicalJson } from "../base/json/json.js";
 import { LAUNCH_LIMITS, LIMITS } from "../base/limits.js";
 import { recorded } from "../base/ports/trace.js";
-import type { PoolSettings } from "../mcp/index.js";
 import type { PolicyRule } from "../tools/index.js";
 import { type ConfigRequest, type LayerSet, readLayers, withClient } from "./collect-layers.js";
 import {
@@ -15,10 +14,10 @@ import {
   type Notice,
   type ReadyServer,
   secretsIn,
-  type ToolValues,
 } from "./effective.js";
-import { isRemoteEntry, PERMISSION_MODES, THINKING_LEVELS } from "./layers/entry.js";
+import { isRemoteEntry } from "./layers/entry.js";
 import {
+  configOf,
   disabledServer,
   identityOf,
   isDisabled,
@@ -31,17 +30,15 @@ import {
   type Problem,
   placeText,
   type ServerStack,
-  type Sourced,
   shadowedBy,
-  textAt,
-  valueOf,
+  sourced,
   winnerOf,
 } from "./layers/layer.js";
 import { type PossiblePaths, possiblePaths } from "./layers/paths.js";
-import { modelValues, providerValues } from "./providers.js";
+import { providerValues } from "./providers.js";
 import type { InterpolationSource } from "./secrets/interpolate.js";
 import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
-import { leastOfAll, leastSandboxes } from "./servers/sandbox.js";
+import { leastOfAll } from "./servers/sandbox.js";
 import { givenSettings, type LayerRules, toSpec } from "./servers/spec.js";
 import { type JudgedProject, judgeProject } from "./trust/project.js";
 import { launchQuestion, questionsByFile, type TrustQuestion } from "./trust/question.js";
@@ -224,71 +221,41 @@ function rulesInOrder({ commandLine }: ConfigRequest, { user, project }: LayerSe
   return [...(commandLine?.rules ?? []), ...(user.rules ?? []), ...ofProject];
 }
 
-function rulesOf(merged: Merged, paths: PossiblePaths): LayerRules {
-  return {
-    allowHosts: textsAt(merged, ["allowHosts"]),
-    sandbox: leastSandboxes(merged, paths),
-    pool: poolSettings(merged),
-  };
-}
+const BYTES_PER_MB = 1_048_576;
 
-function textsAt(merged: Merged, path: readonly string[]): readonly string[] {
-  const given = valueOf(merged, path)?.value;
-  return Array.isArray(given) ? given.filter((one) => typeof one === "string") : [];
+function rulesOf(merged: Merged, paths: PossiblePaths): LayerRules {
+  const { allowHosts = [], sandbox, serverLimits: { idleMs, maxProcesses, maxMemoryMb } = {} } = configOf(merged);
+  const maxMemoryBytes = maxMemoryMb === undefined ? undefined : maxMemoryMb * BYTES_PER_MB;
+  return {
+    allowHosts,
+    sandbox: { ...sandbox, paths },
+    pool: defined({ idleMs, maxProcesses, maxMemoryBytes }),
+  };
 }
 
 type FromAllLayers = "servers" | "rules" | "questions" | "projectSettings" | "toolsLock" | "notices" | "problems";
 type Values = Omit<EffectiveConfig, FromAllLayers | "project" | "watched">;
 
 function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
+  const { model, thinking, models = {}, permissions, commands, systemPrompt = {}, tools = {} } = configOf(merged);
+  const { memory, ...limits } = tools;
   return {
-    mayBypass: valueOf(merged, ["permissions", "allowBypass"])?.value === true,
-    afterUntrusted: valueOf(merged, ["permissions", "afterUntrusted"])?.value === "ask" ? "ask" : "off",
+    mayBypass: permissions?.allowBypass === true,
+    afterUntrusted: permissions?.afterUntrusted ?? "off",
     allowHosts,
-    commandVariables: textsAt(merged, ["commands", "env", "allow"]),
+    commandVariables: commands?.env?.allow ?? [],
     leastSandbox: leastOfAll(sandbox),
     providers: providerValues(merged),
-    models: modelValues(merged),
-    tools: toolValues(merged),
-    systemPrompt: defined({
-      append: textAt(merged, ["systemPrompt", "append"])?.value,
-      override: textAt(merged, ["systemPrompt", "override"])?.value,
-    }),
+    models,
+    tools: { limits: defined(limits), hasMemory: memory !== false },
+    systemPrompt: defined(systemPrompt),
     values: [...merged.values.values()],
     ...defined({
-      model: textAt(merged, ["model"]),
-      permissionMode: choiceAt(merged, ["permissions", "mode"], PERMISSION_MODES),
-      thinking: choiceAt(merged, ["thinking"], THINKING_LEVELS),
+      model: sourced(merged, ["model"], model),
+      permissionMode: sourced(merged, ["permissions", "mode"], permissions?.mode),
+      thinking: sourced(merged, ["thinking"], thinking),
     }),
   };
-}
-
-function choiceAt<T extends string>(
-  merged: Merged,
-  path: readonly string[],
-  known: readonly T[],
-): Sourced<T> | undefined {
-  const given = valueOf(merged, path);
-  const value = known.find((one) => one === given?.value);
-  return given && value !== undefined ? { value, place: given.place } : undefined;
-}
-
-function numbersAt<Key extends string>(
-  merged: Merged,
-  section: string,
-  keys: readonly Key[],
-): Partial<Record<Key, number>> {
-  const numbers: Partial<Record<Key, number>> = {};
-  for (const key of keys) {
-    const value = valueOf(merged, [section, key])?.value;
-    if (typeof value === "number") numbers[key] = value;
-  }
-  return numbers;
-}
-
-function toolValues(merged: Merged): ToolValues {
-  const limits = numbersAt(merged, "tools", ["maxAlwaysServers", "maxAlwaysTools", "warnProcesses", "headStart"]);
-  return { limits, hasMemory: valueOf(merged, ["tools", "memory"])?.value !== false };
 }
 
 function shadowNotices(stack: ServerStack): readonly Notice[] {
@@ -350,15 +317,4 @@ function idleKeys(server: EffectiveServer): readonly Problem[] {
   }
   const name = `server ${JSON.stringify(server.name)}`;
   return messages.map((message): Problem => ({ severity: "warning", place, message: `${name}: ${message}` }));
-}
-
-const BYTES_PER_MB = 1_048_576;
-
-/** The user's limits on all servers together; keys that are not given keep their defaults. */
-function poolSettings(merged: Merged): PoolSettings {
-  const { maxMemoryMb, ...limits } = numbersAt(merged, "serverLimits", ["idleMs", "maxProcesses", "maxMemoryMb"]);
-  return {
-    ...limits,
-    ...defined({ maxMemoryBytes: maxMemoryMb === undefined ? undefined : maxMemoryMb * BYTES_PER_MB }),
-  };
 }

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  configOf,
   LAYER_KINDS,
   type Layer,
   type LayerServer,
@@ -9,7 +10,7 @@ import {
   mergeLayers,
   type Place,
   shadowedBy,
-  valueOf,
+  sourced,
   winnerOf,
 } from "./layers/layer.js";
 
@@ -82,7 +83,9 @@ describe("mergeLayers", () => {
         const merged = mergeLayers(given);
         for (const path of PATHS.map((text) => text.split("."))) {
           const said = given.flatMap((one) => one.values.filter((value) => value.path.join() === path.join())).at(-1);
-          expect(valueOf(merged, path)).toEqual(said && { value: said.value, place: said.place });
+          const value = path.reduce<unknown>((inside, step) => Reflect.get(Object(inside), step), configOf(merged));
+          expect(value).toEqual(said?.value);
+          expect(sourced(merged, path, said?.value)).toEqual(said && { value: said.value, place: said.place });
         }
       }),
     );

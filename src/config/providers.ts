@@ -4,45 +4,21 @@ import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
-import { emptyRecord } from "./layers/document.js";
-import { type ModelEntry, PROVIDERS, type ProviderName } from "./layers/entry.js";
-import { emptyLayer, type Layer, type Merged, type Problem, textAt } from "./layers/layer.js";
+import { PROVIDERS, type ProviderName } from "./layers/entry.js";
+import { configOf, emptyLayer, type Layer, type Merged, type Problem, sourced } from "./layers/layer.js";
 import { interpolate, isMissing } from "./secrets/interpolate.js";
 import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
 
 const FIELDS = ["apiKey", "baseUrl"] as const;
 
 export function providerValues(merged: Merged): Readonly<Partial<Record<ProviderName, ProviderValues>>> {
-  const providers: Partial<Record<ProviderName, ProviderValues>> = {};
-  for (const name of PROVIDERS) {
-    const apiKey = textAt(merged, ["providers", name, "apiKey"]);
-    const baseUrl = textAt(merged, ["providers", name, "baseUrl"]);
-    if (apiKey || baseUrl) providers[name] = defined({ apiKey, baseUrl });
-  }
-  return providers;
-}
-
-/** The settings of single models, put together again from their values; the schema has checked them. */
-export function modelValues(merged: Merged): Readonly<Record<string, ModelEntry>> {
-  const models: Record<string, Record<string, unknown>> = emptyRecord();
-  for (const { path, value } of merged.values.values()) {
-    const [root, id, ...rest] = path;
-    if (root !== "models" || id === undefined) continue;
-    models[id] ??= emptyRecord();
-    let target = models[id];
-    for (const step of rest.slice(0, -1)) {
-      const inner: Record<string, unknown> = isRecord(target[step]) ? target[step] : emptyRecord();
-      target[step] = inner;
-      target = inner;
-    }
-    const last = rest.at(-1);
-    if (last !== undefined) target[last] = value;
-  }
-  return models;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const { providers = {} } = configOf(merged);
+  const given = PROVIDERS.filter((name) => providers[name]);
+  const at = (name: ProviderName, field: (typeof FIELDS)[number]) =>
+    sourced(merged, ["providers", name, field], providers[name]?.[field]);
+  return Object.fromEntries(
+    given.map((name) => [name, defined({ apiKey: at(name, "apiKey"), baseUrl: at(name, "baseUrl") })]),
+  );
 }
 
 export interface ProviderRequest {

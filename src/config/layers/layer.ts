@@ -4,8 +4,8 @@ import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { ServerSpec } from "../../mcp/index.js";
 import type { PolicyRule } from "../../tools/index.js";
-import type { KeyPath } from "./document.js";
-import type { ImportName, ServerEntry } from "./entry.js";
+import { emptyRecord, type KeyPath } from "./document.js";
+import type { ConfigValues, ImportName, ServerEntry } from "./entry.js";
 
 /** From the weakest to the strongest: each overrules those before it. */
 export const LAYER_KINDS = ["default", "user", "project", "environment", "command-line", "client"] as const;
@@ -187,14 +187,31 @@ export interface Sourced<T> {
   readonly place: Place;
 }
 
-export function valueOf(merged: Merged, path: readonly string[]): Sourced<JsonValue> | undefined {
-  const found = merged.values.get(keyOf(path));
-  return found && { value: found.value, place: found.place };
+/** A value of `configOf` with where it was said. */
+export function sourced<T>({ values }: Merged, path: readonly string[], value: T | undefined): Sourced<T> | undefined {
+  const place = values.get(keyOf(path))?.place;
+  return value === undefined || !place ? undefined : { value, place };
 }
 
-export function textAt(merged: Merged, path: readonly string[]): Sourced<string> | undefined {
-  const found = valueOf(merged, path);
-  return typeof found?.value === "string" ? { value: found.value, place: found.place } : undefined;
+/** All values as one object, as a file would have them; the schema has checked each. */
+export function configOf({ values }: Merged): ConfigValues {
+  const config: Record<string, unknown> = emptyRecord();
+  for (const { path, value } of values.values()) {
+    let target = config;
+    for (const step of path.slice(0, -1)) target = inner(target, step);
+    target[path.at(-1) ?? ""] = value;
+  }
+  return config;
+}
+
+function inner(parent: Record<string, unknown>, key: string): Record<string, unknown> {
+  const made: Record<string, unknown> = emptyRecord();
+  parent[key] ??= made;
+  return isRecord(parent[key]) ? parent[key] : made;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function keyOf(path: readonly string[]): string {

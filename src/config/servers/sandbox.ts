@@ -2,14 +2,19 @@
 
 import { dirname, join } from "node:path";
 import { defined } from "../../base/json/defined.js";
-import { SANDBOX_MODES, type SandboxEntry, type SandboxMode, type SandboxWritten } from "../layers/entry.js";
-import { type Merged, valueOf } from "../layers/layer.js";
+import {
+  type ConfigValues,
+  SANDBOX_MODES,
+  type SandboxEntry,
+  type SandboxMode,
+  type SandboxWritten,
+} from "../layers/entry.js";
 import type { PossiblePaths } from "../layers/paths.js";
 
 export type SandboxOrigin = "user" | "project" | "client";
 
 /** The least sandbox of each origin, and where Tenon keeps its own things. */
-export interface LeastSandboxes extends Readonly<Partial<Record<SandboxOrigin, SandboxEntry>>> {
+export interface LeastSandboxes extends NonNullable<ConfigValues["sandbox"]> {
   readonly paths: PossiblePaths;
 }
 
@@ -46,8 +51,8 @@ export function sandboxOf(
 ): ServerSandbox {
   const { paths } = leasts;
   const configDir = paths.configFile === undefined ? undefined : dirname(paths.configFile);
-  const least: SandboxEntry = leasts[origin] ?? { mode: "off" };
-  const entry: SandboxEntry = typeof written === "object" ? written : { mode: written ?? "off" };
+  const least = entryOf(leasts[origin]);
+  const entry = entryOf(written);
   const mayGrant = origin !== "project" || least.mode === "off";
   const isNetworkDenied = entry.network === false || least.network === false;
   const isNetworkGranted = least.network === true || (mayGrant && entry.network === true);
@@ -73,31 +78,12 @@ function grantsOf({ network, read, write }: SandboxEntry, least: SandboxEntry): 
   ];
 }
 
-/** From the merged values: `sandbox.<origin>` is a word, or an object of which each key is a value of its own. */
-export function leastSandboxes(merged: Merged, paths: PossiblePaths): LeastSandboxes {
-  return {
-    paths,
-    user: leastOf(merged, "user"),
-    project: leastOf(merged, "project"),
-    client: leastOf(merged, "client"),
-  };
-}
-
-function leastOf(merged: Merged, origin: SandboxOrigin): SandboxEntry {
-  const at = (...path: readonly string[]) => valueOf(merged, ["sandbox", origin, ...path])?.value;
-  const mode = SANDBOX_MODES.find((known) => known === (at("mode") ?? at())) ?? "off";
-  const network = at("network");
-  const texts = (value: unknown) => (Array.isArray(value) ? value.filter((item) => typeof item === "string") : []);
-  return {
-    mode,
-    read: texts(at("read")),
-    write: texts(at("write")),
-    ...defined({ network: typeof network === "boolean" ? network : undefined }),
-  };
+function entryOf(written: SandboxWritten = "off"): SandboxEntry {
+  return typeof written === "object" ? written : { mode: written };
 }
 
 /** What no server of any layer runs below. */
 export function leastOfAll({ user, project, client }: LeastSandboxes): SandboxMode {
-  const modes = [user, project, client].map((least) => SANDBOX_MODES.indexOf(least?.mode ?? "off"));
+  const modes = [user, project, client].map((least) => SANDBOX_MODES.indexOf(entryOf(least).mode));
   return SANDBOX_MODES[Math.min(...modes)] ?? "off";
 }
