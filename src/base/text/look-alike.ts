@@ -1,54 +1,17 @@
 // The skeleton of a name: texts that a person could take for each other have the same one.
 
-/** By the Latin letter they look like; capitals apart, since a capital and its small letter may look like different ones. */
-const LOOK_ALIKES: readonly (readonly [letter: string, others: string])[] = [
-  ["a", "аαɑ"],
-  ["b", "ьв"],
-  ["c", "сϲ"],
-  ["d", "ԁđ"],
-  ["e", "еєҽε℮"],
-  ["f", "ғ"],
-  ["g", "ɡց"],
-  ["h", "һհħ"],
-  ["i", "іıι"],
-  ["j", "јյ"],
-  ["k", "кκ"],
-  ["l", "ӏłⅼ∣"],
-  ["m", "м"],
-  ["n", "пηոռ"],
-  ["o", "оοօøσ"],
-  ["p", "рρ"],
-  ["q", "ԛզ"],
-  ["r", "г"],
-  ["s", "ѕ"],
-  ["t", "тτ"],
-  ["u", "սυ"],
-  ["v", "ѵν"],
-  ["w", "ԝωѡ"],
-  ["x", "хχ"],
-  ["y", "уүγ"],
-  ["z", "ᴢ"],
-  ["A", "АΑ"],
-  ["B", "ВΒ"],
-  ["C", "С"],
-  ["E", "ЕΕ"],
-  ["H", "НΗ"],
-  ["I", "ІΙ"],
-  ["J", "Ј"],
-  ["K", "КΚ"],
-  ["M", "МΜ"],
-  ["N", "Ν"],
-  ["O", "ОΟ"],
-  ["P", "РΡ"],
-  ["S", "Ѕ"],
-  ["T", "ТΤ"],
-  ["X", "ХΧ"],
-  ["Y", "УΥ"],
-  ["Z", "Ζ"],
-];
+/** Each after the Latin letter it looks like; capitals apart, since a capital and its small letter may look like different ones. */
+const LOOK_ALIKES = `
+aаαɑ bьв cсϲ dԁđ eеєҽε℮ fғ gɡց hһհħ iіıι jјյ kкκ lӏłⅼ∣ mм nпηոռ oоοօøσ pрρ qԛզ rг sѕ tтτ uսυ vѵν wԝωѡ xхχ yуүγ
+zᴢ AАΑ BВΒ CС EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ SЅ TТΤ XХΧ YУΥ ZΖ`;
 
 const LATIN = new Map(
-  LOOK_ALIKES.flatMap(([letter, others]) => Array.from(others, (one): [string, string] => [one, letter])),
+  LOOK_ALIKES.trim()
+    .split(/\s+/u)
+    .flatMap((group) => {
+      const [letter = "", ...others] = Array.from(group);
+      return others.map((one): [string, string] => [one, letter]);
+    }),
 );
 
 /** Names are short: what is longer than this is compared by its beginning. */

@@ -1,6 +1,5 @@
 // Content that may be put before a model: words of others marked, and the type that proves it.
 import type { Brand } from "../id.js";
-import { defined } from "../json/defined.js";
 import { LIMITS } from "../limits.js";
 import { type ContentBlock, plainText, text } from "./content.js";
 
@@ -20,50 +19,27 @@ export function alreadyMarked(blocks: readonly ContentBlock[]): MarkedContent {
   return blocks as MarkedContent;
 }
 
+const ON_ONE_LINE = ["uri", "mimeType", "name", "title"] as const;
+const WORDS = ["text", "description"] as const;
+
 /** Every text of the block, names and addresses included. Data in base64 stays as it is. */
 export function markBlock(block: ContentBlock): ContentBlock {
-  switch (block.type) {
-    case "text":
-      return changed(block, { text: markForeign(block.text) });
-    case "image":
-      return changed(block, { mimeType: markLine(block.mimeType), ...lineOf("uri", block.uri) });
-    case "audio":
-      return changed(block, { mimeType: markLine(block.mimeType) });
-    case "resource":
-      return changed(block, {
-        uri: markLine(block.uri),
-        ...lineOf("mimeType", block.mimeType),
-        ...defined({ text: block.text === undefined ? undefined : markForeign(block.text) }),
-      });
-    case "resource_link":
-      return changed(block, {
-        uri: markLine(block.uri),
-        name: markLine(block.name),
-        ...lineOf("title", block.title),
-        ...lineOf("mimeType", block.mimeType),
-        ...defined({ description: block.description === undefined ? undefined : markForeign(block.description) }),
-      });
-    case "spilled":
-    case "unknown":
-      return text(markForeign(plainText([block])));
-  }
+  if (block.type === "spilled" || block.type === "unknown") return text(markForeign(plainText([block])));
+  let marked = block;
+  const put = (key: string, mark: (words: string) => string) => {
+    const words: unknown = Reflect.get(block, key);
+    const shown = typeof words === "string" ? mark(words) : words;
+    if (shown !== words) marked = { ...marked, [key]: shown };
+  };
+  for (const key of ON_ONE_LINE) put(key, markLine);
+  for (const key of WORDS) put(key, markForeign);
+  return marked;
 }
 
 /** Names and addresses on one line: they stand inside lines of other words. Longer ones are cut. */
 export function markLine(words: string): string {
   const cut = words.length > LIMITS.shownNameMaxChars ? `${words.slice(0, LIMITS.shownNameMaxChars)}…` : words;
   return markForeign(cut.replaceAll(/\s+/gu, " "));
-}
-
-function lineOf<Key extends string>(key: Key, words: string | undefined): { [K in Key]?: string } {
-  const given: { [K in Key]?: string } = {};
-  if (words !== undefined) given[key] = markLine(words);
-  return given;
-}
-
-function changed<Block extends ContentBlock>(block: Block, marked: Partial<Block>): Block {
-  const isSame = Object.entries(marked).every(([key, value]) => Reflect.get(block, key) === value);
-  return isSame ? block : { ...block, ...marked };
 }
 
 /** The name of a frame, with its number. */
@@ -103,30 +79,15 @@ export function framed(uri: string, words: string): string {
  * Unicode properties Cc, Cf, Default_Ignorable_Code_Point, Zl, Zp and Cs, less newline and tab and the few format
  * characters that are visible signs of their scripts. Written out, since the properties take 10 ms to compile.
  */
-const HIDDEN_RANGES: readonly (readonly [number, number])[] = [
-  [0x0, 0x8],
-  [0xb, 0x1f],
-  [0x7f, 0x9f],
-  [0xad, 0xad],
-  [0x34f, 0x34f],
-  [0x61c, 0x61c],
-  [0x115f, 0x1160],
-  [0x17b4, 0x17b5],
-  [0x180b, 0x180f],
-  [0x200b, 0x200f],
-  [0x2028, 0x202e],
-  [0x2060, 0x206f],
-  [0x3164, 0x3164],
-  [0xd800, 0xdfff],
-  [0xfe00, 0xfe0f],
-  [0xfeff, 0xfeff],
-  [0xffa0, 0xffa0],
-  [0xfff0, 0xfffb],
-  [0x13430, 0x1343f],
-  [0x1bca0, 0x1bca3],
-  [0x1d173, 0x1d17a],
-  [0xe0000, 0xe0fff],
-];
+const HIDDEN_RANGES: readonly (readonly [number, number])[] = `
+0-8 b-1f 7f-9f ad 34f 61c 115f-1160 17b4-17b5 180b-180f 200b-200f 2028-202e 2060-206f 3164 d800-dfff fe00-fe0f
+feff ffa0 fff0-fffb 13430-1343f 1bca0-1bca3 1d173-1d17a e0000-e0fff`
+  .trim()
+  .split(/\s+/u)
+  .map((range) => {
+    const [first = "", last = first] = range.split("-");
+    return [Number.parseInt(first, 16), Number.parseInt(last, 16)];
+  });
 
 const HIDDEN = new RegExp(
   `[${HIDDEN_RANGES.map(([first, last]) => `\\u{${first.toString(16)}}-\\u{${last.toString(16)}}`).join("")}]`,
