@@ -19,7 +19,7 @@ import { type Link, listResources, listResourceTemplates, type McpConnection, re
 import { OWN_COMMANDS, promptNameIn } from "../commands/index.js";
 import type { CommandInfo, EventStream } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { OutsideRead } from "../permission/verdict.js";
+import type { OutsideRead } from "../permission/guards.js";
 import type { OpenServer } from "../servers/entry.js";
 import { bounded, promptInfo, runPrompt, ServerPrompts } from "./server-prompts.js";
 

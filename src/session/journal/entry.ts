@@ -17,7 +17,7 @@ import type {
 } from "../../engine/index.js";
 import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
 import type { CatalogTool, LastingCall, ToolOrigin, ToolOutcome } from "../../tools/index.js";
-import type { OutsideRead } from "../permission/verdict.js";
+import type { OutsideRead } from "../permission/guards.js";
 
 /** The first line of a journal. */
 export interface JournalHeader {

@@ -1,13 +1,23 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
-import type { JsonValue } from "../../base/json/json.js";
-import { alreadyMarked } from "../../base/text/marking.js";
-import { addUsage, type CallSubject, NO_USAGE } from "../../engine/index.js";
-import type { ModelMessage, ModelUsage } from "../../models/index.js";
+import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { type ContentBlock, plainText, text } from "../../base/text/content.js";
+import { alreadyMarked, markContent } from "../../base/text/marking.js";
+import type { BuiltinPresentation } from "../../builtin/index.js";
+import {
+  addUsage,
+  type CallSubject,
+  NO_USAGE,
+  resolved,
+  Transcript,
+  type TurnEvent,
+  transcriptProblems,
+} from "../../engine/index.js";
+import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
 import type { SessionEvent } from "../events.js";
-import { type OutsideRead, outsideRead } from "../permission/verdict.js";
-import { type JournalEntry, LateNotes, type Note, type OpenTask } from "./entry.js";
-import { type ShownCall, ShownConversation } from "./shown.js";
-import { TranscriptSoFar } from "./transcript.js";
+import { type OutsideRead, outsideRead } from "../permission/guards.js";
+import { type JournalEntry, LateNotes, type Note, type OpenTask, type RecordedChange } from "./entry.js";
 
 /** A call that goes on at its server, and what people know it by. */
 export interface RestoredTask extends OpenTask {
@@ -33,45 +43,100 @@ export interface Restored {
   readonly notes: readonly Note[];
 }
 
+/** A call as far as it came. */
+interface RecordedCall {
+  readonly toolCallId: string;
+  subject: CallSubject;
+  /** Missing while the model was still writing them. */
+  arguments?: JsonObject;
+  look?: BuiltinPresentation;
+  /** Whether it was sent to its tool. */
+  isSent: boolean;
+  /** It goes on at its server, whatever became of the turn. */
+  task?: OpenTask;
+  end?: Extract<TurnEvent, { readonly kind: "call_ended" | "call_dropped" }>;
+}
+
+/** What a turn of the model that is under way has said and done that is not in the transcript yet. */
+interface OpenTurn {
+  readonly content: readonly ContentBlock[];
+  isInTranscript: boolean;
+  text: string;
+  readonly calls: Set<RecordedCall>;
+}
+
 const BROKEN_OFF = "the turn was broken off: Tenon ended, or the session was copied, before it was done";
 
+/** In the model's place, where its answer is missing or not whole. */
+const BROKE_OFF = "[the turn was broken off here]";
+
 export class History {
-  readonly #transcript = new TranscriptSoFar();
-  readonly #shown = new ShownConversation(() => this.#transcript.lastReplacement);
+  /** What people saw, in order: one piece per answer, one card per call. */
+  readonly #shown: (SessionEvent | RecordedCall)[] = [];
+  readonly #calls = new Map<string, RecordedCall>();
   readonly #settings = new Map<string, JsonValue>();
   readonly #notes = new LateNotes();
-  /** What a call brings from outside once it is made, by its id. */
-  readonly #reading = new Map<string, OutsideRead>();
   readonly #outside: OutsideRead[] = [];
+  #messages: readonly ModelMessage[] = [];
+  /** What the last compaction replaced, and by what. */
+  #replacement: { readonly before: readonly ModelMessage[]; readonly after: readonly ModelMessage[] } = {
+    before: [],
+    after: [],
+  };
   #usage: ModelUsage = NO_USAGE;
   #turnCount = 0;
   #compactions = 0;
+  /** The turn that has begun and not ended; `#open` is for those that the model answers. */
+  #openTurn: number | undefined;
+  #open: OpenTurn | undefined;
+  #openCompaction: string | undefined;
 
   add(entry: JournalEntry): void {
-    this.#transcript.add(entry);
-    this.#shown.add(entry);
     switch (entry.kind) {
-      case "prompt":
-        this.#turnCount = Math.max(this.#turnCount, entry.turn);
+      case "prompt": {
+        const { turn, content } = entry;
+        this.#turnCount = Math.max(this.#turnCount, turn);
+        this.#openTurn = turn;
+        this.#open = entry.isCommand ? undefined : { content, isInTranscript: false, text: "", calls: new Set() };
+        this.#shown.push({ kind: "user", content });
         break;
-      case "usage":
-        this.#usage = addUsage(this.#usage, entry.usage);
+      }
+      case "text":
+      case "thought":
+        if (this.#open && entry.kind === "text") this.#open.text += entry.text;
+        this.#say(entry.kind, entry.text);
         break;
-      case "compaction":
-        this.#compactions = Math.max(this.#compactions, numberOf(entry.event.compactionId));
+      case "announced":
+      case "dropped":
+      case "call":
+      case "look":
+      case "intent":
+      case "task":
+      case "outcome":
+        this.#follow(entry);
         break;
       case "note":
         this.#notes.add({ toolCallId: entry.toolCallId, content: alreadyMarked(entry.content) });
         break;
-      case "call":
-      case "intent":
-        this.#followOutside(entry);
+      case "plan":
+        this.#shown.push({ kind: "plan", entries: entry.entries });
         break;
+      case "usage":
+        this.#usage = addUsage(this.#usage, entry.usage);
+        this.#shown.push({ kind: "turn", event: entry, sessionUsage: this.#usage });
+        break;
+      case "stopped":
+        this.#shown.push({ kind: "turn", event: entry });
+        break;
+      case "compaction": {
+        const { event } = entry;
+        this.#compactions = Math.max(this.#compactions, numberOf(event.compactionId));
+        this.#openCompaction = event.phase === "started" ? event.compactionId : undefined;
+        this.#shown.push({ kind: "turn", event: event.phase === "done" ? { ...event, ...this.#replacement } : event });
+        break;
+      }
       case "transcript":
-        if (entry.change.kind === "cut") this.#notes.takeBack();
-        else if (entry.change.kind === "added" && entry.change.messages[0]?.role === "user") {
-          this.#notes.send(entry.notes ?? []);
-        }
+        this.#change(entry.change, entry.notes);
         break;
       case "outside":
         this.#outside.push(entry.read);
@@ -79,36 +144,34 @@ export class History {
       case "setting":
         this.#settings.set(entry.name, entry.value);
         break;
+      case "end":
+        this.#endTurn({ kind: "turn_ended", turn: entry.turn, stopReason: entry.stopReason });
+        break;
+      case "error": {
+        const error = new TenonError(isErrorCode(entry.code) ? entry.code : "internal", entry.message);
+        this.#endTurn({ kind: "turn_ended", turn: entry.turn, error });
+        break;
+      }
       default:
         break;
     }
   }
 
-  #followOutside(entry: Extract<JournalEntry, { readonly kind: "call" | "intent" }>): void {
-    if (entry.kind === "intent") {
-      const read = this.#reading.get(entry.toolCallId);
-      if (read) this.#outside.push(read);
-      return;
-    }
-    const { tool } = entry.subject;
-    const read = tool && outsideRead(tool, entry.arguments);
-    if (read) this.#reading.set(entry.toolCallId, read);
-  }
-
   /** Ends what a crash left open. The entries belong into the journal before anything else is written to it. */
   end(): readonly JournalEntry[] {
-    const { openTurn: turn, openCompaction: compactionId } = this.#shown;
+    const turn = this.#openTurn;
+    const compactionId = this.#openCompaction;
     if (turn === undefined) return [];
     const repairs: JournalEntry[] = [];
     const repair = (entry: JournalEntry) => {
       repairs.push(entry);
       this.add(entry);
     };
-    for (const call of this.#shown.openCalls) if (!call.task) repair(endOf(call));
+    for (const call of this.#openCalls()) if (!call.task) repair(endOf(call));
     if (compactionId !== undefined) {
       repair({ kind: "compaction", event: { kind: "compaction", phase: "failed", compactionId, reason: BROKEN_OFF } });
     }
-    const messages = this.#transcript.ending();
+    const messages = this.#ending();
     if (messages.length > 0) repair({ kind: "transcript", change: { kind: "added", messages } });
     repair({ kind: "error", turn, code: "session.closed", message: BROKEN_OFF });
     return repairs;
@@ -117,24 +180,138 @@ export class History {
   get restored(): Restored {
     return {
       turnCount: this.#turnCount,
-      messages: this.#transcript.messages,
+      messages: this.#valid(),
       compactions: this.#compactions,
       usage: this.#usage,
       settings: this.#settings,
       outside: this.#outside,
-      tasks: this.#shown.openCalls.flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
+      tasks: this.#openCalls().flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
       notes: this.#notes.waiting,
     };
   }
 
   /** What people saw, in order: adjacent pieces of an answer joined, each call as its beginning and its end. */
-  events(): Iterable<SessionEvent> {
-    return { [Symbol.iterator]: () => this.#shown.events() };
+  events(): readonly SessionEvent[] {
+    return this.#shown.flatMap((item) => ("kind" in item ? [item] : callEvents(item)));
+  }
+
+  #openCalls(): readonly RecordedCall[] {
+    return [...this.#calls.values()].filter(({ end }) => end === undefined);
+  }
+
+  /** Always one that providers take: what does not fit, after damage to the file, is left out with all that follows. */
+  #valid(): readonly ModelMessage[] {
+    let valid = this.#messages;
+    while (transcriptProblems(valid).length > 0) {
+      const prompt = valid.findLastIndex(({ role }) => role === "user");
+      valid = valid.slice(0, prompt);
+    }
+    return valid;
+  }
+
+  /** What has to be added for a turn that never ended. Every call of it has its outcome by now, unless it lasts. */
+  #ending(): readonly ModelMessage[] {
+    if (!this.#open) return [];
+    const before = this.#valid();
+    const transcript = Transcript.from(before);
+    const { content, isInTranscript, text: words } = this.#open;
+    const calls = [...this.#open.calls];
+    if (!isInTranscript) transcript.addUser(markContent(content));
+    if (calls.length > 0) {
+      const toolCalls = calls.map(({ toolCallId: callId, subject: { name }, arguments: given }) => {
+        return { callId, name, argumentsJson: JSON.stringify(given) };
+      });
+      transcript.addCalls({ text: words, toolCalls }, calls.map(resultOf));
+    } else if (words.trim() !== "") transcript.addAnswer(`${words}\n\n${BROKE_OFF}`);
+    transcript.endTurn(BROKE_OFF);
+    return transcript.messages.slice(before.length);
+  }
+
+  #say(kind: "text" | "thought", words: string): void {
+    const last = this.#shown.at(-1);
+    const said = last && "event" in last && last.event.kind === kind ? last.event.text : undefined;
+    if (said !== undefined) this.#shown.pop();
+    this.#shown.push({ kind: "turn", event: { kind, text: `${said ?? ""}${words}` } });
+  }
+
+  #endTurn(event: SessionEvent): void {
+    this.#openTurn = undefined;
+    this.#open = undefined;
+    this.#shown.push(event);
+  }
+
+  #follow(entry: Exclude<Extract<JournalEntry, { readonly toolCallId: string }>, { readonly kind: "note" }>): void {
+    const { toolCallId } = entry;
+    const call = this.#calls.get(toolCallId) ?? this.#newCall(entry);
+    switch (entry.kind) {
+      case "call":
+        Object.assign(call, { subject: entry.subject, arguments: entry.arguments }, defined({ look: entry.look }));
+        this.#open?.calls.add(call);
+        break;
+      case "look":
+        call.look = entry.look;
+        break;
+      case "intent": {
+        const { tool } = call.subject;
+        const read = tool && call.arguments && outsideRead(tool, call.arguments);
+        if (read) this.#outside.push(read);
+        call.isSent = true;
+        break;
+      }
+      case "task":
+        call.task = entry;
+        break;
+      case "dropped":
+        call.end = { kind: "call_dropped", toolCallId, reason: entry.reason };
+        break;
+      case "outcome":
+        call.end = { kind: "call_ended", toolCallId, outcome: entry.outcome, elapsedMs: entry.elapsedMs };
+        break;
+      case "announced":
+        break;
+    }
+  }
+
+  /** Of a call whose beginning is lost nothing is shown. */
+  #newCall(entry: { readonly toolCallId: string; readonly subject?: CallSubject }): RecordedCall {
+    const { toolCallId, subject } = entry;
+    const call: RecordedCall = { toolCallId, subject: subject ?? { name: "" }, isSent: false };
+    if (!subject) return call;
+    this.#calls.set(toolCallId, call);
+    this.#shown.push(call);
+    return call;
+  }
+
+  #change(change: RecordedChange, notes: readonly string[] = []): void {
+    const before = this.#messages;
+    switch (change.kind) {
+      case "added":
+        this.#messages = [...before, ...change.messages];
+        if (change.messages[0]?.role === "user") this.#notes.send(notes);
+        break;
+      case "cut":
+        this.#messages = before.slice(0, change.length);
+        this.#notes.takeBack();
+        break;
+      case "replaced": {
+        const after = change.messages.flatMap((one) => (typeof one === "number" ? (before[one] ?? []) : one));
+        this.#messages = after;
+        this.#replacement = { before, after };
+        return;
+      }
+      case "resolved":
+        this.#messages = resolved(before, change.result) ?? before;
+        return;
+    }
+    if (!this.#open) return;
+    this.#open.isInTranscript = true;
+    this.#open.text = "";
+    this.#open.calls.clear();
   }
 }
 
 /** A call that was never sent has done nothing. */
-function endOf({ toolCallId, arguments: given, isSent }: ShownCall): JournalEntry {
+function endOf({ toolCallId, arguments: given, isSent }: RecordedCall): JournalEntry {
   if (given === undefined) return { kind: "dropped", toolCallId, reason: BROKEN_OFF };
   const outcome = isSent ? ({ kind: "unknown", reason: BROKEN_OFF } as const) : ({ kind: "cancelled" } as const);
   return { kind: "outcome", toolCallId, outcome, elapsedMs: 0 };
@@ -143,4 +320,53 @@ function endOf({ toolCallId, arguments: given, isSent }: ShownCall): JournalEntr
 function numberOf(compactionId: string): number {
   const count = Number(compactionId.slice(compactionId.lastIndexOf("-") + 1));
   return Number.isSafeInteger(count) ? count : 0;
+}
+
+/** Its beginning and its end, side by side: in between nothing is left to see, but that one without an end still runs. */
+function callEvents({ toolCallId, subject, arguments: given, look, task, end }: RecordedCall): readonly SessionEvent[] {
+  const start: TurnEvent = given
+    ? { kind: "call_started", toolCallId, subject, arguments: given, wasAnnounced: false }
+    : { kind: "call_arguments", toolCallId, subject, offset: 0, delta: "" };
+  const running: TurnEvent | undefined = task && { kind: "call_running", toolCallId };
+  const presentation = look && withoutTerminal(look);
+  return [start, end ?? running].flatMap((event): readonly SessionEvent[] => {
+    if (!event) return [];
+    const isShown = event.kind === "call_started" || event.kind === "call_ended";
+    return [{ kind: "turn", event, ...defined({ presentation: isShown ? presentation : undefined }) }];
+  });
+}
+
+/** The terminal is gone with the client that had it: the outcome says in words what was in it. */
+function withoutTerminal({ kind, title, locations, diff }: BuiltinPresentation): BuiltinPresentation {
+  return { kind, title, locations, ...defined({ diff }) };
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
+}
+
+/** In the place of a result that is still to come. */
+const STILL_RUNS =
+  "The call goes on at its server as a long-running task. Its result will be given to you as soon as it is there: do not call it again.";
+
+function resultOf({ toolCallId: callId, subject: { name, tool }, task, end }: RecordedCall): ModelToolResult {
+  const said = (words: string, isError = true) => ({ callId, name, isError, content: [text(words)] });
+  const outcome = end?.kind === "call_ended" ? end.outcome : undefined;
+  switch (outcome?.kind) {
+    case "done":
+    case "failed": {
+      // The words only: they were marked and clipped before anybody saw them.
+      const words = plainText(outcome.content);
+      const result = said(words.trim() === "" ? "(The tool returned nothing.)" : words, outcome.kind === "failed");
+      return { ...result, ...defined({ origin: tool?.label }) };
+    }
+    case "refused":
+      return said(`The call was refused: ${outcome.reason}`);
+    case "cancelled":
+      return said("The call was cancelled.");
+    case "unknown":
+      return said(`Outcome unknown: ${outcome.reason}. Do not assume it failed.`);
+    case undefined:
+      return task ? said(STILL_RUNS, false) : said("Outcome unknown. Do not assume it failed.");
+  }
 }

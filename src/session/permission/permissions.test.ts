@@ -4,8 +4,7 @@ import { Cell } from "../../base/async/cell.js";
 import { fakeWorld } from "../../testing/index.js";
 import { type CatalogTool, DecisionFiles, type PolicyRule, snapshot, type ToolDefinition } from "../../tools/index.js";
 import type { PermissionAnswer, PermissionQuestion, SessionPorts } from "../ports.js";
-import { Permissions, type PermissionsOptions } from "./permissions.js";
-import type { SessionPolicy } from "./verdict.js";
+import { Permissions, type PermissionsOptions, type SessionPolicy } from "./permissions.js";
 
 const READ: ToolDefinition = { name: "read", description: "Reads", inputSchema: { type: "object" } };
 const WRITE: ToolDefinition = { name: "write", description: "Writes", inputSchema: { type: "object" } };
@@ -219,7 +218,7 @@ describe("a definition that changes", () => {
     expect((await call(CHANGED, person)).kind).toBe("refused");
     expect(person.asked[0]?.change).toEqual(["changed description:", "  - Reads", "  + Reads, and sends it away"]);
     expect((await call(CHANGED, person)).kind).toBe("allowed");
-    expect(permissions.isHeld(subject(CHANGED))).toBe(false);
+    expect(permissions.whyHeld(subject(CHANGED))).toBeUndefined();
     expect((await call(CHANGED, person)).kind).toBe("allowed");
   });
 
@@ -250,7 +249,7 @@ describe("a definition that changes", () => {
       { isReview: true, toolCallId, change },
       { isReview: true, toolCallId, change },
     ]);
-    expect(changed.map((one) => permissions.isHeld(one))).toEqual([false, true]);
+    expect(changed.map((one) => permissions.whyHeld(one) !== undefined)).toEqual([false, true]);
     expect(await permissions.review(changed, person, never)).toBe(false);
     expect(person.asked).toHaveLength(2);
   });
@@ -263,7 +262,7 @@ describe("a definition that changes", () => {
     const shown = { ...tool, definitionHash, definition: { ...READ, name: "renamed" } };
     const request = { toolCallId: "1", tool: shown, arguments: {} };
     await permissions.approve({ ...request, raw: READ }, person, never);
-    expect(permissions.standing(subject(READ)).kind).toBe("approved");
+    expect(await permissions.approve({ ...request, raw: READ }, undefined, never)).toEqual({ kind: "allowed" });
   });
 });
 

@@ -1,41 +1,130 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
 import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
-import type { Log } from "../../base/ports/world.js";
+import type { Files, Log } from "../../base/ports/world.js";
 import {
   type Approval,
-  type ApprovalStatus,
+  type ApprovalRequest,
   type ApprovalSubject,
+  Approvals,
   type CatalogTool,
+  type DecisionStore,
+  decide,
   forSession,
+  type GrantedCall,
+  grantedCall,
   grantLabel,
+  hintsOf,
   type KeptDecision,
+  type LockHold,
+  type MigrationReport,
+  NO_PATHS,
   neverLabel,
   type OfferedGrant,
+  type PermissionMode,
+  type PolicyDecision,
+  type PolicyRule,
+  resolvePaths,
   type SourcedTool,
-  type ToolDefinition,
+  underProtection,
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { PermissionAnswer, PermissionChoice, PermissionQuestion, SessionPorts } from "../ports.js";
-import { Clearance, type ClearanceOptions, type JudgedCall } from "./verdict.js";
+import type { Protects } from "./guards.js";
 
-export interface PermissionsOptions extends ClearanceOptions {
+/** What the configuration says now; it may change between two calls. */
+export interface SessionPolicy {
+  readonly mode: PermissionMode;
+  readonly mayBypass: boolean;
+  /** In their order: command line, user, project. */
+  readonly rules: readonly PolicyRule[];
+  /** `ask`: after content from outside was read, tools that send or write are asked about whatever was granted. */
+  readonly afterUntrusted?: "ask" | "off";
+}
+
+/** What the session knows of a tool's server. */
+export interface ServerFacts {
+  /** The user's word that the server's hints are true. */
+  readonly trustsAnnotations?: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults?: boolean;
+  /** Where it runs, if not in the session's directory: its relative paths begin there. */
+  readonly cwd?: string;
+}
+
+type ServerOf = Pick<CatalogTool, "origin" | "source">;
+
+export interface PermissionsOptions {
+  /** The mode `ask` without rules unless given. */
+  policy?(): SessionPolicy;
+  server?(tool: ServerOf): ServerFacts;
+  /** What the lock of definitions has against a tool. */
+  lock?(tool: ApprovalSubject): LockHold | undefined;
+  /** Where grants and refusals outlive the session. */
+  readonly store?: DecisionStore;
+  /** For rules about directories; without it they are unclear, and so never allow. */
+  readonly places?: {
+    readonly files: Pick<Files, "find" | "linkTarget">;
+    readonly cwd: string;
+    readonly home?: string;
+  };
+  /** Never rejects. Without it no file is protected. */
+  readonly protects?: Protects;
+  /** Real path of a folder of the session; undefined when there is none. Never rejects. */
+  folder?(path: string): Promise<string | undefined>;
+  /** Which program or service a server is, see `ToolGrant.program`: without it grants last for the session. Never rejects. */
+  program?(tool: ServerOf): Promise<string | undefined>;
+  readonly platform?: NodeJS.Platform;
+  /** What content from outside the session has read, for people; undefined when none. */
+  outside?(): string | undefined;
+  onMigrated?(report: MigrationReport): void;
   /** A call was let through and is about to be made. */
   onAllowed?(request: PermissionRequest): void;
 }
 
+/** A call that waits for permission. */
+export interface PermissionRequest
+  extends Pick<ApprovalRequest, "toolCallId" | "tool" | "arguments">,
+    Partial<Pick<ApprovalRequest, "shown" | "raw" | "onAsking">> {
+  /** How the call looks, for people; called only when the person is asked. Never rejects. */
+  look?(): Promise<PermissionQuestion["presentation"]>;
+  /** Why it would fail even if allowed; checked before the person is asked. Never rejects. */
+  impossible?(): Promise<string | undefined>;
+  /** What about the tool could mislead, a sentence each; called only when the person is asked. */
+  warnings?(): readonly string[];
+}
+
+/** All that is known of a call before anybody is asked about it. */
+interface JudgedCall {
+  readonly subject: ApprovalSubject;
+  readonly decision: PolicyDecision;
+  readonly call: GrantedCall;
+  /** Neither reads only nor stays on this machine, as far as is known. */
+  readonly mayAct: boolean;
+}
+
+const DEFAULT_POLICY: SessionPolicy = { mode: "ask", mayBypass: false, rules: [] };
+const ALLOWED: Approval = { kind: "allowed" };
 const CANCELLED: Approval = { kind: "cancelled" };
+const APPROVALS: Readonly<Record<PermissionAnswer, Approval>> = {
+  once: ALLOWED,
+  always: ALLOWED,
+  no: { kind: "refused", reason: "the person said no" },
+  never: { kind: "refused", reason: "the person said no, and never to ask again" },
+  cancelled: CANCELLED,
+};
 const NOBODY = "nobody is attached to this session who could approve it";
 const FORMER = "it was approved before grants were for one project, and has to be confirmed once";
 
 export class Permissions {
   readonly #log: Log;
   readonly #options: PermissionsOptions;
-  readonly #clearance: Clearance;
+  readonly #approvals: Approvals;
+  /** By origin and source, which program a server is. */
+  readonly #programs = new Map<string, string | undefined>();
   /** Held tools the person did not approve of: asked about again when they are called, not before. */
   readonly #reviewed = new Set<string>();
   /** Questions wait for each other: the answer to one may answer the next. */
@@ -44,7 +133,13 @@ export class Permissions {
   constructor(log: Log, options: PermissionsOptions = {}) {
     this.#log = log;
     this.#options = options;
-    this.#clearance = new Clearance(log, options);
+    this.#approvals = new Approvals({
+      log,
+      ...defined({ store: options.store }),
+      project: async () => (await options.folder?.(".")) ?? "",
+      program: ({ origin, source }) => this.#programs.get(`${origin} ${source}`),
+      onMigrated: (report) => options.onMigrated?.(report),
+    });
   }
 
   /** Never rejects. */
@@ -55,10 +150,8 @@ export class Permissions {
   }
 
   async #approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
-    const subject = subjectOf({ tool: request.tool, raw: request.raw ?? request.tool.definition });
-    await this.#clearance.load([subject]);
-    const judged = await this.#clearance.judge(request, subject);
-    const early = this.#clearance.withoutAsking(judged);
+    const judged = await this.#judge(request);
+    const early = this.#withoutAsking(judged);
     if (early) return early;
     const impossible = await request.impossible?.();
     if (impossible !== undefined) return { kind: "refused", reason: impossible };
@@ -66,7 +159,7 @@ export class Permissions {
       if (signal.aborted) return CANCELLED;
       // While this question waited, another one's answer may have covered it.
       return (
-        this.#clearance.withoutAsking(judged) ??
+        this.#withoutAsking(judged) ??
         (await askUntilUnchanged(request, (shown) => this.#ask(shown, judged, ports, signal)))
       );
     });
@@ -75,56 +168,52 @@ export class Permissions {
     return await ended;
   }
 
-  /** Reads what was decided; until then `isHeld` knows only what happened in this session. */
+  /** Reads what was decided, and finds the programs of these tools' servers; until then `whyHeld` knows only this session. */
   async prepare(tools: readonly SourcedTool[]): Promise<void> {
-    await this.#clearance.load(tools.map(subjectOf));
+    await this.#approvals.load();
+    const servers = new Map(tools.map(({ tool }) => [`${tool.origin} ${tool.source}`, tool]));
+    for (const [key, { origin, source }] of servers) {
+      if (origin === "builtin" || origin === "extra") continue;
+      this.#programs.set(key, await this.#options.program?.({ origin, source }));
+    }
   }
 
   /** Why a tool should not be offered until the person approves of it; undefined when it may be. */
   whyHeld(tool: SourcedTool): string | undefined {
-    if (this.isHeld(tool)) return "its definition changed since it was approved";
-    const hold = this.#clearance.lockHold(subjectOf(tool));
+    const subject = subjectOf(tool);
+    if (this.#approvals.isHeld(subject)) return "its definition changed since it was approved";
+    const hold = this.#lockHold(subject);
     return hold && `it ${hold.reason}`;
   }
 
   /** Whether the lock of definitions is what holds it. */
   isHeldByLock(tool: SourcedTool): boolean {
-    return this.#clearance.lockHold(subjectOf(tool)) !== undefined;
-  }
-
-  isHeld(tool: SourcedTool): boolean {
-    return this.#clearance.approvals.isHeld(subjectOf(tool));
-  }
-
-  /** Where a tool stands with the person, for `why`. */
-  standing(tool: SourcedTool): ApprovalStatus {
-    return this.#clearance.standing(subjectOf(tool));
+    return this.#lockHold(subjectOf(tool)) !== undefined;
   }
 
   /** Grants in force in this session, and every decision that is kept for this project. Never rejects. */
   async decisions(): Promise<{ readonly session: readonly OfferedGrant[]; readonly kept: readonly KeptDecision[] }> {
-    const { approvals } = this.#clearance;
+    const approvals = this.#approvals;
     await approvals.load();
     return { session: approvals.grants.filter((grant) => !("project" in grant)), kept: await approvals.kept() };
   }
 
   /** Rejects when the store cannot remove it. */
   async revoke(decision: KeptDecision | OfferedGrant): Promise<void> {
-    if ("decision" in decision) await this.#clearance.approvals.revoke(decision);
-    else this.#clearance.approvals.forget(decision);
+    if ("decision" in decision) await this.#approvals.revoke(decision);
+    else this.#approvals.forget(decision);
   }
 
   /** Grants exactly these definitions in this project; returns those that were granted: a `never` stays one. */
   async grantAll(tools: readonly SourcedTool[]): Promise<readonly SourcedTool[]> {
-    const { approvals } = this.#clearance;
     await this.prepare(tools);
     const granted: SourcedTool[] = [];
     for (const sourced of tools) {
       const subject = subjectOf(sourced);
-      const { offer } = await this.#clearance.grantedCall(subject, {});
+      const { offer } = await this.#grantedCall(subject, {});
       if (!offer || (offer.kind !== "tool" && offer.kind !== "session_tool")) continue;
-      if (approvals.status(subject).kind === "never") continue;
-      await this.#clearance.record({ subject, call: { offer } }, "always");
+      if (this.#approvals.status(subject).kind === "never") continue;
+      await this.#approvals.record(subject, "always", { offer });
       granted.push(sourced);
     }
     return granted;
@@ -141,17 +230,15 @@ export class Permissions {
     for (const { tool, raw } of tools) {
       const subject = subjectOf({ tool, raw });
       const key = `${tool.origin} ${tool.id} ${tool.definitionHash}`;
-      const isChanged = this.#clearance.approvals.isHeld(subject);
-      const isLocked =
-        this.#clearance.lockHold(subject)?.isReviewable === true && lockReviews < FOREIGN_LIMITS.lockMaxReviews;
+      const isChanged = this.#approvals.isHeld(subject);
+      const isLocked = this.#lockHold(subject)?.isReviewable === true && lockReviews < FOREIGN_LIMITS.lockMaxReviews;
       if (!ports || signal.aborted || this.#reviewed.has(key) || !(isChanged || isLocked)) continue;
       if (!isChanged) lockReviews += 1;
       this.#reviewed.add(key);
       const toolCallId = `definition-${tool.definitionHash.slice(0, 12)}`;
       const request = { toolCallId, tool, arguments: {} };
-      await this.prepare([{ tool, raw }]);
-      const judged = await this.#clearance.judge({ ...request, raw }, subject);
-      const question = reviewOf(request, judged, this.#clearance);
+      const judged = await this.#judge({ ...request, raw });
+      const question = this.#reviewQuestion(request, judged);
       const answer = await ports.ask(question, signal).catch((): PermissionAnswer => "cancelled");
       await this.#answerReview(judged, offered(question, answer));
       isAnyApproved ||= this.whyHeld({ tool, raw }) === undefined;
@@ -162,11 +249,11 @@ export class Permissions {
   /** There is no call that it could be for: "once" means this definition, as long as the session lasts. */
   async #answerReview({ subject, call }: JudgedCall, answer: PermissionAnswer): Promise<void> {
     if (answer === "cancelled") return;
-    if (answer !== "once") return await this.#clearance.record({ subject, call }, answer);
+    if (answer !== "once") return await this.#approvals.record(subject, answer, call);
     const { offer } = call;
-    if (offer?.kind === "tool") await this.#clearance.approvals.grant(forSession(offer), subject);
-    else if (offer?.kind === "session_tool") await this.#clearance.approvals.grant(offer, subject);
-    else this.#clearance.approvals.accept(subject);
+    if (offer?.kind === "tool") await this.#approvals.grant(forSession(offer), subject);
+    else if (offer?.kind === "session_tool") await this.#approvals.grant(offer, subject);
+    else this.#approvals.accept(subject);
   }
 
   async #ask(
@@ -175,22 +262,139 @@ export class Permissions {
     ports: SessionPorts | undefined,
     signal: AbortSignal,
   ): Promise<Approval> {
-    const bare = questionAbout(request, judged, this.#clearance);
+    const bare = this.#question(request, judged);
     if (!ports) return { kind: "refused", reason: [NOBODY, ...lacking(bare)].join(", and ") };
     try {
       const presentation = await request.look?.();
       if (signal.aborted) return CANCELLED;
-      const question = presentation ? { ...bare, presentation } : bare;
+      const question = { ...bare, ...defined({ presentation }) };
       request.onAsking?.();
       const answer = offered(question, await ports.ask(question, signal));
-      if (answer === "cancelled") return CANCELLED;
-      await this.#clearance.record(judged, answer);
-      return approvalOf(answer);
+      if (answer !== "cancelled") await this.#approvals.record(judged.subject, answer, judged.call);
+      return APPROVALS[answer];
     } catch (error) {
       if (signal.aborted) return CANCELLED;
       this.#log.warn("permission.failed", { tool: request.tool.id, error: messageOf(error) });
       return { kind: "refused", reason: `the question could not be asked: ${messageOf(error)}` };
     }
+  }
+
+  async #judge(request: PermissionRequest): Promise<JudgedCall> {
+    const { tool, raw = tool.definition, arguments: given } = request;
+    const { places, platform, protects } = this.#options;
+    await this.prepare([{ tool, raw }]);
+    const subject = subjectOf({ tool, raw });
+    const { mode, mayBypass, rules } = this.#policy();
+    const { origin, source: server } = tool;
+    const { name, annotations } = raw;
+    const { trustsAnnotations = false, cwd } = this.#options.server?.({ origin, source: server }) ?? {};
+    const { readOnly, openWorld } = hintsOf({ origin, annotations, trustsAnnotations });
+    const paths = places ? await resolvePaths(rules, given, { ...places, ...defined({ toolCwd: cwd }) }) : NO_PATHS;
+    const about = { origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths };
+    const ruled = decide({ ...about, mode, mayBypass, ...defined({ platform }) }, rules);
+    const mayWrite = ruled.effect !== "deny" && !readOnly;
+    const found = mayWrite ? await protects?.({ tool, arguments: given, ...defined({ cwd }) }) : undefined;
+    const place = { cwd: cwd ?? places?.cwd ?? "/", home: places?.home };
+    const decision = underProtection(ruled, found ?? [], { mode, mayBypass, ...place });
+    return { subject, decision, call: await this.#grantedCall(subject, given), mayAct: !readOnly || openWorld };
+  }
+
+  /** What "always" would mean for a call with these arguments. */
+  async #grantedCall(subject: ApprovalSubject, given: JsonObject): Promise<GrantedCall> {
+    const { platform } = this.#options;
+    const { origin, source, definition } = subject;
+    const path = typeof given["path"] === "string" ? given["path"] : ".";
+    const isCommand = origin === "builtin" && definition.name === "run_command";
+    return grantedCall(subject, given, {
+      project: this.#approvals.project,
+      folder: isCommand ? await this.#options.folder?.(path) : undefined,
+      program: this.#programs.get(`${origin} ${source}`),
+      ...defined({ platform }),
+    });
+  }
+
+  /** Undefined when the person has to be asked. */
+  #withoutAsking(judged: JudgedCall): Approval | undefined {
+    const { subject, decision, call } = judged;
+    const { effect, rule, reason } = decision;
+    if (effect === "deny") return { kind: "refused", reason };
+    const status = this.#approvals.status(subject);
+    if (status.kind === "never") return { kind: "refused", reason: "the person said never to this tool" };
+    const hold = this.#lockHold(subject);
+    if (hold && !hold.isReviewable) return { kind: "refused", reason: `it ${hold.reason}` };
+    if (this.#whyAsked(judged) !== undefined) return undefined;
+    if (effect === "allow") {
+      const isHeld = (status.kind === "changed" && status.isHeld) || hold !== undefined;
+      if (isHeld && !this.#isBypassed()) return undefined;
+      this.#approvals.pin(subject);
+      return ALLOWED;
+    }
+    // A rule that says ask is about these arguments, whatever was granted.
+    if (rule !== undefined || hold !== undefined || status.kind === "changed") return undefined;
+    return this.#approvals.covers(call) ? ALLOWED : undefined;
+  }
+
+  /** Why a call is asked about that a grant, a rule or the mode would let through; undefined when none of that is so. */
+  #whyAsked({ subject, mayAct }: JudgedCall): string | undefined {
+    const unreadable = this.#approvals.unreadable(subject);
+    if (unreadable !== undefined) return unreadable;
+    if (this.#policy().afterUntrusted !== "ask" || !mayAct || this.#isBypassed()) return undefined;
+    const outside = this.#options.outside?.();
+    return outside && `this session has read ${outside}, and permissions.afterUntrusted is "ask"`;
+  }
+
+  /** Why the lock of definitions holds a tool back; undefined when exactly this definition was approved. */
+  #lockHold(subject: ApprovalSubject): LockHold | undefined {
+    const hold = this.#options.lock?.(subject);
+    return hold?.isReviewable && this.#approvals.status(subject).kind === "approved" ? undefined : hold;
+  }
+
+  #isBypassed(): boolean {
+    const { mode, mayBypass } = this.#policy();
+    return mode === "bypass" && mayBypass;
+  }
+
+  #policy(): SessionPolicy {
+    return this.#options.policy?.() ?? DEFAULT_POLICY;
+  }
+
+  #question(request: PermissionRequest, judged: JudgedCall): PermissionQuestion {
+    const { toolCallId, tool, arguments: given, shown = given } = request;
+    const warnings = request.warnings?.() ?? [];
+    const { subject, decision } = judged;
+    const isRuled = decision.effect === "ask" && decision.rule !== undefined;
+    const reason = this.#whyAsked(judged) ?? (isRuled ? decision.reason : undefined);
+    return {
+      toolCallId,
+      tool,
+      arguments: shown,
+      choices: choicesFor(judged, { mayRemember: reason === undefined }),
+      ...defined({
+        reason,
+        protects: decision.protects ? (decision.protects.isOwn ? ("own" as const) : ("obeyed" as const)) : undefined,
+        isFormer: this.#approvals.wasApprovedBefore(subject) ? true : undefined,
+        warnings: warnings.length > 0 ? warnings : undefined,
+      }),
+      ...this.#changeOf(subject),
+    };
+  }
+
+  /** About a changed definition, without a call: "once" is for the session then. */
+  #reviewQuestion(
+    request: Pick<PermissionQuestion, "toolCallId" | "tool" | "arguments">,
+    judged: JudgedCall,
+  ): PermissionQuestion {
+    const { offer } = judged.call;
+    const once = offer?.kind === "tool" ? grantLabel(forSession(offer)) : "Allow it for the rest of this session";
+    const choices = choicesFor(judged, { mayRemember: offer?.kind === "tool", once });
+    return { ...request, choices, isReview: true, ...this.#changeOf(judged.subject) };
+  }
+
+  #changeOf(subject: ApprovalSubject): Pick<PermissionQuestion, "change" | "lock"> {
+    const status = this.#approvals.status(subject);
+    if (status.kind === "changed") return { change: status.difference };
+    const hold = this.#lockHold(subject);
+    return hold ? { lock: hold.reason, change: hold.difference() } : {};
   }
 }
 
@@ -259,76 +463,6 @@ async function askUntilUnchanged(
   return { kind: "refused", reason };
 }
 
-/** A call that waits for permission. */
-export interface PermissionRequest {
-  readonly toolCallId: string;
-  readonly tool: CatalogTool;
-  /** As they would be sent. */
-  readonly arguments: JsonObject;
-  /** The same for people, where they are longer than anybody reads. */
-  readonly shown?: JsonObject;
-  /** How the call looks, for people; called only when the person is asked. Never rejects. */
-  look?(): Promise<PermissionQuestion["presentation"]>;
-  /** Why it would fail even if allowed; checked before the person is asked. Never rejects. */
-  impossible?(): Promise<string | undefined>;
-  /** The tool as its source defines it, where the model is shown another form. */
-  readonly raw?: ToolDefinition;
-  /** What about the tool could mislead, a sentence each; called only when the person is asked. */
-  warnings?(): readonly string[];
-  /** Called when the person is being asked. */
-  onAsking?(): void;
-}
-
-type AskedRequest = Pick<PermissionRequest, "toolCallId" | "tool" | "arguments" | "shown" | "warnings">;
-
-function questionAbout(
-  request: AskedRequest,
-  judged: JudgedCall,
-  clearance: Pick<Clearance, "standing" | "lockHold" | "whyAsked" | "approvals">,
-): PermissionQuestion {
-  const { toolCallId, tool, arguments: given, shown = given } = request;
-  const warnings = request.warnings?.() ?? [];
-  const { subject, decision } = judged;
-  const why = clearance.whyAsked(judged);
-  const isRuled = decision.effect === "ask" && decision.rule !== undefined;
-  const reason = why ?? (isRuled ? decision.reason : undefined);
-  return {
-    toolCallId,
-    tool,
-    arguments: shown,
-    choices: choicesFor(judged, { mayRemember: reason === undefined }),
-    ...defined({
-      reason,
-      protects: decision.protects ? (decision.protects.isOwn ? ("own" as const) : ("obeyed" as const)) : undefined,
-      isFormer: clearance.approvals.wasApprovedBefore(subject) ? true : undefined,
-    }),
-    ...changeOf(judged, clearance),
-    ...defined({ warnings: warnings.length > 0 ? warnings : undefined }),
-  };
-}
-
-/** About a changed definition, without a call: "once" is for the session then. */
-function reviewOf(
-  request: Omit<AskedRequest, "warnings">,
-  judged: JudgedCall,
-  clearance: Pick<Clearance, "standing" | "lockHold">,
-): PermissionQuestion {
-  const { offer } = judged.call;
-  const once = offer?.kind === "tool" ? grantLabel(forSession(offer)) : "Allow it for the rest of this session";
-  const choices = choicesFor(judged, { mayRemember: offer?.kind === "tool", once });
-  return { ...request, choices, isReview: true, ...changeOf(judged, clearance) };
-}
-
-function changeOf(
-  { subject }: JudgedCall,
-  clearance: Pick<Clearance, "standing" | "lockHold">,
-): Pick<PermissionQuestion, "change" | "lock"> {
-  const standing = clearance.standing(subject);
-  if (standing.kind === "changed") return { change: standing.difference };
-  const hold = clearance.lockHold(subject);
-  return hold ? { lock: hold.reason, change: hold.difference() } : {};
-}
-
 /** At most one of each kind. */
 function choicesFor(
   { subject, call: { offer } }: JudgedCall,
@@ -340,20 +474,4 @@ function choicesFor(
     { answer: "no", label: "No" },
     { answer: "never", label: neverLabel(subject) },
   ];
-}
-
-function approvalOf(answer: PermissionAnswer): Approval {
-  switch (answer) {
-    case "once":
-    case "always":
-      return { kind: "allowed" };
-    case "no":
-      return { kind: "refused", reason: "the person said no" };
-    case "never":
-      return { kind: "refused", reason: "the person said no, and never to ask again" };
-    case "cancelled":
-      return { kind: "cancelled" };
-    default:
-      return unreachable(answer);
-  }
 }

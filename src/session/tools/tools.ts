@@ -38,15 +38,8 @@ import {
 } from "../../tools/index.js";
 import type { NoticeLevel } from "../events.js";
 import { resultsFolder } from "../journal/stored-sessions.js";
-import { Permissions } from "../permission/permissions.js";
-import {
-  LockGuard,
-  type OutsideRead,
-  OutsideReads,
-  protectedFiles,
-  type ServerFacts,
-  type SessionPolicy,
-} from "../permission/verdict.js";
+import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
+import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
 import { type PermissionControls, type ToolControls, toolControls } from "./controls.js";
