@@ -8,7 +8,7 @@ import { type ContentBlock, plainText } from "../base/text/content.js";
 import { type EffectiveConfig, readyServers } from "../config/index.js";
 import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
-import type { Invocation } from "./commands/index.js";
+import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";

@@ -16,7 +16,7 @@ import {
 } from "../../base/text/marking.js";
 import type { TextFile } from "../../builtin/index.js";
 import { type Link, listResources, listResourceTemplates, type McpConnection, readResource } from "../../mcp/index.js";
-import { OWN_COMMANDS, promptNameIn } from "../commands/index.js";
+import { OWN_COMMANDS, promptNameIn } from "../commands.js";
 import type { CommandInfo, EventStream } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { OutsideRead } from "../permission/guards.js";

@@ -18,7 +18,7 @@ import {
   type McpPromptArgument,
   type McpPromptMessage,
 } from "../../mcp/index.js";
-import { oneLine } from "../commands/command.js";
+import { oneLine } from "../commands.js";
 import type { CommandInfo } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 

@@ -7,7 +7,7 @@ import { type ContentBlock, plainText } from "../../base/text/content.js";
 import { VERSION } from "../../base/version.js";
 import type { TurnEnd } from "../../engine/index.js";
 import type { Model, ModelEvent, ModelRequest } from "../../models/index.js";
-import { commandOf, type Invocation } from "../commands/index.js";
+import { commandOf, type Invocation } from "../commands.js";
 import type { EventStream } from "../events.js";
 import { type Journal, titleOf } from "../journal/journal.js";
 

@@ -1,13 +1,12 @@
 // Slash commands: which prompts are commands, and what they answer.
 import { describe, expect, test } from "vitest";
-import { Cell } from "../../base/async/cell.js";
-import type { Model } from "../../models/index.js";
-import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../../tools/index.js";
-import type { ServerChange, ServerStatus } from "../events.js";
-import type { SettingName, SettingsView } from "../settings.js";
-import type { ToolControls } from "../tools/controls.js";
-import type { CommandContext } from "./command.js";
-import { commandOf, OWN_COMMANDS, promptNameIn } from "./index.js";
+import { Cell } from "../base/async/cell.js";
+import type { Model } from "../models/index.js";
+import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../tools/index.js";
+import { type CommandContext, commandOf, OWN_COMMANDS, promptNameIn } from "./commands.js";
+import type { ServerChange, ServerStatus } from "./events.js";
+import type { SettingName, SettingsView } from "./settings.js";
+import type { ToolControls } from "./tools/controls.js";
 
 const { signal } = new AbortController();
 
