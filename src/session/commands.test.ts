@@ -6,7 +6,7 @@ import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition 
 import { type CommandContext, commandOf, OWN_COMMANDS, promptNameIn } from "./commands.js";
 import type { ServerChange, ServerStatus } from "./events.js";
 import type { SettingName, SettingsView } from "./settings.js";
-import type { ToolControls } from "./tools/controls.js";
+import type { ToolControls } from "./tools/tools.js";
 
 const { signal } = new AbortController();
 
@@ -65,7 +65,7 @@ interface Done {
 
 function around(
   done: Done,
-): Pick<CommandContext, "servers" | "permissions" | "logins" | "show" | "settings" | "commands"> {
+): Pick<CommandContext, "servers" | "permissions" | "grantServer" | "logins" | "show" | "settings" | "commands"> {
   const switched = (what: string): ServerChange => {
     done.switched.push(what);
     return what.endsWith("nobody") ? { ok: false, reason: "no such server" } : { ok: true, text: "Done." };
@@ -86,8 +86,8 @@ function around(
       revoke: async (decision) => {
         done.switched.push(`revoke ${"decision" in decision ? decision.id : decision.kind}`);
       },
-      grantServer: async (name) => (name === "s" ? ["echo", "hidden"] : undefined),
     },
+    grantServer: async (name) => (name === "s" ? ["echo", "hidden"] : undefined),
     logins: {
       login: async (name, { show, isPasted }) => {
         await show("the page");

@@ -27,7 +27,8 @@ export interface CommandContext {
   readonly tools: SessionTools["controls"];
   /** The servers of this session; a change of them is written nowhere. */
   readonly servers: Pick<SessionServers, "statuses" | "settled" | "restart" | "enable" | "disable" | "add" | "remove">;
-  readonly permissions: SessionTools["permissions"];
+  readonly permissions: Pick<SessionTools["permissions"], "decisions" | "revoke">;
+  readonly grantServer: SessionTools["grantServer"];
   readonly logins: Pick<SessionLogins, "login">;
   /** Shows something before the answer that is for this moment: it is not kept with the conversation. */
   show(text: string): Promise<void>;
@@ -268,7 +269,7 @@ function isMeant({ id, names }: PermissionEntry, which: string): boolean {
 }
 
 async function allow(server: string, context: CommandContext): Promise<string> {
-  const granted = await context.permissions.grantServer(server);
+  const granted = await context.grantServer(server);
   if (granted === undefined)
     return `Nothing changed: there is no server ${oneLine(server, 80)} in this session. See \`/mcp\`.`;
   if (granted.length === 0) return `Nothing changed: ${oneLine(server, 80)} has no tools that could be allowed.`;

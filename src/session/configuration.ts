@@ -16,13 +16,13 @@ import {
   watchConfig,
 } from "../config/index.js";
 import type { ServerSpec } from "../mcp/index.js";
-import type { NoticeLevel } from "./events.js";
+import type { NoticeLevel, Notify } from "./events.js";
 import type { SessionPorts, TrustAnswer, TrustRequest } from "./ports.js";
 
 export interface ConfigurationOptions extends WatchRequest {
   /** Called with the first configuration, and then between turns. */
   onApplied(config: EffectiveConfig): void;
-  onNotice(level: NoticeLevel, text: string): void;
+  readonly onNotice: Notify;
 }
 
 export class SessionConfiguration implements AsyncDisposable {

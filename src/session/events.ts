@@ -54,6 +54,9 @@ export type ServerChange =
 
 export type NoticeLevel = "info" | "warning" | "error";
 
+/** Tells people of something that belongs to no turn. */
+export type Notify = (level: NoticeLevel, text: string) => void;
+
 export type SessionEvent =
   | { readonly kind: "user"; readonly content: readonly ContentBlock[] }
   | {
@@ -111,11 +114,11 @@ export class EventStream {
   }
 
   /** Replayed to readers that subscribe later. */
-  notice(level: NoticeLevel, text: string): void {
+  readonly notice = (level: NoticeLevel, text: string): void => {
     const event: SessionEvent = { kind: "notice", level, text };
     this.#notices.push(event);
     this.emit(event);
-  }
+  };
 
   close(): void {
     this.#isClosed = true;

@@ -12,8 +12,15 @@ export {
 } from "./journal/stored-sessions.js";
 export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
 export { loopbackWay } from "./login/loopback.js";
-export { isLogInable } from "./login/server-login.js";
-export type { NewSession, SessionConfig } from "./options.js";
+export type {
+  GivenServers,
+  NewSession,
+  OutputOwner,
+  OutputSink,
+  RejectedServer,
+  ServerOutput,
+  SessionConfig,
+} from "./options.js";
 export type {
   ElicitQuestion,
   PermissionAnswer,
@@ -24,10 +31,8 @@ export type {
   SessionPorts,
   TrustRequest,
 } from "./ports.js";
-export type { OutputOwner, OutputSink, RejectedServer, ServerOutput } from "./servers/entry.js";
-export type { GivenServers } from "./servers/servers.js";
+export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
-export type { ToolControls } from "./tools/controls.js";
-export { programOf } from "./tools/tools.js";
+export { programOf, type ToolControls } from "./tools/tools.js";

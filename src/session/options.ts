@@ -2,15 +2,48 @@
 import type { SessionId } from "../base/id.js";
 import type { World } from "../base/ports/world.js";
 import type { BuiltinName } from "../builtin/index.js";
-import type { GrantStore, ServerCache, ServerPool, ServerSpec } from "../mcp/index.js";
+import type { GrantStore, ServerCache, ServerLog, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { AvailableModels, Model } from "../models/index.js";
-import type { Embedder, ToolTransformer } from "../tools/index.js";
+import type { Embedder, ServerInclude, ToolOrigin, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
 import type { Restored } from "./journal/history.js";
 import type { JournalTail } from "./journal/journal.js";
-import type { ServerOutput } from "./servers/entry.js";
-import type { GivenServers } from "./servers/servers.js";
+
+/** A server entry that cannot be used, with what is wrong with it. */
+export interface RejectedServer {
+  readonly name: string;
+  readonly reason: string;
+  readonly origin?: ToolOrigin;
+  readonly hint?: string;
+}
+
+/** The servers a client or an embedder gives: always the whole set. */
+export interface GivenServers {
+  readonly servers: readonly ServerSpec[];
+  /** Entries that could not be read: shown as failed servers, never dropped in silence. */
+  readonly rejected?: readonly RejectedServer[];
+  /** By server name, how its tools come before the model; `always` unless given. */
+  readonly includes?: Readonly<Record<string, ServerInclude>>;
+}
+
+/** Whose words they are. */
+export interface OutputOwner {
+  readonly spec: ServerSpec;
+  readonly origin: ToolOrigin;
+  /** The project's real path, for a project's server. */
+  readonly project?: string;
+}
+
+/** Neither call throws or waits: a server is never held up by being heard. */
+export interface OutputSink {
+  stderr(chunk: Uint8Array): void;
+  log(entry: ServerLog): void;
+}
+
+export interface ServerOutput {
+  open(owner: OutputOwner): OutputSink;
+}
 
 /** What all sessions of a host share. */
 export interface SharedOptions {

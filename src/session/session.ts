@@ -17,15 +17,14 @@ import { observedModel, SessionTurns, type TurnWork } from "./conversation/turns
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
 import { type Journal, openJournal } from "./journal/journal.js";
 import { SessionLogins } from "./login/session-logins.js";
-import type { SessionOptions } from "./options.js";
+import type { GivenServers, SessionOptions } from "./options.js";
 import type { SessionPorts } from "./ports.js";
 import { configuredServers } from "./servers/entry.js";
 import { GitWatch } from "./servers/git-watch.js";
 import { samplingPeer } from "./servers/sampling.js";
-import { type GivenServers, SessionServers } from "./servers/servers.js";
+import { SessionServers, type SessionServersOptions } from "./servers/servers.js";
 import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
-import type { ToolControls } from "./tools/controls.js";
-import { SessionTools } from "./tools/tools.js";
+import { SessionTools, type ToolControls } from "./tools/tools.js";
 
 export interface PromptResult {
   readonly stopReason: StopReason;
@@ -68,7 +67,7 @@ export class Session implements AsyncDisposable {
     this.#scope = new Scope(world.log);
     const events = this.#events;
     const ports = () => this.#ports;
-    const onNotice = (level: NoticeLevel, text: string) => events.notice(level, text);
+    const onNotice = events.notice;
     this.#journal = openJournal(options, onNotice);
     this.#settings = this.#makeSettings(options);
     this.#tools = this.#makeTools(options);
@@ -107,15 +106,8 @@ export class Session implements AsyncDisposable {
     });
     if (options.config) {
       const onApplied = (config: EffectiveConfig) => this.#apply(config);
-      const clientServers = options.servers;
-      this.#configuration = new SessionConfiguration({
-        world,
-        cwd,
-        clientServers,
-        ...options.config,
-        onApplied,
-        onNotice,
-      });
+      const about = { world, cwd, clientServers: options.servers, ...options.config };
+      this.#configuration = new SessionConfiguration({ ...about, onApplied, onNotice });
     } else this.#servers.connect();
   }
 
@@ -272,47 +264,48 @@ export class Session implements AsyncDisposable {
   #makeTools(options: SessionOptions): SessionTools {
     return new SessionTools({
       ...options,
-      outside: options.history?.restored.outside ?? [],
       policy: () => this.#settings.policy,
       ports: () => this.#ports,
       allowHosts: () => this.#config?.allowHosts ?? [],
       commandVariables: () => this.#config?.commandVariables ?? [],
       onPlan: (entries) => this.#conversation.setPlan(entries),
-      onNotice: (level, text) => this.#events.notice(level, text),
+      onNotice: this.#events.notice,
     });
   }
 
   #makeServers(options: SessionOptions): SessionServers {
     const { world, id, cwd, config, additionalDirectories: directories = [] } = options;
     const ports = () => this.#ports;
-    const onNotice = (level: NoticeLevel, text: string) => this.#events.notice(level, text);
-    const sampling = samplingPeer({
-      world,
-      model: () => this.#settings.model,
+    const onNotice = this.#events.notice;
+    const all: SessionServersOptions = {
+      ...options,
+      session: id,
+      isConfigured: config !== undefined,
       ports,
-      onUsed: (_server, usage) => this.#conversation.alsoSpent(usage),
-    });
-    const hooks = {
-      ports,
-      sampling,
+      sampling: samplingPeer({
+        world,
+        model: () => this.#settings.model,
+        ports,
+        onUsed: (usage) => this.#conversation.alsoSpent(usage),
+      }),
       sandbox: () => ({ least: this.#settings.sandbox, directories }),
-      onGiven: (servers: GivenServers["servers"]) => this.#configuration?.setClientServers(servers),
-      onConnected: (...[open, absent]: Parameters<SessionTools["follow"]>) => {
+      onGiven: (servers) => this.#configuration?.setClientServers(servers),
+      onConnected: (open, absent) => {
         this.#tools.follow(open, absent);
         this.#expansion.follow(open);
         this.#conversation.tasks.follow(open);
       },
-      onStatus: (status: ServerStatus) => this.#onServerStatus(status),
+      onStatus: (status) => this.#onServerStatus(status),
       onSandboxed: () => {
         this.#gitWatch ??= new GitWatch(world, [cwd, ...directories], onNotice);
       },
-      onRefused: (server: string) => {
+      onRefused: (server) => {
         this.#logins.refused(server);
         this.#refetchSecrets(server);
       },
       onNotice,
     };
-    return new SessionServers({ ...options, session: id, isConfigured: config !== undefined, ...hooks }, options);
+    return new SessionServers(all, options);
   }
 
   #apply(config: EffectiveConfig): void {
@@ -377,6 +370,7 @@ export class Session implements AsyncDisposable {
       tools: this.#tools.controls,
       servers: this.#servers,
       permissions: this.#tools.permissions,
+      grantServer: (server) => this.#tools.grantServer(server),
       logins: this.#logins,
       show: async (shown) => await this.#events.publish({ kind: "turn", event: { kind: "text", text: shown } }),
       settings: this.#settings,

@@ -4,7 +4,7 @@ import { TenonError } from "../base/errors.js";
 import type { JsonValue } from "../base/json/json.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { PermissionMode } from "../tools/index.js";
-import { modeInForce, modesFor, SessionSettings, type SettingName } from "./settings.js";
+import { SessionSettings, type SettingName } from "./settings.js";
 
 function model(id: string, thinking: readonly ThinkingLevel[] = []): Model {
   const abilities = { contextTokens: 1_000, images: false, audio: false, pdf: false, thinking };
@@ -45,11 +45,13 @@ const CONFIG = { mode: "ask", mayBypass: false, rules: [] } as const;
 
 describe("modes", () => {
   test("bypass is there only for whoever allows it", () => {
-    expect(modesFor(false)).toEqual(["ask", "plan", "auto-edit"]);
-    expect(modesFor(true)).toContain("bypass");
-    expect(modeInForce(undefined, "bypass", false)).toBe("ask");
-    expect(modeInForce(undefined, "bypass", true)).toBe("bypass");
-    expect(modeInForce("bypass", "plan", false)).toBe("ask");
+    const { made } = settings();
+    made.configure({ ...CONFIG, mode: "bypass", mayBypass: false });
+    expect(made.view.modes).toEqual(["ask", "plan", "auto-edit"]);
+    expect(made.mode).toBe("ask");
+    made.configure({ ...CONFIG, mode: "bypass", mayBypass: true });
+    expect(made.view.modes).toContain("bypass");
+    expect(made.mode).toBe("bypass");
   });
 
   test("the configuration's mode holds until another one is chosen, and again when what was chosen is forbidden", () => {

@@ -75,8 +75,10 @@ export class SessionSettings {
     return { ...this.#configured, mode: this.mode };
   }
 
+  /** What was chosen for the session, else what the configuration says; what is not to be had any more is `ask`. */
   get mode(): PermissionMode {
-    return modeInForce(this.#mode, this.#configured.mode, this.#configured.mayBypass);
+    const wanted = this.#mode ?? this.#configured.mode;
+    return this.#modes.includes(wanted) ? wanted : "ask";
   }
 
   get model(): Model {
@@ -104,7 +106,7 @@ export class SessionSettings {
     const { id, abilities } = this.#model;
     return {
       mode: this.mode,
-      modes: modesFor(this.#configured.mayBypass),
+      modes: this.#modes,
       model: id,
       models: [...new Set([...(this.#options.available?.ids ?? [this.#options.model.id]), id])],
       thinking: this.#thinking ?? DEFAULT_VALUE,
@@ -132,22 +134,28 @@ export class SessionSettings {
   #apply(name: SettingName, value: string): void {
     switch (name) {
       case "mode":
-        this.#mode = readMode(value, this.#configured.mayBypass) ?? refuse(name, value, this.#whyNoMode(value));
+        this.#mode = choice(name, value, this.#modes, value === "bypass" ? NO_BYPASS : "");
         break;
       case "model":
         this.#setModel(value);
         break;
-      case "thinking":
-        this.#thinking = value === DEFAULT_VALUE ? undefined : this.#level(value);
+      case "thinking": {
+        const level = choice(name, value, [DEFAULT_VALUE, ...(this.#model.abilities?.thinking ?? [])]);
+        this.#thinking = level === DEFAULT_VALUE ? undefined : level;
         break;
+      }
       case "include":
-        this.#include = INCLUDE_MODES.find((mode) => mode === value) ?? refuse(name, value, INCLUDE_MODES.join(", "));
+        this.#include = choice(name, value, INCLUDE_MODES);
         break;
       case "sandbox":
-        this.#sandbox =
-          this.#sandboxes.find((mode) => mode === value) ?? refuse(name, value, this.#sandboxes.join(", "));
+        this.#sandbox = choice(name, value, this.#sandboxes);
         break;
     }
+  }
+
+  /** `bypass` only where the user's own configuration allows it. */
+  get #modes(): readonly PermissionMode[] {
+    return MODES.filter((mode) => mode !== "bypass" || this.#configured.mayBypass);
   }
 
   get #sandboxes(): readonly SandboxMode[] {
@@ -155,65 +163,37 @@ export class SessionSettings {
     return SANDBOX_MODES.filter((mode) => stricterMode(mode, this.#configured.leastSandbox) === mode);
   }
 
-  #whyNoMode(value: string): string {
-    const known = modesFor(this.#configured.mayBypass).join(", ");
-    return value === "bypass" ? `${known}; bypass is for whoever's own configuration allows it` : known;
-  }
-
   #setModel(id: string): void {
     if (id === this.#model.id) return;
     const { model, available } = this.#options;
-    const wanted = id === model.id ? model : (available?.open(id) ?? refuse("model", id, model.id));
-    this.#model = this.#observed(wanted);
+    if (id !== model.id && !available) choice("model", id, [model.id]);
+    this.#model = this.#observed(id === model.id ? model : (available?.open(id) ?? model));
   }
 
   #observed(model: Model): Model {
     return this.#options.observe?.(model) ?? model;
   }
 
-  #level(value: string): ThinkingLevel {
-    const levels = this.#model.abilities?.thinking ?? [];
-    const known = [DEFAULT_VALUE, ...levels].join(", ");
-    return levels.find((level) => level === value) ?? refuse("thinking", value, known);
-  }
-
   /** What was chosen once and is not to be had any more costs only itself. The mode waits for the configuration. */
   #restore(name: SettingName, value: JsonValue | undefined): void {
     if (typeof value !== "string") return;
-    if (name === "mode") {
-      this.#mode = readMode(value, true);
-      return;
-    }
     try {
-      this.#apply(name, value);
+      if (name === "mode") this.#mode = choice(name, value, MODES);
+      else this.#apply(name, value);
     } catch {
       // The model is not there any more, for one: the session goes on with its own.
     }
   }
 }
 
-function refuse(name: SettingName, value: string, known: string): never {
-  throw new TenonError("session.invalid_request", `"${value}" is no ${name} of this session; there are: ${known}`);
+/** The value among those that are to be had. */
+function choice<T extends string>(name: SettingName, value: string, known: readonly T[], more = ""): T {
+  const chosen = known.find((one) => one === value);
+  if (chosen !== undefined) return chosen;
+  const what = `"${value}" is no ${name} of this session; there are: ${known.join(", ")}${more}`;
+  throw new TenonError("session.invalid_request", what);
 }
 
 /** From the most careful to the least. */
 const MODES: readonly PermissionMode[] = ["ask", "plan", "auto-edit", "bypass"];
-
-/** `bypass` only where the user's own configuration allows it. */
-export function modesFor(mayBypass: boolean): readonly PermissionMode[] {
-  return MODES.filter((mode) => mode !== "bypass" || mayBypass);
-}
-
-/** What was chosen for the session, else what the configuration says; what is not to be had any more is `ask`. */
-export function modeInForce(
-  chosen: PermissionMode | undefined,
-  configured: PermissionMode,
-  mayBypass: boolean,
-): PermissionMode {
-  const wanted = chosen ?? configured;
-  return modesFor(mayBypass).includes(wanted) ? wanted : "ask";
-}
-
-function readMode(value: unknown, mayBypass: boolean): PermissionMode | undefined {
-  return modesFor(mayBypass).find((mode) => mode === value);
-}
+const NO_BYPASS = "; bypass is for whoever's own configuration allows it";

@@ -10,7 +10,7 @@ import type { AppendFile, World } from "../../base/ports/world.js";
 import { type ContentBlock, plainText, text } from "../../base/text/content.js";
 import { markForeign } from "../../base/text/marking.js";
 import type { ModelMessage } from "../../models/index.js";
-import type { NoticeLevel } from "../events.js";
+import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { JournalEntry, JournalHeader } from "./entry.js";
 
@@ -201,7 +201,7 @@ export function openJournal(
     /** For a session that is loaded again. */
     readonly history?: { readonly tail: JournalTail };
   },
-  onNotice: (level: NoticeLevel, text: string) => void,
+  onNotice: Notify,
 ): Journal {
   const { world, history } = options;
   const path = journalFile(options.stateDir, options.id);

@@ -5,7 +5,7 @@ import { type ConnectionState, type ElicitAnswer, McpConnection, type ServerSpec
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { type AuthServer, authServer, type ProtectedServer, protectedServer, visit } from "../../testing/lab/index.js";
 import type { ElicitQuestion, SessionPorts } from "../ports.js";
-import { serverLogin } from "./server-login.js";
+import { serverLogin } from "../servers/server-login.js";
 import { type LoginTarget, SessionLogins } from "./session-logins.js";
 
 const NEVER = new AbortController().signal;
@@ -35,7 +35,7 @@ class Stage implements AsyncDisposable {
     const store = new DiskGrantStore({ world, dir: "/state/grants", keyring: "none" });
     const spec: ServerSpec = { kind: "http", name: "web", url: mcp.url, headers: {} };
     const allowHosts = [auth.host];
-    const login = serverLogin({ spec, origin: "client", allowHosts }, store);
+    const login = serverLogin({ spec, origin: "client", settings: { allowHosts } }, store);
     if (!login) throw new Error("one can log in to it");
     const connection = new McpConnection(spec, { world, cwd: "/", client: CLIENT, allowHosts, oauth: login.oauth });
     connection.start();

@@ -5,42 +5,26 @@ import { messageOf, TenonError } from "../../base/errors.js";
 import { uuidV7 } from "../../base/id.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import {
-  type ElicitAnswer,
-  type Grant,
-  isForPeople,
-  login,
-  resourceOf,
-  type ServerConnection,
-} from "../../mcp/index.js";
-import type { ToolSource } from "../../tools/index.js";
-import type { NoticeLevel, ServerChange, ServerStatus } from "../events.js";
-import type { SessionPorts } from "../ports.js";
+import { type ElicitAnswer, type Grant, isForPeople, login, resourceOf } from "../../mcp/index.js";
+import type { Notify, ServerChange, ServerStatus } from "../events.js";
+import type { ElicitQuestion, SessionPorts } from "../ports.js";
+import type { OpenServer } from "../servers/entry.js";
+import { isLogInable, loginCommand } from "../servers/server-login.js";
+import type { SessionServers } from "../servers/servers.js";
 import { type LoginPage, pageMarkdown, pageMessage, readPasted } from "./login-page.js";
 import { loopbackWay } from "./loopback.js";
-import { isLogInable, loginCommand, type ServerLogin } from "./server-login.js";
 
 /** A server of the session. */
-export interface LoginTarget {
-  readonly connection: ServerConnection;
-  readonly source: Pick<ToolSource, "origin">;
-  /** Undefined if a log-in is not possible. */
-  readonly login?: ServerLogin | undefined;
-}
-
-export interface LoginServers {
-  /** The current servers of the session. */
-  readonly open: readonly LoginTarget[];
-  /** Waits until no server is connecting, within a time limit. */
-  settled(signal: AbortSignal): Promise<void>;
-}
+export type LoginTarget = Pick<OpenServer, "connection" | "login"> & {
+  readonly source: Pick<OpenServer["source"], "origin">;
+};
 
 export interface SessionLoginsOptions {
   readonly world: World;
-  readonly servers: LoginServers;
+  readonly servers: Pick<SessionServers, "settled"> & { readonly open: readonly LoginTarget[] };
   /** The client that is attached now. */
   ports(): SessionPorts | undefined;
-  onNotice(level: NoticeLevel, text: string): void;
+  readonly onNotice: Notify;
 }
 
 /** How `/mcp login` reaches the person. */
@@ -233,13 +217,9 @@ export class SessionLogins implements AsyncDisposable {
     }
   }
 
-  async #elicit(
-    question: Parameters<NonNullable<SessionPorts["elicit"]>>[0],
-    signal: AbortSignal,
-  ): Promise<ElicitAnswer> {
+  async #elicit(question: ElicitQuestion, signal: AbortSignal): Promise<ElicitAnswer> {
     const ports = this.#options.ports();
-    if (!ports?.elicit) return { action: "decline" };
-    return await orAborted(ports.elicit(question, signal), signal);
+    return ports?.elicit ? await orAborted(ports.elicit(question, signal), signal) : { action: "decline" };
   }
 
   #newId(): string {

@@ -10,23 +10,14 @@ import {
   sourceSettings,
   whyNotReady,
 } from "../../config/index.js";
-import type { ConnectionOptions, PoolSettings, ServerConnection, ServerLog, ServerSpec } from "../../mcp/index.js";
-import type { AbsentServer, SourceSettings, ToolOrigin, ToolSource } from "../../tools/index.js";
-import type { LoginSettings, ServerLogin } from "../login/server-login.js";
+import type { ConnectionOptions, PoolSettings, ServerConnection } from "../../mcp/index.js";
+import type { AbsentServer, SourceSettings, ToolSource } from "../../tools/index.js";
+import type { OutputOwner, RejectedServer } from "../options.js";
 import { inSandbox } from "./sandbox.js";
-
-/** A server entry that cannot be used, with what is wrong with it. */
-export interface RejectedServer {
-  readonly name: string;
-  readonly reason: string;
-  readonly origin?: ToolOrigin;
-  readonly hint?: string;
-}
+import type { LoginSettings, ServerLogin } from "./server-login.js";
 
 /** A server the session shall have, and how its connection is to behave. */
-export interface WantedServer {
-  readonly spec: ServerSpec;
-  readonly origin: ToolOrigin;
+export interface WantedServer extends OutputOwner {
   readonly settings?: Pick<ConnectionOptions, "limits" | "tools" | "allowHosts" | "urlSource" | "secrets">;
   /** What the configuration says of its sandbox, also where that asks for none. */
   readonly sandbox?: ServerSandbox;
@@ -38,8 +29,6 @@ export interface WantedServer {
   readonly trustsAnnotations?: boolean;
   /** The user's word that what the server answers is no content from outside. */
   readonly trustsResults?: boolean;
-  /** The project's real path, for a project's server. */
-  readonly project?: string;
   /** The first turn waits longer for it. */
   readonly isRequired?: boolean;
   /** Started when one of its tools is first used, if they are remembered; like any other if not. */
@@ -54,8 +43,6 @@ export interface WantedServer {
 export interface OpenServer extends Pick<WantedServer, "catalog" | "trustsAnnotations" | "trustsResults" | "project"> {
   readonly connection: ServerConnection;
   readonly source: ToolSource;
-  /** Whether other sessions use the same server now. */
-  isShared?(): boolean;
   /** Undefined when one cannot log in to it. */
   readonly login?: ServerLogin | undefined;
 }
@@ -66,26 +53,8 @@ export function treatment({
   trustsAnnotations = false,
   trustsResults = false,
   project,
-}: WantedServer): Omit<OpenServer, "connection" | "source" | "login" | "isShared"> {
+}: WantedServer): Omit<OpenServer, "connection" | "source" | "login"> {
   return { catalog, trustsAnnotations, trustsResults, ...defined({ project }) };
-}
-
-/** Whose words they are. */
-export interface OutputOwner {
-  readonly spec: ServerSpec;
-  readonly origin: ToolOrigin;
-  /** The project's real path, for a project's server. */
-  readonly project?: string;
-}
-
-/** Neither call throws or waits: a server is never held up by being heard. */
-export interface OutputSink {
-  stderr(chunk: Uint8Array): void;
-  log(entry: ServerLog): void;
-}
-
-export interface ServerOutput {
-  open(owner: OutputOwner): OutputSink;
 }
 
 /** The servers of a configuration: to connect, to report as failed, and not used with the reason. */

@@ -6,7 +6,7 @@ import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
 import { markHidden } from "../../base/text/marking.js";
 import { BARE_PARTS, findGitPlaces } from "../../mcp/index.js";
-import type { NoticeLevel } from "../events.js";
+import type { Notify } from "../events.js";
 
 const MAX_SHOWN = 10;
 
@@ -15,13 +15,13 @@ export class GitWatch {
   readonly #world: World;
   /** The session's directories. */
   readonly #directories: readonly string[];
-  readonly #onNotice: (level: NoticeLevel, text: string) => void;
+  readonly #onNotice: Notify;
   /** What was there before the first sandboxed server, and what was reported since. */
   readonly #known = new Set<string>();
   readonly #begun: Promise<void>;
   #looking: Promise<void> | undefined;
 
-  constructor(world: World, directories: readonly string[], onNotice: (level: NoticeLevel, text: string) => void) {
+  constructor(world: World, directories: readonly string[], onNotice: Notify) {
     this.#world = world;
     this.#directories = directories;
     this.#onNotice = onNotice;

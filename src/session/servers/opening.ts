@@ -3,15 +3,12 @@
 import type { TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
-import type { World } from "../../base/ports/world.js";
 import {
   type ConnectionOptions,
   type ConnectionState,
-  type GrantStore,
   type McpChannel,
   type McpConnection,
   type Peer,
-  type ServerCache,
   type ServerConnection,
   type ServerLog,
   type ServerPool,
@@ -19,23 +16,18 @@ import {
   sharingKey,
 } from "../../mcp/index.js";
 import { mcpSource, type ToolOrigin } from "../../tools/index.js";
-import type { NoticeLevel, ServerStatus } from "../events.js";
-import { isLogInable, loginCommand, type ServerLogin, serverLogin } from "../login/server-login.js";
+import type { Notify, ServerStatus } from "../events.js";
+import type { OutputSink, SessionOptions } from "../options.js";
 import type { SessionPorts } from "../ports.js";
-import { type OpenServer, type OutputSink, type ServerOutput, treatment, type WantedServer } from "./entry.js";
+import { type OpenServer, treatment, type WantedServer } from "./entry.js";
 import { RunningCalls, ServerPeer } from "./peer.js";
+import { isLogInable, loginCommand, type ServerLogin, serverLogin } from "./server-login.js";
 
-export interface OpeningOptions {
-  readonly world: World;
-  readonly cwd: string;
-  /** Roots of the servers beside it. */
-  readonly additionalDirectories?: readonly string[];
-  readonly client: { readonly name: string; readonly version: string };
-  readonly cache?: ServerCache;
-  /** Where log-ins are kept. */
-  readonly grants?: GrantStore;
-  /** Keeps what servers say beside the protocol. */
-  readonly serverOutput?: ServerOutput;
+export interface OpeningOptions
+  extends Pick<
+    SessionOptions,
+    "world" | "cwd" | "additionalDirectories" | "client" | "cache" | "grants" | "serverOutput"
+  > {
   /** The session's id, for the trace and for the budget of processes. */
   readonly session?: string;
   /** Who is attached now, and answers what servers ask. */
@@ -45,7 +37,7 @@ export interface OpeningOptions {
   onStatus(status: ServerStatus): void;
   /** A call was refused for want of a log-in, or of more than the log-in has. */
   onRefused?(server: string): void;
-  onNotice?(level: NoticeLevel, text: string): void;
+  readonly onNotice?: Notify;
   /** A server that may write the session's directories, in a sandbox, is about to be started. */
   onSandboxed?(): void;
 }
@@ -63,7 +55,7 @@ export interface RunningServer extends OpenServer {
 /** Covers everything that decides what is run and how: a change of it means another connection. */
 export function keyOf(wanted: WantedServer, options: OpeningOptions): string {
   const { spec, origin, isLazy = false } = wanted;
-  const key = sharingKey(spec, plainOptions(wanted, loginOf(wanted, options), options));
+  const key = sharingKey(spec, plainOptions(wanted, serverLogin(wanted, options.grants), options));
   return [key, origin, isLazy, mayShare(wanted)].join(" ");
 }
 
@@ -88,7 +80,7 @@ export function openServer(
     ...sampling?.(spec.name),
     onNotice: (level, text) => options.onNotice?.(level, text),
   });
-  const login = loginOf(wanted, options);
+  const login = serverLogin(wanted, options.grants);
   const connection = pool.open({
     spec,
     options: {
@@ -105,8 +97,7 @@ export function openServer(
   };
   const source = calls.follow(mcpSource(connection, origin, onFailed));
   const status = followStatus(connection, wanted, options);
-  const isShared = () => connection.isShared;
-  return { connection, source, isShared, login, isRequired, isLazy, status, ...treatment(wanted) };
+  return { connection, source, login, isRequired, isLazy, status, ...treatment(wanted) };
 }
 
 /** Reports each change of state that people should see. Returns how to read the status now. */
@@ -139,13 +130,6 @@ function channelOf(options: OpeningOptions): McpChannel {
       return { kind: "failed", message: "no client is attached that has such servers" };
     },
   };
-}
-
-function loginOf(
-  { settings = {}, spec, origin, login }: WantedServer,
-  { grants }: OpeningOptions,
-): ServerLogin | undefined {
-  return serverLogin({ ...settings, spec, origin, login }, grants);
 }
 
 /** The options that are data: the key is made of exactly these. */

@@ -7,7 +7,7 @@ import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../../mcp/index.js";
 import type { SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../../tools/index.js";
-import type { NoticeLevel } from "../events.js";
+import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionPorts } from "../ports.js";
 
@@ -25,7 +25,7 @@ export interface ServerPeerOptions {
   readonly sample?: Sample;
   /** Gets what the server logs. */
   onLog?(entry: ServerLog): void;
-  onNotice(level: NoticeLevel, text: string): void;
+  readonly onNotice: Notify;
 }
 
 export class ServerPeer implements Peer {

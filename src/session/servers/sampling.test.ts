@@ -23,7 +23,7 @@ interface Desk {
   readonly world: FakeWorld;
   readonly asked: SamplingRequest[];
   readonly requests: ModelRequest[];
-  readonly used: [string, ModelUsage][];
+  readonly used: ModelUsage[];
   sample(params?: JsonObject, server?: string, signal?: AbortSignal): Promise<JsonObject>;
 }
 
@@ -42,7 +42,7 @@ function desk(
   const world = fakeWorld();
   const asked: SamplingRequest[] = [];
   const requests: ModelRequest[] = [];
-  const used: [string, ModelUsage][] = [];
+  const used: ModelUsage[] = [];
   const model: Model = {
     id: "fake/model",
     stream: (request) => {
@@ -61,7 +61,7 @@ function desk(
     world,
     model: () => model,
     ports: () => (answer === undefined ? undefined : ports),
-    onUsed: (server, usage) => used.push([server, usage]),
+    onUsed: (usage) => used.push(usage),
   });
   const sample: Desk["sample"] = (given = params(), server = "s", signal = never) =>
     peerOf(server).sample(given, signal);
@@ -164,7 +164,7 @@ describe("what is asked and answered", () => {
         maxOutputTokens: SESSION_LIMITS.sampling.maxTokens,
       },
     ]);
-    expect(used).toEqual([["s", { inputTokens: 7, outputTokens: 2 }]]);
+    expect(used).toEqual([{ inputTokens: 7, outputTokens: 2 }]);
   });
 
   test("a stop sequence ends it before the sequence, a limit says so, and a model deaf to the limit is cut off", async () => {
@@ -180,7 +180,7 @@ describe("what is asked and answered", () => {
     }
     const deaf = desk("once", endless);
     expect(await deaf.sample()).toMatchObject({ stopReason: "maxTokens" });
-    expect(deaf.used[0]?.[1].outputTokens).toBe(100);
+    expect(deaf.used[0]?.outputTokens).toBe(100);
   });
 
   test("why the model failed is in the log, and not told to the server", async () => {

@@ -18,7 +18,7 @@ export interface SamplingOptions {
   /** Who is attached now. */
   ports(): SessionPorts | undefined;
   /** Tokens that were spent for a server: they are the person's all the same. */
-  onUsed?(server: string, usage: ModelUsage): void;
+  onUsed?(usage: ModelUsage): void;
 }
 
 /** The code the protocol names for "a person said no". */
@@ -66,7 +66,7 @@ class SamplingBudget {
       spent = grant.inputTokens; // from here on the provider counts, also when it fails
       const answer = await this.#ask(wish, grant, signal);
       spent = answer.usage.inputTokens + answer.usage.outputTokens;
-      this.#options.onUsed?.(server, answer.usage);
+      this.#options.onUsed?.(answer.usage);
       return answer.result;
     } finally {
       this.#tokensLeft += grant.inputTokens + grant.maxTokens - spent;

@@ -118,12 +118,12 @@ test("a server that other sessions use is restarted as this session's own, and s
   };
   const [one, other] = [open(), open()];
   await world.advance(1_000);
-  expect(one.open[0]?.isShared?.()).toBe(true);
+  expect(one.open[0]?.connection.isShared).toBe(true);
   const restarted = one.restart("mine");
   await world.advance(10_000);
   expect(await restarted).toMatchObject({ ok: true });
   for (const servers of [one, other]) expect(servers.statuses).toMatchObject([{ state: "ready" }]);
-  expect(one.open[0]?.isShared?.()).toBe(false);
+  expect(one.open[0]?.connection.isShared).toBe(false);
   expect(world.children.filter((child) => child.isGroupAlive())).toHaveLength(2);
   const closing = Promise.all([
     one.close(LIMITS.exitGrace),

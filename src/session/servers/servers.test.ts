@@ -5,7 +5,8 @@ import { diskCache, type StdioSpec } from "../../mcp/index.js";
 import { type Behaviour, echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../../testing/index.js";
 import type { ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { RejectedServer, WantedServer } from "./entry.js";
+import type { RejectedServer } from "../options.js";
+import type { WantedServer } from "./entry.js";
 import { SessionServers } from "./servers.js";
 
 function setUp(behaviour: Behaviour = { tools: [echoTool()] }, before?: FakeWorld) {

@@ -6,32 +6,15 @@ import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EffectiveServer } from "../../config/index.js";
 import { type ServerConnection, ServerPool, type ServerSpec, startInTurn } from "../../mcp/index.js";
-import type { AbsentServer, ServerInclude } from "../../tools/index.js";
+import type { AbsentServer } from "../../tools/index.js";
 import type { ServerChange, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import {
-  type ConfiguredServers,
-  configuredServer,
-  type OpenServer,
-  type RejectedServer,
-  treatment,
-  type WantedServer,
-} from "./entry.js";
+import type { GivenServers, RejectedServer, SessionOptions } from "../options.js";
+import { type ConfiguredServers, configuredServer, type OpenServer, treatment, type WantedServer } from "./entry.js";
 import { keyOf, type OpeningOptions, openServer, type RunningServer } from "./opening.js";
 import { inSandbox, type SessionSandbox } from "./sandbox.js";
 
-/** The servers a client or an embedder gives: always the whole set. */
-export interface GivenServers {
-  readonly servers: readonly ServerSpec[];
-  /** Entries that could not be read: shown as failed servers, never dropped in silence. */
-  readonly rejected?: readonly RejectedServer[];
-  /** By server name, how its tools come before the model; `always` unless given. */
-  readonly includes?: Readonly<Record<string, ServerInclude>>;
-}
-
-export interface SessionServersOptions extends OpeningOptions {
-  /** The servers of all sessions of the process; its own unless given. */
-  readonly pool?: ServerPool;
+export interface SessionServersOptions extends OpeningOptions, Pick<SessionOptions, "pool"> {
   /** With a configuration nothing is connected before it is known: it may say something about the same names. */
   readonly isConfigured?: boolean;
   /** The least sandbox of the session, as it is now. */
@@ -161,7 +144,7 @@ export class SessionServers {
     const { kind } = connection.state.value;
     if (kind === "failed" || kind === "waiting") connection.restart();
     else {
-      if (open.isShared?.()) this.#own.add(name);
+      if (connection.isShared) this.#own.add(name);
       this.#switch(name, { origin: source.origin, isRestarting: true });
       await connection.closed;
       if (this.#off.get(name)?.isRestarting) this.#switch(name, undefined);

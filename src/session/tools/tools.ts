@@ -1,69 +1,70 @@
 // The tools of one session: what its servers, Tenon and the embedder bring, put in front of the model and run under its policy.
 import { join, resolve } from "node:path";
 import type { Scope } from "../../base/async/scope.js";
-import type { SessionId } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { hashJson, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
-import {
-  type BuiltinName,
-  type BuiltinPorts,
-  type BuiltinPresentation,
-  type BuiltinSource,
-  builtinSource,
-  type ClientFiles,
-  type PlanEntry,
-  type Terminal,
-} from "../../builtin/index.js";
+import { type BuiltinPresentation, type BuiltinSource, builtinSource, type PlanEntry } from "../../builtin/index.js";
 import { commandPath, type EffectiveConfig } from "../../config/index.js";
 import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import {
   type AbsentServer,
   type CatalogTool,
+  type CatalogView,
   DecisionFiles,
-  type DenseScores,
-  type Embedder,
+  type IncludeMode,
   type MigrationReport,
   ResourceSource,
   ResultStore,
   type RunPorts,
   resultTools,
+  type SearchAnswer,
+  type SearchRequest,
+  type Selection,
   SessionCatalog,
   type SourcedTool,
+  type SourceSettings,
   ToolEmbeddings,
   type ToolOrigin,
-  type ToolTransformer,
+  type ToolSource,
   UsageMemory,
-  type UsagePort,
+  type WhyAnswer,
 } from "../../tools/index.js";
-import type { NoticeLevel } from "../events.js";
+import type { Notify } from "../events.js";
 import { resultsFolder } from "../journal/stored-sessions.js";
+import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
 import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
-import { type PermissionControls, type ToolControls, toolControls } from "./controls.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
-export interface SessionToolsOptions {
-  readonly world: World;
-  readonly cwd: string;
-  readonly id: SessionId;
-  /** Where kept results, approvals and the memory of tools live. */
-  readonly stateDir: string;
-  readonly transformers?: readonly ToolTransformer[];
-  readonly embedder?: Embedder;
-  /** Tenon's own tools: all of them unless given. */
-  readonly builtin?: readonly BuiltinName[];
-  readonly additionalDirectories?: readonly string[];
-  /** Content from outside that the session read before it was closed. */
-  readonly outside?: readonly OutsideRead[];
+export interface SessionToolsOptions extends SessionOptions {
   policy(): SessionPolicy;
   ports(): SessionPorts | undefined;
   allowHosts(): readonly string[];
   commandVariables(): readonly string[];
   onPlan(entries: readonly PlanEntry[]): void;
-  onNotice(level: NoticeLevel, text: string): void;
+  readonly onNotice: Notify;
+}
+
+/** What an embedder and the commands of a session may do with its tools. */
+export interface ToolControls {
+  /** The tools a model call would be offered now. */
+  list(): readonly CatalogTool[];
+  /** Adds a source of the embedder's own; one of the same name takes the place of the earlier one. Returns the way back. */
+  add(source: ToolSource, settings?: SourceSettings): () => void;
+  /** Takes out every source of the embedder's, or the one of that name. */
+  clear(name?: string): void;
+  search(request: SearchRequest, signal?: AbortSignal): Promise<SearchAnswer>;
+  /** Puts a tool in front of the model, whatever its mode: it joins at the next model call. */
+  include(name: string): Selection;
+  /** For a server by its name or a tool by any of its names. */
+  setInclude(name: string, mode: IncludeMode): Selection;
+  /** What became of a tool, and why. */
+  why(name: string): WhyAnswer;
+  /** What is in front of the model for the session, and what this conversation added, with scores. */
+  inspect(): CatalogView;
 }
 
 export class SessionTools implements AsyncDisposable {
@@ -75,17 +76,18 @@ export class SessionTools implements AsyncDisposable {
   readonly outside: OutsideReads;
   /** What others may do with the tools. */
   readonly controls: ToolControls;
-  /** What was granted and refused, for `/permissions`. */
-  readonly permissions: PermissionControls;
+  readonly permissions: Permissions;
   readonly #options: SessionToolsOptions;
   readonly #resources: ResourceSource;
-  readonly #permissions: Permissions;
   /** Looked up once for each launch: a call need not wait for the disk. */
   readonly #programs = new WeakMap<ServerSpec, Promise<string | undefined>>();
   readonly #lock = new LockGuard();
   /** By origin and name, the servers whose tools are in the catalog. */
   readonly #servers = new Map<string, OpenServer>();
-  readonly #memory: ToolMemory;
+  /** What the project's prompts led to before, for searches: opened when the configuration wants it. */
+  #memory: UsageMemory | undefined;
+  /** Set while prompts are remembered. */
+  #openingMemory: Promise<UsageMemory> | undefined;
   /** Tools the catalog wanted to offer and may not: their definition changed, or is not as locked. */
   readonly #held = new Map<string, SourcedTool>();
 
@@ -93,16 +95,10 @@ export class SessionTools implements AsyncDisposable {
     const { world, id, stateDir } = options;
     this.#options = options;
     this.results = new ResultStore({ world, folder: resultsFolder(stateDir, id) });
-    this.#memory = new ToolMemory(world, join(stateDir, "tool-memory"));
-    this.outside = new OutsideReads(options.outside ?? [], (read) => this.#isTrusted(read));
-    this.#permissions = this.#makePermissions(options);
+    this.outside = new OutsideReads(options.history?.restored.outside ?? [], (read) => this.#isTrusted(read));
+    this.permissions = this.#makePermissions(options);
     this.catalog = this.#makeCatalog(options);
     this.controls = toolControls(this.catalog);
-    this.permissions = {
-      decisions: () => this.#permissions.decisions(),
-      revoke: (decision) => this.#permissions.revoke(decision),
-      grantServer: (name) => this.#grantServer(name),
-    };
     this.builtin = makeBuiltin(options);
     this.#resources = new ResourceSource(world);
     for (const source of [this.builtin, this.#resources, resultTools(this.results)]) this.catalog.add(source);
@@ -131,20 +127,33 @@ export class SessionTools implements AsyncDisposable {
     const { tools, toolsLock, project } = config;
     this.#lock.follow(toolsLock);
     this.catalog.setLimits(tools.limits);
-    this.#memory.configure({ isWanted: tools.hasMemory, project }, scope);
+    if (!tools.hasMemory) {
+      this.#openingMemory = undefined;
+      this.#memory = undefined;
+    } else if (!this.#openingMemory) this.#openMemory(project, scope);
+  }
+
+  #openMemory(project: string, scope: Scope): void {
+    const { world, stateDir } = this.#options;
+    const opening = UsageMemory.open({ world, folder: join(stateDir, "tool-memory"), project });
+    this.#openingMemory = opening;
+    scope.run("open the memory of tools", async () => {
+      const memory = await opening;
+      if (this.#openingMemory === opening) this.#memory = memory; // or it was switched off meanwhile
+    });
   }
 
   /** Before the first model call of a turn. */
   async startPrompt(prompt: string, ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
-    await this.#memory.opened; // the first prompt chooses by it
+    await this.#openingMemory; // the first prompt chooses by it
     const offer = this.catalog.peek();
     const locked = this.#lockedTools();
     const offered = offer.tools.map((tool) => ({ tool, raw: offer.find(tool.id)?.raw ?? tool.definition }));
-    await this.#permissions.prepare([...offered, ...locked, ...this.#held.values()]);
+    await this.permissions.prepare([...offered, ...locked, ...this.#held.values()]);
     await this.catalog.startPrompt(prompt, signal);
-    const differing = locked.filter((tool) => this.#permissions.isHeldByLock(tool));
+    const differing = locked.filter((tool) => this.permissions.isHeldByLock(tool));
     for (const text of this.#lock.news(differing)) this.#options.onNotice("warning", text);
-    await this.#permissions.review([...this.#held.values()], ports, signal);
+    await this.permissions.review([...this.#held.values()], ports, signal);
   }
 
   /** How a call of Tenon's own tools looks before it is made; undefined for all others. */
@@ -163,7 +172,7 @@ export class SessionTools implements AsyncDisposable {
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
         const warnings = () => this.catalog.lookAlikes(tool.id);
-        return this.#permissions.approve(
+        return this.permissions.approve(
           {
             ...request,
             warnings,
@@ -221,11 +230,12 @@ export class SessionTools implements AsyncDisposable {
     return await program;
   }
 
-  async #grantServer(name: string): Promise<readonly string[] | undefined> {
+  /** Grants every tool a server has now in this project; the names of those granted. Undefined: no such server. */
+  async grantServer(name: string): Promise<readonly string[] | undefined> {
     const sources = this.#sources.filter((source) => source.name === name);
     if (sources.length === 0) return undefined;
     const tools = sources.flatMap(({ origin }) => this.catalog.toolsOf(origin, name));
-    return (await this.#permissions.grantAll(tools)).map(({ raw }) => raw.name);
+    return (await this.permissions.grantAll(tools)).map(({ raw }) => raw.name);
   }
 
   get #sources(): readonly OpenServer["source"][] {
@@ -249,13 +259,15 @@ export class SessionTools implements AsyncDisposable {
   #makeCatalog(options: SessionToolsOptions): SessionCatalog {
     const { transformers, embedder } = options;
     const embeddings = embedder && new ToolEmbeddings(embedder);
-    const dense: DenseScores | undefined =
-      embeddings && ((query, tools, signal) => embeddings.scores(query, tools, signal));
+    const dense = embeddings?.scores.bind(embeddings);
     return new SessionCatalog({
       ...defined({ transformers, dense }),
-      usage: this.#memory.usage,
+      usage: {
+        scores: () => this.#memory?.scores() ?? { counts: new Map(), lengths: new Map() },
+        add: (prompt, id) => this.#memory?.add(prompt, id),
+      },
       isHeld: (tool) => this.#whyHeld(tool),
-      onNotice: (level, text) => options.onNotice(level, text),
+      onNotice: options.onNotice,
     });
   }
 
@@ -267,7 +279,7 @@ export class SessionTools implements AsyncDisposable {
   }
 
   #whyHeld(sourced: SourcedTool): string | undefined {
-    const reason = this.#permissions.whyHeld(sourced);
+    const reason = this.permissions.whyHeld(sourced);
     if (reason === undefined) this.#held.delete(sourced.tool.id);
     else this.#held.set(sourced.tool.id, sourced);
     return reason;
@@ -288,69 +300,26 @@ function makeBuiltin(options: SessionToolsOptions): BuiltinSource {
     world,
     cwd,
     additionalDirectories,
-    ports: builtinPorts(options),
+    // The client and the person: those attached when a tool runs.
+    ports: {
+      get fs() {
+        return options.ports()?.fs ?? {};
+      },
+      get terminal() {
+        return options.ports()?.terminal;
+      },
+      plan: (entries) => options.onPlan(entries),
+      ask: async (question, choices, signal, toolCallId) => {
+        const ports = options.ports();
+        if (!ports?.askPerson) return { kind: "unavailable", reason: "nobody is attached who could be asked" };
+        return await ports.askPerson(question, choices, signal, toolCallId);
+      },
+    },
     allowHosts: () => options.allowHosts(),
     commandVariables: () => options.commandVariables(),
     ...defined({ only }),
   });
   return recordedBuiltin(source, world);
-}
-
-/** The client and the person as Tenon's own tools see them: those attached when a tool runs. */
-function builtinPorts(options: SessionToolsOptions): BuiltinPorts {
-  return {
-    get fs(): ClientFiles {
-      return options.ports()?.fs ?? {};
-    },
-    get terminal(): Terminal | undefined {
-      return options.ports()?.terminal;
-    },
-    plan: (entries) => options.onPlan(entries),
-    ask: async (question, choices, signal, toolCallId) => {
-      const ports = options.ports();
-      if (!ports?.askPerson) return { kind: "unavailable", reason: "nobody is attached who could be asked" };
-      return await ports.askPerson(question, choices, signal, toolCallId);
-    },
-  };
-}
-
-/** What the project's prompts led to before, for searches: opened when the configuration wants it. */
-class ToolMemory {
-  /** Knows nothing until the memory is open. */
-  readonly usage: UsagePort = {
-    scores: () => this.#memory?.scores() ?? { counts: new Map(), lengths: new Map() },
-    add: (prompt, id) => this.#memory?.add(prompt, id),
-  };
-  readonly #world: World;
-  readonly #folder: string;
-  #memory: UsageMemory | undefined;
-  /** Set while prompts are remembered. */
-  #opening: Promise<UsageMemory> | undefined;
-
-  constructor(world: World, folder: string) {
-    this.#world = world;
-    this.#folder = folder;
-  }
-
-  /** Resolves once it is open; at once when nothing is remembered. */
-  get opened(): Promise<unknown> | undefined {
-    return this.#opening;
-  }
-
-  configure({ isWanted, project }: { readonly isWanted: boolean; readonly project: string }, scope: Scope): void {
-    if (!isWanted) {
-      this.#opening = undefined;
-      this.#memory = undefined;
-      return;
-    }
-    if (this.#opening) return;
-    const opening = UsageMemory.open({ world: this.#world, folder: this.#folder, project });
-    this.#opening = opening;
-    scope.run("open the memory of tools", async () => {
-      const memory = await opening;
-      if (this.#opening === opening) this.#memory = memory; // or it was switched off meanwhile
-    });
-  }
 }
 
 /**
@@ -371,4 +340,33 @@ export async function programOf(
 
 function keyOf({ origin, name }: { readonly origin: ToolOrigin; readonly name: string }): string {
   return `${origin}\0${name}`;
+}
+
+function toolControls(catalog: SessionCatalog): ToolControls {
+  return {
+    list: () => catalog.peek().tools,
+    add: (source, settings) => catalog.add(asExtra(source), settings),
+    clear: (name) => catalog.remove("extra", name),
+    search: async (request, signal = new AbortController().signal) => await catalog.search(request, signal),
+    include: (name) => catalog.addTool(name),
+    setInclude: (name, mode) => catalog.setInclude(name, mode),
+    why: (name) => catalog.why(name),
+    inspect: () => catalog.inspect(),
+  };
+}
+
+/** Whatever it calls itself: a program around Tenon is no server of the user's. */
+function asExtra(source: ToolSource): ToolSource {
+  return {
+    name: source.name,
+    origin: "extra",
+    tools: source.tools,
+    call: (call) => source.call(call),
+    ...defined({
+      state: source.state,
+      callsAtOnce: source.callsAtOnce,
+      about: source.about ? () => source.about?.() ?? {} : undefined,
+      leftOut: source.leftOut ? () => source.leftOut?.() ?? [] : undefined,
+    }),
+  };
 }

@@ -3,6 +3,7 @@ import { defined } from "../../base/json/defined.js";
 import { grantAccount } from "../../config/index.js";
 import type { GrantStore, LoginOptions, OAuthSettings, RemoteSpec, ServerSpec } from "../../mcp/index.js";
 import type { ToolOrigin } from "../../tools/index.js";
+import type { WantedServer } from "./entry.js";
 
 /** The log-in settings of a server entry. */
 export interface LoginSettings {
@@ -15,16 +16,13 @@ export interface LoginSettings {
 
 export type ServerLogin = Omit<LoginOptions, "world">;
 
-export interface LoginSubject extends Pick<ServerLogin, "allowHosts" | "urlSource"> {
-  readonly spec: ServerSpec;
-  readonly origin: ToolOrigin;
-  readonly login?: LoginSettings | undefined;
-}
-
 /** Undefined for a server without log-in: it is local, or its entry has a token. */
-export function serverLogin(subject: LoginSubject, store: GrantStore | undefined): ServerLogin | undefined {
-  const { spec, origin, login, allowHosts, urlSource } = subject;
+export function serverLogin(
+  { spec, origin, login, settings = {} }: WantedServer,
+  store: GrantStore | undefined,
+): ServerLogin | undefined {
   if (!store || !isLogInable(spec)) return undefined;
+  const { allowHosts, urlSource } = settings;
   const mine = origin === "user" || origin === "project" ? origin : "client";
   const known: LoginSettings = login ?? { account: grantAccount({ origin: mine }), settings: {} };
   return {
