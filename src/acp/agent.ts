@@ -13,12 +13,12 @@ import {
   readSessionRequest,
   readStoredRequest,
   type SessionRequest,
-  toBlocks,
+  toBlock,
 } from "./from-client.js";
 import type { FrontStream } from "./front.js";
-import { givenMeta, mcpStatus } from "./mcp-status.js";
+import { givenMeta } from "./options.js";
 import { MCP_MESSAGE } from "./ports.js";
-import { listSessions, OpenSessions } from "./sessions.js";
+import { listSessions, mcpStatus, OpenSessions } from "./sessions.js";
 
 /** A session whose id the front gave out before this agent was loaded. */
 export interface PromisedSession {
@@ -57,7 +57,7 @@ export function createAgent({ host, promised: earlier = [], send }: AgentOptions
       sessions.connected(connection);
     })
     .onRequest(m.initialize, ({ params }) => {
-      sessions.introduced(abilitiesOf(params.clientCapabilities));
+      sessions.abilities.set(abilitiesOf(params.clientCapabilities));
       // Only now, since their servers are told what the client can be asked. `initialize` may be said again.
       for (const { id, request } of promised.splice(0)) sessions.open(request, id);
       return introduction(params);
@@ -73,29 +73,29 @@ export function createAgent({ host, promised: earlier = [], send }: AgentOptions
     .onRequest(m.session.list, ({ params }) => guarded(() => listSessions(host, params)))
     .onRequest(m.session.delete, ({ params }) => guarded(() => sessions.delete(params.sessionId)))
     .onRequest(m.session.prompt, ({ params, signal }) =>
-      loggedIn(() => inTraceOf(params, host, () => sessions.prompt(params.sessionId, toBlocks(params.prompt), signal))),
+      loggedIn(() =>
+        inTraceOf(params, host, () => sessions.prompt(params.sessionId, params.prompt.map(toBlock), signal)),
+      ),
     )
     .onRequest(m.session.close, ({ params }) => guarded(() => sessions.end(params.sessionId)))
     .onNotification(m.session.cancel, ({ params }) => sessions.cancel(params.sessionId))
     .onNotification(
       MCP_MESSAGE,
       (params: unknown) => params,
-      ({ params }) => sessions.heardOfServer(params),
+      ({ params }) => sessions.messages.hear(params),
     )
-    .onRequest("_tenon/mcp/status", parseSessionId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
-    .onRequest("_tenon/session/set_mcp_servers", parseServers, ({ params: { id, given } }) =>
+    .onRequest("_tenon/mcp/status", readId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
+    .onRequest("_tenon/session/set_mcp_servers", readServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
     );
   return withSettings(app, { host, sessions, auth });
 }
 
-interface Serving extends Pick<AgentOptions, "host"> {
-  readonly sessions: OpenSessions;
-  readonly auth: Authentication;
-}
-
 /** What is set beside the conversation: log-in, modes and options, titles. */
-function withSettings(app: AgentApp, { host, sessions, auth }: Serving): AgentApp {
+function withSettings(
+  app: AgentApp,
+  { host, sessions, auth }: { host: SessionHost; sessions: OpenSessions; auth: Authentication },
+): AgentApp {
   const m = methods.agent;
   return app
     .onRequest(m.authenticate, ({ params }) => guarded(() => auth.authenticate(params.methodId)))
@@ -108,10 +108,10 @@ function withSettings(app: AgentApp, { host, sessions, auth }: Serving): AgentAp
     .onRequest(m.session.setConfigOption, ({ params }) =>
       guarded(async () => ({ configOptions: await sessions.set(params.sessionId, params.configId, params.value) })),
     )
-    .onRequest(SET_TITLE, parseTitle, ({ params: { id, title } }) =>
+    .onRequest(SET_TITLE, readTitle, ({ params: { id, title } }) =>
       guarded(async () => ({ title: await host.setTitle(id, title) })),
     )
-    .onRequest(STATUS, parseSessionId, ({ params }) => guarded(() => ({ status: host.statusOf(params) })));
+    .onRequest(STATUS, readId, ({ params }) => guarded(() => ({ status: host.statusOf(params) })));
 }
 
 /** A client that traces says so in `_meta`: what the turn does belongs to its trace. */
@@ -133,6 +133,12 @@ async function guarded<T>(run: () => T | Promise<T>): Promise<T> {
 /** The SDK's own parser fails the whole session for one odd server entry; ours names the entry and goes on. */
 const readNew = parser(readSessionRequest);
 const readStored = parser(readStoredRequest);
+const readId = parser((params) => textIn(params, "sessionId"));
+const readTitle = parser((params) => ({ title: textIn(params, "title"), id: textIn(params, "sessionId") }));
+const readServers = parser((params) => {
+  const id = textIn(params, "sessionId");
+  return { id, given: readClientServers(isJsonObject(params) ? params["mcpServers"] : undefined) };
+});
 
 function parser<T>(read: (params: unknown) => T): (params: unknown) => T {
   return (params) => {
@@ -145,19 +151,8 @@ function parser<T>(read: (params: unknown) => T): (params: unknown) => T {
   };
 }
 
-function parseServers(params: unknown): { id: string; given: ClientServers } {
-  const id = parseSessionId(params);
-  return { id, given: readClientServers(isJsonObject(params) ? params["mcpServers"] : undefined) };
-}
-
-function parseTitle(params: unknown): { id: string; title: string } {
-  const title = isJsonObject(params) ? params["title"] : undefined;
-  if (typeof title !== "string") throw toRequestError(new TenonError("session.invalid_request", "title is missing"));
-  return { id: parseSessionId(params), title };
-}
-
-function parseSessionId(params: unknown): string {
-  const id = isJsonObject(params) ? params["sessionId"] : undefined;
-  if (typeof id !== "string") throw toRequestError(new TenonError("session.invalid_request", "sessionId is missing"));
-  return id;
+function textIn(params: unknown, name: "sessionId" | "title"): string {
+  const value = isJsonObject(params) ? params[name] : undefined;
+  if (typeof value !== "string") throw new InvalidRequest(`${name} is missing`);
+  return value;
 }

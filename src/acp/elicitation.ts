@@ -7,6 +7,7 @@ import {
   type EnumOption,
   methods,
   type StringFormat,
+  type StringPropertySchema,
 } from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
@@ -76,7 +77,7 @@ function plain(content: JsonObject): JsonObject {
 
 /** Undefined when it requires a field that cannot be asked for. */
 export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined {
-  const { properties, required, title, description } = schema;
+  const { properties, required } = schema;
   const needed = textsOf(required) ?? [];
   const fields: [string, ElicitationPropertySchema][] = [];
   for (const [name, property] of Object.entries(isJsonObject(properties) ? properties : {})) {
@@ -87,7 +88,7 @@ export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined 
   const known = new Set(fields.map(([name]) => name));
   return {
     type: "object",
-    ...words({ title, description }),
+    ...words(schema),
     properties: Object.fromEntries(fields),
     ...defined({ required: required === undefined ? undefined : needed.filter((name) => known.has(name)) }),
   };
@@ -99,8 +100,8 @@ function isPlain(words: string): boolean {
 }
 
 function toField(property: JsonObject): ElicitationPropertySchema | undefined {
-  const { type, title, description } = property;
-  const base = words({ title, description });
+  const { type, default: usual } = property;
+  const base = words(property);
   switch (type) {
     case "string":
       return { type, ...base, ...stringRules(property) };
@@ -109,11 +110,7 @@ function toField(property: JsonObject): ElicitationPropertySchema | undefined {
     case "integer":
       return { type, ...base, ...numbers(property, ["minimum", "maximum", "default"], Number.isInteger) };
     case "boolean":
-      return {
-        type,
-        ...base,
-        ...defined({ default: typeof property["default"] === "boolean" ? property["default"] : undefined }),
-      };
+      return { type, ...base, ...defined({ default: typeof usual === "boolean" ? usual : undefined }) };
     case "array":
       return toChoices(property, base);
     default:
@@ -121,19 +118,9 @@ function toField(property: JsonObject): ElicitationPropertySchema | undefined {
   }
 }
 
-interface StringRules {
-  minLength?: number;
-  maxLength?: number;
-  pattern?: string;
-  format?: StringFormat;
-  default?: string;
-  enum?: string[];
-  oneOf?: EnumOption[];
-}
-
 const FORMATS: readonly StringFormat[] = ["email", "uri", "date", "date-time"];
 
-function stringRules(property: JsonObject): StringRules {
+function stringRules(property: JsonObject): StringPropertySchema {
   const { pattern, format } = property;
   const known = FORMATS.find((name) => name === format);
   const usual = property["default"];
@@ -149,7 +136,7 @@ function stringRules(property: JsonObject): StringRules {
 }
 
 /** Three ways of saying it are in use; `enumNames` is the oldest. */
-function optionsOf(property: JsonObject): Pick<StringRules, "enum" | "oneOf"> {
+function optionsOf(property: JsonObject): Pick<StringPropertySchema, "enum" | "oneOf"> {
   const titled = titledOptions(property["oneOf"] ?? property["anyOf"]);
   if (titled) return { oneOf: titled };
   const values = textsOf(property["enum"]);
@@ -160,10 +147,7 @@ function optionsOf(property: JsonObject): Pick<StringRules, "enum" | "oneOf"> {
   return { oneOf: options.filter((option) => isPlain(option.const)) };
 }
 
-function toChoices(
-  property: JsonObject,
-  base: { title?: string; description?: string },
-): ElicitationPropertySchema | undefined {
+function toChoices(property: JsonObject, base: ReturnType<typeof words>): ElicitationPropertySchema | undefined {
   const items = isJsonObject(property["items"]) ? property["items"] : {};
   const titled = titledOptions(items["anyOf"] ?? items["oneOf"]);
   const values = textsOf(items["enum"])?.filter(isPlain);
@@ -192,11 +176,7 @@ function textsOf(raw: JsonValue | undefined): string[] | undefined {
 }
 
 /** Words of a server on a form of ours. */
-function words(given: Readonly<Record<"title" | "description", JsonValue | undefined>>): {
-  title?: string;
-  description?: string;
-} {
-  const { title, description } = given;
+function words({ title, description }: JsonObject): { title?: string; description?: string } {
   return defined({
     title: typeof title === "string" ? markForeign(title) : undefined,
     description: typeof description === "string" ? markForeign(description) : undefined,

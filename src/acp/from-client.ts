@@ -4,7 +4,7 @@ import { isAbsolute } from "node:path";
 import type * as acp from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import { type NamedKind, normaliseKind } from "../base/server-kind.js";
+import { normaliseKind } from "../base/server-kind.js";
 import type { ContentBlock } from "../base/text/content.js";
 import type { BearerAuth, ServerSpec } from "../mcp/index.js";
 import type { NewSession, RejectedServer } from "../session/index.js";
@@ -22,15 +22,16 @@ export type StoredSessionRequest = SessionRequest & { readonly id: string };
 /** Throws an `InvalidRequest`, as `readSessionRequest` does. */
 export function readStoredRequest(params: unknown): StoredSessionRequest {
   const id = isJsonObject(params) ? params["sessionId"] : undefined;
-  if (typeof id !== "string") throw invalid("sessionId is missing: send the id of the session");
+  if (typeof id !== "string") throw new InvalidRequest("sessionId is missing: send the id of the session");
   return { ...readSessionRequest(params), id };
 }
 
 export function readSessionRequest(params: unknown): SessionRequest {
-  if (!isJsonObject(params)) throw invalid("params must be an object");
+  if (!isJsonObject(params)) throw new InvalidRequest("params must be an object");
   const cwd = params["cwd"];
-  if (typeof cwd !== "string") throw invalid("cwd is missing: send the absolute path of the session's directory");
-  if (!isAbsolute(cwd)) throw invalid(`cwd must be an absolute path, got "${cwd}"`);
+  if (typeof cwd !== "string")
+    throw new InvalidRequest("cwd is missing: send the absolute path of the session's directory");
+  if (!isAbsolute(cwd)) throw new InvalidRequest(`cwd must be an absolute path, got "${cwd}"`);
   const systemPrompt = readSystemPrompt(params["systemPrompt"]);
   const { notices: odd, ...given } = readClientServers(params["mcpServers"]);
   const notices = [...odd];
@@ -41,22 +42,19 @@ export function readSessionRequest(params: unknown): SessionRequest {
 /** No TenonError: the start of the command line must not load it. */
 export class InvalidRequest extends Error {}
 
-function invalid(reason: string): InvalidRequest {
-  return new InvalidRequest(reason);
-}
-
 /** Nothing is repaired here: a session without the instructions its client relies on would be another session. */
 function readSystemPrompt(raw: JsonValue | undefined): SessionRequest["systemPrompt"] {
   if (raw === undefined || raw === null) return undefined;
   const { mode, content } = isJsonObject(raw) ? raw : {};
   if (mode !== "append" && mode !== "override") {
-    throw invalid(`systemPrompt.mode must be "append" or "override", got ${JSON.stringify(mode)}`);
+    throw new InvalidRequest(`systemPrompt.mode must be "append" or "override", got ${JSON.stringify(mode)}`);
   }
   if (!Array.isArray(content) || content.length === 0) {
-    throw invalid("systemPrompt.content must be an array of text blocks, and not empty");
+    throw new InvalidRequest("systemPrompt.content must be an array of text blocks, and not empty");
   }
   const texts = content.map((block) => (isJsonObject(block) && block["type"] === "text" ? block["text"] : undefined));
-  if (!texts.every((text) => typeof text === "string")) throw invalid("systemPrompt.content may have text blocks only");
+  if (!texts.every((text) => typeof text === "string"))
+    throw new InvalidRequest("systemPrompt.content may have text blocks only");
   return { mode, text: texts.join("\n") };
 }
 
@@ -120,7 +118,7 @@ function readServer(raw: JsonValue, index: number): ServerSpec | RejectedServer 
   if (name === undefined) return { name: `#${index + 1}`, reason: "the entry has no name" };
   const type = raw["type"] ?? (raw["command"] === undefined && raw["url"] !== undefined ? "http" : "stdio");
   if (type === "acp") return readAcp(raw, name);
-  const named = typeof type === "string" ? kindOf(type) : undefined;
+  const named = typeof type === "string" ? (normaliseKind(type) ?? normaliseKind(type.toLowerCase())) : undefined;
   switch (named?.kind) {
     case "stdio":
       return readStdio(raw, name);
@@ -135,10 +133,6 @@ function readServer(raw: JsonValue, index: number): ServerSpec | RejectedServer 
     case undefined:
       return { name, reason: `type ${JSON.stringify(type)} is not supported: use stdio, http, sse or acp` };
   }
-}
-
-function kindOf(type: string): NamedKind | undefined {
-  return normaliseKind(type) ?? normaliseKind(type.toLowerCase());
 }
 
 /** `id` is what an earlier draft of the protocol called it. */
@@ -160,14 +154,10 @@ function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {
   if (typeof command !== "string" || command === "") return { name, reason: "a stdio server needs a command" };
   const given = Array.isArray(raw["args"]) ? raw["args"] : typeof raw["args"] === "string" ? [raw["args"]] : [];
   const args = [...more, ...given].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg)));
-  const cwd = readCwd(raw);
+  // ACP has no directory per server; `_meta.tenon.cwd` carries one for clients that have it, `cwd` for those that pass on a file.
+  const place = oursOf(raw["_meta"])["cwd"] ?? raw["cwd"];
+  const cwd = typeof place === "string" && place !== "" ? place : undefined;
   return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...defined({ cwd }) };
-}
-
-/** ACP has no directory per server; `_meta.tenon.cwd` carries one for clients that have it, `cwd` for those that pass on a file. */
-function readCwd(raw: JsonObject): string | undefined {
-  const cwd = oursOf(raw["_meta"])["cwd"] ?? raw["cwd"];
-  return typeof cwd === "string" && cwd !== "" ? cwd : undefined;
 }
 
 function oursOf(meta: JsonValue | undefined): JsonObject {
@@ -204,16 +194,13 @@ function readMode(raw: JsonValue | undefined, tell: (problem: string) => void): 
 
 /** `[{name, value}]` as the protocol says, or a plain map as some clients send it. */
 function readPairs(raw: JsonValue | undefined): Record<string, string> {
-  const pairs: [string, string][] = [];
-  if (Array.isArray(raw)) {
-    for (const pair of raw) {
-      if (!isJsonObject(pair) || typeof pair["name"] !== "string") continue;
-      pairs.push([pair["name"], valueText(pair["value"])]);
-    }
-  } else if (isJsonObject(raw)) {
-    for (const [key, value] of Object.entries(raw)) pairs.push([key, valueText(value)]);
-  }
-  return Object.fromEntries(pairs);
+  const pairs: [string, JsonValue | undefined][] = Array.isArray(raw)
+    ? raw.flatMap((pair) => {
+        const { name, value } = isJsonObject(pair) ? pair : {};
+        return typeof name === "string" ? [[name, value]] : [];
+      })
+    : Object.entries(isJsonObject(raw) ? raw : {});
+  return Object.fromEntries(pairs.map(([name, value]) => [name, valueText(value)]));
 }
 
 function valueText(value: JsonValue | undefined): string {
@@ -221,11 +208,7 @@ function valueText(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-export function toBlocks(prompt: readonly acp.ContentBlock[]): ContentBlock[] {
-  return prompt.map((block) => toBlock(block));
-}
-
-function toBlock(block: acp.ContentBlock): ContentBlock {
+export function toBlock(block: acp.ContentBlock): ContentBlock {
   switch (block.type) {
     case "text":
       return { type: "text", text: block.text };
@@ -234,22 +217,18 @@ function toBlock(block: acp.ContentBlock): ContentBlock {
     case "audio":
       return { type: "audio", data: block.data, mimeType: block.mimeType };
     case "resource": {
-      const { resource } = block;
-      const mimeType = resource.mimeType ? { mimeType: resource.mimeType } : {};
-      return "text" in resource
-        ? { type: "resource", uri: resource.uri, text: resource.text, ...mimeType }
-        : { type: "resource", uri: resource.uri, blob: resource.blob, ...mimeType };
+      const { uri, mimeType, ...content } = block.resource;
+      const words = "text" in content ? { text: content.text } : { blob: content.blob };
+      return { type: "resource", uri, ...words, ...defined({ mimeType: mimeType || undefined }) };
     }
-    case "resource_link":
-      return {
-        type: "resource_link",
-        uri: block.uri,
-        name: block.name,
-        ...defined({
-          title: block.title || undefined,
-          description: block.description || undefined,
-          mimeType: block.mimeType || undefined,
-        }),
+    case "resource_link": {
+      const { uri, name, title, description, mimeType } = block;
+      const more = {
+        title: title || undefined,
+        description: description || undefined,
+        mimeType: mimeType || undefined,
       };
+      return { type: "resource_link", uri, name, ...defined(more) };
+    }
   }
 }

@@ -6,8 +6,7 @@ import type { PromisedSession } from "./agent.js";
 import { introduction } from "./capabilities.js";
 import { readSessionRequest } from "./from-client.js";
 import { ACP_LIMITS } from "./limits.js";
-import { givenMeta } from "./mcp-status.js";
-import { EARLY_SETTINGS, settingsAnswer } from "./options.js";
+import { EARLY_SETTINGS, givenMeta, settingsAnswer } from "./options.js";
 import { Wire, type WireMessage, type WireStreams, wordsOf } from "./wire.js";
 
 export interface FrontOptions extends WireStreams {

@@ -3,7 +3,7 @@ import type * as agent from "./agent.js";
 
 export type { AgentOptions, PromisedSession } from "./agent.js";
 export { Front, type FrontOptions, type FrontStream } from "./front.js";
-export type { McpStatus, ToolSummary } from "./mcp-status.js";
+export type { McpStatus, ToolSummary } from "./sessions.js";
 
 /** The agent itself, loaded on first use: it brings the SDK with it, which `initialize` must not wait for. */
 export async function loadAgent(): Promise<typeof agent> {

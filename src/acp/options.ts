@@ -1,6 +1,7 @@
 // The settings of a session as ACP config options and modes. The front answers with this, so it imports nothing heavy.
 import type { SessionConfigOption, SessionMode, SessionModeState, SessionUpdate } from "@agentclientprotocol/sdk";
-import type { SettingsView } from "../session/index.js";
+import type { ServerStatus, SettingsView } from "../session/index.js";
+import type { ClientServers } from "./from-client.js";
 
 /** What is certain before the configuration has been read; `config_option_update` brings the rest. */
 export const EARLY_SETTINGS: SettingsView = {
@@ -120,4 +121,17 @@ const MODES: Readonly<Record<ModeId, Omit<SessionMode, "id">>> = {
 
 function modeState({ mode, modes }: Pick<SettingsView, "mode" | "modes">): SessionModeState {
   return { currentModeId: mode, availableModes: modes.map((id) => ({ id, ...MODES[id] })) };
+}
+
+/**
+ * With the answer that opens a session: the client's own servers, as they are at its beginning. Those of the configuration
+ * are not read yet then.
+ */
+export function givenMeta({ servers, rejected }: ClientServers): {
+  tenon: { mcp: { servers: readonly ServerStatus[] } };
+} {
+  const base = { origin: "client", toolCount: 0 } as const;
+  const begun = servers.map(({ name }): ServerStatus => ({ ...base, name, state: "connecting" }));
+  const failed = rejected.map(({ name, reason }): ServerStatus => ({ ...base, name, state: "failed", error: reason }));
+  return { tenon: { mcp: { servers: [...begun, ...failed] } } };
 }

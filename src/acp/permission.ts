@@ -32,11 +32,6 @@ const KINDS: Readonly<Record<PermissionChoice["answer"], PermissionOptionKind>> 
   never: "reject_always",
 };
 
-/** At most one of each kind; the words say what it grants. */
-function optionsFor({ choices }: PermissionQuestion): PermissionOption[] {
-  return choices.map(({ answer, label }) => ({ optionId: answer, name: label, kind: KINDS[answer] }));
-}
-
 type Asked = Pick<RequestPermissionRequest, "toolCall" | "options" | "_meta">;
 
 export function permissionPorts(client: AgentContext, sessionId: string): SessionPorts {
@@ -49,12 +44,16 @@ export function permissionPorts(client: AgentContext, sessionId: string): Sessio
   };
   return {
     ask: async (question, signal) => {
-      const chosen = await ask({ toolCall: describe(question), options: optionsFor(question) }, signal);
+      const options = question.choices.map(({ answer, label }): PermissionOption => {
+        return { optionId: answer, name: label, kind: KINDS[answer] };
+      });
+      const chosen = await ask({ toolCall: describe(question), options }, signal);
       return chosen === undefined ? "cancelled" : (ANSWERS.find((answer) => answer === chosen) ?? "no");
     },
     confirmTrust: async (request, signal) => {
-      const toolCall = describeTrust(request);
-      const chosen = await ask({ toolCall, options: TRUST_OPTIONS, _meta: trustMeta(request) }, signal);
+      const { server, names } = request;
+      const _meta = { tenon: { trust: true, ...defined({ server }), servers: names } };
+      const chosen = await ask({ toolCall: describeTrust(request), options: TRUST_OPTIONS, _meta }, signal);
       return chosen === "trust" ? "yes" : chosen === "never" ? "no" : "later";
     },
     approveSampling: async (request, signal) => {
@@ -76,28 +75,23 @@ const TRUST_OPTIONS: PermissionOption[] = [
 ];
 
 function describeTrust({ id, title, lines, written }: TrustRequest): ToolCallUpdate {
-  const content: ToolCallContent[] = [{ type: "content", content: { type: "text", text: lines.join("\n") } }];
-  return {
-    toolCallId: `trust-${id.slice(0, 12)}`,
-    title,
-    kind: "other",
-    status: "pending",
-    rawInput: written,
-    content,
-  };
+  const toolCallId = `trust-${id.slice(0, 12)}`;
+  return { toolCallId, title, kind: "other", status: "pending", rawInput: written, content: textContent(lines) };
 }
 
-function trustMeta({ server, names }: TrustRequest): {
-  tenon: { trust: true; server?: string; servers: readonly string[] };
-} {
-  return { tenon: { trust: true, ...defined({ server }), servers: names } };
+function textContent(lines: readonly string[]): ToolCallContent[] {
+  return lines.length === 0 ? [] : [{ type: "content", content: { type: "text", text: lines.join("\n") } }];
 }
 
 /** The arguments are in the content as well: not every editor shows `rawInput`, and nobody should approve a blind `{}`. */
 function describe(question: PermissionQuestion): ToolCallUpdate {
-  const { toolCallId, tool, arguments: args, isReview, presentation, lock } = question;
+  const { toolCallId, tool, arguments: args, isReview, presentation, lock, protects } = question;
   const { title, kind, locations, content: shownWith } = looksOf({ name: tool.id, tool }, presentation);
-  const content = [...contentOf(question), ...shownWith];
+  const notes = noteLines(question);
+  // A diff shows all that the arguments of an edit say, and where.
+  const given = isReview || presentation?.diff ? [] : argumentLines(args);
+  const content = [...textContent(notes), ...textContent(given), ...shownWith];
+  const about = defined({ lock: lock === undefined ? undefined : true, protects });
   return {
     toolCallId,
     title: isReview ? `${toolName(tool)}: ${lock ?? "its definition changed"}` : titleOf(question, title),
@@ -107,8 +101,9 @@ function describe(question: PermissionQuestion): ToolCallUpdate {
       locations: locations.length > 0 ? locations : undefined,
       rawInput: isReview ? undefined : args,
       content: content.length > 0 ? content : undefined,
+      // For our own chat, which shows the arguments from `rawInput` and needs the rest by itself.
+      _meta: notes.length > 0 ? { tenon: { notes, ...about } } : undefined,
     }),
-    ...aboutMeta(question),
   };
 }
 
@@ -129,30 +124,6 @@ function noteLines(question: PermissionQuestion): readonly string[] {
     ...(reason === undefined ? [] : [`Asked because ${reason}.`]),
     ...(change ? [lock === undefined ? "The tool changed since it was approved:" : `It ${lock}:`, ...change] : []),
   ];
-}
-
-function contentOf(question: PermissionQuestion): ToolCallContent[] {
-  const notes = noteLines(question);
-  // A diff shows all that the arguments of an edit say, and where.
-  const isShown = question.isReview === true || question.presentation?.diff !== undefined;
-  const given = isShown ? [] : argumentLines(question.arguments);
-  return [notes, given].flatMap((lines): ToolCallContent[] =>
-    lines.length === 0 ? [] : [{ type: "content", content: { type: "text", text: lines.join("\n") } }],
-  );
-}
-
-/** For our own chat, which shows the arguments from `rawInput` and needs the rest by itself. */
-function aboutMeta(question: PermissionQuestion): { _meta?: { tenon: AboutQuestion } } {
-  const notes = noteLines(question);
-  const { lock, protects } = question;
-  const about = defined({ lock: lock === undefined ? undefined : (true as const), protects: protects || undefined });
-  return notes.length === 0 ? {} : { _meta: { tenon: { notes, ...about } } };
-}
-
-interface AboutQuestion {
-  readonly notes: readonly string[];
-  readonly lock?: true;
-  readonly protects?: "own" | "obeyed";
 }
 
 /** Every argument by its name; further lines of a value are indented, so that none reads as another argument or a note. */
@@ -195,7 +166,7 @@ export function describeSampling(request: SamplingRequest): ToolCallUpdate {
     kind: "think",
     status: "pending",
     rawInput: { server, model, maxTokens },
-    content: [{ type: "content", content: { type: "text", text: lines.join("\n") } }],
+    content: textContent(lines),
     _meta: { tenon: { sampling: true, server, notes: lines.flatMap((line) => line.split("\n")) } },
   };
 }

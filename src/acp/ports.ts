@@ -1,13 +1,14 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
 import {
   type AgentContext,
+  type CreateElicitationRequest,
   type CreateTerminalRequest,
   methods,
   type PermissionOption,
   type ReadTextFileRequest,
   RequestError,
-  type TerminalOutputResponse,
-  type WaitForTerminalExitRequest,
+  type RequestPermissionRequest,
+  type TerminalOutputRequest,
 } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
@@ -17,18 +18,20 @@ import { markForeign } from "../base/text/marking.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "../mcp/index.js";
 import type { SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
-import { elicitationPorts } from "./elicitation.js";
+import { elicitationPorts, readAnswer } from "./elicitation.js";
 import { ACP_LIMITS } from "./limits.js";
 import { permissionPorts } from "./permission.js";
 
-export interface PortsOf {
-  readonly sessionId: string;
-  readonly abilities: ClientAbilities;
-  readonly messages: McpMessages;
-  readonly world: Pick<World, "after">;
-}
-
-export function sessionPorts(client: AgentContext, { sessionId, abilities, messages, world }: PortsOf): SessionPorts {
+export function sessionPorts(
+  client: AgentContext,
+  about: {
+    readonly sessionId: string;
+    readonly abilities: ClientAbilities;
+    readonly messages: McpMessages;
+    readonly world: Pick<World, "after">;
+  },
+): SessionPorts {
+  const { sessionId, abilities, messages, world } = about;
   return {
     ...permissionPorts(client, sessionId),
     ...elicitationPorts(client, sessionId, abilities),
@@ -40,7 +43,6 @@ export function sessionPorts(client: AgentContext, { sessionId, abilities, messa
 }
 
 type AskPerson = NonNullable<SessionPorts["askPerson"]>;
-type Answer = Awaited<ReturnType<AskPerson>>;
 type Options = Parameters<AskPerson>[1];
 
 export function askPerson(
@@ -51,13 +53,15 @@ export function askPerson(
   let count = 0;
   return async (question, options, signal, toolCallId) => {
     count += 1;
-    const asked = { sessionId, question, options, signal, toolCallId: toolCallId ?? `question-${count}` };
     try {
-      if (forms) return await byForm(client, asked, toolCallId);
+      if (forms) return await byForm(client, formOf(sessionId, question, options, toolCallId), options, signal);
       if (options.length === 0) {
         return { kind: "unavailable", reason: "the client cannot ask for a text; ask in your answer instead" };
       }
-      return await byChoice(client, asked);
+      // With the id of the call that asks, the question stands on its card.
+      const id = toolCallId ?? `question-${count}`;
+      const toolCall = { toolCallId: id, title: markForeign(question), kind: "other", status: "pending" } as const;
+      return await byChoice(client, { sessionId, toolCall }, options, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       return { kind: "unavailable", reason: messageOf(error) };
@@ -65,38 +69,31 @@ export function askPerson(
   };
 }
 
-interface Asked {
-  readonly sessionId: string;
-  readonly question: string;
-  readonly options: Options;
-  readonly signal: AbortSignal;
-  /** Of the call that asks, so that the question stands on its card. */
-  readonly toolCallId: string;
+function formOf(
+  sessionId: string,
+  question: string,
+  options: Options,
+  toolCallId: string | undefined,
+): CreateElicitationRequest {
+  const oneOf = options.map((option) => ({ const: option.label, title: nameOf(option) }));
+  const answer = { type: "string" as const, title: "Answer", ...(oneOf.length > 0 ? { oneOf } : { minLength: 1 }) };
+  const requestedSchema = { type: "object" as const, properties: { answer }, required: ["answer"] };
+  return { mode: "form", sessionId, ...defined({ toolCallId }), message: markForeign(question), requestedSchema };
 }
 
 async function byForm(
   client: AgentContext,
-  { sessionId, question, options, signal }: Asked,
-  toolCallId: string | undefined,
-): Promise<Answer> {
-  const labels = options.map(({ label }) => label);
-  const oneOf = options.map((option) => ({ const: option.label, title: nameOf(option) }));
-  const answer = { type: "string" as const, title: "Answer", ...(oneOf.length > 0 ? { oneOf } : { minLength: 1 }) };
-  const response: unknown = await client.request(
-    methods.client.elicitation.create,
-    {
-      mode: "form",
-      sessionId,
-      ...defined({ toolCallId }),
-      message: markForeign(question),
-      requestedSchema: { type: "object", properties: { answer }, required: ["answer"] },
-    },
-    { cancellationSignal: signal },
-  );
-  const { action, content } = isJsonObject(response) ? response : {};
-  const given = action === "accept" && isJsonObject(content) ? content["answer"] : undefined;
+  form: CreateElicitationRequest,
+  options: Options,
+  signal: AbortSignal,
+): ReturnType<AskPerson> {
+  const response = await client.request(methods.client.elicitation.create, form, { cancellationSignal: signal });
+  const answered = readAnswer(response);
+  const given = answered.action === "accept" ? answered.content?.["answer"] : undefined;
   if (typeof given !== "string") return { kind: "declined" };
-  return labels.includes(given) ? { kind: "chosen", label: given } : { kind: "typed", text: given };
+  return options.some(({ label }) => label === given)
+    ? { kind: "chosen", label: given }
+    : { kind: "typed", text: given };
 }
 
 function nameOf({ label, description }: Options[number]): string {
@@ -106,22 +103,19 @@ function nameOf({ label, description }: Options[number]): string {
 /** ACP's permission question is the one every client can show. The last option is a way out. */
 async function byChoice(
   client: AgentContext,
-  { sessionId, question, options, signal, toolCallId }: Asked,
-): Promise<Answer> {
-  const choices = options.map(
-    (option, index): PermissionOption => ({ optionId: String(index), name: nameOf(option), kind: "allow_once" }),
-  );
-  const response = await client.request(
-    methods.client.session.requestPermission,
-    {
-      sessionId,
-      toolCall: { toolCallId, title: markForeign(question), kind: "other", status: "pending" },
-      options: [...choices, { optionId: "none", name: "None of these", kind: "reject_once" }],
-    },
-    { cancellationSignal: signal },
-  );
-  if (response.outcome.outcome === "cancelled") return { kind: "declined" };
-  const chosen = options[Number(response.outcome.optionId)];
+  asked: Pick<RequestPermissionRequest, "sessionId" | "toolCall">,
+  options: Options,
+  signal: AbortSignal,
+): ReturnType<AskPerson> {
+  const choices = options.map((option, index): PermissionOption => {
+    return { optionId: String(index), name: nameOf(option), kind: "allow_once" };
+  });
+  const none: PermissionOption = { optionId: "none", name: "None of these", kind: "reject_once" };
+  const request: RequestPermissionRequest = { ...asked, options: [...choices, none] };
+  const { outcome } = await client.request(methods.client.session.requestPermission, request, {
+    cancellationSignal: signal,
+  });
+  const chosen = outcome.outcome === "cancelled" ? undefined : options[Number(outcome.optionId)];
   return chosen ? { kind: "chosen", label: chosen.label } : { kind: "declined" };
 }
 
@@ -176,16 +170,11 @@ export function clientTerminal(client: AgentContext, sessionId: string, world: P
 /** A client that neither ends a command nor says so must not hold up the turn, nor the end of the session. */
 const SILENT: Exit = { kind: "cut_off", reason: "the client was asked to end it, and has not said that it did" };
 
-interface Place {
-  readonly sessionId: string;
-  readonly terminalId: string;
-}
-
 class ClientCommand implements Running {
   readonly terminalId: string;
   readonly exited: Promise<Exit>;
   readonly #client: AgentContext;
-  readonly #place: Place;
+  readonly #place: TerminalOutputRequest;
   readonly #world: Pick<World, "after">;
   /** Resolves when the client was asked to end it and has let the time for that pass. */
   readonly #givenUp: Promise<undefined>;
@@ -193,7 +182,7 @@ class ClientCommand implements Running {
   #isEnded = false;
   #isReleased = false;
 
-  constructor(client: AgentContext, place: Place, world: Pick<World, "after">) {
+  constructor(client: AgentContext, place: TerminalOutputRequest, world: Pick<World, "after">) {
     this.#client = client;
     this.#place = place;
     this.#world = world;
@@ -206,7 +195,7 @@ class ClientCommand implements Running {
 
   /** The client gives the whole output each time, and may have dropped its beginning. */
   async output(sinceChar: number): Promise<{ text: string; nextChar: number }> {
-    const read = await Promise.race([this.#read(), this.#givenUp]);
+    const read = await Promise.race([this.#client.request(methods.client.terminal.output, this.#place), this.#givenUp]);
     if (!read) return { text: "[the client does not say what it printed]", nextChar: sinceChar };
     const { output, truncated } = read;
     const nextChar = output.length;
@@ -231,14 +220,9 @@ class ClientCommand implements Running {
     await Promise.race([released, this.#givenUp]);
   }
 
-  async #read(): Promise<TerminalOutputResponse> {
-    return await this.#client.request(methods.client.terminal.output, this.#place);
-  }
-
   async #wait(): Promise<Exit> {
     try {
-      const request: WaitForTerminalExitRequest = { ...this.#place };
-      const { exitCode, signal } = await this.#client.request(methods.client.terminal.waitForExit, request);
+      const { exitCode, signal } = await this.#client.request(methods.client.terminal.waitForExit, this.#place);
       return { kind: "exited", code: exitCode ?? null, signal: signal ?? null };
     } catch (error) {
       return { kind: "cut_off", reason: `the client's terminal failed: ${messageOf(error)}` };
@@ -278,10 +262,8 @@ export class McpMessages {
       const message = { serverId, requestId, method, params };
       return readOutcome(await client.request<unknown>(MCP_MESSAGE, message, { cancellationSignal: signal }));
     } catch (thrown) {
-      const message = messageOf(thrown);
-      return thrown instanceof RequestError
-        ? { kind: "failed", message, code: thrown.code }
-        : { kind: "failed", message };
+      const code = thrown instanceof RequestError ? thrown.code : undefined;
+      return { kind: "failed", message: messageOf(thrown), ...defined({ code }) };
     } finally {
       this.#listeners.delete(key);
     }

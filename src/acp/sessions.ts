@@ -4,6 +4,7 @@ import {
   type ListSessionsRequest,
   type ListSessionsResponse,
   methods,
+  type PromptResponse,
   type SessionConfigOption,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
@@ -15,42 +16,40 @@ import type { ContentBlock } from "../base/text/content.js";
 import {
   type GivenServers,
   SETTINGS,
+  type ServerStatus,
   type Session,
   type SessionEvent,
   type SessionHost,
-  type SessionPorts,
-  type SessionSummary,
   type SettingsView,
 } from "../session/index.js";
 import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
-import { type McpStatus, mcpStatus } from "./mcp-status.js";
 import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
 import { McpMessages, sessionPorts } from "./ports.js";
-import { type PromptAnswer, toUpdates, usageOf } from "./to-client.js";
+import { toUpdates } from "./to-client.js";
 import { toAcpBlock } from "./tool-call.js";
 
-interface Taken {
+interface Relay {
+  readonly session: Session;
   /** Sends an update of its own, before or between those of the session. */
   readonly send: (update: SessionUpdate) => Promise<void> | undefined;
+  /** What the session tells is relayed from now on. */
   readonly begin: () => void;
-}
-
-interface Relay extends Pick<Taken, "send"> {
-  readonly session: Session;
   /** The last turn whose updates have all been handed to the connection. */
   readonly relayedTurn: Cell<number>;
   readonly told: EmittedSettings;
 }
 
 export class OpenSessions {
+  /** What the client can show; relaying starts once it has said so. */
+  readonly abilities: Cell<ClientAbilities | undefined> = new Cell<ClientAbilities | undefined>(undefined);
+  /** Requests to the client's own servers. */
+  readonly messages: McpMessages = new McpMessages();
   readonly #host: SessionHost;
   readonly #write: FrontStream["send"] | undefined;
   readonly #scope: Scope;
   readonly #relays = new Map<string, Relay>();
-  readonly #messages = new McpMessages();
-  readonly #abilities = new Cell<ClientAbilities | undefined>(undefined);
   #connection: AgentConnection | undefined;
   #isOver = false;
 
@@ -68,11 +67,6 @@ export class OpenSessions {
       this.#isOver = true;
       await Promise.all([...this.#relays.keys()].map((id) => this.close(id)));
     });
-  }
-
-  /** The client has said what it can show; relaying starts with this. */
-  introduced(abilities: ClientAbilities): void {
-    this.#abilities.set(abilities);
   }
 
   /** `promisedId`: it was given out before this agent was loaded, and so were the settings that are certain. */
@@ -107,7 +101,7 @@ export class OpenSessions {
   async load(request: StoredSessionRequest, { isReplayed }: { readonly isReplayed: boolean }): Promise<string> {
     const { session, history } = await this.#host.loadSession(request);
     const { send, begin } = await this.#takeLate(session);
-    const abilities = this.#abilities.value ?? abilitiesOf();
+    const abilities = this.abilities.value ?? abilitiesOf();
     if (isReplayed) for (const update of replayUpdates(history, abilities)) await send(update);
     begin();
     return session.id;
@@ -126,36 +120,40 @@ export class OpenSessions {
   }
 
   /** While the session was being read the client may have gone, and nobody would ever close it. */
-  async #takeLate(session: Session): Promise<Taken> {
+  async #takeLate(session: Session): Promise<Relay> {
     if (!this.#isOver) return this.#take(session);
     await session.close();
     throw new TenonError("session.closed", "the client is gone");
   }
 
-  /** From now on the session belongs to this connection; what it tells is relayed from `begin` on. */
-  #take(session: Session, told: SettingsView = session.settings): Taken {
+  /** From now on the session belongs to this connection. */
+  #take(session: Session, told: SettingsView = session.settings): Relay {
     const connection = this.#connection;
     if (!connection) throw new TenonError("internal", "a session was asked for before the connection was up");
+    const known = this.abilities.value;
+    if (known) this.#attach(session, connection, known);
+    const events = session.events();
     const relay: Relay = {
       session,
       relayedTurn: new Cell(0),
       told: new EmittedSettings(told),
       send: (update) => this.#send(session.id, update),
+      // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
+      begin: () => {
+        this.#host.world.after(0, () => {
+          this.#scope.run(`relay ${session.id}`, (signal) => this.#relay(relay, events, connection, signal));
+        });
+      },
     };
     this.#relays.set(session.id, relay);
-    const known = this.#abilities.value;
-    if (known) session.attach(this.#portsOf(session.id, connection, known));
-    const events = session.events();
-    // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
-    const begin = () => {
-      this.#host.world.after(0, () => {
-        this.#scope.run(`relay ${session.id}`, (signal) => this.#relay(relay, events, connection, signal));
-      });
-    };
-    return { send: relay.send, begin };
+    return relay;
   }
 
-  async prompt(id: string, content: readonly ContentBlock[], signal: AbortSignal): Promise<PromptAnswer> {
+  async prompt(
+    id: string,
+    content: readonly ContentBlock[],
+    signal: AbortSignal,
+  ): Promise<PromptResponse & { usage: object }> {
     const { session, relayedTurn } = this.#find(id);
     const turn = session.turnCount + 1;
     try {
@@ -183,11 +181,6 @@ export class OpenSessions {
     const { session } = this.#find(id);
     await session.setServers(given);
     return await mcpStatus(session);
-  }
-
-  /** A client's word about a request to one of its own servers. */
-  heardOfServer(params: unknown): void {
-    this.#messages.hear(params);
   }
 
   cancel(id: string): void {
@@ -219,8 +212,8 @@ export class OpenSessions {
     signal: AbortSignal,
   ): Promise<void> {
     const { session, relayedTurn, told, send } = relay;
-    const abilities = (await this.#abilities.until((known) => known !== undefined, signal)) ?? abilitiesOf();
-    if (!session.isAttached) session.attach(this.#portsOf(session.id, connection, abilities));
+    const abilities = (await this.abilities.until((known) => known !== undefined, signal)) ?? abilitiesOf();
+    if (!session.isAttached) this.#attach(session, connection, abilities);
     try {
       for await (const event of events) {
         try {
@@ -258,8 +251,9 @@ export class OpenSessions {
     });
   }
 
-  #portsOf(sessionId: string, { client }: AgentConnection, abilities: ClientAbilities): SessionPorts {
-    return sessionPorts(client, { sessionId, abilities, messages: this.#messages, world: this.#host.world });
+  #attach(session: Session, { client }: AgentConnection, abilities: ClientAbilities): void {
+    const { world } = this.#host;
+    session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages: this.messages, world }));
   }
 
   #send(sessionId: string, update: SessionUpdate): Promise<void> | undefined {
@@ -306,45 +300,55 @@ function updatesOf(event: SessionEvent, client: ClientAbilities): SessionUpdate[
 }
 
 /** As a client does it: what the update has takes the place of what was there. */
-function merged(card: Card, update: CardUpdate): Card {
-  const { title, kind, status, content, locations, rawInput, rawOutput } = update;
-  return {
-    ...card,
-    ...defined({
-      title: title == null ? undefined : title,
-      kind: kind == null ? undefined : kind,
-      status: status == null ? undefined : status,
-      content: content == null ? undefined : content,
-      locations: locations == null ? undefined : locations,
-      rawInput,
-      rawOutput,
-    }),
-  };
+function merged(card: Card, { sessionUpdate: _, _meta: __, ...update }: CardUpdate): Card {
+  return { ...card, ...Object.fromEntries(Object.entries(update).filter(([, value]) => value != null)) };
 }
 
 export async function listSessions(
   host: SessionHost,
   { cwd, cursor }: Pick<ListSessionsRequest, "cwd" | "cursor">,
 ): Promise<ListSessionsResponse> {
-  const page = await host.listSessions(
-    defined({ cwd: cwd == null ? undefined : cwd, cursor: cursor == null ? undefined : cursor }),
+  const { sessions, nextCursor } = await host.listSessions(
+    defined({ cwd: cwd ?? undefined, cursor: cursor ?? undefined }),
   );
-  const { nextCursor } = page;
-  return { sessions: page.sessions.map(infoOf), ...defined({ nextCursor }) };
+  const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, ...shown }) => ({
+    sessionId: id,
+    ...shown,
+    ...defined({ additionalDirectories: more.length > 0 ? [...more] : undefined }),
+    updatedAt: new Date(updatedMs).toISOString(),
+  }));
+  return { sessions: infos, ...defined({ nextCursor }) };
 }
 
-function infoOf({
-  id,
-  cwd,
-  additionalDirectories,
-  title,
-  updatedMs,
-}: SessionSummary): ListSessionsResponse["sessions"][number] {
+/** Of the whole session. In ACP the kinds of tokens are apart from each other, and the total is their sum; here input means all of it. */
+function usageOf({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens }: Session["usage"]): object {
+  const cached = (cachedInputTokens ?? 0) + (cacheWriteTokens ?? 0);
+  const fresh = Math.max(0, inputTokens - cached);
   return {
-    sessionId: id,
-    cwd,
-    ...defined({ additionalDirectories: additionalDirectories.length > 0 ? [...additionalDirectories] : undefined }),
-    title,
-    updatedAt: new Date(updatedMs).toISOString(),
+    totalTokens: fresh + cached + outputTokens,
+    inputTokens: fresh,
+    outputTokens,
+    ...defined({ cachedReadTokens: cachedInputTokens, cachedWriteTokens: cacheWriteTokens }),
   };
+}
+
+export interface ToolSummary {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+}
+
+export interface McpStatus {
+  readonly servers: readonly (ServerStatus & { readonly tools: readonly ToolSummary[] })[];
+}
+
+/** Waits for the configuration: before it is read, nobody can say which servers there are. */
+export async function mcpStatus(session: Session): Promise<McpStatus> {
+  await session.configured;
+  const tools = session.tools.list();
+  const toolsOf = (server: string) =>
+    tools.flatMap(({ id, source, definition: { title, description } }): ToolSummary[] => {
+      return source === server ? [{ name: id, ...defined({ title }), description }] : [];
+    });
+  return { servers: session.servers.map((status) => ({ ...status, tools: toolsOf(status.name) })) };
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { abilitiesOf } from "./capabilities.js";
 import { readClientServers } from "./from-client.js";
-import { givenMeta } from "./mcp-status.js";
+import { givenMeta } from "./options.js";
 import { toUpdates } from "./to-client.js";
 
 test("the answer that opens a session names every server of the client and what cannot be used, and no secret", () => {
