@@ -300,8 +300,9 @@ function updatesOf(event: SessionEvent, client: ClientAbilities): SessionUpdate[
 }
 
 /** As a client does it: what the update has takes the place of what was there. */
-function merged(card: Card, { sessionUpdate: _, _meta: __, ...update }: CardUpdate): Card {
-  return { ...card, ...Object.fromEntries(Object.entries(update).filter(([, value]) => value != null)) };
+function merged({ sessionUpdate, ...card }: Card, update: CardUpdate): Card {
+  const given = Object.entries(update).filter(([name, value]) => name !== "_meta" && value != null);
+  return { ...card, ...Object.fromEntries(given), sessionUpdate };
 }
 
 export async function listSessions(

@@ -1,6 +1,6 @@
 // The public face of `session`.
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
-export type { CommandInfo, ServerStatus, SessionEvent } from "./events.js";
+export type { ServerStatus, SessionEvent } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { journalStart } from "./journal/journal.js";
 export {
