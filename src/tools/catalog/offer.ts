@@ -1,6 +1,5 @@
 // The tools offered to one model call, and the tool behind every name: an immutable snapshot.
-import { defined } from "../../base/json/defined.js";
-import { canonicalJson, type JsonObject } from "../../base/json/json.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { markForeign } from "../../base/text/marking.js";
 import { cut } from "../one-line.js";
 import { definitionHash } from "../policy/difference.js";
@@ -99,37 +98,6 @@ export class OfferedList {
   #saw(tools: readonly KnownTool[]): ReadonlyMap<string, KnownTool> {
     return new Map([...this.seen, ...tools.map((known): [string, KnownTool] => [known.tool.id, known])]);
   }
-}
-
-interface OfferParts {
-  readonly list: OfferedList;
-  /** A tool that is there now. */
-  readonly current: (name: string) => KnownTool | undefined;
-  readonly whySetAside: (known: KnownTool) => string | undefined;
-  readonly whyHeld: (known: KnownTool) => string | undefined;
-}
-
-export function makeOffer({ list, current, whySetAside, whyHeld }: OfferParts): Offer {
-  const find = (name: string): CatalogEntry | undefined => {
-    const seen = list.seen.get(name);
-    const known = current(name);
-    if (!known) return seen && { ...seen, isChanged: false, unavailable: goneText(seen) };
-    const setAside = whySetAside(known);
-    const unavailable = setAside === undefined ? undefined : `it was set aside: ${setAside}`;
-    const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
-    return { ...known, isChanged, ...defined({ unavailable, held: whyHeld(known) }) };
-  };
-  return { tools: list.tools, find };
-}
-
-function goneText({ tool, source }: KnownTool): string {
-  return `${tool.label} is gone: its server "${source.name}" does not have it any more`;
-}
-
-function isOther(shown: ToolDefinition, current: ToolDefinition): boolean {
-  const asJson = ({ name, title, description, inputSchema }: ToolDefinition) =>
-    canonicalJson({ name, title, description, inputSchema });
-  return shown !== current && asJson(shown) !== asJson(current);
 }
 
 /** A tool that passed the shaping. */

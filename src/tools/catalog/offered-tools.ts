@@ -1,19 +1,13 @@
 // The tools in front of a session's model: a list that only grows, which tools join it next, and which are kept out and why.
 
+import { defined } from "../../base/json/defined.js";
+import { canonicalJson } from "../../base/json/json.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence, plain } from "../one-line.js";
-import type { SourcedTool, ToolId, ToolOrigin } from "../tool.js";
-import {
-  type IncludeModes,
-  type KnownTool,
-  type KnownTools,
-  makeOffer,
-  type Offer,
-  OfferedList,
-  type OfferedTool,
-  type Shadowed,
-  type SourceBook,
-} from "./offer.js";
+import type { ToolDefinition, ToolId, ToolOrigin, ToolSource } from "../tool.js";
+import type { CatalogEntry, OfferedTool, Shadowed } from "./offer.js";
+import { IncludeModes, type KnownTool, KnownTools, type Offer, OfferedList, SourceBook } from "./offer.js";
+import type { CatalogOptions } from "./session-catalog.js";
 
 export interface CatalogLimits {
   /** Servers whose tools are offered as `always`. */
@@ -46,23 +40,19 @@ export interface Ranked {
   readonly score: number;
 }
 
-export interface OfferingOptions {
+export class Offering {
+  readonly #options: CatalogOptions;
   readonly book: SourceBook;
-  readonly modes: IncludeModes;
+  readonly modes: IncludeModes = new IncludeModes();
   /** Tenon's own tools about tools: offered from the first tool behind search on. */
   readonly meta: KnownTools;
-  readonly notices: Notices;
-  readonly limits: CatalogLimits;
-  /** Why a tool may not be offered until a person approves it. */
-  isHeld(tool: SourcedTool): string | undefined;
-}
-
-export class Offering {
-  readonly #options: OfferingOptions;
-  readonly #added = new Set<ToolId>();
+  /** Added by the person: they join whatever their mode and the limits. */
+  readonly added: Set<ToolId> = new Set();
   readonly #setAside = new Map<ToolId, { readonly definitionHash: string; readonly reason: string }>();
   /** Servers behind search because of a limit: they stay there, so that tools do not move back and forth. */
-  readonly #refused = new Map<string, BudgetCause>();
+  readonly refused: Map<string, BudgetCause> = new Map();
+  /** Keys of notices that were emitted. */
+  readonly #emitted = new Set<string>();
   #table: ReadonlyMap<string, KnownTool> = new Map();
   #plan: Plan | undefined;
   #offer: Offer | undefined;
@@ -71,17 +61,15 @@ export class Offering {
   list: OfferedList = OfferedList.EMPTY;
   /** The tools behind search that came to be used, and how. */
   readonly picks: Map<ToolId, Pick> = new Map();
-  /** The prompt the head start was chosen by. */
+  /** The prompt the head start was chosen by. Until then room for its choice is kept. */
   firstPrompt: string | undefined;
 
-  constructor(options: OfferingOptions) {
+  constructor(meta: ToolSource, limits: CatalogLimits, options: CatalogOptions) {
     this.#options = options;
-    this.limits = options.limits;
-  }
-
-  setLimits(limits: CatalogLimits): void {
+    this.book = new SourceBook(options.transformers);
+    this.meta = new KnownTools(meta);
+    this.meta.refresh();
     this.limits = limits;
-    this.replan();
   }
 
   /** To be called when something changed that decides which tools join. */
@@ -91,10 +79,9 @@ export class Offering {
 
   /** Takes the sources as they are now. */
   refresh(): void {
-    const { book } = this.#options;
-    if (!book.refresh()) return;
+    if (!this.book.refresh()) return;
     const table = new Map<string, KnownTool>();
-    for (const known of book.active.flatMap(({ tools }) => tools)) {
+    for (const known of this.book.active.flatMap(({ tools }) => tools)) {
       if (!table.has(known.tool.id)) table.set(known.tool.id, known);
     }
     this.#table = table;
@@ -110,48 +97,36 @@ export class Offering {
   /** For one model call. */
   offer(): Offer {
     this.commit();
-    this.#offer ??= this.#makeOffer(this.list);
+    this.#offer ??= this.#offerOf(this.list);
     return this.#offer;
   }
 
   /** The offer of the next model call, without deciding anything. */
   peek(): Offer {
-    return this.#makeOffer(this.next(this.plan()));
+    return this.#offerOf(this.next(this.plan()));
   }
 
   /** The list of the next model call. */
   next(plan: Plan): OfferedList {
-    return this.list.append(this.#joining(plan));
+    const meta = plan.behind.size > 0 ? this.meta.tools : [];
+    return this.list.append([...meta.map((known): OfferedTool => ({ known, how: "always" })), ...plan.append]);
   }
 
   plan(): Plan {
     this.refresh();
-    if (this.#plan && !this.#plan.hasHeld) return this.#plan;
-    const { book, modes } = this.#options;
-    this.#plan = planOffer({
-      active: book.active,
-      modes,
-      limits: this.limits,
-      offered: this.list.how,
-      added: this.#added,
-      refused: this.#refused,
-      isFrozen: this.firstPrompt !== undefined,
-      isSetAside: (known) => this.whySetAside(known) !== undefined,
-      isHeld: (known) => this.whyHeld(known) !== undefined,
-    });
+    if (!this.#plan || this.#plan.hasHeld) this.#plan = planOffer(this);
     return this.#plan;
   }
 
   /** Appends the tools that join now, and emits the notices about the others. */
   commit(): Plan {
-    const { book, notices } = this.#options;
     const plan = this.plan();
     this.#setList(this.next(plan));
     if (this.firstPrompt !== undefined) {
-      for (const [server, { cause }] of plan.overBudget) this.#refused.set(server, cause);
+      for (const [server, { cause }] of plan.overBudget) this.refused.set(server, cause);
     }
-    notices.processes(book, this.limits);
-    notices.overBudget(plan.overBudget, this.limits);
+    this.#noteProcesses();
+    this.#noteOverBudget(plan);
     return plan;
   }
 
@@ -161,18 +136,6 @@ export class Offering {
     this.commit();
     for (const { known, score } of chosen) this.picks.set(known.tool.id, { how: "head_start", query: prompt, score });
     this.#setList(this.list.append(chosen.map(({ known }) => ({ known, how: "head_start" }))));
-    this.replan();
-  }
-
-  /** Added by the person: it joins whatever its mode and the limits. */
-  add(id: ToolId): void {
-    this.#added.add(id);
-    this.replan();
-  }
-
-  /** A server that did not fit into the limits may fit now. */
-  reconsider(server: string): void {
-    this.#refused.delete(server);
     this.replan();
   }
 
@@ -199,7 +162,40 @@ export class Offering {
   }
 
   whyHeld({ tool, raw }: KnownTool): string | undefined {
-    return this.#options.isHeld({ tool, raw });
+    return this.#options.isHeld?.({ tool, raw });
+  }
+
+  warn(text: string): void {
+    this.#options.onNotice?.("warning", text);
+  }
+
+  noteShadowed(): void {
+    for (const text of this.book.shadowed.map(shadowText)) if (this.#isFirst(`shadowed ${text}`)) this.warn(text);
+  }
+
+  /** Emitted when a model call begins, since only then all servers are known. */
+  #noteProcesses(): void {
+    const { warnProcesses } = this.limits;
+    const processes = this.book.active.filter(({ source }) => source.isProcess === true).length;
+    if (processes <= warnProcesses || !this.#isFirst("processes")) return;
+    this.warn(
+      `this session runs ${processes} servers as processes (more than ${warnProcesses}): each takes memory and time to start`,
+    );
+  }
+
+  /** Each server is named once, when its tools first go behind search because of a limit. */
+  #noteOverBudget({ overBudget }: Plan): void {
+    const fresh = [...overBudget].filter(([server]) => this.#isFirst(`budget ${server}`));
+    if (fresh.length === 0) return;
+    const { maxAlwaysTools, maxAlwaysServers } = this.limits;
+    const those = fresh.map(([server, { count }]) => `"${server}" (${count})`).join(", ");
+    this.warn(
+      `there are more tools than a model call is offered (${maxAlwaysTools} tools of ${maxAlwaysServers} servers), so those of ${those} are behind search: nothing is lost, the model finds them when it needs them`,
+    );
+  }
+
+  #isFirst(key: string): boolean {
+    return !this.#emitted.has(key) && Boolean(this.#emitted.add(key));
   }
 
   #setList(list: OfferedList): void {
@@ -208,40 +204,33 @@ export class Offering {
     this.#offer = undefined;
   }
 
-  #joining(plan: Plan): readonly OfferedTool[] {
-    const meta = plan.behind.size > 0 ? this.#options.meta.tools : [];
-    return [...meta.map((known): OfferedTool => ({ known, how: "always" })), ...plan.append];
-  }
-
-  #makeOffer(list: OfferedList): Offer {
+  #offerOf(list: OfferedList): Offer {
     const table = this.#table;
-    const meta = new Map<string, KnownTool>(this.#options.meta.tools.map((known) => [known.tool.id, known]));
-    return makeOffer({
-      list,
-      current: (name) => table.get(name) ?? (list.seen.has(name) ? meta.get(name) : undefined),
-      whySetAside: (known) => this.whySetAside(known),
-      whyHeld: (known) => this.whyHeld(known),
-    });
+    const find = (name: string): CatalogEntry | undefined => {
+      const seen = list.seen.get(name);
+      const known = table.get(name) ?? (seen && this.meta.tools.find(({ tool }) => tool.id === name));
+      if (!known) return seen && { ...seen, isChanged: false, unavailable: goneText(seen) };
+      const setAside = this.whySetAside(known);
+      const unavailable = setAside === undefined ? undefined : `it was set aside: ${setAside}`;
+      const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
+      return { ...known, isChanged, ...defined({ unavailable, held: this.whyHeld(known) }) };
+    };
+    return { tools: list.tools, find };
   }
+}
+
+function goneText({ tool, source }: KnownTool): string {
+  return `${tool.label} is gone: its server "${source.name}" does not have it any more`;
+}
+
+function isOther(shown: ToolDefinition, current: ToolDefinition): boolean {
+  const asJson = ({ name, title, description, inputSchema }: ToolDefinition) =>
+    canonicalJson({ name, title, description, inputSchema });
+  return shown !== current && asJson(shown) !== asJson(current);
 }
 
 /** Room kept for Tenon's own tools about tools, once there is something behind search. */
 const META_ROOM = 4;
-
-interface PlanInput {
-  readonly active: readonly KnownTools[];
-  readonly modes: IncludeModes;
-  readonly limits: CatalogLimits;
-  readonly offered: OfferedList["how"];
-  /** Added by the person. */
-  readonly added: ReadonlySet<ToolId>;
-  /** Servers that went behind search before, and stay there. */
-  readonly refused: ReadonlyMap<string, BudgetCause>;
-  /** Whether the first prompt has been: until then room for its choice is kept. */
-  readonly isFrozen: boolean;
-  isSetAside(known: KnownTool): boolean;
-  isHeld(known: KnownTool): boolean;
-}
 
 /** Which tools join the offered list now, and which stay behind search and why. */
 export interface Plan {
@@ -274,15 +263,15 @@ interface Share {
  * A server's tools are offered together or go behind search together: half a server is of little use. Tools that were
  * named one by one, and those a person added, join over any limit.
  */
-function planOffer(input: PlanInput): Plan {
+function planOffer(offering: Offering): Plan {
   const behind = new Map<ToolId, BehindCause>();
   const overBudget = new Map<string, { readonly count: number; readonly cause: BudgetCause }>();
-  const shares = input.active.map((source) => shareOf(source, input, behind));
-  const refuse = roomFor(shares, input);
+  const shares = offering.book.active.map((source) => shareOf(source, offering, behind));
+  const refuse = roomFor(shares, offering);
   const append: Wish[] = [];
   for (const share of shares) {
     const { name } = share.source.source;
-    const cause = share.wanted === 0 ? undefined : (input.refused.get(name) ?? refuse(share));
+    const cause = share.wanted === 0 ? undefined : (offering.refused.get(name) ?? refuse(share));
     append.push(...share.wishes.filter(({ isSure }) => isSure || cause === undefined));
     if (cause === undefined) continue;
     for (const { known, isSure } of share.wishes) if (!isSure) behind.set(known.tool.id, cause);
@@ -291,20 +280,20 @@ function planOffer(input: PlanInput): Plan {
   return { append, behind, overBudget, hasHeld: shares.some((share) => share.hasHeld) };
 }
 
-function shareOf(source: KnownTools, input: PlanInput, behind: Map<ToolId, BehindCause>): Share {
+function shareOf(source: KnownTools, offering: Offering, behind: Map<ToolId, BehindCause>): Share {
   const wishes: Wish[] = [];
   let count = 0;
   let hasHeld = false;
   for (const known of source.tools) {
     const { id } = known.tool;
-    const how = input.offered.get(id);
+    const how = offering.list.how.get(id);
     if (how === "always") count += 1;
-    if (how !== undefined || input.isSetAside(known)) continue;
-    const isAdded = input.added.has(id);
-    const { mode, by } = input.modes.of(source, known.raw.name);
+    if (how !== undefined || offering.whySetAside(known) !== undefined) continue;
+    const isAdded = offering.added.has(id);
+    const { mode, by } = offering.modes.of(source, known.raw.name);
     if (mode === "search" && !isAdded) behind.set(id, "search");
     if (mode !== "always" && !isAdded) continue;
-    if (input.isHeld(known)) hasHeld = true;
+    if (offering.whyHeld(known) !== undefined) hasHeld = true;
     else {
       const isSure = isAdded || by === "tool" || known.tool.origin === "builtin";
       wishes.push({ known, how: isAdded ? "manual" : "always", isSure });
@@ -314,14 +303,15 @@ function shareOf(source: KnownTools, input: PlanInput, behind: Map<ToolId, Behin
 }
 
 /** A function that takes the room a share needs, or returns the limit that is reached. Called for the strongest source first. */
-function roomFor(shares: readonly Share[], { limits, offered, isFrozen }: PlanInput) {
+function roomFor(shares: readonly Share[], { limits, list, firstPrompt }: Offering) {
+  const offered = list.how;
   const servers = shares.filter(({ source }) => source.source.origin !== "builtin");
   const wishes = shares.reduce((sum, share) => sum + share.wishes.length, 0);
   const wanted = shares.reduce((sum, share) => sum + share.wanted, 0);
   const isOver =
     offered.size + wishes > limits.maxAlwaysTools ||
     servers.filter((share) => share.count + share.wanted > 0).length > limits.maxAlwaysServers;
-  const kept = isOver ? META_ROOM + (isFrozen ? 0 : limits.headStart) : 0;
+  const kept = isOver ? META_ROOM + (firstPrompt === undefined ? limits.headStart : 0) : 0;
   let tools = limits.maxAlwaysTools - offered.size - (wishes - wanted) - kept;
   let used = servers.filter(({ count }) => count > 0).length;
   return (share: Share): BudgetCause | undefined => {
@@ -333,49 +323,6 @@ function roomFor(shares: readonly Share[], { limits, offered, isFrozen }: PlanIn
   };
 }
 
-export type NoticeSink = (level: "info" | "warning", text: string) => void;
-
-export class Notices {
-  readonly #sink: NoticeSink;
-  readonly #emitted = new Set<string>();
-
-  constructor(sink: NoticeSink) {
-    this.#sink = sink;
-  }
-
-  sourcesChanged({ shadowed }: SourceBook): void {
-    for (const text of shadowed.map(shadowText)) this.#emitOnce(`shadowed ${text}`, text);
-  }
-
-  /** Emitted when a model call begins, since only then all servers are known. */
-  processes({ active }: SourceBook, { warnProcesses }: CatalogLimits): void {
-    const processes = active.filter(({ source }) => source.isProcess === true).length;
-    if (processes <= warnProcesses) return;
-    const text = `this session runs ${processes} servers as processes (more than ${warnProcesses}): each takes memory and time to start`;
-    this.#emitOnce("processes", text);
-  }
-
-  /** Each server is named once, when its tools first go behind search because of a limit. */
-  overBudget(overBudget: Plan["overBudget"], { maxAlwaysTools, maxAlwaysServers }: CatalogLimits): void {
-    const fresh = [...overBudget].filter(([server]) => !this.#emitted.has(`budget ${server}`));
-    if (fresh.length === 0) return;
-    for (const [server] of fresh) this.#emitted.add(`budget ${server}`);
-    const those = fresh.map(([server, { count }]) => `"${server}" (${count})`).join(", ");
-    const text = `there are more tools than a model call is offered (${maxAlwaysTools} tools of ${maxAlwaysServers} servers), so those of ${those} are behind search: nothing is lost, the model finds them when it needs them`;
-    this.#sink("warning", text);
-  }
-
-  mention(name: string, problem: string): void {
-    this.#sink("warning", `@tool:${name} adds nothing: ${problem}`);
-  }
-
-  #emitOnce(key: string, text: string): void {
-    if (this.#emitted.has(key)) return;
-    this.#emitted.add(key);
-    this.#sink("warning", text);
-  }
-}
-
 const LAYER_NAMES: Readonly<Record<ToolOrigin, string>> = {
   client: "the client",
   project: "the project",
@@ -383,6 +330,8 @@ const LAYER_NAMES: Readonly<Record<ToolOrigin, string>> = {
   builtin: "Tenon itself",
   extra: "the program around Tenon",
 };
+
+export type NoticeSink = (level: "info" | "warning", text: string) => void;
 
 export function shadowText({ known: { source }, by }: Shadowed): string {
   return `the server "${source.name}" of ${LAYER_NAMES[by.origin]} replaces the one of ${LAYER_NAMES[source.origin]}, whose tools are not used`;

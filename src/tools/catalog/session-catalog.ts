@@ -3,17 +3,8 @@ import { TOOL_LIMITS } from "../limits.js";
 import type { IncludeMode, SourcedTool, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import { CatalogLookAlikes } from "./look-alikes.js";
 import { searchMetaSource } from "./meta-tools.js";
-import {
-  IncludeModes,
-  KnownTools,
-  mentionedTools,
-  type Offer,
-  pathOf,
-  type Resolved,
-  resolveTool,
-  SourceBook,
-} from "./offer.js";
-import { type CatalogLimits, type NoticeSink, Notices, Offering, serverIndexText } from "./offered-tools.js";
+import { mentionedTools, type Offer, pathOf, type Resolved, resolveTool } from "./offer.js";
+import { type CatalogLimits, type NoticeSink, Offering, serverIndexText } from "./offered-tools.js";
 import type { SourceSettings, ToolTransformer } from "./shape.js";
 import { type DenseScores, type SearchAnswer, type SearchRequest, ToolSearch, type UsagePort } from "./tool-search.js";
 import {
@@ -49,11 +40,7 @@ const DEFAULT_LIMITS: CatalogLimits = {
 
 export class SessionCatalog {
   readonly #options: CatalogOptions;
-  readonly #book: SourceBook;
-  readonly #meta: KnownTools;
   readonly #lookAlikes = new CatalogLookAlikes();
-  readonly #modes = new IncludeModes();
-  readonly #notices: Notices;
   readonly #offering: Offering;
   readonly #search: ToolSearch;
   #absent: readonly AbsentServer[] = [];
@@ -62,19 +49,8 @@ export class SessionCatalog {
 
   constructor(options: CatalogOptions = {}) {
     this.#options = options;
-    this.#book = new SourceBook(options.transformers);
-    this.#notices = new Notices(options.onNotice ?? (() => {}));
-    this.#meta = new KnownTools(searchMetaSource(this));
-    this.#meta.refresh();
-    const shared = { book: this.#book, modes: this.#modes };
-    this.#offering = new Offering({
-      ...shared,
-      meta: this.#meta,
-      notices: this.#notices,
-      limits: { ...DEFAULT_LIMITS, ...options.limits },
-      isHeld: (tool) => options.isHeld?.(tool),
-    });
-    this.#search = new ToolSearch({ ...options, ...shared, offering: this.#offering });
+    this.#offering = new Offering(searchMetaSource(this), { ...DEFAULT_LIMITS, ...options.limits }, options);
+    this.#search = new ToolSearch(this.#offering, options);
   }
 
   /**
@@ -82,31 +58,34 @@ export class SessionCatalog {
    * between model calls. Returns the way to take it out again.
    */
   add(source: ToolSource, settings: SourceSettings = {}): () => void {
-    const remove = this.#book.add(source, settings);
-    this.#notices.sourcesChanged(this.#book);
+    const remove = this.#offering.book.add(source, settings);
+    this.#offering.noteShadowed();
     return remove;
   }
 
   /** Takes out the sources of a layer, or the one of that name. What the model has seen of them answers that it is gone. */
   remove(origin: ToolOrigin, name?: string): void {
-    this.#book.remove(origin, name);
+    this.#offering.book.remove(origin, name);
   }
 
   /** What the configuration says now. What the model was offered stays offered. */
   setLimits(limits: Partial<CatalogLimits>): void {
-    this.#offering.setLimits({ ...DEFAULT_LIMITS, ...this.#options.limits, ...limits });
+    this.#offering.limits = { ...DEFAULT_LIMITS, ...this.#options.limits, ...limits };
+    this.#offering.replan();
   }
 
   /** Every tool a source has now, as it is known here and as the source defines it. */
   toolsOf(origin: ToolOrigin, name: string): readonly SourcedTool[] {
     this.#offering.refresh();
-    return this.#book.active.find(({ source }) => source.origin === origin && source.name === name)?.tools ?? [];
+    return (
+      this.#offering.book.active.find(({ source }) => source.origin === origin && source.name === name)?.tools ?? []
+    );
   }
 
   /** What of a tool looks like another one's name, title or server: a sentence each, for people. */
   lookAlikes(id: ToolId): readonly string[] {
     this.#offering.refresh();
-    const sources = [...this.#book.active, this.#meta];
+    const sources = [...this.#offering.book.active, this.#offering.meta];
     const known = sources.flatMap(({ tools }) => tools).find(({ tool }) => tool.id === id);
     return known ? this.#lookAlikes.of(known, sources) : [];
   }
@@ -134,14 +113,14 @@ export class SessionCatalog {
     this.#prompt = prompt;
     for (const name of mentionedTools(prompt)) {
       const selection = this.addTool(name);
-      if (!selection.ok) this.#notices.mention(name, selection.reason);
+      if (!selection.ok) this.#offering.warn(`@tool:${name} adds nothing: ${selection.reason}`);
     }
     if (this.#offering.firstPrompt !== undefined) return;
     const plan = this.#offering.commit();
     const chosen = await this.#search.headStart(plan, prompt, signal);
     if (signal.aborted) return; // nothing was offered yet: the next prompt is the first one
     this.#offering.begin(prompt, chosen);
-    this.#serverIndex = plan.behind.size > 0 ? serverIndexText(this.#book.active) : "";
+    this.#serverIndex = plan.behind.size > 0 ? serverIndexText(this.#offering.book.active) : "";
   }
 
   /** One line per server for the system prompt; empty when nothing is behind search. Fixed by the first prompt. */
@@ -166,9 +145,10 @@ export class SessionCatalog {
   /** The person adds a tool (`/tools add`): it joins at the next model call, whatever its mode and the limits. */
   addTool(name: string): Selection {
     this.#offering.refresh();
-    const resolved = resolveTool(name, this.#book.active);
+    const resolved = resolveTool(name, this.#offering.book.active);
     if (resolved.kind !== "one") return unresolved(name, resolved);
-    this.#offering.add(resolved.known.tool.id);
+    this.#offering.added.add(resolved.known.tool.id);
+    this.#offering.replan();
     return { ok: true, what: resolved.known.tool.label };
   }
 
@@ -178,19 +158,19 @@ export class SessionCatalog {
    */
   setInclude(name: string, mode: IncludeMode): Selection {
     this.#offering.refresh();
-    const server = this.#book.active.find(({ source }) => source.name === name);
-    const resolved = server ? undefined : resolveTool(name, this.#book.active);
+    const server = this.#offering.book.active.find(({ source }) => source.name === name);
+    const resolved = server ? undefined : resolveTool(name, this.#offering.book.active);
     if (resolved && resolved.kind !== "one") return unresolved(name, resolved);
     const source = resolved?.known.source.name ?? name;
-    if (server) this.#offering.reconsider(name);
-    this.#modes.set(source, resolved?.known.raw.name, mode);
+    if (server) this.#offering.refused.delete(name); // it may fit into the limits now
+    this.#offering.modes.set(source, resolved?.known.raw.name, mode);
     this.#offering.replan();
     return { ok: true, what: resolved?.known.tool.label ?? `the server "${source}"` };
   }
 
   /** For servers without an include mode of their own. What the model was offered stays offered. */
   setDefaultInclude(mode: IncludeMode): void {
-    this.#modes.setDefault(mode);
+    this.#offering.modes.setDefault(mode);
     this.#offering.replan();
   }
 
@@ -210,16 +190,15 @@ export class SessionCatalog {
   }
 
   #state(): CatalogState {
-    const plan = this.#offering.plan();
+    const offering = this.#offering;
+    const plan = offering.plan();
     this.#search.sync();
-    const { active } = this.#book;
-    const list = this.#offering.next(plan);
-    const all = [...active, this.#meta];
+    const list = offering.next(plan);
+    const { active } = offering.book;
+    const all = [...active, offering.meta];
     return {
-      book: this.#book,
-      sources: this.#meta.tools.some(({ tool }) => list.how.has(tool.id)) ? all : active,
-      modes: this.#modes,
-      offering: this.#offering,
+      offering,
+      sources: offering.meta.tools.some(({ tool }) => list.how.has(tool.id)) ? all : active,
       list,
       plan,
       search: this.#search,

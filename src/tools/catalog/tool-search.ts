@@ -4,8 +4,9 @@ import { LIMITS } from "../../base/limits.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
 import type { CatalogTool, ToolId } from "../tool.js";
-import type { IncludeModes, KnownTool, SourceBook } from "./offer.js";
+import type { KnownTool } from "./offer.js";
 import type { Offering, Plan, Ranked } from "./offered-tools.js";
+import type { CatalogOptions } from "./session-catalog.js";
 
 /** Which prompts led to which tool. */
 export interface UsagePort {
@@ -39,27 +40,21 @@ export type SearchAnswer =
   | { readonly kind: "found"; readonly tools: readonly FoundTool[] }
   | { readonly kind: "no_server"; readonly servers: readonly string[] };
 
-interface ToolSearchOptions {
-  readonly book: SourceBook;
-  readonly modes: IncludeModes;
-  readonly offering: Offering;
-  readonly usage?: UsagePort;
-  readonly dense?: DenseScores;
-}
-
 export class ToolSearch {
-  readonly #options: ToolSearchOptions;
+  readonly #offering: Offering;
+  readonly #options: Pick<CatalogOptions, "usage" | "dense">;
   readonly #index = new ToolIndex();
   /** The tools of each server that are in the index. */
   readonly #indexed = new Map<string, readonly KnownTool[]>();
 
-  constructor(options: ToolSearchOptions) {
+  constructor(offering: Offering, options: CatalogOptions) {
+    this.#offering = offering;
     this.#options = options;
   }
 
   /** Brings the index to where the sources and their modes are. Only servers whose lists changed cost anything. */
   sync(): void {
-    const { book, modes } = this.#options;
+    const { book, modes } = this.#offering;
     const servers = book.active.filter(({ source }) => source.origin !== "builtin");
     for (const known of servers) {
       const { name } = known.source;
@@ -78,8 +73,10 @@ export class ToolSearch {
   }
 
   async search({ query, server, limit }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
-    const { book, offering } = this.#options;
-    const servers = book.active.filter(({ source }) => source.origin !== "builtin").map(({ source }) => source.name);
+    const offering = this.#offering;
+    const servers = offering.book.active
+      .filter(({ source }) => source.origin !== "builtin")
+      .map(({ source }) => source.name);
     const meant = server === undefined ? undefined : nameLike(server, servers);
     if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
     const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
@@ -92,7 +89,7 @@ export class ToolSearch {
 
   /** The tools a first prompt chooses from those behind search. */
   async headStart({ behind }: Plan, prompt: string, signal: AbortSignal): Promise<readonly Ranked[]> {
-    const { limits, list } = this.#options.offering;
+    const { limits, list } = this.#offering;
     const places = Math.min(limits.headStart, limits.maxAlwaysTools - list.entries.length);
     if (places <= 0 || behind.size === 0) return [];
     const limit = places + list.entries.length; // tools that are offered already are found too
@@ -107,7 +104,8 @@ export class ToolSearch {
   }
 
   async #rank(query: string, limit: number, server: string | undefined, signal: AbortSignal) {
-    const { offering, usage, dense } = this.#options;
+    const offering = this.#offering;
+    const { usage, dense } = this.#options;
     this.sync();
     const tools = [...this.#indexed.values()].flat().map(({ tool }) => tool);
     const scores = { usage: usage?.scores(query), dense: await dense?.(query, tools, signal).catch(() => undefined) };

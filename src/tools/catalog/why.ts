@@ -1,19 +1,9 @@
 // Why a tool is, or is not, in front of the model, by any name people use for it; and a view of the tools in front of the model.
 
-import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { cut, plain } from "../one-line.js";
 import { type CatalogTool, mcpToolId, type SourceState, type ToolOrigin } from "../tool.js";
-import {
-  type IncludeModes,
-  type KnownTool,
-  type KnownTools,
-  type OfferedHow,
-  type OfferedList,
-  pathOf,
-  resolveTool,
-  type SourceBook,
-} from "./offer.js";
+import { type KnownTool, type KnownTools, type OfferedHow, type OfferedList, pathOf, resolveTool } from "./offer.js";
 import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offered-tools.js";
 import type { ToolSearch } from "./tool-search.js";
 
@@ -73,11 +63,9 @@ export interface AbsentServer {
 
 /** The catalog at one moment. */
 export interface CatalogState {
-  readonly book: SourceBook;
+  readonly offering: Offering;
   /** The sources that count, Tenon's tools about tools among them once they are offered. */
   readonly sources: readonly KnownTools[];
-  readonly modes: IncludeModes;
-  readonly offering: Offering;
   /** The list of the next model call. */
   readonly list: OfferedList;
   readonly plan: Plan;
@@ -94,13 +82,13 @@ export function whyTool(name: string, state: CatalogState): WhyAnswer {
     const lookAlikes = state.lookAlikes(resolved.known);
     return lookAlikes.length === 0 ? answer : { ...answer, text: [answer.text, ...lookAlikes].join(" "), lookAlikes };
   }
-  if (resolved.kind === "none") return whyAbsent(name, state) ?? unknown(name, resolved.similar.map(pathOf));
-  const candidates = resolved.candidates.map(pathOf);
-  const text = `"${name}" can mean ${candidates.join(" or ")}: ask for one of them.`;
-  return { kind: "ambiguous", text, candidates };
-}
-
-function unknown(name: string, candidates: readonly string[]): WhyAnswer {
+  const absent = resolved.kind === "none" ? whyAbsent(name, state) : undefined;
+  if (absent) return absent;
+  const candidates = (resolved.kind === "many" ? resolved.candidates : resolved.similar).map(pathOf);
+  if (resolved.kind === "many") {
+    const text = `"${name}" can mean ${candidates.join(" or ")}: ask for one of them.`;
+    return { kind: "ambiguous", text, candidates };
+  }
   const advice = candidates.length === 0 ? "" : ` Close to it: ${candidates.join(", ")}.`;
   return { kind: "unknown", text: `No server of this session has a tool "${name}".${advice}`, candidates };
 }
@@ -137,12 +125,12 @@ function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
   return { ...answer(kind, behindWords(cause, offering)), ...searchFacts(known, cause, state) };
 }
 
-function howWords({ tool, source, raw }: KnownTool, how: OfferedHow, { book, modes, offering }: CatalogState): string {
+function howWords({ tool, source, raw }: KnownTool, how: OfferedHow, { offering }: CatalogState): string {
   if (how === "manual") return "the person added it";
   if (how === "head_start") return pickWords(offering.picks.get(tool.id) ?? { how });
   if (tool.origin === "builtin") return "it is Tenon's own";
-  const owner = book.active.find((known) => known.source === source);
-  const by = owner && modes.of(owner, raw.name).by;
+  const owner = offering.book.active.find((known) => known.source === source);
+  const by = owner && offering.modes.of(owner, raw.name).by;
   return `its include mode is "always"${by === "default" ? " (default)" : ""}`;
 }
 
@@ -155,18 +143,16 @@ function pickWords({ how, query, score }: Pick): string {
 
 function behindWords(cause: BehindCause, { limits, firstPrompt }: Offering): string {
   const found = "the model finds it with tenon_search_tools";
-  switch (cause) {
-    case "servers":
-      return `is behind search, since the tools of ${limits.maxAlwaysServers} other servers are offered already; ${found}`;
-    case "tools":
-      return `is behind search, since a model call is offered no more than ${limits.maxAlwaysTools} tools; ${found}`;
-    case "search":
-      return firstPrompt === undefined
-        ? `is in mode "search": the first prompt chooses from such tools, and ${found}`
-        : `is in mode "search" and was not among the tools the first prompt chose; ${found}`;
-    default:
-      return unreachable(cause);
-  }
+  const inMode =
+    firstPrompt === undefined
+      ? `is in mode "search": the first prompt chooses from such tools, and ${found}`
+      : `is in mode "search" and was not among the tools the first prompt chose; ${found}`;
+  const words: Readonly<Record<BehindCause, string>> = {
+    servers: `is behind search, since the tools of ${limits.maxAlwaysServers} other servers are offered already; ${found}`,
+    tools: `is behind search, since a model call is offered no more than ${limits.maxAlwaysTools} tools; ${found}`,
+    search: inMode,
+  };
+  return words[cause];
 }
 
 /** Its rank for the first prompt, if that one chose tools. */
@@ -185,35 +171,31 @@ function searchFacts({ tool }: KnownTool, cause: BehindCause, { offering, list, 
   return { search: facts, text: `${tool.label} (${tool.id}) ${behindWords(cause, offering)}. ${stood}` };
 }
 
+const READY: SourceState = { kind: "ready" };
+
 /** An offered tool may still fail: the state of its server belongs to the answer. */
-function serverWords(state: SourceState | undefined): string {
-  switch (state?.kind) {
-    case undefined:
-    case "ready":
-      return "";
-    case "connecting":
-      return "; its server is still connecting, and a call waits for it";
-    case "broken":
-      return `; its server broke and is being restarted (${state.reason})`;
-    case "failed":
-      return `; its server failed, so a call of it fails (${state.reason})`;
-    case "closed":
-      return "; its server is closed";
-    default:
-      return unreachable(state);
-  }
+function serverWords(state: SourceState = READY): string {
+  const reason = "reason" in state ? state.reason : "";
+  const words: Readonly<Record<SourceState["kind"], string>> = {
+    ready: "",
+    connecting: "; its server is still connecting, and a call waits for it",
+    broken: `; its server broke and is being restarted (${reason})`,
+    failed: `; its server failed, so a call of it fails (${reason})`,
+    closed: "; its server is closed",
+  };
+  return words[state.kind];
 }
 
 /** Why no known tool has the name: it was left out, its server is shadowed, absent or not ready, or it is gone. */
-function whyAbsent(name: string, { list, book, absent }: CatalogState): WhyAnswer | undefined {
+function whyAbsent(name: string, { list, offering: { book }, absent }: CatalogState): WhyAnswer | undefined {
   const gone = list.seen.get(name)?.tool;
   if (gone) return { kind: "gone", tool: gone, text: `${gone.label} is gone: its server does not have it any more.` };
-  return (
-    first(book.active, (source) => whyLeftOut(name, source)) ??
-    whyShadowed(name, book) ??
-    first(absent, (server) => whyAbsentServer(name, server)) ??
-    first(book.active, (source) => whyServer(name, source))
-  );
+  return [
+    ...book.active.map((source) => () => whyLeftOut(name, source)),
+    () => whyShadowed(name, book),
+    ...absent.map((server) => () => whyAbsentServer(name, server)),
+    ...book.active.map((source) => () => whyServer(name, source)),
+  ].reduce<WhyAnswer | undefined>((answer, next) => answer ?? next(), undefined);
 }
 
 function whyLeftOut(name: string, { source, leftOut }: KnownTools): WhyAnswer | undefined {
@@ -227,14 +209,11 @@ function whyLeftOut(name: string, { source, leftOut }: KnownTools): WhyAnswer | 
   return unusable && { kind: "quarantined", text: `Of the list of "${server}": ${unusable.text}.`, server };
 }
 
-function whyShadowed(name: string, { shadowed }: SourceBook): WhyAnswer | undefined {
+function whyShadowed(name: string, { shadowed }: Offering["book"]): WhyAnswer | undefined {
   const one = shadowed.find(({ known: { source, tools } }) => {
     return source.name === name || tools.some(({ raw }) => isNameOf(name, source.name, raw.name));
   });
-  const text = one && shadowText(one);
-  return text === undefined
-    ? undefined
-    : { kind: "shadowed", text: `${text.charAt(0).toUpperCase()}${text.slice(1)}.` };
+  return one && { kind: "shadowed", text: `${shadowText(one).replace("the", "The")}.` };
 }
 
 function whyAbsentServer(name: string, server: AbsentServer): WhyAnswer | undefined {
@@ -245,26 +224,21 @@ function whyAbsentServer(name: string, server: AbsentServer): WhyAnswer | undefi
 
 function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | undefined {
   if (!isOf(name, source.name)) return undefined;
-  const state = source.state?.value;
+  const state = source.state?.value ?? READY;
   const server = `The server "${source.name}"`;
-  switch (state?.kind) {
-    case undefined:
-    case "ready": {
-      const candidates = tools.map(pathOf);
-      if (name === source.name) return { kind: "ambiguous", text: `${server} is ready.`, candidates };
-      return { kind: "unknown", text: `${server} is ready and has no such tool.`, candidates: candidates.slice(0, 20) };
-    }
-    case "connecting":
-      return { kind: "server_connecting", text: `${server} is still connecting: its tools join once it is ready.` };
-    case "broken":
-      return { kind: "server_failed", text: `${server} broke and is being restarted: ${state.reason}.` };
-    case "failed":
-      return { kind: "server_failed", text: `${server} failed: ${state.reason}.` };
-    case "closed":
-      return { kind: "server_failed", text: `${server} is closed.` };
-    default:
-      return unreachable(state);
-  }
+  const reason = "reason" in state ? state.reason : "";
+  const candidates = tools.map(pathOf);
+  const isMeant = name === source.name;
+  const answers: Readonly<Record<SourceState["kind"], WhyAnswer>> = {
+    ready: isMeant
+      ? { kind: "ambiguous", text: `${server} is ready.`, candidates }
+      : { kind: "unknown", text: `${server} is ready and has no such tool.`, candidates: candidates.slice(0, 20) },
+    connecting: { kind: "server_connecting", text: `${server} is still connecting: its tools join once it is ready.` },
+    broken: { kind: "server_failed", text: `${server} broke and is being restarted: ${reason}.` },
+    failed: { kind: "server_failed", text: `${server} failed: ${reason}.` },
+    closed: { kind: "server_failed", text: `${server} is closed.` },
+  };
+  return answers[state.kind];
 }
 
 function isNameOf(name: string, server: string, ownName: string): boolean {
@@ -274,14 +248,6 @@ function isNameOf(name: string, server: string, ownName: string): boolean {
 /** Whether a name belongs to a server whose tools are not known: only for words to people, nothing is looked up by it. */
 function isOf(name: string, server: string): boolean {
   return name === server || name.startsWith(`${server}/`) || name.startsWith(mcpToolId(server, "x").slice(0, -1));
-}
-
-function first<T, U>(items: readonly T[], find: (item: T) => U | undefined): U | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }
 
 export interface ViewedTool {
@@ -302,7 +268,7 @@ export interface CatalogView {
   readonly shadowed: readonly { readonly server: string; readonly origin: string; readonly by: string }[];
 }
 
-export function inspectCatalog({ list, offering: { picks }, book, plan }: CatalogState): CatalogView {
+export function inspectCatalog({ list, offering: { picks, book }, plan }: CatalogState): CatalogView {
   const session = list.entries.flatMap(({ known: { tool }, how }): ViewedTool[] =>
     how === "head_start" ? [] : [{ tool, how }],
   );
