@@ -60,10 +60,9 @@ interface TextOptions {
 
 export function textField(description: string, options: TextOptions = {}): Field<string> {
   const { schema, read } = optionalTextField(description, options);
-  const required = (value: JsonValue | undefined, place: string): string => {
-    const text = read(value, place);
-    if (text === undefined) throw problem(place, "is missing");
-    return text;
+  const required: Field<string>["read"] = (value, place) => {
+    if (value === undefined) throw problem(place, "is missing");
+    return read(value, place) ?? "";
   };
   return { schema, isRequired: true, read: required };
 }
@@ -87,15 +86,11 @@ export function pathField(description: string): Field<string> {
   return { schema, isRequired: false, read: (value, place) => read(value, place) ?? "." };
 }
 
-interface IntegerOptions {
-  readonly min: number;
-  readonly max: number;
-  readonly fallback: number;
-}
-
-export function integerField(description: string, { min, max, fallback }: IntegerOptions): Field<number> {
-  const read = (given: JsonValue | undefined, place: string): number => {
-    const value = given ?? fallback;
+export function integerField(
+  description: string,
+  { min, max, fallback }: Readonly<Record<"min" | "max" | "fallback", number>>,
+): Field<number> {
+  const read = (value: JsonValue = fallback, place: string): number => {
     if (typeof value !== "number" || !Number.isInteger(value)) throw problem(place, "must be a whole number");
     if (value < min || value > max) throw problem(place, `must be from ${min} to ${max}, not ${value}`);
     return value;
@@ -105,8 +100,7 @@ export function integerField(description: string, { min, max, fallback }: Intege
 }
 
 export function flagField(description: string): Field<boolean> {
-  const read = (given: JsonValue | undefined, place: string): boolean => {
-    const value = given ?? false;
+  const read = (value: JsonValue = false, place: string): boolean => {
     if (typeof value !== "boolean") throw problem(place, "must be true or false");
     return value;
   };
@@ -124,16 +118,10 @@ export function choiceField<const T extends string>(description: string, values:
   return { schema, isRequired: fallback === undefined, read };
 }
 
-interface ListOptions<F extends Fields> {
-  readonly min: number;
-  readonly max: number;
-  readonly fields: F;
-}
-
 /** A list of objects; optional when it may be empty. */
 export function listField<F extends Fields>(
   description: string,
-  { min, max, fields }: ListOptions<F>,
+  { min, max, fields }: { readonly min: number; readonly max: number; readonly fields: F },
 ): Field<readonly Values<F>[]> {
   const schema = { type: "array", description, items: objectSchema(fields), minItems: min, maxItems: max };
   const read = (given: JsonValue | undefined, place: string): readonly Values<F>[] => {

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { messageOf } from "../base/errors.js";
 import { nodeWorld } from "../world/index.js";
-import { Folders } from "./folders.js";
+import { Folders, type LocatedPath } from "./folders.js";
 
 const { files } = nodeWorld();
 let top: string;
@@ -23,8 +24,7 @@ afterEach(() => {
   rmSync(top, { recursive: true });
 });
 
-const open = (cwd = "project") =>
-  new Folders(files, { cwd: join(top, cwd), additionalDirectories: [join(top, "more")] });
+const open = (cwd = "project") => new Folders(files, join(top, cwd), [join(top, "more")]);
 
 /** Where the system itself would come out, as far as there is something. */
 function realPlace(path: string): string {
@@ -59,6 +59,16 @@ const linkTarget = fc.constantFrom(
   "../outside/new",
 );
 
+type Located = { readonly ok: true; readonly place: LocatedPath } | { readonly ok: false; readonly reason: string };
+
+async function located(folders: Folders, path: string): Promise<Located> {
+  try {
+    return { ok: true, place: await folders.place(path) };
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) };
+  }
+}
+
 test("for any path through any links, what passes really lies inside", async () => {
   const links = fc.record({ link: linkTarget, up: linkTarget, self: linkTarget, dead: linkTarget });
   await fc.assert(
@@ -67,7 +77,7 @@ test("for any path through any links, what passes really lies inside", async () 
       for (const [name, target] of names) symlinkSync(target, join(top, "project", name));
       try {
         const path = isAbsolute ? `${top}${sep}${steps.join(sep)}` : steps.join(sep);
-        const placed = await open().locate(path);
+        const placed = await located(open(), path);
         if (!placed.ok) return;
         const { realPath, found } = placed.place;
         const isOurs = [join(top, "project"), join(top, "more")].some((root) =>
@@ -91,27 +101,27 @@ test.each([
   ["src/a.txt/x", /src\/a.txt is not a folder/],
   ["a\0b", /NUL/],
 ])("%j is refused", async (path, words) => {
-  const placed = await open().locate(path);
+  const placed = await located(open(), path);
   expect(placed.ok ? placed.place : placed.reason).toMatch(words);
 });
 
 test.each(["src/a.txt", "./src/../src/a.txt", "new/deep/file", "", ".", "../more/x"])("%j is fine", async (path) => {
-  expect(await open().locate(path)).toMatchObject({ ok: true });
+  expect(await located(open(), path)).toMatchObject({ ok: true });
 });
 
 test("a session's directory that is itself a link is no way out and no obstacle", async () => {
   symlinkSync("project", join(top, "opened"));
   const folders = open("opened");
-  expect(await folders.locate("src/a.txt")).toMatchObject({
+  expect(await located(folders, "src/a.txt")).toMatchObject({
     ok: true,
     place: { path: join(top, "opened/src/a.txt"), realPath: join(top, "project/src/a.txt") },
   });
-  expect(await folders.locate(join(top, "project/src/a.txt"))).toMatchObject({ ok: true });
-  expect(await folders.locate("../outside/secret")).toMatchObject({ ok: false });
+  expect(await located(folders, join(top, "project/src/a.txt"))).toMatchObject({ ok: true });
+  expect(await located(folders, "../outside/secret")).toMatchObject({ ok: false });
 });
 
 test("a session's directory that does not exist opens nothing", async () => {
-  expect(await new Folders(files, { cwd: join(top, "gone") }).locate("x")).toMatchObject({ ok: false });
+  expect(await located(new Folders(files, join(top, "gone")), "x")).toMatchObject({ ok: false });
 });
 
 test("paths are shown relative to the session's directory, if they are in it", () => {

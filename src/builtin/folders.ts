@@ -13,21 +13,12 @@ export interface LocatedPath {
   readonly found: FoundPath | undefined;
 }
 
-export type Located =
-  | { readonly ok: true; readonly place: LocatedPath }
-  | { readonly ok: false; readonly reason: string };
-
-export interface FoldersOptions {
-  readonly cwd: string;
-  readonly additionalDirectories?: readonly string[];
-}
-
 export class Folders {
   readonly cwd: string;
   readonly #files: Files;
   readonly #roots: readonly string[];
 
-  constructor(files: Files, { cwd, additionalDirectories = [] }: FoldersOptions) {
+  constructor(files: Files, cwd: string, additionalDirectories: readonly string[] = []) {
     this.#files = files;
     this.cwd = resolve(cwd);
     this.#roots = [this.cwd, ...additionalDirectories.map((folder) => resolve(this.cwd, folder))];
@@ -47,51 +38,35 @@ export class Folders {
 
   /**
    * Judged by what is on the disk now: whoever can make links in the session's directories between this and the use of
-   * the path could lead it elsewhere. Against processes that do so on purpose there is the sandbox.
+   * the path could lead it elsewhere. Against processes that do so on purpose there is the sandbox. Throws the reason, for
+   * people and models, when the path cannot be used.
    */
-  async locate(path: string): Promise<Located> {
-    if (path.includes("\0")) return { ok: false, reason: "A path must not contain a NUL character." };
-    const absolute = this.absolute(path);
-    try {
-      return await this.#locate(absolute);
-    } catch (thrown) {
-      return { ok: false, reason: `${this.show(absolute)} cannot be reached: ${messageOf(thrown)}` };
-    }
-  }
-
-  /** The same, for tools: throws the reason. */
   async place(path: string): Promise<LocatedPath> {
-    const located = await this.locate(path);
-    if (!located.ok) throw new Error(located.reason);
-    return located.place;
-  }
-
-  async #locate(path: string): Promise<Located> {
-    const ancestor = await this.#deepestThere(path);
-    if (ancestor.kind === "dead_link") {
-      return { ok: false, reason: `${this.show(ancestor.path)} is a link that leads nowhere.` };
-    }
+    if (path.includes("\0")) throw new Error("A path must not contain a NUL character.");
+    const absolute = this.absolute(path);
+    const notReached = (thrown: unknown) => {
+      throw new Error(`${this.show(absolute)} cannot be reached: ${messageOf(thrown)}`);
+    };
+    const ancestor = await this.#deepestThere(absolute).catch(notReached);
+    if (!ancestor.found) throw new Error(`${this.show(ancestor.path)} is a link that leads nowhere.`);
     const { found } = ancestor;
-    const isThere = ancestor.path === path;
-    const realPath = isThere ? found.realPath : join(found.realPath, relative(ancestor.path, path));
-    if (!(await this.#isOurs(realPath))) return { ok: false, reason: this.#outside(path, realPath) };
-    if (!isThere && found.kind !== "folder") {
-      return { ok: false, reason: `${this.show(ancestor.path)} is not a folder.` };
+    const isThere = ancestor.path === absolute;
+    const realPath = isThere ? found.realPath : join(found.realPath, relative(ancestor.path, absolute));
+    if (!(await this.#isOurs(realPath).catch(notReached))) {
+      const leads = realPath === absolute ? "" : ` (it leads to ${realPath})`;
+      throw new Error(`${absolute}${leads} lies outside of the session's directories: ${this.#roots.join(", ")}.`);
     }
-    return { ok: true, place: { path, realPath, found: isThere ? found : undefined } };
+    if (!isThere && found.kind !== "folder") throw new Error(`${this.show(ancestor.path)} is not a folder.`);
+    return { path: absolute, realPath, found: isThere ? found : undefined };
   }
 
-  /** The path itself or the nearest folder above it that exists; `/` always does. */
-  async #deepestThere(
-    path: string,
-  ): Promise<{ kind: "found"; path: string; found: FoundPath } | { kind: "dead_link"; path: string }> {
+  /** The path itself or the nearest folder above it that exists; `/` always does. Nothing is found for a link that leads nowhere. */
+  async #deepestThere(path: string): Promise<{ readonly path: string; readonly found: FoundPath | undefined }> {
     for (let current = path; ; current = dirname(current)) {
       const found = await this.#files.find(current);
-      if (found) return { kind: "found", path: current, found };
       // A link to nothing yet: whoever writes through it decides where the file comes to lie.
-      if ((await this.#files.kindOf(current)) !== undefined || dirname(current) === current) {
-        return { kind: "dead_link", path: current };
-      }
+      const isDeadLink = !found && (await this.#files.kindOf(current)) !== undefined;
+      if (found || isDeadLink || dirname(current) === current) return { path: current, found };
     }
   }
 
@@ -102,11 +77,6 @@ export class Folders {
       if (found?.kind === "folder" && isInside(realPath, found.realPath)) return true;
     }
     return false;
-  }
-
-  #outside(path: string, realPath: string): string {
-    const leads = realPath === path ? "" : ` (it leads to ${realPath})`;
-    return `${path}${leads} lies outside of the session's directories: ${this.#roots.join(", ")}.`;
   }
 }
 

@@ -1,13 +1,20 @@
-// grep: lines of files that match a regular expression.
-import { join, relative } from "node:path";
+// grep: lines of files that match a regular expression, found by ripgrep where the machine has it, else by our own search.
+import { dirname, join, posix, relative, win32 } from "node:path";
+import { orAborted } from "../base/async/deadline.js";
+import { Pace } from "../base/async/pace.js";
 import { messageOf } from "../base/errors.js";
+import { endTree } from "../base/io/process.js";
+import { isJsonObject, type JsonValue, parseJson } from "../base/json/json.js";
+import { type Line, LineSplitter } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
-import type { World } from "../base/ports/world.js";
-import { compilePathGlob } from "../base/text/glob.js";
+import type { Child, World } from "../base/ports/world.js";
+import { compilePathGlob, type GlobMatcher } from "../base/text/glob.js";
+import { commandEnvironment } from "./commands.js";
 import { choiceField, flagField, integerField, optionalTextField, pathField, textField } from "./fields.js";
-import { findRipgrep, type GrepRequest, type Hit, ownHits, ripgrepHits } from "./grep-engines.js";
 import { BUILTIN_LIMITS } from "./limits.js";
+import { sniff } from "./texts.js";
 import { type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./tool.js";
+import { Walk } from "./walk.js";
 
 const { usual: fallback, max } = BUILTIN_LIMITS.searchResults;
 
@@ -48,7 +55,8 @@ export const grep: BuiltinTool = builtinTool({
     const context = output === "files" ? 0 : args.context;
     const isFolder = found.kind === "folder";
     const notes: string[] = [];
-    const request = { ...args, pattern, source, isLiteral, start: realPath, isFolder, context, signal, notes };
+    const facts = { pattern, source, isLiteral, start: realPath, isFolder, context, signal, notes };
+    const request = { ...args, ...facts, isWanted: globbed?.matches };
     // A file in a folder is shown by the path through which the folder was named.
     const show = (hit: Hit) => folders.show(join(path, relative(realPath, hit.path)));
     const { lines, isMore } = await collect(hitsFor(world, request), args, show);
@@ -79,15 +87,9 @@ function compilePattern(source: string, isLiteral: boolean, ignoreCase: boolean)
   }
 }
 
-interface CollectOptions {
-  readonly output: "lines" | "files";
-  readonly limit: number;
-  readonly context: number;
-}
-
 async function collect(
   hits: AsyncIterable<Hit>,
-  { output, limit, context }: CollectOptions,
+  { output, limit, context }: { readonly output: string; readonly limit: number; readonly context: number },
   show: (hit: Hit) => string,
 ): Promise<{ readonly lines: readonly string[]; readonly isMore: boolean }> {
   const lines: string[] = [];
@@ -120,4 +122,242 @@ function showHit({ line, text, isContext }: Hit): string {
   const whole = text.replace(/\r?\n?$/u, "");
   const shown = whole.length > MAX_CHARS ? `${whole.slice(0, MAX_CHARS)}… [${whole.length} characters]` : whole;
   return `${line}${isContext ? "-" : ":"} ${shown}`;
+}
+
+/** One line, matching or beside one that does. */
+interface Hit {
+  /** Absolute. */
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  readonly text: string;
+  readonly isContext: boolean;
+}
+
+interface GrepRequest {
+  readonly pattern: RegExp;
+  /** As the model wrote it. */
+  readonly source: string;
+  readonly isLiteral: boolean;
+  readonly ignoreCase: boolean;
+  /** A real path, of a file or a folder. */
+  readonly start: string;
+  readonly isFolder: boolean;
+  readonly glob: string | undefined;
+  /** The same, compiled. */
+  readonly isWanted: GlobMatcher | undefined;
+  readonly includeIgnored: boolean;
+  /** Lines around each match. */
+  readonly context: number;
+  readonly signal: AbortSignal;
+  /** Receives sentences about files that were not searched; complete when the hits are. */
+  readonly notes: string[];
+}
+
+/** The full path of ripgrep. Relative entries of PATH do not count: the project must not bring its own. */
+function findRipgrep(world: World): string | undefined {
+  const isWindows = world.platform === "win32";
+  const paths = isWindows ? win32 : posix;
+  const value = Object.entries(world.env).find(([name]) => (isWindows ? name.toUpperCase() : name) === "PATH")?.[1];
+  return (value ?? "")
+    .split(paths.delimiter)
+    .filter((folder) => paths.isAbsolute(folder))
+    .map((folder) => paths.join(folder, isWindows ? "rg.exe" : "rg"))
+    .find((path) => world.files.isFile(path));
+}
+
+/** The same choice of files as our own walk makes. */
+function argumentsOf(request: GrepRequest): string[] {
+  const { context, glob, ignoreCase, includeIgnored, isLiteral, source, start } = request;
+  return [
+    ["--no-config", "--json", "--sort=path", "--hidden", "--no-follow", "--no-ignore-global", "--no-ignore-dot"],
+    includeIgnored ? ["--no-ignore"] : ["--no-require-git"],
+    ["--context", String(context), "--max-filesize", String(BUILTIN_LIMITS.grepMaxFileBytes)],
+    ignoreCase ? ["--ignore-case"] : [],
+    isLiteral ? ["--fixed-strings"] : [],
+    glob === undefined ? [] : ["--glob", glob],
+    ["--glob", "!**/.git"],
+    includeIgnored ? [] : ["--glob", "!**/{node_modules,__pycache__,.venv}"],
+    ["--regexp", source, "--", start],
+  ].flat();
+}
+
+const TOOK_TOO_LONG = `The search was ended after ${BUILTIN_LIMITS.walk.maxMs / 1_000} s:`;
+
+/** Hits by file, in order. Ends ripgrep also when the caller stops reading early. */
+async function* ripgrepHits(world: World, command: string, request: GrepRequest): AsyncGenerator<Hit> {
+  const { start, isFolder, signal } = request;
+  using deadline = world.deadline(BUILTIN_LIMITS.walk.maxMs, signal);
+  signal.throwIfAborted();
+  const cwd = isFolder ? start : dirname(start);
+  const child = world.spawn({ command, args: argumentsOf(request), env: commandEnvironment(world).env, cwd });
+  child.stdin.on("error", () => {}); // it never reads it
+  child.stdin.end();
+  let errors = "";
+  child.stderr.on("data", (chunk: Uint8Array) => {
+    errors = (errors + new TextDecoder().decode(chunk)).slice(-BUILTIN_LIMITS.lineMaxChars);
+  });
+  const onAbort = () => child.stdout.destroy();
+  deadline.signal.addEventListener("abort", onAbort, { once: true });
+  let hasHits = false;
+  try {
+    for await (const hit of hitsOf(child)) {
+      hasHits = true;
+      yield hit;
+    }
+    const exit = await child.exited;
+    if (exit.kind === "not_started") throw new Error(`ripgrep could not be started: ${exit.error.message}`);
+    // 2: something went wrong, which may only be a folder it may not read.
+    if (exit.code === 2 && !hasHits) throw new Error(errors.trim() || "ripgrep failed.");
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (!deadline.expired) throw thrown;
+    request.notes.push(`${TOOK_TOO_LONG} take a smaller folder.`);
+  } finally {
+    deadline.signal.removeEventListener("abort", onAbort);
+    await endTree(child, world, BUILTIN_LIMITS.commandGrace);
+  }
+}
+
+async function* hitsOf(child: Child): AsyncGenerator<Hit> {
+  const lines = new LineSplitter(BUILTIN_LIMITS.grepMaxRecordBytes);
+  for await (const chunk of child.stdout) if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
+  yield* hitsIn(lines.flush());
+}
+
+function hitsIn(lines: readonly Line[]): readonly Hit[] {
+  return lines.flatMap((line) => {
+    const parsed = line.kind === "line" ? parseJson(line.text) : undefined;
+    return parsed?.ok ? (toHit(parsed.value) ?? []) : [];
+  });
+}
+
+function toHit(message: JsonValue): Hit | undefined {
+  if (!isJsonObject(message) || !isJsonObject(message["data"])) return undefined;
+  if (message["type"] !== "match" && message["type"] !== "context") return undefined;
+  const { path, lines, line_number: line } = message["data"];
+  if (typeof line !== "number") return undefined;
+  return { path: textOf(path), line, text: textOf(lines), isContext: message["type"] === "context" };
+}
+
+/** `{text}`, or `{bytes}` in base64 for what is not UTF-8. */
+function textOf(value: JsonValue | undefined): string {
+  const { text, bytes } = isJsonObject(value) ? value : {};
+  if (typeof text === "string") return text;
+  return typeof bytes === "string" ? Buffer.from(bytes, "base64").toString("utf8") : "";
+}
+
+/** Hits by file, in order, searched in this process. */
+async function* ownHits(world: World, request: GrepRequest): AsyncGenerator<Hit> {
+  const { notes, signal } = request;
+  using deadline = world.deadline(BUILTIN_LIMITS.walk.maxMs, signal);
+  using thread = matchThread(world, request.pattern);
+  let skipped = 0;
+  try {
+    for await (const path of pathsOf(world, request)) {
+      const text = await textOfFile(world, path);
+      if (text === "too long") skipped += 1;
+      else if (text) yield* hitsInText(world, request, path, text.text, await thread.match(text.text, deadline.signal));
+    }
+  } catch (thrown) {
+    if (!deadline.expired) throw thrown;
+    notes.push(`${TOOK_TOO_LONG} take a simpler pattern or a smaller folder.`);
+  }
+  const files = skipped === 1 ? "1 file" : `${skipped} files`;
+  if (skipped > 0) notes.push(`${files} of more than ${BUILTIN_LIMITS.grepMaxFileBytes} bytes were not searched.`);
+}
+
+async function* pathsOf(world: World, request: GrepRequest): AsyncGenerator<string, void, void> {
+  const { start, isFolder, includeIgnored, signal, isWanted } = request;
+  if (!isFolder) return yield start;
+  const pace = Pace.of(world);
+  const walk = new Walk(world, { start, includeIgnored, signal });
+  for await (const { path, kind } of walk.entries()) {
+    if (kind === "file" && (!isWanted || (await pace.run(() => isWanted(path))))) yield join(start, path);
+  }
+  request.notes.push(...walk.notes);
+}
+
+async function textOfFile({ files }: World, path: string): Promise<{ readonly text: string } | "too long" | undefined> {
+  const found = await files.find(path);
+  if (found?.kind !== "file" || found.bytes === 0) return undefined;
+  if (found.bytes > BUILTIN_LIMITS.grepMaxFileBytes) return "too long";
+  const bytes = await files.readBytes(path, { start: 0, length: found.bytes }).catch(() => undefined); // no permission
+  if (!bytes || sniff(bytes.subarray(0, BUILTIN_LIMITS.sniffBytes)).kind !== "text") return undefined;
+  return { text: new TextDecoder().decode(bytes) };
+}
+
+const LINES_AT_ONCE = 20_000;
+
+/** Every line once, also where the surroundings of two matches meet. Only lines up to the last match are looked at. */
+async function* hitsInText(
+  world: World,
+  { context }: GrepRequest,
+  path: string,
+  text: string,
+  matching: readonly number[],
+): AsyncGenerator<Hit> {
+  const pace = Pace.of(world);
+  let start = 0;
+  let line = 0;
+  /** Goes to the start of a line, some thousand lines at a time: a file may have millions of them. */
+  const skipTo = async (wanted: number): Promise<void> => {
+    for (let left = wanted - line; left > 0; left -= LINES_AT_ONCE) {
+      await pace.run(() => {
+        for (const stop = Math.min(wanted, line + LINES_AT_ONCE); line < stop; line++) {
+          start = text.indexOf("\n", start) + 1 || text.length + 1;
+        }
+      });
+    }
+  };
+  for (const [position, index] of matching.entries()) {
+    const following = matching[position + 1] ?? Number.POSITIVE_INFINITY;
+    await skipTo(Math.max(line, index - context));
+    while (line <= index + context && line < following - context && start < text.length) {
+      const end = text.indexOf("\n", start);
+      const shown = text.slice(start, end === -1 ? undefined : end);
+      yield { path, line: line + 1, text: shown, isContext: line !== index };
+      start += shown.length + 1;
+      line += 1;
+    }
+  }
+}
+
+export interface MatchSettings {
+  readonly source: string;
+  readonly flags: string;
+  /** At most this many lines of one text are reported. */
+  readonly maxLines: number;
+}
+
+/**
+ * Runs the model's regular expression in a thread of its own: one that never ends can be ended. The pattern must have been
+ * compiled once already: here a mistake in it would only show as a dead thread.
+ */
+function matchThread(world: World, { source, flags }: RegExp) {
+  const settings: MatchSettings = { source, flags, maxLines: BUILTIN_LIMITS.searchResults.max + 1 };
+  const thread = world.thread(new URL("./match-worker.mjs", import.meta.url), settings);
+  let waiting: { resolve(lines: readonly number[]): void; reject(error: Error): void } | undefined;
+  let failure: Error | undefined;
+  thread.listen({
+    onMessage: (lines) => {
+      if (Array.isArray(lines)) waiting?.resolve(lines);
+    },
+    onFailed: (error) => {
+      failure = error;
+      waiting?.reject(error);
+    },
+  });
+  return {
+    /** Indexes of the lines that match. One text at a time. When the signal aborts, the thread is still busy: end it. */
+    match: async (text: string, signal: AbortSignal): Promise<readonly number[]> => {
+      if (failure) throw failure;
+      const matched = new Promise<readonly number[]>((resolve, reject) => {
+        waiting = { resolve, reject };
+      });
+      thread.post(text);
+      return await orAborted(matched, signal);
+    },
+    [Symbol.dispose]: () => thread.end(),
+  };
 }

@@ -1,13 +1,12 @@
 // Runs in a thread of its own: answers each text with the lines that match one regular expression.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Matched, MatchSettings } from "./grep-engines.js";
+import type { MatchSettings } from "./grep.js";
 
 const settings: MatchSettings = workerData;
 const pattern = new RegExp(settings.source, settings.flags);
 
 parentPort?.on("message", (text: string) => {
-  const matched: Matched = { lines: matchingLines(text) };
-  parentPort?.postMessage(matched);
+  parentPort?.postMessage(matchingLines(text));
 });
 
 function matchingLines(text: string): number[] {

@@ -1,8 +1,7 @@
 // However output comes and is looked at, nothing is shown twice and nothing is lost unnamed.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { terminalText } from "./commands.js";
-import { OutputBuffer } from "./local-terminal.js";
+import { OutputBuffer, terminalText } from "./commands.js";
 
 const GAP = /\n\[… (\d+) characters left out …\]\n/u;
 

@@ -64,30 +64,31 @@ async function readLines(
   context: BuiltinContext,
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
-  const window = new LineWindow({ first: offset, maxLines: limit, maxBytes: MAX_BYTES });
+  const window = new LineWindow(offset, limit);
   const isWhole = await fill(window, place, context, signal);
   if (isWhole === undefined) return failed(await notThere(place, context));
   window.end();
-  const { keptLines, totalLines } = window;
+  const { lines, totalLines } = window;
   if (totalLines === 0) return done("(The file is empty.)");
   const known = isWhole ? `${totalLines} lines` : `more than ${totalLines} lines`;
-  if (keptLines === 0) return failed(`There is no line ${offset}: the file has ${known}.`);
-  const last = offset + keptLines - 1;
-  if (offset === 1 && isWhole && last === totalLines) return done(window.text);
+  if (lines.length === 0) return failed(`There is no line ${offset}: the file has ${known}.`);
+  const last = offset + lines.length - 1;
+  if (offset === 1 && isWhole && last === totalLines) return done(lines.join("\n"));
   const more = last < totalLines || !isWhole ? `; go on with offset ${last + 1}` : "";
-  return done(`${window.text}\n[lines ${offset} to ${last} of ${known}${more}]`);
+  return done(`${lines.join("\n")}\n[lines ${offset} to ${last} of ${known}${more}]`);
 }
 
 /** Whether all of the file was seen; undefined when there is none. */
 async function fill(
   window: LineWindow,
-  { found, realPath, ...place }: LocatedPath,
+  place: LocatedPath,
   { texts, world }: BuiltinContext,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
+  const { found, realPath } = place;
   // A file this long is in nobody's editor, and would have to come through the connection as a whole.
   const isLong = found !== undefined && found.bytes > BUILTIN_LIMITS.editMaxBytes;
-  const edited = isLong ? undefined : await texts.fromEditor({ ...place, found, realPath }, signal);
+  const edited = isLong ? undefined : await texts.fromEditor(place, signal);
   if (edited?.kind === "unusable") throw new Error(edited.reason);
   if (edited?.kind === "absent" || (!edited && !found)) return undefined;
   if (edited) {
@@ -117,40 +118,23 @@ const NEWLINE = 0x0a;
 /** A character of UTF-8 takes up to four bytes. */
 const MAX_LINE_BYTES = BUILTIN_LIMITS.lineMaxChars * 4;
 
-export interface WindowOptions {
-  /** The first line wanted, from 1. */
-  readonly first: number;
-  readonly maxLines: number;
-  readonly maxBytes: number;
-}
-
 class LineWindow {
-  readonly #options: WindowOptions;
-  readonly #lines: string[] = [];
+  readonly #first: number;
+  readonly #maxLines: number;
+  /** The lines kept, with their numbers. */
+  readonly lines: string[] = [];
   #bytes = 0;
   /** Of the line under way: its number, what is kept of it, and its length. */
   #number = 1;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #lineBytes = 0;
-  #isFull = false;
-
-  constructor(options: WindowOptions) {
-    this.#options = options;
-  }
-
   /** Nothing more will be kept; what still comes is only counted. */
-  get isFull(): boolean {
-    return this.#isFull;
-  }
+  isFull = false;
 
-  /** The lines kept, with their numbers. */
-  get text(): string {
-    return this.#lines.join("\n");
-  }
-
-  get keptLines(): number {
-    return this.#lines.length;
+  constructor(first: number, maxLines: number) {
+    this.#first = first;
+    this.#maxLines = maxLines;
   }
 
   /** Lines so far, an unended last one included. */
@@ -176,13 +160,13 @@ class LineWindow {
   #hold(part: Buffer): void {
     this.#lineBytes += part.length;
     const room = MAX_LINE_BYTES - this.#heldBytes;
-    if (this.#isFull || this.#number < this.#options.first || room <= 0 || part.length === 0) return;
+    if (this.isFull || this.#number < this.#first || room <= 0 || part.length === 0) return;
     this.#held.push(Buffer.from(part.subarray(0, room)));
     this.#heldBytes += Math.min(part.length, room);
   }
 
   #finish(): void {
-    if (this.#number >= this.#options.first && !this.#isFull) this.#keep();
+    if (this.#number >= this.#first && !this.isFull) this.#keep();
     this.#number += 1;
     this.#held = [];
     this.#heldBytes = 0;
@@ -195,9 +179,9 @@ class LineWindow {
     const shown = isCut ? `${whole.slice(0, BUILTIN_LIMITS.lineMaxChars)}… [line of ${this.#lineBytes} bytes]` : whole;
     const line = `${this.#number}\t${shown}`;
     const bytes = Buffer.byteLength(line) + 1;
-    const hasRoom = this.#lines.length === 0 || this.#bytes + bytes <= this.#options.maxBytes;
-    if (hasRoom) this.#lines.push(line);
+    const hasRoom = this.lines.length === 0 || this.#bytes + bytes <= MAX_BYTES;
+    if (hasRoom) this.lines.push(line);
     this.#bytes += bytes;
-    this.#isFull = !hasRoom || this.#lines.length >= this.#options.maxLines;
+    this.isFull = !hasRoom || this.lines.length >= this.#maxLines;
   }
 }

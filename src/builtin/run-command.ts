@@ -3,10 +3,9 @@ import { orAborted } from "../base/async/deadline.js";
 import { messageOf } from "../base/errors.js";
 import type { Timer, World } from "../base/ports/world.js";
 import type { ToolOutcome } from "../tools/index.js";
-import { exitText, isSuccess, terminalText, UNATTENDED, withheldNote } from "./commands.js";
+import { exitText, isSuccess, localTerminal, terminalText, UNATTENDED, withheldNote } from "./commands.js";
 import { flagField, integerField, pathField, textField, type Values } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { localTerminal } from "./local-terminal.js";
 import type { BuiltinPresentation, CommandRequest, RunningCommand } from "./ports.js";
 import {
   type BuiltinContext,
@@ -137,7 +136,7 @@ export const commandOutput: BuiltinTool = builtinTool({
   },
   look: (args, context) => ({ kind: "read", title: `Output of ${args.id}${lineOf(args.id, context)}` }),
   run: async (args, { signal }, context) => {
-    const command = context.commands.find(args.id);
+    const command = context.commands.background.get(args.id);
     if (!command) return failed(unknownCommand(args.id, context));
     const { running } = command;
     if (args.waitSeconds > 0 && !command.exit) {
@@ -161,7 +160,7 @@ export const stopCommand: BuiltinTool = builtinTool({
   fields: { id },
   look: (args, context) => ({ kind: "execute", title: `Stop ${args.id}${lineOf(args.id, context)}` }),
   run: async (args, _, context) => {
-    const command = context.commands.find(args.id);
+    const command = context.commands.background.get(args.id);
     if (!command) return failed(unknownCommand(args.id, context));
     if (command.exit) return done(`${args.id} had ended already: ${exitText(command.exit)}.`);
     await command.running.end();
@@ -170,12 +169,12 @@ export const stopCommand: BuiltinTool = builtinTool({
 });
 
 function lineOf(wanted: string, { commands }: BuiltinContext): string {
-  const command = commands.find(wanted);
+  const command = commands.background.get(wanted);
   return command ? `: ${command.line}` : "";
 }
 
-function unknownCommand(wanted: string, { commands }: BuiltinContext): string {
-  const known = commands.ids.length === 0 ? "there are none" : `there are ${commands.ids.join(", ")}`;
+function unknownCommand(wanted: string, { commands: { background } }: BuiltinContext): string {
+  const known = background.size === 0 ? "there are none" : `there are ${[...background.keys()].join(", ")}`;
   return `There is no command ${wanted} in the background; ${known}.`;
 }
 

@@ -4,10 +4,10 @@ import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
-import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tools/index.js";
+import type { SourceCall, ToolSource } from "../tools/index.js";
 import { askPerson, updatePlan } from "./ask-person.js";
 import { Commands, commandEnvironment } from "./commands.js";
-import { editFile } from "./edit-file.js";
+import { editFile, writeFile } from "./edit-file.js";
 import { fetchUrl } from "./fetch-url.js";
 import { findFiles, listFolder } from "./find-files.js";
 import { Folders } from "./folders.js";
@@ -23,24 +23,16 @@ import {
   type BuiltinRun,
   type BuiltinTool,
   failed,
-  type PreparedTool,
 } from "./tool.js";
-import { writeFile } from "./write-file.js";
 
-const BUILTIN_TOOLS: Readonly<Record<BuiltinName, BuiltinTool>> = {
-  read_file: readFile,
-  write_file: writeFile,
-  edit_file: editFile,
-  list_folder: listFolder,
-  find_files: findFiles,
-  grep,
-  run_command: runCommand,
-  command_output: commandOutput,
-  stop_command: stopCommand,
-  fetch_url: fetchUrl,
-  update_plan: updatePlan,
-  ask_person: askPerson,
-};
+const BUILTIN_TOOLS: ReadonlyMap<string, BuiltinTool> = new Map(
+  [
+    [readFile, writeFile, editFile, listFolder, findFiles, grep, runCommand, commandOutput, stopCommand, fetchUrl],
+    [updatePlan, askPerson],
+  ]
+    .flat()
+    .map((tool) => [tool.definition.name, tool]),
+);
 
 export interface BuiltinOptions {
   readonly world: World;
@@ -75,20 +67,20 @@ export type TextFile =
 
 export function builtinSource(options: BuiltinOptions): BuiltinSource {
   const { world, ports = {}, only = BUILTIN_NAMES, allowHosts = () => [] } = options;
-  const folders = new Folders(world.files, options);
+  const folders = new Folders(world.files, options.cwd, options.additionalDirectories);
   const commands = new Commands(world);
   const texts = new Texts(world.files, folders, ports);
   const environment = () => commandEnvironment(world, options.commandVariables?.());
   const context: BuiltinContext = { world, ports, folders, texts, commands, allowHosts, environment };
-  const offered = BUILTIN_NAMES.filter((name) => only.includes(name) && BUILTIN_TOOLS[name].isOffered(ports));
-  const prepare = (tool: string, args: JsonObject): PreparedTool | undefined => {
-    const name = BUILTIN_NAMES.find((known) => known === tool);
-    return name && BUILTIN_TOOLS[name].prepare(args, context);
-  };
+  const names: readonly string[] = only;
+  const offered = [...BUILTIN_TOOLS.values()].filter((tool) => {
+    return names.includes(tool.definition.name) && tool.isOffered(ports);
+  });
+  const prepare = (tool: string, args: JsonObject) => BUILTIN_TOOLS.get(tool)?.prepare(args, context);
   return {
     name: "builtin",
     origin: "builtin",
-    tools: new Cell<readonly ToolDefinition[]>(offered.map((name) => BUILTIN_TOOLS[name].definition)),
+    tools: new Cell(offered.map(({ definition }) => definition)),
     describe: (tool, args) => {
       const prepared = prepare(tool, args);
       return prepared?.ok ? titled(prepared.presentation) : undefined;
@@ -104,35 +96,35 @@ export function builtinSource(options: BuiltinOptions): BuiltinSource {
       if (!prepared) return undefined;
       if (!prepared.ok) return `${prepared.reason}.`;
       for (const { path } of prepared.presentation.locations) {
-        const located = await folders.locate(path);
-        if (!located.ok) return located.reason;
+        try {
+          await folders.place(path);
+        } catch (thrown) {
+          return messageOf(thrown);
+        }
       }
       return undefined;
     },
     readText: async (path, signal) => {
-      const located = await folders.locate(path);
-      if (!located.ok || (located.place.found && located.place.found.kind !== "file")) return { kind: "elsewhere" };
-      const loaded = await texts.load(located.place, signal);
+      const place = await folders.place(path).catch(() => undefined);
+      if (!place || (place.found && place.found.kind !== "file")) return { kind: "elsewhere" };
+      const loaded = await texts.load(place, signal);
       if (loaded.kind === "text") return loaded;
       return { kind: "failed", reason: loaded.kind === "absent" ? "there is no such file" : loaded.reason };
     },
     call: async (call) => {
-      const name = offered.find((candidate) => candidate === call.tool);
-      if (name === undefined) return failed(`There is no built-in tool named "${call.tool}".`);
-      return await run(name, BUILTIN_TOOLS[name].prepare(call.arguments, context), call);
+      const tool = offered.find(({ definition }) => definition.name === call.tool);
+      if (!tool) return failed(`There is no built-in tool named "${call.tool}".`);
+      const prepared = tool.prepare(call.arguments, context);
+      if (!prepared.ok) return failed(`The call of ${call.tool} was not made: ${prepared.reason}.`);
+      if (call.signal.aborted) return { kind: "cancelled" };
+      try {
+        return await prepared.run(runOf(call));
+      } catch (thrown) {
+        return call.signal.aborted ? { kind: "cancelled" } : failed(messageOf(thrown));
+      }
     },
     [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose](),
   };
-}
-
-async function run(name: BuiltinName, prepared: PreparedTool, call: SourceCall): Promise<ToolOutcome> {
-  if (!prepared.ok) return failed(`The call of ${name} was not made: ${prepared.reason}.`);
-  if (call.signal.aborted) return { kind: "cancelled" };
-  try {
-    return await prepared.run(runOf(call));
-  } catch (thrown) {
-    return call.signal.aborted ? { kind: "cancelled" } : failed(messageOf(thrown));
-  }
 }
 
 /** A presentation counts as progress too: a client that knows nothing of it shows its title. */

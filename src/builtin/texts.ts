@@ -2,9 +2,11 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "../base/errors.js";
 import type { Files } from "../base/ports/world.js";
+import type { ToolOutcome } from "../tools/index.js";
 import type { Folders, LocatedPath } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import type { ClientFiles } from "./ports.js";
+import type { BuiltinPorts, ClientFiles } from "./ports.js";
+import { failed } from "./tool.js";
 
 export type Loaded =
   | { readonly kind: "text"; readonly text: string }
@@ -12,19 +14,13 @@ export type Loaded =
   /** There is something, and it is no text that could be changed. A whole sentence. */
   | { readonly kind: "unusable"; readonly reason: string };
 
-export type Saved =
-  | { readonly kind: "saved" }
-  | { readonly kind: "failed"; readonly reason: string }
-  /** Given up while the client was at it. */
-  | { readonly kind: "unknown"; readonly reason: string };
-
 export class Texts {
   readonly #files: Files;
   readonly #folders: Folders;
-  readonly #ports: { readonly fs?: ClientFiles };
+  readonly #ports: Pick<BuiltinPorts, "fs">;
 
   /** The ports are asked anew for every file: a session may change hands. */
-  constructor(files: Files, folders: Folders, ports: { readonly fs?: ClientFiles } = {}) {
+  constructor(files: Files, folders: Folders, ports: Pick<BuiltinPorts, "fs">) {
     this.#files = files;
     this.#folders = folders;
     this.#ports = ports;
@@ -99,16 +95,17 @@ export class Texts {
     return (await this.basisOf(now, await this.load(now, signal))) === basis;
   }
 
-  async save(place: LocatedPath, text: string, signal: AbortSignal): Promise<Saved> {
+  /** Undefined when it is saved. */
+  async save(place: LocatedPath, text: string, signal: AbortSignal): Promise<ToolOutcome | undefined> {
     signal.throwIfAborted();
     const shown = this.#folders.show(place.path);
     try {
       if (this.#client.writeText) await this.#client.writeText(place.path, text, signal);
       else await this.#files.saveText(place.realPath, text);
-      return { kind: "saved" };
+      return undefined;
     } catch (thrown) {
       if (signal.aborted) return { kind: "unknown", reason: `cancelled while the editor was writing ${shown}` };
-      return { kind: "failed", reason: `${shown} could not be written: ${messageOf(thrown)}` };
+      return failed(`${shown} could not be written: ${messageOf(thrown)}`);
     }
   }
 }
