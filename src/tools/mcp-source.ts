@@ -3,9 +3,8 @@ import { mappedCell } from "../base/async/cell.js";
 import type { TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
-import { text } from "../base/text/content.js";
 import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
-import type { SourceAbout, SourceState, ToolOrigin, ToolOutcome, ToolSource } from "./tool.js";
+import { failed, type SourceState, type ToolOrigin, type ToolOutcome, type ToolSource } from "./tool.js";
 
 /** `onFailed` hears why calls fail: their outcomes have only words for it. */
 export function mcpSource(
@@ -22,7 +21,7 @@ export function mcpSource(
     origin,
     isProcess: connection.spec.kind === "stdio",
     state: mappedCell(connection.state, toSourceState),
-    about: () => aboutOf(connection),
+    about: () => defined({ title: connection.link?.server.title, instructions: connection.link?.instructions }),
     leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
@@ -31,10 +30,6 @@ export function mcpSource(
     resume: async ({ tool, signal, onProgress }, lasting) =>
       heard(await connection.resume(tool, lasting, { signal, onProgress })),
   };
-}
-
-function aboutOf({ link }: ServerConnection): SourceAbout {
-  return defined({ title: link?.server.title, instructions: link?.instructions });
 }
 
 /** A `resting` server has its tools, and its first call starts it. */
@@ -64,7 +59,7 @@ function toOutcome(outcome: CallOutcome): ToolOutcome {
     case "cancelled":
       return { kind: "cancelled" };
     case "failed":
-      return { kind: "failed", content: [text(outcome.error.message)] };
+      return failed(outcome.error.message);
     case "unknown":
       return { kind: "unknown", reason: outcome.error.message };
     default:

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { ReadonlyCell } from "../base/async/cell.js";
 import type { Brand } from "../base/id.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
-import type { ContentBlock } from "../base/text/content.js";
+import { type ContentBlock, text } from "../base/text/content.js";
 
 /** The name a model calls a tool by. Looked up in the catalog's table, never parsed. */
 export type ToolId = Brand<string, "ToolId">;
@@ -75,6 +75,10 @@ export type ToolOutcome =
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "cancelled" }
   | { readonly kind: "unknown"; readonly reason: string };
+
+export function failed(words: string): ToolOutcome {
+  return { kind: "failed", content: [text(words)] };
+}
 
 export interface ToolProgress {
   readonly progress: number;

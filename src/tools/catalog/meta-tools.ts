@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence } from "../one-line.js";
-import type { SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
+import { failed, type SourceCall, type ToolDefinition, type ToolOutcome, type ToolSource } from "../tool.js";
 import type { FoundTool, SearchAnswer, SearchRequest } from "./tool-search.js";
 
 export const SEARCH_TOOLS = "tenon_search_tools";
@@ -63,7 +63,10 @@ export function searchMetaSource(port: SearchPort): ToolSource {
     name: "tenon",
     origin: "builtin",
     tools: new Cell([searchTools, callTool]),
-    call: (call) => (call.tool === SEARCH_TOOLS ? answerSearch(port, call) : Promise.resolve(notWrapped())),
+    call: (call) =>
+      call.tool === SEARCH_TOOLS
+        ? answerSearch(port, call)
+        : Promise.resolve(failed(`${CALL_TOOL} needs the name of another tool`)),
   };
 }
 
@@ -113,12 +116,4 @@ function schemaText(schema: JsonSchema): string {
   const { properties, required } = schema;
   const names = isJsonObject(properties) ? Object.keys(properties).slice(0, 200) : [];
   return `a schema too long to show; properties: ${names.join(", ")}; required: ${JSON.stringify(required ?? [])}`;
-}
-
-function notWrapped(): ToolOutcome {
-  return failed(`${CALL_TOOL} needs the name of another tool`);
-}
-
-function failed(words: string): ToolOutcome {
-  return { kind: "failed", content: [text(words)] };
 }

@@ -3,11 +3,18 @@ import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
-import { type ContentBlock, text } from "../../base/text/content.js";
+import { text } from "../../base/text/content.js";
 import { listResources, listResourceTemplates, type McpConnection, readResource } from "../../mcp/index.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, plain } from "../one-line.js";
-import type { SourceCall, ToolDefinition, ToolOrigin, ToolOutcome, ToolSource } from "../tool.js";
+import {
+  failed,
+  type SourceCall,
+  type ToolDefinition,
+  type ToolOrigin,
+  type ToolOutcome,
+  type ToolSource,
+} from "../tool.js";
 
 export const READ_RESOURCE = "tenon_read_resource";
 
@@ -62,12 +69,13 @@ export class ResourceSource implements ToolSource {
       typeof server === "string" && server !== "" ? having.filter(({ spec }) => spec.name === server) : having;
     if (asked.length === 0) return failed(this.#noServer(server, having));
     try {
-      if (typeof uri !== "string" || uri === "") return done([text(await this.#list(asked, signal))]);
+      if (typeof uri !== "string" || uri === "")
+        return { kind: "done", content: [text(await this.#list(asked, signal))] };
       const [connection] = asked;
       if (!connection?.link || asked.length > 1) {
         return failed(`Say which server to read from: ${asked.map(({ spec }) => spec.name).join(", ")}.`);
       }
-      return done(await readResource(connection.link, uri, { signal }));
+      return { kind: "done", content: await readResource(connection.link, uri, { signal }) };
     } catch (error) {
       if (signal.aborted) return { kind: "cancelled" };
       return failed(messageOf(error));
@@ -128,12 +136,4 @@ function resourceLine(uri: string, { name, title, description, mimeType }: Descr
   const kind = mimeType === undefined ? "" : ` [${plain(mimeType)}]`;
   const said = [title ?? name, description ?? ""].filter((part) => part !== "" && part !== uri).join(": ");
   return `- ${plain(uri)}${kind} ${cut(plain(said), LINE_CHARS)}`.trimEnd();
-}
-
-function done(content: readonly ContentBlock[]): ToolOutcome {
-  return { kind: "done", content };
-}
-
-function failed(words: string): ToolOutcome {
-  return { kind: "failed", content: [text(words)] };
 }

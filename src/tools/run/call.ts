@@ -1,21 +1,27 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
-import { abortListeners } from "../../base/async/scope.js";
+import { abortListeners, contained } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { inSpan } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { text } from "../../base/text/content.js";
 import { checkAgainstSchema } from "../../mcp/index.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { hintsOf } from "../policy/decide.js";
 import { type Presented, presentOutcome } from "../result/present.js";
-import { type Inserted, substituteResults } from "../result/substitute.js";
-import type { CatalogTool, LastingCall, SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../tool.js";
+import { type Substituted, substituteResults } from "../result/substitute.js";
+import {
+  failed,
+  type LastingCall,
+  type SourceCall,
+  type ToolOutcome,
+  type ToolProgress,
+  type ToolSource,
+} from "../tool.js";
 import type { CallEvent, CallRequest, RunPorts } from "./ports.js";
-import { notMade, type Preparation, PreparedCall } from "./prepare.js";
+import { notMade, type PreparedCall } from "./prepare.js";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -36,7 +42,7 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const emit = (event: CallEvent) => {
     if (!isOver) options.onEvent(event);
   };
-  const outcome = await outcomeOf(PreparedCall.open(call), ports, {
+  const outcome = await outcomeOf(call, ports, {
     signal: options.signal,
     onAsking: () => emit({ kind: "awaiting_approval", call }),
     onSending: () => {
@@ -50,7 +56,8 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const source = sentMs === undefined ? undefined : call.tool;
   const presented = await present(outcome, ports, source?.label ?? "tenon");
   options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs });
-  if (outcome.kind === "done" && call.tool) noteUse(call.tool, ports);
+  const { tool } = call;
+  if (outcome.kind === "done" && tool) contained(world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
   if (source) return presented;
   const { origin: _origin, ...own } = presented.model; // without a source these are Tenon's own words
   return { model: own, outcome: presented.outcome };
@@ -71,14 +78,6 @@ async function present(
   }
 }
 
-function noteUse(tool: CatalogTool, ports: RunPorts): void {
-  try {
-    ports.onUsed?.(tool);
-  } catch (error) {
-    ports.world.log.error("tool.use_not_noted", { tool: tool.id, error: messageOf(error) });
-  }
-}
-
 interface Steps {
   readonly signal: AbortSignal;
   readonly onAsking: () => void;
@@ -86,12 +85,12 @@ interface Steps {
   readonly onProgress: (progress: ToolProgress) => void;
 }
 
-async function outcomeOf(preparation: Preparation, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
-  const { plan, name } = preparation;
+async function outcomeOf(call: PreparedCall, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
+  const { plan, name } = call;
   if (plan.kind === "ended") return plan.outcome;
   if (steps.signal.aborted) return CANCELLED;
   try {
-    const clearance = await cleared(preparation, plan.entry, ports, steps);
+    const clearance = await cleared(call, plan.entry, ports, steps);
     if ("kind" in clearance) return clearance;
     if (steps.signal.aborted) return CANCELLED;
     ports.journal.intent(clearance.request);
@@ -108,7 +107,7 @@ interface Cleared {
 
 /** The call as it may be sent, or the outcome that says why it may not. */
 async function cleared(
-  { call, name, given }: Preparation,
+  { toolCallId, name, arguments: given }: PreparedCall,
   entry: CatalogEntry,
   ports: RunPorts,
   { signal, onAsking }: Steps,
@@ -117,7 +116,7 @@ async function cleared(
   if (finished === ABORTED) return CANCELLED;
   if (!finished.ok) return failed(notMade(name, finished.reason));
   const { arguments: complete, inserted } = finished;
-  const request: CallRequest = { toolCallId: call.toolCallId, tool: entry.tool, arguments: complete, inserted };
+  const request: CallRequest = { toolCallId, tool: entry.tool, arguments: complete, inserted };
   const shown = inserted.length > 0 ? forPeople(complete) : complete;
   const asked = { ...request, raw: entry.raw, shown, ...defined({ held: entry.held }), onAsking };
   const approval = await untilAborted(ports.approve(asked, signal), signal);
@@ -166,15 +165,6 @@ function isOutcome(value: unknown): value is ToolOutcome {
   }
 }
 
-function failed(words: string): ToolOutcome {
-  return { kind: "failed", content: [text(words)] };
-}
-
-type FinishedArguments =
-  | { readonly ok: true; readonly arguments: JsonObject; readonly inserted: readonly Inserted[] }
-  /** In words for the model, without a full stop. */
-  | { readonly ok: false; readonly reason: string };
-
 /**
  * The arguments that are sent: the model's own, with kept results, pinned values and defaults put in. They are checked by the
  * source's own schema: the model's view of it may be shaped or compiled for its provider.
@@ -183,7 +173,7 @@ async function finishArguments(
   entry: CatalogEntry,
   given: JsonObject,
   { world, results }: Pick<RunPorts, "world" | "results">,
-): Promise<FinishedArguments> {
+): Promise<Substituted> {
   const filled = await substituteResults(entry.tool.toOwn?.(given) ?? given, results);
   if (!filled.ok) return filled;
   const complete = callArguments(entry, filled.arguments);
@@ -303,20 +293,13 @@ export async function resumeCall(
   { label, lasting, ...call }: ResumedCall,
   ports: Pick<RunPorts, "results" | "media">,
 ): Promise<Presented> {
-  return await present(await resumedOutcome(source, call, lasting), ports, label);
-}
-
-async function resumedOutcome(
-  source: ToolSource,
-  call: Parameters<NonNullable<ToolSource["resume"]>>[0],
-  lasting: LastingCall,
-): Promise<ToolOutcome> {
-  if (!source.resume) return { kind: "unknown", reason: `"${source.name}" cannot be asked about calls of before` };
+  let outcome: ToolOutcome = { kind: "unknown", reason: `"${source.name}" cannot be asked about calls of before` };
   try {
-    return await source.resume(call, lasting);
+    outcome = (await source.resume?.(call, lasting)) ?? outcome;
   } catch (error) {
-    return call.signal.aborted ? CANCELLED : failed(messageOf(error));
+    outcome = call.signal.aborted ? CANCELLED : failed(messageOf(error));
   }
+  return await present(outcome, ports, label);
 }
 
 /**
@@ -338,22 +321,18 @@ export async function runCalls(
 /** Consecutive calls that may overlap, or one that may not. */
 function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall[][] {
   const groups: PreparedCall[][] = [];
-  let open: PreparedCall[] | undefined;
+  let isOpen = false;
   for (const call of calls) {
     const mayJoin = mayOverlap(call, ports);
-    if (mayJoin && open) open.push(call);
-    else {
-      const group = [call];
-      groups.push(group);
-      open = mayJoin ? group : undefined;
-    }
+    if (mayJoin && isOpen) groups.at(-1)?.push(call);
+    else groups.push([call]);
+    isOpen = mayJoin;
   }
   return groups;
 }
 
 /** What its source says of a tool counts only where that source is trusted. A call that is not made disturbs nobody. */
-function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
-  const { plan } = PreparedCall.open(call);
+function mayOverlap({ plan }: PreparedCall, ports: RunPorts): boolean {
   if (plan.kind === "ended") return true;
   const { tool, raw } = plan.entry;
   const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
@@ -372,8 +351,7 @@ async function runTogether(
   const lanes: Promise<void>[] = [];
   const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
   for (const [index, call] of calls.entries()) {
-    const source = PreparedCall.open(call).entry?.source;
-    queues.set(source, [...(queues.get(source) ?? []), [index, call]]);
+    queues.set(call.source, [...(queues.get(call.source) ?? []), [index, call]]);
   }
   for (const [source, queue] of queues) {
     const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? TOOL_LIMITS.callsInParallel));
