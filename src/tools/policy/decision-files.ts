@@ -25,26 +25,27 @@ const MARKER = "migrated.json";
 
 export class DecisionFiles implements DecisionStore {
   readonly #world: StoreWorld;
+  readonly #stateDir: string | undefined;
   readonly #folder: string | undefined;
-  /** Where approvals were kept before grants; they are read once and left as they are. */
-  readonly #formerFolder: string | undefined;
 
   /** A state folder that is not a full path would lie in whatever project is open, so it does not count. */
   constructor(world: StoreWorld, stateDir: string | undefined) {
-    const isPlace = stateDir !== undefined && isAbsolute(stateDir);
     this.#world = world;
-    this.#folder = isPlace ? join(stateDir, "decisions") : undefined;
-    this.#formerFolder = isPlace ? join(stateDir, "approvals") : undefined;
+    this.#stateDir = stateDir !== undefined && isAbsolute(stateDir) ? stateDir : undefined;
+    this.#folder = this.#stateDir === undefined ? undefined : join(this.#stateDir, "decisions");
   }
 
   async load(project?: string): Promise<LoadedDecisions> {
     const folder = this.#folder;
-    if (folder === undefined) return { decisions: [], problems: [] };
-    const brought = await this.#migrate(folder);
+    if (folder === undefined || this.#stateDir === undefined) return { decisions: [], problems: [] };
+    // Where approvals were kept before grants; they are read once and left as they are.
+    const brought = await this.#migrate(join(this.#stateDir, "approvals"), folder);
     const read = await this.#readAll(folder);
     const problems = [...brought.problems, ...read.problems];
     for (const { file, reason } of problems) this.#world.log.warn("decision.not_read", { file, error: reason });
-    const decisions = read.decisions.filter(({ decision }) => isOf(decision, project));
+    const decisions = read.decisions.filter(({ decision }) => {
+      return project === undefined || !("project" in decision) || decision.project === project;
+    });
     return { decisions, problems, ...defined({ migrated: brought.report }) };
   }
 
@@ -82,22 +83,19 @@ export class DecisionFiles implements DecisionStore {
     const file = join(folder, name);
     const id = name.replace(/\.json$/u, "");
     try {
-      const text = await readBounded(file, this.#world);
-      const kept = keptOf(id, text);
-      return kept ?? { file, id, reason: "it is damaged" };
+      return keptOf(id, await readBounded(file, this.#world)) ?? { file, id, reason: "it is damaged" };
     } catch (error) {
-      if (await isGone(file, this.#world)) return undefined;
-      return { file, id, reason: messageOf(error) };
+      const isGone = (await this.#world.files.kindOf(file).catch(() => "other" as const)) === undefined;
+      return isGone ? undefined : { file, id, reason: messageOf(error) };
     }
   }
 
   /** Brings records of before over, once. As long as one of them cannot be read, that is tried again and reported. */
   async #migrate(
+    old: string,
     folder: string,
   ): Promise<{ readonly problems: readonly DecisionProblem[]; readonly report?: MigrationReport }> {
     const { files } = this.#world;
-    const old = this.#formerFolder;
-    if (old === undefined) return { problems: [] };
     try {
       if ((await files.kindOf(old)) === undefined || (await files.kindOf(join(folder, MARKER))) !== undefined) {
         return { problems: [] };
@@ -137,10 +135,6 @@ export class DecisionFiles implements DecisionStore {
   }
 }
 
-function isOf(decision: Decision, project: string | undefined): boolean {
-  return project === undefined || !("project" in decision) || decision.project === project;
-}
-
 async function namesIn(
   folder: string,
   { files }: StoreWorld,
@@ -151,10 +145,6 @@ async function namesIn(
   } catch (error) {
     return { file: folder, reason: messageOf(error) };
   }
-}
-
-async function isGone(file: string, { files }: StoreWorld): Promise<boolean> {
-  return (await files.kindOf(file).catch(() => "other" as const)) === undefined;
 }
 
 /** Twice the bound of what is written: what is longer was not written here, and fails as damaged. */

@@ -8,13 +8,14 @@ import type { ToolDefinition } from "../tool.js";
 /** Exactly what the definition hash covers. */
 export function definitionData(definition: ToolDefinition): JsonObject {
   const { name, title, description, inputSchema, outputSchema, annotations } = definition;
-  return {
+  return defined({
     name,
-    ...defined({ title }),
+    title,
     description,
     inputSchema,
-    ...defined({ outputSchema, annotations: annotations === undefined ? undefined : { ...annotations } }),
-  };
+    outputSchema,
+    annotations: annotations && { ...annotations },
+  });
 }
 
 /** What approvals and locks are bound to. */
@@ -103,13 +104,10 @@ function leavesOf(definition: JsonObject): ReadonlyMap<string, JsonValue> {
   return leaves;
 }
 
-function partsOf(value: JsonValue): (readonly [string, JsonValue])[] {
-  if (Array.isArray(value)) {
-    const list: readonly JsonValue[] = value;
-    return list.map((part, index) => [`[${index}]`, part] as const);
-  }
+function partsOf(value: JsonValue): [string, JsonValue][] {
+  if (Array.isArray(value)) return value.map((part: JsonValue, index) => [`[${index}]`, part]);
   if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([key, part]) => (part === undefined ? [] : [[stepOf(key), part] as const]));
+  return Object.entries(value).flatMap(([key, part]) => (part === undefined ? [] : [[stepOf(key), part]]));
 }
 
 /** In quotes where it could be taken for two steps: no key may hide behind another. */

@@ -1,16 +1,10 @@
 // The lock of tool definitions: each tool of each server as it was reviewed, in a text that teams commit and compare.
 import { defined } from "../../base/json/defined.js";
-import {
-  canonicalJson,
-  hashJson,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  parseJson,
-} from "../../base/json/json.js";
+import { canonicalJson, hashJson, isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { ToolDefinition } from "../tool.js";
 import { definitionData, definitionDifference, definitionHash } from "./difference.js";
+import type { ApprovalSubject } from "./stored-approvals.js";
 
 export interface LockedTool {
   readonly hash: string;
@@ -48,7 +42,7 @@ export function parseLock(text: string, file: string): ToolsLock {
 }
 
 /** One tool that cannot be read spoils its server: what is not read must not count as not locked. */
-function toolsOf(value: JsonValue | undefined): LockedTools | null {
+function toolsOf(value: unknown): LockedTools | null {
   const tools = isJsonObject(value) ? value["tools"] : undefined;
   if (!isJsonObject(tools)) return null;
   const locked: [string, LockedTool][] = [];
@@ -64,30 +58,21 @@ function toolsOf(value: JsonValue | undefined): LockedTools | null {
 }
 
 export function lockTools(definitions: readonly ToolDefinition[]): LockedTools {
-  return Object.fromEntries(
-    definitions.map((definition): [string, LockedTool] => {
-      const data = definitionData(definition);
-      const isKept = canonicalJson(data).length <= FOREIGN_LIMITS.lockedDefinitionMaxBytes;
-      return [
-        definition.name,
-        { hash: definitionHash(definition), ...defined({ definition: isKept ? data : undefined }) },
-      ];
-    }),
-  );
+  const locked = definitions.map((tool): [string, LockedTool] => {
+    const data = definitionData(tool);
+    const isKept = canonicalJson(data).length <= FOREIGN_LIMITS.lockedDefinitionMaxBytes;
+    return [tool.name, { hash: hashJson(data), ...defined({ definition: isKept ? data : undefined }) }];
+  });
+  return Object.fromEntries(locked);
 }
 
 /** Sorted by name and key, a value a line: a comparison of two versions shows the changes and nothing else. */
 export function lockText(servers: Readonly<Record<string, LockedTools>>): string {
-  const entries = Object.entries(servers).map(([name, tools]): [string, JsonObject] => [
-    name,
-    { tools: asData(tools) },
-  ]);
+  const entries = Object.entries(servers).map(([name, tools]): [string, JsonObject] => {
+    return [name, { tools: Object.fromEntries(Object.entries(tools).map(([tool, locked]) => [tool, { ...locked }])) }];
+  });
   const content: JsonObject = { version: VERSION, servers: Object.fromEntries(entries) };
   return `${JSON.stringify(JSON.parse(canonicalJson(content)), undefined, 2)}\n`;
-}
-
-function asData(tools: LockedTools): JsonObject {
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]): [string, JsonObject] => [name, { ...tool }]));
 }
 
 /** What the lock says of a server: undefined where it says nothing, null where that cannot be read. */
@@ -110,15 +95,11 @@ export interface LockHold {
   readonly isReviewable: boolean;
 }
 
-interface LockSubject {
-  /** The server's name. */
-  readonly source: string;
-  readonly definition: ToolDefinition;
-  readonly definitionHash: string;
-}
-
 /** Undefined when the lock has nothing against it: a server that is not in it is not locked. */
-export function lockHold(lock: ToolsLock, subject: LockSubject): LockHold | undefined {
+export function lockHold(
+  lock: ToolsLock,
+  subject: Pick<ApprovalSubject, "source" | "definition" | "definitionHash">,
+): LockHold | undefined {
   const { file, problem } = lock;
   const { source, definition } = subject;
   const unreadable = (reason: string): LockHold => ({ reason, difference: () => [], isReviewable: false });

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue, valueAtPointer } from ".
 import type { Files } from "../../base/ports/world.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { parseCommand } from "./command.js";
-import type { PermissionMode, PolicyDecision, PolicyRule } from "./decide.js";
+import type { PolicyDecision, PolicyQuestion, PolicyRule } from "./decide.js";
 import { type ProtectedFile, type ProtectedPlaces, protectedPath } from "./protected-paths.js";
 
 /** A path that a call may write. */
@@ -27,9 +27,14 @@ export interface Finding extends WrittenPath {
   readonly file: ProtectedFile;
 }
 
-export interface ProtectionPlace extends ProtectedPlaces {
-  readonly files: Pick<Files, "find" | "linkTarget" | "readText">;
+/** `cwd`: the session's directory, or where a tool or command takes relative paths to begin. `home`: what `~` means. */
+interface Base {
   readonly cwd: string;
+  readonly home?: string | undefined;
+}
+
+export interface ProtectionPlace extends ProtectedPlaces, Base {
+  readonly files: Pick<Files, "find" | "linkTarget" | "readText">;
 }
 
 /** More paths than are looked up: some may be protected. */
@@ -142,14 +147,11 @@ const HOOKS_PATH = /hookspath[ \t]{0,99}=[ \t]{0,99}"?([^"\r\n]{1,4096})/giu;
 /** Folders above a file that are looked through for its repository. */
 const MAX_LEVELS = 64;
 
-interface Repository {
-  /** The folder that has `.git`. */
-  readonly top: string;
-  /** Where its configuration is. */
-  readonly common: string;
-}
-
-async function repositoryOf(path: string, place: ProtectionPlace): Promise<Repository | undefined> {
+/** `top`: the folder that has `.git`. `common`: where its configuration is. */
+async function repositoryOf(
+  path: string,
+  place: ProtectionPlace,
+): Promise<Readonly<Record<"top" | "common", string>> | undefined> {
   let top = dirname(path);
   for (let level = 0; level < MAX_LEVELS; level += 1, top = dirname(top)) {
     const found = await place.files.find(join(top, ".git"));
@@ -177,10 +179,7 @@ async function smallText(path: string, { files }: ProtectionPlace): Promise<stri
 }
 
 /** The paths in a call's arguments that a tool may write, for tools that do not say which they are. */
-export function pathsInArguments(
-  given: JsonObject,
-  place: { readonly cwd: string; readonly home?: string | undefined },
-): readonly WrittenPath[] {
+export function pathsInArguments(given: JsonObject, place: Base): readonly WrittenPath[] {
   const found: WrittenPath[] = [];
   const open: (readonly [key: string, value: JsonValue])[] = [["", given]];
   let seen = 0;
@@ -203,34 +202,18 @@ const PATH_KEY = /path|file|dir|folder|uri|location|target|dest|source|root|cwd|
 const MAX_PATH_CHARS = 4_096;
 
 /** A text without separators is a path only where its name says so, or where it begins as hidden files do. */
-function pathIn(
-  key: string,
-  text: string,
-  { cwd, home }: { readonly cwd: string; readonly home?: string | undefined },
-): string | undefined {
+function pathIn(key: string, text: string, { cwd, home }: Base): string | undefined {
   if (text === "" || text.length > MAX_PATH_CHARS || text.includes("\n") || text.includes("\0")) return undefined;
   // A well-known file server takes off blanks and quotes, and expands the home folder.
   const bare = text.trim().replaceAll(/^["'`]|["'`]$/gu, "");
   if (!/[/\\]|^[.~]/u.test(bare) && !PATH_KEY.test(key)) return undefined;
-  if (/^file:/iu.test(bare)) {
-    try {
-      return fileURLToPath(bare);
-    } catch {
-      return undefined; // another host, or an escaped separator
-    }
-  }
+  if (/^file:/iu.test(bare)) return pathOfUrl(bare);
   if (/^[a-z][a-z0-9+.-]{1,30}:\/\//iu.test(bare)) return undefined;
   return resolve(cwd, withHome(bare.replace(/^(?:\$HOME|\$\{HOME\}|%USERPROFILE%)(?=$|[/\\])/u, "~"), home));
 }
 
-interface CommandPlace {
-  /** Where the command runs. */
-  readonly cwd: string;
-  readonly home?: string | undefined;
-}
-
 /** The words of a command that may be files it writes. What a shell makes of them only the shell knows. */
-export function pathsInCommand(command: string, { cwd, home }: CommandPlace): readonly WrittenPath[] {
+export function pathsInCommand(command: string, { cwd, home }: Base): readonly WrittenPath[] {
   const found = new Map<string, WrittenPath>();
   let seen = 0;
   for (const { word, isLoose } of writableWords(command)) {
@@ -305,13 +288,6 @@ function valuesOf(word: string): readonly string[] {
   ];
 }
 
-export interface ProtectionFacts {
-  readonly mode: PermissionMode;
-  readonly mayBypass: boolean;
-  readonly cwd: string;
-  readonly home?: string | undefined;
-}
-
 /**
  * The decision with protected files in mind: what would be allowed is asked about. An explicit `bypass`, or a user's
  * rule that names the path, lets it pass; for Tenon's own files nothing does.
@@ -319,7 +295,7 @@ export interface ProtectionFacts {
 export function underProtection(
   decision: PolicyDecision,
   found: readonly Finding[],
-  facts: ProtectionFacts,
+  facts: Base & Pick<PolicyQuestion, "mode" | "mayBypass">,
 ): PolicyDecision {
   const isOpen = (finding: Finding) => {
     if (finding.file.isOwn) return false;
@@ -328,30 +304,22 @@ export function underProtection(
   };
   const guarded = found.find(({ file }) => file.isOwn) ?? found.find((finding) => !isOpen(finding));
   if (!guarded || decision.effect === "deny") return decision;
-  const { why } = guarded.file;
-  const reason = guarded.file === REST ? why : `${shownPath(guarded, facts)} is protected: ${why}`;
+  const { path, file } = guarded;
+  const shown = isUnder(path, facts.cwd) && path !== facts.cwd ? path.slice(facts.cwd.length + 1) : path;
+  const leads = file.path === path ? "" : ` (${file.path})`;
+  const reason = file === REST ? file.why : `${shown}${leads} is protected: ${file.why}`;
   const asked = decision.effect === "ask" && decision.rule !== undefined;
   return {
     effect: "ask",
     // As a rule that wants it asked about: no earlier approval covers it.
     rule: asked ? decision.rule : { effect: "ask", reason },
     reason: asked ? `${decision.reason}, and ${reason}` : reason,
-    protects: guarded.file,
+    protects: file,
   };
 }
 
-function shownPath({ path, file }: Finding, { cwd }: ProtectionFacts): string {
-  const isLink = file.path !== path;
-  const shown = isUnder(path, cwd) && path !== cwd ? path.slice(cwd.length + 1) : path;
-  return isLink ? `${shown} (${file.path})` : shown;
-}
-
 /** `equals` and `oneOf` name a file, `under` a folder that is protected itself. Globs and prefixes name nothing exactly. */
-function isNamed(
-  { text, path, file }: Finding,
-  rule: PolicyRule,
-  { cwd, home }: Pick<ProtectionFacts, "cwd" | "home">,
-): boolean {
+function isNamed({ text, path, file }: Finding, rule: PolicyRule, { cwd, home }: Base): boolean {
   const isSame = (value: JsonValue) =>
     typeof value === "string" && (value === text || resolve(cwd, withHome(value, home)) === path);
   return (rule.arguments ?? []).some((condition) => {
@@ -374,14 +342,10 @@ export interface PathTable {
 
 export const NO_PATHS: PathTable = { folders: new Map(), values: new Map() };
 
-export interface PathPlace {
+export interface PathPlace extends Base {
   readonly files: Pick<Files, "find" | "linkTarget">;
-  /** The session's directory: what rules are relative to. */
-  readonly cwd: string;
   /** Where the tool takes relative paths to begin; the session's directory unless given. */
   readonly toolCwd?: string;
-  /** What `~` means in a rule. */
-  readonly home?: string | undefined;
 }
 
 /**
@@ -401,8 +365,8 @@ export async function resolvePaths(
       const { under } = condition;
       if (!folders.has(under))
         folders.set(under, await realPath(resolve(place.cwd, withHome(under, place.home)), place));
-      for (const text of textsAt(given, condition.pointer)) {
-        if (values.has(text) || values.size >= TOOL_LIMITS.policyMaxPaths) continue;
+      for (const text of [valueAtPointer(given, condition.pointer)].flat()) {
+        if (typeof text !== "string" || values.has(text) || values.size >= TOOL_LIMITS.policyMaxPaths) continue;
         values.set(text, await realOfArgument(text, place));
       }
     }
@@ -414,12 +378,6 @@ export async function resolvePaths(
 export function isUnder(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-}
-
-function textsAt(given: JsonObject, pointer: string): readonly string[] {
-  const value = valueAtPointer(given, pointer);
-  const all = Array.isArray(value) ? value : [value];
-  return all.filter((one) => typeof one === "string");
 }
 
 function withHome(path: string, home: string | undefined): string {
@@ -446,8 +404,12 @@ async function realOfArgument(text: string, place: PathPlace): Promise<string | 
 function plainPath(text: string): string | undefined {
   if (text === "" || AMBIGUOUS.test(text) || (sep === "/" && text.includes("\\"))) return undefined;
   if (!SCHEME.test(text)) return text;
+  return text.toLowerCase().startsWith("file:") ? pathOfUrl(text) : undefined;
+}
+
+function pathOfUrl(url: string): string | undefined {
   try {
-    return text.toLowerCase().startsWith("file:") ? fileURLToPath(text) : undefined;
+    return fileURLToPath(url);
   } catch {
     return undefined; // another host, or an escaped separator
   }

@@ -46,6 +46,8 @@ interface Accepted {
 
 export class Approvals {
   readonly #options: ApprovalsOptions;
+  /** Real path of the session's folder; empty until it is loaded. */
+  project = "";
   readonly #accepted = new Map<string, Accepted>();
   /** With when it was said, if that is known. */
   readonly #refused = new Map<string, string | undefined>();
@@ -53,7 +55,6 @@ export class Approvals {
   /** By id. */
   readonly #grants = new Map<string, OfferedGrant>();
   #problems: readonly DecisionProblem[] = [];
-  #project = "";
   #loaded: Promise<void> | undefined;
 
   constructor(options: ApprovalsOptions) {
@@ -64,11 +65,6 @@ export class Approvals {
   load(): Promise<void> {
     this.#loaded ??= this.#read();
     return this.#loaded;
-  }
-
-  /** Real path of the session's folder; empty until it is loaded. */
-  get project(): string {
-    return this.#project;
   }
 
   /** What is in force in this session now. */
@@ -100,7 +96,7 @@ export class Approvals {
 
   /** Whether a grant covers the call. */
   covers(call: GrantedCall): boolean {
-    return [...this.#grants.values()].some((grant) => coversCall(grant, call));
+    return this.grants.some((grant) => coversCall(grant, call));
   }
 
   /** The person allowed this tool in every project, before grants were for one. */
@@ -125,12 +121,17 @@ export class Approvals {
     if (subject.origin === "builtin") return; // changes with Tenon itself only
     const known = this.#acceptedOf(subject);
     const isApproved = known?.hash === subject.definitionHash && known.isApproved;
-    this.#accepted.set(keyOf(subject), acceptedOf(subject, { isApproved, isPinned: true }));
+    this.#take(subject, isApproved, true);
   }
 
   /** A changed definition was looked at, and may be used in this session. */
   accept(subject: ApprovalSubject): void {
-    this.#accepted.set(keyOf(subject), acceptedOf(subject, { isApproved: true, isPinned: true }));
+    this.#take(subject, true, true);
+  }
+
+  #take(subject: ApprovalSubject, isApproved: boolean, isPinned: boolean): void {
+    const definition = definitionData(subject.definition);
+    this.#accepted.set(keyOf(subject), { hash: subject.definitionHash, definition, isApproved, isPinned });
   }
 
   /** Remembers an answer about a call. Never rejects: what cannot be kept counts for the session. */
@@ -146,8 +147,7 @@ export class Approvals {
         // What was approved stays so, and what changed stays held: the next one is compared with what was let through last.
         const known = this.#acceptedOf(subject);
         if (known?.isApproved || known?.isPinned || subject.origin === "builtin") return;
-        this.#accepted.set(keyOf(subject), acceptedOf(subject, { isApproved: false, isPinned: false }));
-        return;
+        return this.#take(subject, false, false);
       }
       case "always":
         if (!offer) return;
@@ -160,8 +160,8 @@ export class Approvals {
   async grant(offer: OfferedGrant, subject: ApprovalSubject): Promise<void> {
     this.#grants.set(grantId(offer), offer);
     if (offer.kind === "tool" || offer.kind === "session_tool") this.accept(subject);
-    if (!isLasting(offer)) return;
-    await this.#keep(offer.kind === "tool" ? { ...offer, definition: definitionData(subject.definition) } : offer);
+    if (offer.kind === "tool") await this.#keep({ ...offer, definition: definitionData(subject.definition) });
+    else if (offer.kind === "command" || offer.kind === "site") await this.#keep(offer);
   }
 
   /** Everything that is kept, for `/permissions`. Never rejects. */
@@ -208,12 +208,16 @@ export class Approvals {
 
   async #read(): Promise<void> {
     const { store, log } = this.#options;
-    this.#project = await this.#options.project();
+    this.project = await this.#options.project();
     if (!store) return;
     try {
-      const { decisions, problems, migrated } = await store.load(this.#project);
+      const { decisions, problems, migrated } = await store.load(this.project);
       this.#problems = problems;
-      for (const kept of decisions) this.#take(kept);
+      for (const { decision, decidedAt } of decisions) {
+        if (decision.kind === "never") this.#refused.set(keyOfNames(decision), decidedAt);
+        else if (decision.kind === "former") this.#former.set(keyOfNames(decision), decision);
+        else this.#grants.set(grantId(decision), decision);
+      }
       if (migrated) this.#options.onMigrated?.(migrated);
     } catch (error) {
       this.#problems = [{ file: "the store of decisions", reason: messageOf(error) }];
@@ -221,28 +225,19 @@ export class Approvals {
     }
   }
 
-  #take({ decision, decidedAt }: KeptDecision): void {
-    if (decision.kind === "never") this.#refused.set(keyOfNames(decision), decidedAt);
-    else if (decision.kind === "former") this.#former.set(keyOfNames(decision), decision);
-    else this.#grants.set(grantId(decision), decision);
-  }
-
   /** What this session knows of the tool's definition, else the latest grant of it or the approval of before. */
   #acceptedOf(subject: ApprovalSubject): Accepted | undefined {
     const key = keyOf(subject);
     const known = this.#accepted.get(key);
     if (known) return known;
-    const mine = [...this.#grants.values()].filter((grant): grant is ToolGrant => this.#isAbout(grant, subject));
+    const mine = this.grants
+      .filter((grant) => grant.kind === "tool")
+      .filter((grant) => keyOfNames(grant) === key && grant.program === this.#options.program?.(subject));
     const granted = mine.find((grant) => grant.definitionHash === subject.definitionHash) ?? mine.at(-1);
     const found = granted ?? this.#former.get(key);
     if (!found) return undefined;
     const { definitionHash: hash, definition } = found;
     return { hash, definition, isApproved: granted !== undefined, isPinned: false };
-  }
-
-  #isAbout(grant: OfferedGrant, subject: ApprovalSubject): boolean {
-    if (grant.kind !== "tool" || keyOfNames(grant) !== keyOf(subject)) return false;
-    return grant.program === this.#options.program?.(subject);
   }
 }
 
@@ -250,15 +245,8 @@ function keyOf({ origin, source, definition }: ApprovalSubject): string {
   return keyOfNames({ origin, server: source, tool: definition.name });
 }
 
-function keyOfNames({ origin, server, tool }: Pick<ToolGrant, "origin" | "server" | "tool">): string {
+function keyOfNames({ origin, server, tool }: ToolName): string {
   return `${origin}\0${server}\0${tool}`;
-}
-
-function acceptedOf(
-  subject: ApprovalSubject,
-  { isApproved, isPinned }: { readonly isApproved: boolean; readonly isPinned: boolean },
-): Accepted {
-  return { hash: subject.definitionHash, definition: definitionData(subject.definition), isApproved, isPinned };
 }
 
 /** A tool as its source defines it. */
@@ -287,15 +275,19 @@ interface SiteGrant {
   readonly site: string;
 }
 
-/** A server's tool as it was defined, in one project, while the server is started or reached in the same way. */
-export interface ToolGrant {
-  readonly kind: "tool";
-  readonly project: string;
+/** A tool of a server, by the server's own name for it. */
+interface ToolName {
   readonly origin: ToolOrigin;
   readonly server: string;
+  readonly tool: string;
+}
+
+/** A server's tool as it was defined, in one project, while the server is started or reached in the same way. */
+export interface ToolGrant extends ToolName {
+  readonly kind: "tool";
+  readonly project: string;
   /** Hash of how the server is launched and of the real path of its program. */
   readonly program: string;
-  readonly tool: string;
   readonly definitionHash: string;
   /** To show what changed; left out when it was too large. */
   readonly definition?: JsonObject;
@@ -310,27 +302,10 @@ type SessionGrant =
   | { readonly kind: "edits" }
   /** Resources of one server. */
   | { readonly kind: "resources"; readonly server: string }
-  | {
-      readonly kind: "session_tool";
-      readonly origin: ToolOrigin;
-      readonly server: string;
-      readonly tool: string;
-      readonly definitionHash: string;
-      /** As in `ToolGrant`, where it is known. */
-      readonly program?: string;
-    };
+  /** `program` as in `ToolGrant`, where it is known. */
+  | (ToolName & { readonly kind: "session_tool"; readonly definitionHash: string; readonly program?: string });
 
 export type OfferedGrant = PermissionGrant | SessionGrant;
-
-interface GrantPlace {
-  /** Real path of the session's folder. */
-  readonly project: string;
-  /** Real path of the folder a command would run in; undefined when there is none. */
-  readonly folder?: string | undefined;
-  /** See `ToolGrant`; undefined for a server that cannot be distinguished from another one of the same name. */
-  readonly program?: string | undefined;
-  readonly platform?: NodeJS.Platform;
-}
 
 /** A call as grants see it. */
 export interface GrantedCall {
@@ -341,25 +316,33 @@ export interface GrantedCall {
 
 const READ_RESOURCE = "tenon_read_resource";
 
-export function grantedCall(subject: ApprovalSubject, given: JsonObject, place: GrantPlace): GrantedCall {
-  const { origin, source: server, definition, definitionHash } = subject;
-  const { project, folder, program } = place;
-  const tool = definition.name;
+/**
+ * `project` and `folder` are real paths: of the session's folder, and of the folder a command would run in, if there is one.
+ * `program` as in `ToolGrant`; undefined for a server that cannot be distinguished from another one of the same name.
+ */
+export function grantedCall(
+  { origin, source: server, definition: { name: tool }, definitionHash }: ApprovalSubject,
+  given: JsonObject,
+  {
+    project,
+    folder,
+    program,
+    platform,
+  }: Pick<ToolGrant, "project"> &
+    Partial<Record<"folder" | "program", string | undefined>> & { readonly platform?: NodeJS.Platform },
+): GrantedCall {
+  const inSession: GrantedCall = { offer: { kind: "session_tool", origin, server, tool, definitionHash } };
   if (origin !== "builtin") {
-    if (origin === "extra" || program === undefined) {
-      return { offer: { kind: "session_tool", origin, server, tool, definitionHash } };
-    }
+    if (origin === "extra" || program === undefined) return inSession;
     return { offer: { kind: "tool", project, origin, server, program, tool, definitionHash } };
   }
   if (tool === RUN_COMMAND) {
     const { command } = given;
     if (typeof command !== "string" || folder === undefined) return {};
-    const parsed = parseCommand(command, place.platform);
+    const parsed = parseCommand(command, platform);
     const pattern = commandPattern(parsed);
-    return {
-      command: parsed,
-      ...defined({ offer: pattern ? { kind: "command", project, folder, ...pattern } : undefined }),
-    };
+    const offer: OfferedGrant | undefined = pattern && { kind: "command", project, folder, ...pattern };
+    return { command: parsed, ...defined({ offer }) };
   }
   if (EDIT_TOOLS.includes(tool)) return { offer: { kind: "edits" } };
   if (tool === FETCH_URL) {
@@ -370,7 +353,7 @@ export function grantedCall(subject: ApprovalSubject, given: JsonObject, place: 
     const of = given["server"];
     return typeof of === "string" ? { offer: { kind: "resources", server: of } } : {};
   }
-  return { offer: { kind: "session_tool", origin, server, tool, definitionHash } };
+  return inSession;
 }
 
 function siteOf(url: unknown): string | undefined {
@@ -397,13 +380,8 @@ export function forSession({ origin, server, program, tool, definitionHash }: To
 
 /** The same for the same grant. */
 export function grantId(grant: OfferedGrant): string {
-  if (grant.kind !== "tool") return hashJson({ ...grant }).slice(0, 32);
-  const { definition: _, ...identity } = grant;
+  const { definition: _, ...identity }: OfferedGrant & { readonly definition?: JsonObject } = grant;
   return hashJson({ ...identity }).slice(0, 32);
-}
-
-function isLasting(grant: OfferedGrant): grant is PermissionGrant {
-  return grant.kind === "command" || grant.kind === "site" || grant.kind === "tool";
 }
 
 /** Exactly what the grant covers, for the option of a question and for lists. */
@@ -451,21 +429,13 @@ function named(text: string, maxChars = 80): string {
 
 // What a person decided for longer than one call, and the port it is kept behind.
 /** For a tool whatever its definition, its server's program or the project: else a server could ask again by changing. */
-export interface Refusal {
+export interface Refusal extends ToolName {
   readonly kind: "never";
-  readonly origin: ToolOrigin;
-  readonly server: string;
-  readonly tool: string;
 }
 
 /** An `always` of before grants were for one project. It allows nothing: the next question about the tool mentions it. */
-export interface FormerApproval {
+export interface FormerApproval extends ToolName, Pick<ToolGrant, "definitionHash" | "definition"> {
   readonly kind: "former";
-  readonly origin: ToolOrigin;
-  readonly server: string;
-  readonly tool: string;
-  readonly definitionHash: string;
-  readonly definition?: JsonObject;
 }
 
 export type Decision = PermissionGrant | Refusal | FormerApproval;
@@ -514,20 +484,11 @@ export interface DecisionStore {
 }
 
 export function decisionId(decision: Decision): string {
-  switch (decision.kind) {
-    case "never":
-      return `never-${subjectHash(decision)}`;
-    case "former":
-      return `former-${subjectHash(decision)}`;
-    default:
-      return `grant-${grantId(decision)}`;
-  }
+  if (decision.kind !== "never" && decision.kind !== "former") return `grant-${grantId(decision)}`;
+  const { kind, origin, server, tool } = decision;
+  return `${kind}-${hashJson({ origin, server, tool }).slice(0, 32)}`;
 }
 
 function refusalOf({ origin, source, definition }: ApprovalSubject): Refusal {
   return { kind: "never", origin, server: source, tool: definition.name };
-}
-
-function subjectHash({ origin, server, tool }: Pick<Refusal, "origin" | "server" | "tool">): string {
-  return hashJson({ origin, server, tool }).slice(0, 32);
 }

@@ -23,7 +23,7 @@ import {
   tailWithin,
 } from "./blocks.js";
 import { jsonStart } from "./json-pieces.js";
-import { Utf8 } from "./read-range.js";
+import { STREAM, utf8 } from "./read-range.js";
 import type { KeepFacts, KeptResult, ResultStore } from "./store.js";
 
 export interface ModelResult {
@@ -51,20 +51,28 @@ export async function presentOutcome(outcome: ToolOutcome, context: ResultContex
   switch (outcome.kind) {
     case "done":
     case "failed": {
-      const { kind } = outcome;
+      const { kind, structured, warnings } = outcome;
       const { model, person } = await new Presentation(context).present(outcome);
-      const shown: ToolOutcome = { kind, ...forPeople(outcome, person) };
-      return { model: { isError: kind === "failed", content: model, origin: context.origin }, outcome: shown };
-    }
-    case "refused": {
-      const reason = shortWords(outcome.reason);
-      return { model: said(`The call was refused: ${reason}`), outcome: { ...outcome, reason } };
+      const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
+      const shown = {
+        structured: isShort ? structured : undefined,
+        warnings: warnings?.map((one) => markForeign(one)),
+      };
+      return {
+        model: { isError: kind === "failed", content: model, origin: context.origin },
+        outcome: { kind, content: person, ...defined(shown) },
+      };
     }
     case "cancelled":
       return { model: said("The call was cancelled by the person."), outcome };
+    case "refused":
     case "unknown": {
-      const reason = shortWords(outcome.reason);
-      return { model: said(`Outcome unknown: ${reason}. Do not assume it failed.`), outcome: { ...outcome, reason } };
+      const reason = markForeign(bytesFrom(outcome.reason, LIMITS.resultMaxBytes / 8)); // may hold words of servers
+      const isRefused = outcome.kind === "refused";
+      const words = isRefused
+        ? `The call was refused: ${reason}`
+        : `Outcome unknown: ${reason}. Do not assume it failed.`;
+      return { model: said(words), outcome: { ...outcome, reason } };
     }
     default:
       return unreachable(outcome);
@@ -77,17 +85,6 @@ export async function toModelResult(outcome: ToolOutcome, context: ResultContext
 
 function said(words: string): ModelResult {
   return { isError: true, content: [text(words)] };
-}
-
-/** Reasons may hold words of servers. */
-function shortWords(reason: string): string {
-  return markForeign(bytesFrom(reason, LIMITS.resultMaxBytes / 8));
-}
-
-function forPeople({ structured, warnings }: ToolAnswer, content: readonly ContentBlock[]): ToolAnswer {
-  const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
-  const shown = { structured: isShort ? structured : undefined, warnings: warnings?.map((one) => markForeign(one)) };
-  return { content, ...defined(shown) };
 }
 
 /** One block on its way: words about it, and the block itself where it is given as it is. */
@@ -118,15 +115,15 @@ class Presentation {
     const structured = await this.#structured(answer, placed);
     if (structured) placed.push({ words: structured });
     const spoken = placed.flatMap(({ words }) => words ?? []);
-    const assembled = await assemble(spoken, this.#store, this.#facts);
-    if (assembled.kind === "clipped") {
-      const clipped = text(assembled.text);
-      const model = [clipped, ...placed.flatMap(({ native }) => native ?? [])];
-      return { model, person: [clipped, ...placed.flatMap(({ person }) => person ?? [])] };
+    const texts = await assemble(spoken, this.#store);
+    if (!texts) {
+      const start = text(await clipped(spoken, this.#store, this.#facts));
+      const model = [start, ...placed.flatMap(({ native }) => native ?? [])];
+      return { model, person: [start, ...placed.flatMap(({ person }) => person ?? [])] };
     }
     let next = 0;
     const shown = placed.map(({ words, native, person }) => {
-      const block = words ? text(assembled.texts[next++] ?? "") : undefined;
+      const block = words ? text(texts[next++] ?? "") : undefined;
       return { model: native ?? block, person: person ?? block };
     });
     const model = shown.flatMap((block) => block.model ?? []);
@@ -256,29 +253,23 @@ const NOTE_LINES = 8;
 
 const WHOLE: TextBound = { maxBytes: LIMITS.resultMaxBytes, maxLines: LIMITS.resultMaxLines };
 
-type Assembled =
-  /** One text for each of the words, in their order. */
-  { readonly kind: "all"; readonly texts: readonly string[] } | { readonly kind: "clipped"; readonly text: string };
-
-async function assemble(words: readonly Words[], store: ResultStore, facts: KeepFacts): Promise<Assembled> {
+/** One text for each of the words, in their order; undefined when they are too long. */
+async function assemble(words: readonly Words[], store: ResultStore): Promise<readonly string[] | undefined> {
   const all = allWithin(words, WHOLE);
-  if (!all) return { kind: "clipped", text: await clipped(words, store, facts) };
+  if (!all) return undefined;
+  const hasText = ({ form }: KeptResult) => form === "text" || form === "json";
   const excerpts = words.flatMap(({ kept }, index) => (kept && hasText(kept) ? [{ kept, index }] : []));
-  if (excerpts.length === 0) return { kind: "all", texts: all };
+  if (excerpts.length === 0) return all;
   const used = Buffer.byteLength(all.join("\n"));
   const lines = all.reduce((sum, text) => sum + lineCount(text, WHOLE.maxLines), 0);
   const share: TextBound = {
     maxBytes: Math.floor((WHOLE.maxBytes - used) / excerpts.length) - NOTE_BYTES,
     maxLines: Math.floor((WHOLE.maxLines - lines) / excerpts.length) - NOTE_LINES,
   };
-  if (share.maxBytes < NOTE_BYTES || share.maxLines < NOTE_LINES) return { kind: "all", texts: all };
+  if (share.maxBytes < NOTE_BYTES || share.maxLines < NOTE_LINES) return all;
   const texts = [...all];
   for (const { kept, index } of excerpts) texts[index] = `${all[index] ?? ""}\n${await excerptOf(kept, store, share)}`;
-  return { kind: "all", texts };
-}
-
-function hasText({ form }: KeptResult): boolean {
-  return form === "text" || form === "json";
+  return texts;
 }
 
 function allWithin(words: readonly Words[], bound: TextBound): readonly string[] | undefined {
@@ -306,25 +297,16 @@ async function clipped(words: readonly Words[], store: ResultStore, facts: KeepF
     texts.map((text) => ({ text })),
     bound,
   );
-  const body = all ?? [await startAndEnd(texts, store, { facts, bound })];
-  return [...body, ...labels].join("\n");
-}
-
-async function startAndEnd(
-  texts: readonly string[],
-  store: ResultStore,
-  { facts, bound }: { readonly facts: KeepFacts; readonly bound: TextBound },
-): Promise<string> {
+  if (all) return [...all, ...labels].join("\n");
   const half = halfOf(bound);
   const head = headWithin(startOf(texts, half.maxBytes + 1), half);
   const tail = tailWithin(endOf(texts, half.maxBytes + 1), half);
   const kept = await store.keepText(texts, facts);
-  if (kept.ok) return [head, gap(kept.result, head), tail].join("\n");
+  if (kept.ok) return [head, gap(kept.result, head), tail, ...labels].join("\n");
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, -1);
   const reason = bytesFrom(markForeign(kept.reason.replaceAll("\n", " ")), NOTE_BYTES / 2);
-  return [head, hostLine(`the middle of ${bytes} bytes is left out here and could not be kept: ${reason}`), tail].join(
-    "\n",
-  );
+  const note = hostLine(`the middle of ${bytes} bytes is left out here and could not be kept: ${reason}`);
+  return [head, note, tail, ...labels].join("\n");
 }
 
 function halfOf({ maxBytes, maxLines }: TextBound): TextBound {
@@ -337,14 +319,12 @@ async function excerptOf(kept: KeptResult, store: ResultStore, bound: TextBound)
   const from = Math.max(0, kept.bytes - half.maxBytes - 1);
   const end = await store.read(kept.handle, { start: from, length: half.maxBytes + 1 }).catch(() => undefined);
   if (!start || !end) return "";
-  const head = headWithin(new Utf8().decode(start), half);
+  const head = headWithin(utf8().decode(start, STREAM), half);
   // The first character may have begun earlier: what is left of it is no character.
-  const tail = tailWithin(
-    Buffer.from(end)
-      .toString()
-      .replace(/^\ufffd{1,3}/u, ""),
-    half,
-  );
+  const rest = Buffer.from(end)
+    .toString()
+    .replace(/^\ufffd{1,3}/u, "");
+  const tail = tailWithin(rest, half);
   return [head, gap(kept, head), tail].join("\n");
 }
 

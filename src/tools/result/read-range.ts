@@ -37,12 +37,14 @@ async function readBytes(store: ResultStore, handle: string, range: ByteRange): 
   }
 }
 
+/** Three bytes belong together in base64. */
+const PIECE_BYTES: number = TOOL_LIMITS.resultPieceBytes - (TOOL_LIMITS.resultPieceBytes % 3);
+
 /** The bytes from `start` on. The event loop is free between two pieces. */
 export async function* pieces(store: ResultStore, handle: string, start = 0): AsyncGenerator<Uint8Array, void, void> {
   const pace = Pace.of(store.world);
-  const length: number = TOOL_LIMITS.resultPieceBytes;
-  for (let at = start, size = length; size === length; at += size) {
-    const bytes = await readBytes(store, handle, { start: at, length });
+  for (let at = start, size = PIECE_BYTES; size === PIECE_BYTES; at += size) {
+    const bytes = await readBytes(store, handle, { start: at, length: PIECE_BYTES });
     size = bytes.length;
     if (size === 0) return;
     await pace.run(() => undefined); // results in memory come at once
@@ -57,10 +59,9 @@ export async function readWhole(store: ResultStore, result: KeptResult, maxBytes
   if (length > maxBytes) {
     throw new Unreadable(`${handle} has ${length} bytes, and at most ${maxBytes} can be passed on`);
   }
-  const decoder = form === "bytes" ? new Base64() : new Utf8();
+  if (form !== "bytes") return await readBetween(store, handle, { start: 0, end: bytes });
   const parts: string[] = [];
-  for await (const piece of pieces(store, handle)) parts.push(decoder.decode(piece));
-  parts.push(decoder.end());
+  for await (const piece of pieces(store, handle)) parts.push(Buffer.from(piece).toString("base64"));
   return parts.join("");
 }
 
@@ -78,7 +79,14 @@ export async function findValue(store: ResultStore, result: KeptResult, pointer:
     throw new Unreadable(`${quoted(pointer)} is no JSON pointer: ${rule}`);
   }
   if (form !== "text" && form !== "json") throw new Unreadable(`${handle} is no text, so it holds no JSON`);
-  const scanned = await scan(store, handle, steps);
+  const pace = Pace.of(store.world);
+  const scan = new PointerScan(steps);
+  let scanned: ScanResult | undefined;
+  for await (const piece of pieces(store, handle)) {
+    scanned = await pace.run(() => scan.push(piece));
+    if (scanned) break;
+  }
+  scanned ??= scan.end();
   if (scanned.kind === "found") return scanned;
   if (scanned.kind === "not_json") throw new Unreadable(`${handle} is not JSON: byte ${scanned.at} cannot be there`);
   const way = steps.slice(0, scanned.steps).map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`);
@@ -86,27 +94,17 @@ export async function findValue(store: ResultStore, result: KeptResult, pointer:
   throw new Unreadable(`there is nothing at ${quoted(pointer)}: of ${where}, ${scanned.reason}`);
 }
 
-async function scan(store: ResultStore, handle: string, steps: readonly string[]): Promise<ScanResult> {
-  const pace = Pace.of(store.world);
-  const machine = new PointerScan(steps);
-  for await (const piece of pieces(store, handle)) {
-    const result = await pace.run(() => machine.push(piece));
-    if (result) return result;
-  }
-  return machine.end();
-}
-
 /** The text between two bytes, which must be ends of characters. */
 export async function readBetween(store: ResultStore, handle: string, { start, end }: ValuePlace): Promise<string> {
-  const decoder = new Utf8();
+  const decoder = utf8();
   const parts: string[] = [];
   let left = end - start;
   for await (const piece of pieces(store, handle, start)) {
-    parts.push(decoder.decode(piece.subarray(0, left)));
+    parts.push(decoder.decode(piece.subarray(0, left), STREAM));
     left -= piece.length;
     if (left <= 0) break;
   }
-  parts.push(decoder.end());
+  parts.push(decoder.decode());
   return parts.join("");
 }
 
@@ -118,33 +116,12 @@ export function asText(json: string): string {
 }
 
 /** UTF-8 in pieces cut anywhere; invalid bytes become U+FFFD, and a byte order mark stays what it is. */
-export class Utf8 {
-  readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder("utf-8", { ignoreBOM: true });
-
-  decode(bytes: Uint8Array): string {
-    return this.#decoder.decode(bytes, { stream: true });
-  }
-
-  end(): string {
-    return this.#decoder.decode();
-  }
+export function utf8(): InstanceType<typeof TextDecoder> {
+  return new TextDecoder("utf-8", { ignoreBOM: true });
 }
 
-/** base64 of bytes that come in pieces: three bytes belong together. */
-class Base64 {
-  #held: Uint8Array = new Uint8Array(0);
-
-  decode(bytes: Uint8Array): string {
-    const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    const whole = all.length - (all.length % 3);
-    this.#held = all.slice(whole);
-    return Buffer.from(all.buffer, all.byteOffset, whole).toString("base64");
-  }
-
-  end(): string {
-    return Buffer.from(this.#held).toString("base64");
-  }
-}
+/** More pieces follow. */
+export const STREAM = { stream: true } as const;
 
 export type PageStart = { readonly line: number } | { readonly byte: number };
 
@@ -199,13 +176,11 @@ async function findLine(store: ResultStore, handle: string, line: number): Promi
   return { byte: Number.POSITIVE_INFINITY, lines };
 }
 
-interface PageFacts {
-  readonly start: PageStart;
-  readonly bound: TextBound;
-  readonly total: number;
-}
-
-function pageOf(bytes: Uint8Array, from: number, { start, bound, total }: PageFacts): Page {
+function pageOf(
+  bytes: Uint8Array,
+  from: number,
+  { start, bound, total }: { readonly start: PageStart; readonly bound: TextBound; readonly total: number },
+): Page {
   let first = 0; // past the rest of a character that begins before this page
   while (first < bytes.length && first < 3 && isMiddle(bytes[first])) first += 1;
   const shown = (until: number) =>

@@ -5,7 +5,7 @@ import { markForeign } from "../../base/text/marking.js";
 import { compilePattern } from "../../base/text/pattern.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { bytesFrom } from "./blocks.js";
-import { pieces, Unreadable, Utf8 } from "./read-range.js";
+import { pieces, STREAM, Unreadable, utf8 } from "./read-range.js";
 import type { KeptResult, ResultStore } from "./store.js";
 
 export interface SearchRequest {
@@ -29,8 +29,6 @@ export interface Matches {
 /** How long the search runs before others get their turn. */
 const TURN_MS = 4;
 
-type Matcher = (text: string) => boolean;
-
 /** Throws `Unreadable`. */
 export async function searchResult(
   store: ResultStore,
@@ -39,17 +37,17 @@ export async function searchResult(
 ): Promise<Matches> {
   const search = new Search(request, store);
   const rows = new Rows();
-  const decoder = new Utf8();
+  const decoder = utf8();
   for await (const piece of pieces(store, handle)) {
-    await search.look(rows.push(decoder.decode(piece)));
+    await search.look(rows.push(decoder.decode(piece, STREAM)));
     if (search.rest) break;
   }
-  if (!search.rest) await search.look(rows.push(decoder.end()));
+  if (!search.rest) await search.look(rows.push(decoder.decode()));
   if (!search.rest) await search.look(rows.end());
   return { rows: search.found, lines: search.lines, ...defined({ rest: search.rest }) };
 }
 
-function matcherOf({ pattern, isLiteral }: SearchRequest): Matcher {
+function matcherOf({ pattern, isLiteral }: SearchRequest): (text: string) => boolean {
   if (pattern === "") throw new Unreadable("the pattern is empty");
   if (pattern.length > ROW_CHARS / 2) throw new Unreadable(`the pattern is over ${ROW_CHARS / 2} characters`);
   if (isLiteral || !/[\\^$.*+?()[\]{}|]/.test(pattern)) return (text) => text.includes(pattern);
@@ -74,7 +72,7 @@ function matcherOf({ pattern, isLiteral }: SearchRequest): Matcher {
 
 class Search {
   readonly #request: SearchRequest;
-  readonly #matches: Matcher;
+  readonly #matches: (text: string) => boolean;
   readonly #store: ResultStore;
   readonly #endMs: number;
   #bytesLeft: number;

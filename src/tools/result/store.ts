@@ -17,22 +17,12 @@ export interface ResultStoreOptions {
   readonly maxMemoryBytes?: number;
 }
 
-export interface KeepFacts {
-  /** `server / tool`. */
-  readonly origin: string;
-  readonly mimeType?: string;
-  readonly uri?: string;
-}
+export type KeepFacts = Pick<KeptResult, "origin" | "mimeType" | "uri">;
 
 export type Kept =
   | { readonly ok: true; readonly result: KeptResult }
   /** In words that go on after "it could not be kept:". */
   | { readonly ok: false; readonly reason: string };
-
-interface Entry {
-  readonly result: KeptResult;
-  readonly storage: ResultStorage;
-}
 
 const INDEX = "index.ndjson";
 
@@ -46,7 +36,7 @@ export class ResultStore implements AsyncDisposable {
   readonly #maxBytes: number;
   readonly #disk: ResultStorage | undefined;
   readonly #memory: ResultStorage;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, { readonly result: KeptResult; readonly storage: ResultStorage }>();
   readonly #gone = new Set<string>();
   #diskBytes = 0;
   #count = 0;
@@ -97,10 +87,7 @@ export class ResultStore implements AsyncDisposable {
     const { bytes, path, kind } = block;
     const form = kind === "structured" ? "json" : block.preview === "" ? "bytes" : "text";
     if (bytes > this.#maxBytes) return { ok: false, reason: tooLarge(this.#maxBytes) };
-    return await this.#keep(form, facts, async (storage, name) => {
-      await storage.adopt(name, path);
-      return { bytes };
-    });
+    return await this.#keep(form, facts, (storage, name) => storage.adopt(name, path).then(() => ({ bytes })));
   }
 
   /** Rejects when the result is not there (any more): `find` says so before. */
@@ -148,7 +135,11 @@ export class ResultStore implements AsyncDisposable {
       try {
         const size = await put(storage, fileName({ handle, form }));
         const result: KeptResult = { handle, form, ...size, origin, ...defined({ mimeType, uri }) };
-        await this.#add({ result, storage });
+        this.#entries.set(handle, { result, storage });
+        const isOnDisk = storage === this.#disk;
+        if (isOnDisk) this.#diskBytes += result.bytes;
+        this.#note(isOnDisk ? result : { handle, gone: true }); // in memory: after a restart it is
+        await this.#makeRoom(handle);
         return { ok: true, result };
       } catch (error) {
         reasons.push(messageOf(error));
@@ -156,16 +147,6 @@ export class ResultStore implements AsyncDisposable {
       }
     }
     return { ok: false, reason: reasons.join("; ") };
-  }
-
-  async #add(entry: Entry): Promise<void> {
-    const { result, storage } = entry;
-    this.#entries.set(result.handle, entry);
-    if (storage === this.#disk) {
-      this.#diskBytes += result.bytes;
-      this.#note(result);
-    } else this.#note({ handle: result.handle, gone: true }); // in memory: after a restart it is
-    await this.#makeRoom(result.handle);
   }
 
   /** The oldest make room for the newest, which will be read next. */
@@ -202,8 +183,7 @@ export class ResultStore implements AsyncDisposable {
   }
 
   #load(): Promise<void> {
-    this.#loading ??= this.#readIndex();
-    return this.#loading;
+    return (this.#loading ??= this.#readIndex());
   }
 
   async #readIndex(): Promise<void> {
@@ -218,14 +198,13 @@ export class ResultStore implements AsyncDisposable {
         this.#index = files.openAppend(path);
         this.#index.write("\n");
       }
-      for (const line of text.split("\n")) this.#remember(readLine(line), this.#disk);
+      for (const line of text.split("\n").flatMap((one) => readLine(one) ?? [])) this.#remember(line, this.#disk);
     } catch (error) {
       log.error("result.index_unreadable", { folder: this.#folder, error: messageOf(error) });
     }
   }
 
-  #remember(line: IndexLine | undefined, storage: ResultStorage): void {
-    if (!line) return;
+  #remember(line: IndexLine, storage: ResultStorage): void {
     const { handle } = line;
     this.#count = Math.max(this.#count, Number(handle.slice(1)));
     if ("gone" in line) {

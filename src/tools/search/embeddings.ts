@@ -80,9 +80,7 @@ export class ToolEmbeddings {
   }
 
   #keyOf(tool: CatalogTool): string {
-    const remembered = this.#keys.get(tool);
-    if (remembered !== undefined) return remembered;
-    const key = createHash("sha256").update(textOf(tool)).digest("base64");
+    const key = this.#keys.get(tool) ?? createHash("sha256").update(textOf(tool)).digest("base64");
     this.#keys.set(tool, key);
     return key;
   }

@@ -3,7 +3,6 @@ import { TOOL_LIMITS } from "../limits.js";
 import {
   DENSE_SHARE,
   EXACT_NAME_BONUS,
-  HINT_WEIGHT,
   IndexedTools,
   type SearchDocument,
   type SearchField,
@@ -20,13 +19,13 @@ export interface SearchMatch {
   readonly term: string;
   /** Where most of it is. */
   readonly field: SearchField | "usage" | "exact name";
-  /** What it added to the score of the whole prompt, before clauses, hint and embeddings. */
+  /** What it added to the score of the whole prompt, before clauses and embeddings. */
   readonly score: number;
 }
 
 export interface SearchHit {
   readonly id: string;
-  /** Up to 1 for the words; hint and an exact name come on top. */
+  /** Up to 1 for the words; an exact name comes on top. */
   readonly score: number;
   /** Best first. */
   readonly matches: readonly SearchMatch[];
@@ -36,8 +35,6 @@ export interface SearchOptions {
   readonly limit: number;
   /** Only tools of this server. */
   readonly server?: string;
-  /** Words about the server the tool is expected of. */
-  readonly hint?: string;
   /** Places of one server while others fit. Most of the limit unless given. */
   readonly maxPerServer?: number;
   readonly usage?: UsageScores;
@@ -49,9 +46,7 @@ export interface Explanation {
   /** From 1; undefined when nothing of the query fits the tool, or there is no such tool. */
   readonly rank: number | undefined;
   readonly hit: SearchHit | undefined;
-  /** The score of the last result within the limit: what a tool has to reach. 0 when there is room for all that fit. */
-  readonly cut: number;
-  /** It reached the cut, but its server had its places already. */
+  /** It would be among the results, but its server had its places already. */
   readonly isHeldBack: boolean;
 }
 
@@ -68,7 +63,6 @@ export class ToolIndex {
   readonly #scorer = new Scorer(this.#indexed);
   /** Of the last query; used again, since a search must not cost memory. */
   readonly #scores = new SparseScores();
-  readonly #hint = new SparseScores();
 
   /** How many tools there are. */
   get size(): number {
@@ -95,14 +89,11 @@ export class ToolIndex {
   explain(query: string, id: string, options: SearchOptions): Explanation {
     const ranked = this.#rank(query, options);
     const { slots, heldBack } = ranked.selection;
-    const last = slots.at(-1);
-    const cut = last === undefined || slots.length < limitOf(options) ? 0 : this.#scores.of(last);
     const slot = this.#indexed.slotOf(id);
-    if (slot === undefined || this.#scores.of(slot) === 0) {
-      return { rank: undefined, hit: undefined, cut, isHeldBack: false };
-    }
+    if (slot === undefined || this.#scores.of(slot) === 0)
+      return { rank: undefined, hit: undefined, isHeldBack: false };
     const [hit] = this.#hits([slot], ranked);
-    return { rank: this.#rankOf(slot, slots), hit, cut, isHeldBack: heldBack.includes(slot) };
+    return { rank: this.#rankOf(slot, slots), hit, isHeldBack: heldBack.includes(slot) };
   }
 
   #rank(text: string, options: SearchOptions): Ranked {
@@ -116,23 +107,10 @@ export class ToolIndex {
     const query = parseQuery(text, vocabulary);
     const highest = this.#scorer.score(query, scope, this.#scores);
     if (options.dense) this.#mixDense(options.dense, scope);
-    if (options.hint) {
-      this.#scorer.score(parseQuery(options.hint, vocabulary), scope, this.#hint);
-      // It chooses among what fits: words about a server alone find nothing.
-      for (let at = 0; at < this.#scores.count; at++) {
-        const slot = this.#scores.slotAt(at);
-        this.#scores.add(slot, HINT_WEIGHT * this.#hint.of(slot));
-      }
-    }
     const inScope = (slot: number) => scope.server === undefined || indexed.serverOf(slot) === scope.server;
     const named = new Set([...namedTools(text, indexed)].filter(inScope));
     for (const slot of named) this.#scores.add(slot, EXACT_NAME_BONUS);
-    const selection = select(this.#scores, indexed, {
-      limit: limitOf(options),
-      maxPerServer: maxPerServerOf(options),
-      isNamed: (slot) => named.has(slot),
-    });
-    return { query, scope, named, highest, selection };
+    return { query, scope, named, highest, selection: select(this.#scores, indexed, named, options) };
   }
 
   #mixDense(dense: ReadonlyMap<string, number>, { server }: Scope): void {
@@ -185,16 +163,6 @@ export class ToolIndex {
   }
 }
 
-function limitOf({ limit }: SearchOptions): number {
-  return Number.isFinite(limit) ? Math.max(0, Math.floor(limit)) : Number.MAX_SAFE_INTEGER;
-}
-
-function maxPerServerOf(options: SearchOptions): number {
-  if (options.server !== undefined) return Number.MAX_SAFE_INTEGER;
-  const { share, least } = TOOL_LIMITS.toolSearchServer;
-  return Math.max(least, options.maxPerServer ?? Math.floor(limitOf(options) * share));
-}
-
 // Tools that a prompt names: those come first whatever their words are worth.
 const RUN = /[\p{L}\p{N}_][\p{L}\p{N}_.:/-]*/gu;
 /** `get_forecast`, `math.sum`, `getForecast`, `list-files`: nobody writes that by chance, as they do `search`. */
@@ -226,23 +194,26 @@ function addNamed(name: string, indexed: IndexedTools, found: Set<number>): void
   for (const named of indexed.slotsNamed(name)) found.add(named);
 }
 
-// The best of many scores, best first, with no server having all the places while others fit too.
-export interface Selection {
+interface Selection {
   readonly slots: readonly number[];
   /** Slots that would be among them if their server did not have its places already. */
   readonly heldBack: readonly number[];
 }
 
-export interface SelectionBounds {
-  readonly limit: number;
-  /** Places of one server. They are filled up with more of it only when nothing else fits. */
-  readonly maxPerServer: number;
-  /** Slots that the bound does not hold back: the prompt named them. */
-  readonly isNamed: (slot: number) => boolean;
-}
-
-function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBounds): Selection {
-  const { limit, maxPerServer, isNamed } = bounds;
+/**
+ * The best of many scores, best first. Places of one server are bounded, except for tools the prompt named, and filled up
+ * with more of it only when nothing else fits.
+ */
+function select(
+  scores: SparseScores,
+  indexed: IndexedTools,
+  named: ReadonlySet<number>,
+  options: SearchOptions,
+): Selection {
+  const limit = Number.isFinite(options.limit) ? Math.max(0, Math.floor(options.limit)) : Number.MAX_SAFE_INTEGER;
+  const { share, least } = TOOL_LIMITS.toolSearchServer;
+  const most = Math.max(least, options.maxPerServer ?? Math.floor(limit * share));
+  const maxPerServer = options.server === undefined ? most : Number.MAX_SAFE_INTEGER;
   const ranking = new Ranking(scores, indexed);
   const chosen: number[] = [];
   const heldBack: number[] = [];
@@ -252,7 +223,7 @@ function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBo
     if (slot === undefined) break;
     const server = indexed.serverOf(slot);
     const taken = perServer.get(server) ?? 0;
-    if (server !== "" && taken >= maxPerServer && !isNamed(slot)) {
+    if (server !== "" && taken >= maxPerServer && !named.has(slot)) {
       heldBack.push(slot);
       continue;
     }
@@ -260,11 +231,9 @@ function select(scores: SparseScores, indexed: IndexedTools, bounds: SelectionBo
     chosen.push(slot);
   }
   const filled = heldBack.splice(0, limit - chosen.length);
-  return { slots: filled.length === 0 ? chosen : inOrder([...chosen, ...filled], scores, indexed), heldBack };
-}
-
-function inOrder(slots: readonly number[], scores: SparseScores, indexed: IndexedTools): readonly number[] {
-  return [...slots].sort((a, b) => (isBetter(a, b, scores, indexed) ? -1 : 1));
+  if (filled.length === 0) return { slots: chosen, heldBack };
+  const slots = [...chosen, ...filled].sort((a, b) => (isBetter(a, b, scores, indexed) ? -1 : 1));
+  return { slots, heldBack };
 }
 
 /** Equal scores by id, so that the same question always has the same answer. */

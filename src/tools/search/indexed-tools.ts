@@ -3,23 +3,22 @@ import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/j
 import { type TextBounds, termsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
 
-interface IndexedTool {
-  readonly id: string;
-  readonly server: string;
-  /** As it is looked up: in lower case. */
-  readonly name: string;
-}
+/** Its name as it is looked up: in lower case. */
+type IndexedTool = Readonly<Record<"id" | "server" | "name", string>>;
 
 export class IndexedTools {
-  readonly #postings = new Postings();
+  /** By term, which tools have it and how often in which field. One list of numbers a term: thousands of tools stay small. */
+  readonly #postings = new Map<string, number[]>();
   readonly #tools: (IndexedTool | undefined)[] = [];
   readonly #freeSlots: number[] = [];
   readonly #slotOfId = new Map<string, number>();
   readonly #slotsOfServer = new Map<string, Set<number>>();
   /** A single number where only one tool has the name, as is usual. */
   readonly #slotsOfName = new Map<string, number | readonly number[]>();
-  #lengthsTenths = new Float64Array(64);
-  #totalTenths = 0;
+  /** By slot, the weighted length of a tool. */
+  lengthsTenths: Float64Array = new Float64Array(64);
+  /** Weighted length of all tools. A whole number, so that it does not matter in which order they came. */
+  totalTenths = 0;
 
   get size(): number {
     return this.#slotOfId.size;
@@ -30,23 +29,13 @@ export class IndexedTools {
     return this.#tools.length;
   }
 
-  /** Weighted length of all tools. A whole number, so that it does not matter in which order they came. */
-  get totalTenths(): number {
-    return this.#totalTenths;
-  }
-
   postingsOf(term: string): PostingList | undefined {
-    return this.#postings.of(term);
+    return this.#postings.get(term);
   }
 
   /** How many tools have the term. */
   countOf(term: string): number {
-    return (this.#postings.of(term)?.length ?? 0) / 2;
-  }
-
-  /** By slot, the weighted length of a tool. */
-  get lengthsTenths(): Float64Array {
-    return this.#lengthsTenths;
+    return (this.#postings.get(term)?.length ?? 0) / 2;
   }
 
   idOf(slot: number): string {
@@ -82,31 +71,35 @@ export class IndexedTools {
     const { counts, lengthTenths } = countTerms(document);
     const tool: IndexedTool = { id: document.id, server, name: document.name.toLowerCase() };
     this.#tools[slot] = tool;
-    if (slot >= this.#lengthsTenths.length) {
+    if (slot >= this.lengthsTenths.length) {
       const longer = new Float64Array(slot * 2);
-      longer.set(this.#lengthsTenths);
-      this.#lengthsTenths = longer;
+      longer.set(this.lengthsTenths);
+      this.lengthsTenths = longer;
     }
-    this.#lengthsTenths[slot] = lengthTenths;
-    this.#totalTenths += lengthTenths;
+    this.lengthsTenths[slot] = lengthTenths;
+    this.totalTenths += lengthTenths;
     this.#slotOfId.set(tool.id, slot);
     const siblings = this.#slotsOfServer.get(server);
     if (siblings) siblings.add(slot);
     else this.#slotsOfServer.set(server, new Set([slot]));
     const namesakes = this.slotsNamed(tool.name);
     this.#slotsOfName.set(tool.name, namesakes.length === 0 ? slot : [...namesakes, slot]);
-    for (const [term, packed] of counts) this.#postings.add(term, slot, packed);
+    for (const [term, packed] of counts) {
+      const list = this.#postings.get(term);
+      if (list) list.push(slot, packed);
+      else this.#postings.set(term, [slot, packed]);
+    }
   }
 
   #remove(slots: readonly number[]): void {
     if (slots.length === 0) return;
-    this.#postings.remove(new Set(slots));
+    this.#removePostings(slots);
     for (const slot of slots) {
       const tool = this.#tools[slot];
       if (!tool) continue;
       this.#tools[slot] = undefined;
       this.#freeSlots.push(slot);
-      this.#totalTenths -= this.#lengthsTenths[slot] ?? 0;
+      this.totalTenths -= this.lengthsTenths[slot] ?? 0;
       this.#slotOfId.delete(tool.id);
       const siblings = this.#slotsOfServer.get(tool.server);
       siblings?.delete(slot);
@@ -114,6 +107,26 @@ export class IndexedTools {
       const namesakes = this.slotsNamed(tool.name).filter((other) => other !== slot);
       if (namesakes.length === 0) this.#slotsOfName.delete(tool.name);
       else this.#slotsOfName.set(tool.name, namesakes);
+    }
+  }
+
+  /** One walk over everything (5 ms for 10,000 tools): keeping each tool's terms instead would double the memory. */
+  #removePostings(slots: readonly number[]): void {
+    const isGone = new Uint8Array(this.capacity);
+    for (const slot of slots) isGone[slot] = 1;
+    for (const [term, list] of this.#postings) {
+      let kept = 0;
+      for (let at = 0; at < list.length; at += 2) {
+        const slot = list[at] ?? 0;
+        if (isGone[slot] === 1) continue;
+        if (kept !== at) {
+          list[kept] = slot;
+          list[kept + 1] = list[at + 1] ?? 0;
+        }
+        kept += 2;
+      }
+      if (kept === 0) this.#postings.delete(term);
+      else if (kept < list.length) list.length = kept;
     }
   }
 }
@@ -138,45 +151,8 @@ export function strongestField(packed: number): SearchField {
   return best;
 }
 
-// Which tool has which term, and how often in which field. One list of numbers a term: thousands of tools stay small.
 /** Slots and packed counts in turn. */
 export type PostingList = readonly number[];
-
-class Postings {
-  readonly #lists = new Map<string, number[]>();
-
-  add(term: string, slot: number, packed: number): void {
-    const list = this.#lists.get(term);
-    if (list) list.push(slot, packed);
-    else this.#lists.set(term, [slot, packed]);
-  }
-
-  of(term: string): PostingList | undefined {
-    return this.#lists.get(term);
-  }
-
-  /** One walk over everything (5 ms for 10,000 tools): keeping each tool's terms instead would double the memory. */
-  remove(slots: ReadonlySet<number>): void {
-    let highest = 0;
-    for (const slot of slots) highest = Math.max(highest, slot);
-    const isGone = new Uint8Array(highest + 1);
-    for (const slot of slots) isGone[slot] = 1;
-    for (const [term, list] of this.#lists) {
-      let kept = 0;
-      for (let at = 0; at < list.length; at += 2) {
-        const slot = list[at] ?? 0;
-        if (isGone[slot] === 1) continue;
-        if (kept !== at) {
-          list[kept] = slot;
-          list[kept + 1] = list[at + 1] ?? 0;
-        }
-        kept += 2;
-      }
-      if (kept === 0) this.#lists.delete(term);
-      else if (kept < list.length) list.length = kept;
-    }
-  }
-}
 
 // A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
 export interface SearchDocument {
@@ -190,17 +166,12 @@ export interface SearchDocument {
   readonly schema?: JsonSchema;
 }
 
-/** How often each term occurs, by field (packed, see `COUNT_BITS`), and the weighted length of all fields in tenths. */
-export interface CountedTerms {
-  readonly counts: ReadonlyMap<string, number>;
-  readonly lengthTenths: number;
-}
-
 const { nameChars, nameWords, textChars, textWords } = TOOL_LIMITS.toolSearchField;
 const NAME_BOUNDS: TextBounds = { maxChars: nameChars, maxWords: nameWords };
 const TEXT_BOUNDS: TextBounds = { maxChars: textChars, maxWords: textWords };
 
-function countTerms(document: SearchDocument): CountedTerms {
+/** How often each term occurs, by field (packed, see `COUNT_BITS`), and the weighted length of all fields in tenths. */
+function countTerms(document: SearchDocument) {
   const counts = new Map<string, number>();
   let lengthTenths = 0;
   for (const [field, terms] of fieldTerms(document).entries()) {
@@ -219,7 +190,7 @@ function fieldTerms({ server, name, title, description, schema }: SearchDocument
   const names = termsOf(name, NAME_BOUNDS);
   // Most titles say the name again, which would only make it longer.
   if (title !== undefined) names.push(...termsOf(title, NAME_BOUNDS).filter((term) => !names.includes(term)));
-  const words = schema === undefined ? NO_WORDS : wordsOfSchema(schema);
+  const words = wordsOfSchema(schema);
   return [
     names,
     termsOf(description, TEXT_BOUNDS),
@@ -230,17 +201,12 @@ function fieldTerms({ server, name, title, description, schema }: SearchDocument
   ];
 }
 
-interface SchemaWords {
-  readonly properties: string[];
-  readonly descriptions: string[];
-  readonly values: string[];
-}
+type SchemaWords = Readonly<Record<"properties" | "descriptions" | "values", string[]>>;
 
-const NO_WORDS: SchemaWords = { properties: [], descriptions: [], values: [] };
 const NESTED = ["items", "anyOf", "oneOf", "allOf", "additionalProperties", "$defs", "definitions"] as const;
 
 /** Breadth first, so that a deep corner cannot use up what the outer properties need. */
-function wordsOfSchema(schema: JsonSchema): SchemaWords {
+function wordsOfSchema(schema: JsonSchema = {}): SchemaWords {
   const words: SchemaWords = { properties: [], descriptions: [], values: [] };
   const waiting: JsonValue[] = [schema];
   for (let taken = 0; taken < waiting.length && taken < TOOL_LIMITS.toolSearchField.schemaNodes; taken++) {
@@ -294,7 +260,6 @@ export const QUERY_SATURATION = 1;
 /** Share of the best clause; the whole prompt has the rest. A tool often answers to one sentence of several. */
 export const CLAUSE_SHARE = 0.3;
 export const DENSE_SHARE = 0.3;
-export const HINT_WEIGHT = 0.3;
 /** A related word instead of the one that was said; more when no tool has the one that was said. */
 export const RELATED_WEIGHT = 0.3;
 export const RELATED_WEIGHT_UNSEEN = 0.6;

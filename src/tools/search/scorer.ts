@@ -1,13 +1,5 @@
 // BM25F of a parsed query over the indexed tools: the whole prompt, mixed with the clause that fits each tool best.
-import {
-  B,
-  CLAUSE_SHARE,
-  frequencyOf,
-  type IndexedTools,
-  K1,
-  type PostingList,
-  USAGE_TENTHS,
-} from "./indexed-tools.js";
+import { B, CLAUSE_SHARE, frequencyOf, type IndexedTools, K1, USAGE_TENTHS } from "./indexed-tools.js";
 import type { Concept, ParsedQuery, WeightedConcepts } from "./query.js";
 
 export interface Scope {
@@ -19,7 +11,6 @@ export interface Scope {
 /** `packed` is 0 where the term is only in remembered prompts. */
 export type TermVisitor = (slot: number, score: number, packed: number) => void;
 
-const NOWHERE: PostingList = [];
 /** Taken with the first search: most sessions that lie idle never had one. */
 const FIRST_ROOM = 1_024;
 
@@ -76,7 +67,7 @@ export class Scorer {
   visit(term: string, scope: Scope, visitor: TermVisitor, among?: Uint8Array): void {
     const indexed = this.#indexed;
     const { server, usage } = scope;
-    const list = indexed.postingsOf(term) ?? NOWHERE;
+    const list = indexed.postingsOf(term) ?? [];
     const uses = usage && usage.countOf(term) > 0 ? usage.countsOf(term) : undefined;
     const rarity = rarityOf(indexed.size, documentFrequency(list, uses)) * (K1 + 1);
     const lengths = indexed.lengthsTenths;
@@ -89,14 +80,14 @@ export class Scorer {
       if (server !== undefined && indexed.serverOf(slot) !== server) continue;
       const packed = list[at + 1] ?? 0;
       const frequency = frequencyOf(packed) + (used * USAGE_TENTHS) / 10;
-      const length = (lengths[slot] ?? 0) + (usage?.lengthTenthsOf(slot) ?? 0);
+      const length = (lengths[slot] ?? 0) + (usage?.tenths.get(slot) ?? 0);
       visitor(slot, (rarity * frequency) / (frequency + K1 * (1 - B) + slope * length), packed);
     }
     for (const [slot, used] of uses ?? []) {
       if (among !== undefined && among[slot] !== 1) continue;
       if (server !== undefined && indexed.serverOf(slot) !== server) continue;
       const frequency = (used * USAGE_TENTHS) / 10;
-      const length = (lengths[slot] ?? 0) + (usage?.lengthTenthsOf(slot) ?? 0);
+      const length = (lengths[slot] ?? 0) + (usage?.tenths.get(slot) ?? 0);
       visitor(slot, (rarity * frequency) / (frequency + K1 * (1 - B) + slope * length), 0);
     }
   }
@@ -224,25 +215,20 @@ export interface UsageScores {
 export class UsageView {
   readonly #usage: UsageScores;
   readonly #indexed: IndexedTools;
-  readonly #tenths = new Map<number, number>();
+  /** Weighted length of the field by slot. */
+  readonly tenths: Map<number, number> = new Map();
   /** Weighted length of the field over all tools. */
-  readonly totalTenths: number;
+  readonly totalTenths: number = 0;
 
   constructor(usage: UsageScores, indexed: IndexedTools) {
     this.#usage = usage;
     this.#indexed = indexed;
-    let total = 0;
     for (const [id, length] of usage.lengths) {
       const slot = indexed.slotOf(id);
       if (slot === undefined) continue;
-      this.#tenths.set(slot, length * USAGE_TENTHS);
-      total += length * USAGE_TENTHS;
+      this.tenths.set(slot, length * USAGE_TENTHS);
+      this.totalTenths += length * USAGE_TENTHS;
     }
-    this.totalTenths = total;
-  }
-
-  lengthTenthsOf(slot: number): number {
-    return this.#tenths.get(slot) ?? 0;
   }
 
   /** By slot, how often the term was in prompts; a map of the caller's own. */

@@ -1,6 +1,7 @@
 // Which prompts led to which tool, remembered per project on this machine only: stems of words, never the prompt itself.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { messageOf } from "../../base/errors.js";
 import { isJsonObject, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
@@ -56,7 +57,7 @@ export class UsageMemory {
     try {
       memories = await load(world, path);
     } catch (error) {
-      world.log.warn("usage.unreadable", { path, reason: reasonOf(error) });
+      world.log.warn("usage.unreadable", { path, reason: messageOf(error) });
     }
     return new UsageMemory(world, path, memories);
   }
@@ -103,7 +104,7 @@ export class UsageMemory {
       }
     } catch (error) {
       this.#writableBytes = 0; // once is enough: a full disk stays full
-      this.#world.log.warn("usage.not_written", { path: this.#path, reason: reasonOf(error) });
+      this.#world.log.warn("usage.not_written", { path: this.#path, reason: messageOf(error) });
     }
   }
 }
@@ -178,8 +179,4 @@ function count(memories: readonly Memory[]): UsageScores {
     }
   }
   return { counts, lengths };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
