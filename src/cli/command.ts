@@ -58,8 +58,6 @@ export interface Given<Values> {
   readonly words: readonly string[];
   /** What follows `--`, for commands that take it. */
   readonly after?: readonly string[];
-  /** Everything, as it was typed. */
-  readonly raw: readonly string[];
 }
 
 /** The options a command reads: names of flags, of options with a text, and of those that may be given again. */
@@ -161,7 +159,7 @@ function parseWords<const O extends Options>(
     strict: true,
   });
   checkArguments(declaration.arguments ?? [], positionals);
-  return { values, words: positionals, raw: words, ...defined({ after: isSplit ? words.slice(end + 1) : undefined }) };
+  return { values, words: positionals, ...defined({ after: isSplit ? words.slice(end + 1) : undefined }) };
 }
 
 function tokensOf(options: Options, words: readonly string[]) {

@@ -47,6 +47,17 @@ export function printJson({ output }: CommandContext, value: unknown): void {
   output.write(`${visibleJson(JSON.stringify(value, undefined, 2))}\n`);
 }
 
+/** JSON for programs, lines for people. */
+export function report(
+  context: CommandContext,
+  isJson: boolean | undefined,
+  value: unknown,
+  lines: readonly string[],
+): void {
+  if (isJson) printJson(context, value);
+  else print(context, lines);
+}
+
 export function warn({ errorOutput, palette }: CommandContext, text: string): void {
   errorOutput.write(`${palette.yellow(`! ${visible(text)}`)}\n`);
 }

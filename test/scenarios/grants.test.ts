@@ -340,7 +340,7 @@ scenario(
       columns: 80,
       palette: createPalette(false),
     };
-    const given = { values: {}, words: ["s"], raw: ["s"] };
+    const given = { values: {}, words: ["s"] };
     await expect(runGrant(given, context)).rejects.toThrow("only by a person");
     await expect(runGrant(given, { ...context, ask: async () => "no" })).rejects.toThrow("nothing was granted");
     await session(bench, "nobody", ["mcp__s__echo", { text: "a" }]);

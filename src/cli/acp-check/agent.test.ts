@@ -37,7 +37,7 @@ async function heardBy(
   await using agent = new RunningAgent({ command, validate, answerMs: 10_000, cwd: tmpdir(), authMethod: undefined });
   const { kept, server } = acpServer("here", { name: "own", behaviour: { tools: [echoTool()] } });
   await using _ = server;
-  agent.addServer("here", server);
+  agent.servers.set("here", server);
   const { version } = await agent.initialize();
   return { heard: JSON.parse(version), violations: agent.connection.violations, own: kept };
 }

@@ -1,18 +1,11 @@
 // One agent under test with its client: opens sessions, prompts, allows every tool call, serves MCP over ACP.
-import type { JsonObject } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { messageOf } from "../../base/message.js";
-import {
-  type AgentAnswer,
-  type AgentCommand,
-  AgentConnection,
-  type MemoryServer,
-  type MessageValidator,
-  processLink,
-} from "../../testing/index.js";
-import { CLI_LIMITS } from "../limits.js";
-import { CheckFailure, demand } from "./check.js";
+import { type AgentAnswer, AgentConnection, type MemoryServer, processLink } from "../../testing/index.js";
+import { formatElapsed } from "../terminal/stream.js";
+import type { RunContext } from "./bench.js";
+import { BOUNDS, CheckFailure, demand, within } from "./check.js";
 import { objectIn, objectsIn, wordOf } from "./fields.js";
-import { seconds, within } from "./wait.js";
 
 /** The abilities in the answer to `initialize` that checks depend on. */
 export interface Introduction {
@@ -30,7 +23,26 @@ export interface Introduction {
 
 const KINDS = ["http", "sse", "acp"] as const;
 
-function readIntroduction(result: JsonObject): Introduction {
+export type Claim =
+  | "loadSession"
+  | `sessionCapabilities.${"resume" | "fork" | "close"}`
+  | `mcpCapabilities.${(typeof KINDS)[number]}`;
+
+const CLAIMS: Readonly<Record<Claim, (agent: Introduction) => boolean>> = {
+  loadSession: ({ mayLoad }) => mayLoad,
+  "sessionCapabilities.resume": ({ mayResume }) => mayResume,
+  "sessionCapabilities.fork": ({ mayFork }) => mayFork,
+  "sessionCapabilities.close": ({ mayClose }) => mayClose,
+  "mcpCapabilities.http": ({ kinds }) => kinds.includes("http"),
+  "mcpCapabilities.sse": ({ kinds }) => kinds.includes("sse"),
+  "mcpCapabilities.acp": ({ kinds }) => kinds.includes("acp"),
+};
+
+export function isClaimed(claim: Claim, agent: Introduction): boolean {
+  return CLAIMS[claim](agent);
+}
+
+export function readIntroduction(result: JsonObject): Introduction {
   const { protocolVersion, agentInfo, agentCapabilities, authMethods } = result;
   const info = objectIn(agentInfo);
   const capabilities = objectIn(agentCapabilities);
@@ -50,14 +62,8 @@ function readIntroduction(result: JsonObject): Introduction {
   };
 }
 
-export interface AgentOptions {
-  readonly command: AgentCommand;
-  readonly validate: MessageValidator;
-  /** Time for any one answer unless a check says otherwise. */
-  readonly answerMs: number;
+export interface AgentOptions extends Pick<RunContext, "command" | "validate" | "answerMs" | "authMethod"> {
   readonly cwd: string;
-  /** The log-in method that is requested right after `initialize`. */
-  readonly authMethod: string | undefined;
 }
 
 /** Shows notices; has neither files nor terminals to offer, so the agent's own tools cannot stand in for a server's. */
@@ -71,16 +77,22 @@ export function initializeParams(clientCapabilities: JsonObject): JsonObject {
   return { protocolVersion: 1, clientCapabilities, clientInfo: { name: "acp-check", version: "1" } };
 }
 
+/** Requests to a server of the client are of the modern era, each with what a connection would have agreed on. */
+const ENVELOPE: JsonObject = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
 export class RunningAgent implements AsyncDisposable {
   readonly connection: AgentConnection;
+  /** Servers that live in this client, by their id: they are reached over ACP itself, by `mcp/message`. */
+  readonly servers: Map<string, MemoryServer> = new Map();
   readonly #options: AgentOptions;
-  /** Servers that live in this client, by their id. */
-  readonly #servers = new Map<string, LocalServer>();
   readonly #forwarded = new Map<string, () => void>();
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const link = processLink({ endWithinMs: CLI_LIMITS.acpCheck.exitMs, ...options.command });
+    const link = processLink({ endWithinMs: BOUNDS.exitMs, ...options.command });
     this.connection = new AgentConnection(link, {
       validate: options.validate,
       serve: (method, params, requestId) => this.#serve(method, params, requestId),
@@ -100,16 +112,8 @@ export class RunningAgent implements AsyncDisposable {
   }
 
   /** Fails the check when the agent ends or does not answer in time. */
-  async ask(method: string, params: JsonObject, withinMs?: number): Promise<AgentAnswer> {
-    return await this.awaited(method, this.connection.ask(method, params), withinMs);
-  }
-
-  /** Sends them in one write, and waits for both answers. */
-  async askTogether(
-    requests: readonly [readonly [string, JsonObject], readonly [string, JsonObject]],
-  ): Promise<[AgentAnswer, AgentAnswer]> {
-    const [first, second] = this.connection.askTogether(requests);
-    return [await this.awaited(requests[0][0], first), await this.awaited(requests[1][0], second)];
+  async ask(method: string, params: JsonObject): Promise<AgentAnswer> {
+    return await this.awaited(method, this.connection.ask(method, params));
   }
 
   async awaited(
@@ -119,21 +123,12 @@ export class RunningAgent implements AsyncDisposable {
   ): Promise<AgentAnswer> {
     const first = await within(answer, withinMs).catch((error: unknown) => new CheckFailure(messageOf(error)));
     if (first instanceof CheckFailure) throw first;
-    if (first === undefined) throw new CheckFailure(`no answer to ${what} within ${seconds(withinMs)}`);
+    if (first === undefined) throw new CheckFailure(`no answer to ${what} within ${formatElapsed(withinMs)}`);
     return first;
   }
 
-  newSessionParams(mcpServers: readonly JsonObject[]): JsonObject {
+  newSessionParams(mcpServers: JsonObject["mcpServers"]): JsonObject {
     return { cwd: this.#options.cwd, mcpServers };
-  }
-
-  updatesOf(sessionId: string): readonly JsonObject[] {
-    return this.connection.updatesOf(sessionId);
-  }
-
-  /** The server is reached over ACP itself, by `mcp/message`. */
-  addServer(serverId: string, server: MemoryServer): void {
-    this.#servers.set(serverId, new LocalServer(server));
   }
 
   endInput(): void {
@@ -169,54 +164,30 @@ export class RunningAgent implements AsyncDisposable {
     }
   }
 
-  /** Inner errors are results of the outer request, as MCP-over-ACP wants it. */
-  async #forward(params: JsonObject, outerId: string): Promise<JsonObject> {
-    const server = this.#servers.get(wordOf(params["serverId"]));
-    if (!server) throw new Error(`no server ${wordOf(params["serverId"])}`);
-    const answer = server.request(outerId, wordOf(params["method"]), objectIn(params["params"]));
-    this.#forwarded.set(outerId, () => server.cancel(outerId));
+  /** Over a connection of its own. Inner errors are results of the outer request, as MCP-over-ACP wants it. */
+  async #forward({ serverId, method, params }: JsonObject, id: string): Promise<JsonObject> {
+    const transport = this.servers.get(wordOf(serverId))?.connect();
+    if (!transport) throw new Error(`no server ${wordOf(serverId)}`);
+    await transport.start();
+    const _meta = { ...ENVELOPE, ...objectIn(objectIn(params)["_meta"]) };
+    const request = { jsonrpc: "2.0", id, method, params: { ...objectIn(params), _meta } };
+    const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } };
     try {
-      return await answer;
+      return await new Promise<JsonObject>((resolve, reject) => {
+        transport.onmessage = (message) => {
+          const { id: answered, result, error } = isJsonObject(message) ? message : {};
+          if (answered === id) resolve(error === undefined ? { result } : { error });
+        };
+        // The server does not answer a cancelled request.
+        this.#forwarded.set(id, () => {
+          const answer = { error: { code: -32603, message: "cancelled" } };
+          transport.send(cancelled).then(() => resolve(answer), reject);
+        });
+        transport.send(request).catch(reject);
+      });
     } finally {
-      this.#forwarded.delete(outerId);
+      this.#forwarded.delete(id);
     }
-  }
-}
-
-const ENVELOPE: JsonObject = {
-  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-  "io.modelcontextprotocol/clientCapabilities": {},
-};
-
-/** A scripted server in this process, as single requests. */
-class LocalServer {
-  readonly #server: MemoryServer;
-  readonly #ready: Promise<void>;
-  readonly #pending = new Map<string, (response: JsonObject) => void>();
-
-  constructor(server: MemoryServer) {
-    this.#server = server;
-    server.transport.onmessage = (message: object) => {
-      const { id, result, error }: JsonObject = { ...message };
-      this.#pending.get(wordOf(id))?.(error === undefined ? { result } : { error });
-    };
-    this.#ready = server.transport.start();
-  }
-
-  async request(id: string, method: string, params: JsonObject): Promise<JsonObject> {
-    const answer = new Promise<JsonObject>((resolve) => this.#pending.set(id, resolve));
-    await this.#ready;
-    const _meta = { ...ENVELOPE, ...objectIn(params["_meta"]) };
-    await this.#server.transport.send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } });
-    return await answer.finally(() => this.#pending.delete(id));
-  }
-
-  /** The server does not answer a cancelled request. */
-  cancel(id: string): void {
-    this.#server.transport
-      .send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } })
-      .then(() => this.#pending.get(id)?.({ error: { code: -32603, message: "cancelled" } }))
-      .catch(() => undefined); // it is closed
   }
 }
 

@@ -1,8 +1,9 @@
-// A check of `tenon acp-check`, its result, and how it fails.
-import type { Introduction } from "./agent.js";
+// A check of `tenon acp-check`, its result, how it fails, and how it waits: by looking again, since processes, files and
+// pipes announce nothing alike.
+import { setTimeout as pause } from "node:timers/promises";
+import { CLI_LIMITS } from "../limits.js";
+import type { Claim, Introduction } from "./agent.js";
 import type { Bench } from "./bench.js";
-
-export type CheckStatus = "pass" | "fail" | "skip";
 
 export interface Check {
   /** `group.what`, stable: scripts name it. */
@@ -12,14 +13,16 @@ export interface Check {
   readonly why: string;
   /** Shown only through what the model is offered or does. */
   readonly needsModel?: boolean;
-  /** Why this agent need not do it: an ability it does not claim. Undefined when it must. */
+  /** Agents without these abilities need not do it. */
+  readonly needs?: readonly Claim[];
+  /** Why this agent need not do it for another reason. Undefined when it must. */
   readonly ruledOut?: (agent: Introduction) => string | undefined;
   /** The evidence, in one line; fails by throwing `CheckFailure`. */
   readonly run: (bench: Bench) => Promise<string>;
 }
 
 export interface CheckResult extends Pick<Check, "id" | "title" | "why"> {
-  readonly status: CheckStatus;
+  readonly status: "pass" | "fail" | "skip";
   readonly evidence: string;
   readonly ms: number;
 }
@@ -31,4 +34,32 @@ export class CheckFailure extends Error {
 
 export function demand(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new CheckFailure(otherwise);
+}
+
+export const BOUNDS: typeof CLI_LIMITS.acpCheck & typeof CLI_LIMITS.acpCheckActs = {
+  ...CLI_LIMITS.acpCheck,
+  ...CLI_LIMITS.acpCheckActs,
+};
+
+const LOOK_MS = 20;
+
+/** Looks at once, then again and again; true as soon as it holds, false when the time is over. */
+export async function waitUntil(holds: () => boolean, withinMs: number): Promise<boolean> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    if (holds()) return true;
+    const left = end - performance.now();
+    if (left <= 0) return false;
+    await pause(Math.min(LOOK_MS, left));
+  }
+}
+
+/** The promise's value, or undefined when it takes longer. */
+export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([promise, pause(ms, undefined, { signal: over.signal }).catch(() => undefined)]);
+  } finally {
+    over.abort();
+  }
 }

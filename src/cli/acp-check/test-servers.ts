@@ -13,8 +13,8 @@ import {
   type ToolScript,
 } from "../../testing/index.js";
 import { CLI_LIMITS } from "../limits.js";
+import { waitUntil } from "./check.js";
 import { objectIn } from "./fields.js";
-import { waitUntil } from "./wait.js";
 
 /** A server of the checker: the entry a client sends for it, and what reached it. */
 export interface TestServer {
@@ -66,8 +66,6 @@ export interface StdioOptions {
   readonly behaviour: Behaviour;
   /** Where the behaviour is written to; the path is in the command line of all processes of the server. */
   readonly path: string;
-  /** Starts the server; the path is added. */
-  readonly command: { readonly command: string; readonly args: readonly string[] };
   /** Replaces the usual fields of the entry: the command is then one file that takes no arguments. */
   readonly bareEntry?: JsonObject | undefined;
   readonly env?: readonly JsonObject[];
@@ -78,7 +76,8 @@ export function stdioServer(options: StdioOptions): TestServer {
   const recordFile = `${path}.log`;
   const recorded = { recordEnv: [], maxLifetimeMs: CLI_LIMITS.acpCheckActs.serverLifeMs, ...behaviour, recordFile };
   writeFileSync(path, JSON.stringify(recorded));
-  const words = [options.command.command, ...options.command.args, path];
+  // The program of this process, started once more, is the server.
+  const words = [process.execPath, process.argv[1] ?? "", "acp-check", "--server", path];
   const [command = "", ...args] = bareEntry ? [shellScript(`${path}.sh`, words)] : words;
   const records = (kind: string) => readRecords(recordFile).flatMap((one) => one[kind] ?? []);
   const objects = (kind: string) => records(kind).filter((one) => isJsonObject(one));

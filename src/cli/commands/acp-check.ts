@@ -1,86 +1,96 @@
 // `tenon acp-check`: how an ACP agent, any, treats the MCP servers its client hands over.
 
-import { messageOf } from "../../base/errors.js";
-import { unreachable } from "../../base/id.js";
 import { serveBehaviourFile } from "../../testing/index.js";
-import { type AcpCheckArguments, parseAcpCheckArguments } from "../acp-check/arguments.js";
 import { CheckFailure } from "../acp-check/check.js";
 import { CHECKS } from "../acp-check/checks/index.js";
-import { endLines, headLines, listLines, type Paper, resultLine } from "../acp-check/report.js";
-import { runChecks } from "../acp-check/run.js";
-import { type Given, misused } from "../command.js";
+import { endLines, headLines, listLines, resultLine } from "../acp-check/report.js";
+import { type RunOptions, runChecks } from "../acp-check/run.js";
+import { type Given, misused, type Run, type Values } from "../command.js";
+import { type CommandContext, print, printJson, report } from "../context.js";
 import { EXIT, onStopSignals } from "../exit.js";
-import { columnsOf, createPalette, mayColor } from "../terminal/stream.js";
+import { CLI_LIMITS } from "../limits.js";
 import { visible } from "../terminal/text.js";
 
-export async function runAcpCheckCommand({ raw }: Given<object>): Promise<number> {
-  const parsed = parseAcpCheckArguments(raw);
-  if (!parsed.ok) throw misused(parsed.reason);
-  const { options } = parsed;
-  switch (options.verb) {
-    case "server":
-      serveBehaviourFile(options.script);
-      return EXIT.done;
-    case "list":
-      list(options.json);
-      return EXIT.done;
-    case "run":
-      return await run(options);
-    default:
-      return unreachable(options);
-  }
-}
+type CheckValues = Values<
+  "json" | "list" | "keep-home",
+  "server" | "timeout" | "auth-method",
+  "only" | "skip" | "env" | "model-env" | "model-flag"
+>;
 
-function list(isJson: boolean): void {
+export const runAcpCheckCommand: Run<CheckValues> = async (given, context) => {
+  const { server, list, json } = given.values;
+  if (server !== undefined) return serveBehaviourFile(server);
+  if (!list) return await runAll(runOptions(given), json === true, context);
   const checks = CHECKS.map(({ id, title, why }) => ({ id, title, why }));
-  if (isJson) process.stdout.write(`${JSON.stringify({ checks }, undefined, 2)}\n`);
-  else print(listLines(paper()));
-}
+  report(context, json, { checks }, listLines(context));
+};
 
-async function run(options: Extract<AcpCheckArguments, { verb: "run" }>): Promise<number> {
-  const onPaper = paper();
+async function runAll(options: RunOptions, isJson: boolean, context: CommandContext): Promise<number> {
   const tell = (lines: readonly string[]) => {
-    if (!options.json) print(lines);
+    if (!isJson) print(context, lines);
   };
   const stop = new AbortController();
   onStopSignals(() => stop.abort());
   try {
-    const report = await runChecks({
-      ...options,
-      cwd: process.cwd(),
+    const { results, ...about } = await runChecks(options, {
       signal: stop.signal,
-      ownEnv: process.env,
-      serverCommand: { command: process.execPath, args: [ownProgram(), "acp-check", "--server"] },
-      onIntroduced: (agent, model) => tell(headLines(agent, model, onPaper)),
-      onResult: (result) => tell([resultLine(result, onPaper)]),
+      onIntroduced: (agent, model) => tell(headLines(agent, model, context)),
+      onResult: (result) => tell([resultLine(result, context)]),
     });
-    tell(endLines(report.results, onPaper));
-    const isFailed = report.results.some(({ status }) => status === "fail");
-    if (options.json) {
-      const command = [options.command, ...options.args];
-      process.stdout.write(`${JSON.stringify({ command, ...report }, undefined, 2)}\n`);
-    }
+    const command = [options.command, ...options.args];
+    report(context, isJson, { command, ...about, results }, endLines(results, context));
     if (stop.signal.aborted) return EXIT.interrupted;
-    return isFailed ? EXIT.failed : EXIT.done;
+    return results.some(({ status }) => status === "fail") ? EXIT.failed : EXIT.done;
   } catch (error) {
     if (!(error instanceof CheckFailure)) throw error;
-    if (options.json) process.stdout.write(`${JSON.stringify({ error: messageOf(error) }, undefined, 2)}\n`);
-    process.stderr.write(`tenon acp-check: ${visible(messageOf(error))}\n`);
+    if (isJson) printJson(context, { error: error.message });
+    context.errorOutput.write(`tenon acp-check: ${visible(error.message)}\n`);
     return EXIT.failed;
   }
 }
 
-/** The file this process was started with: started once more, it is the checker's stdio server. */
-function ownProgram(): string {
-  const [, program] = process.argv;
-  if (program === undefined) throw new Error("the program's own path is not known");
-  return program;
+export function runOptions({ values, after = [] }: Pick<Given<CheckValues>, "values" | "after">): RunOptions {
+  const { only = [], skip = [], env = [], timeout, "auth-method": authMethod } = values;
+  const { "model-env": modelEnv = [], "model-flag": modelFlag = [] } = values;
+  const [command, ...args] = after;
+  if (command === undefined) throw misused("say which agent: tenon acp-check [options] -- COMMAND ARGS…");
+  return {
+    command,
+    args: [...args, ...modelFlag],
+    ids: chosen(only, skip),
+    answerMs: readTimeout(timeout),
+    env: [...modelEnv.map((name) => [name, "{url}"] as const), ...env.map(readPair)],
+    keepsHome: values["keep-home"] === true,
+    authMethod,
+  };
 }
 
-function paper(): Paper {
-  return { palette: createPalette(mayColor(process.stdout, process.env)), columns: columnsOf(process.stdout) };
+/** An id, or the group before its point. */
+function chosen(only: readonly string[], skip: readonly string[]): readonly string[] {
+  const named = (texts: readonly string[]) => new Set(texts.flatMap((text) => text.split(",")).flatMap(idsOf));
+  const [wanted, unwanted] = [named(only), named(skip)];
+  const ids = CHECKS.map(({ id }) => id).filter((id) => (wanted.size === 0 || wanted.has(id)) && !unwanted.has(id));
+  if (ids.length === 0) throw misused("no check is left to run");
+  return ids;
 }
 
-function print(lines: readonly string[]): void {
-  process.stdout.write(`${lines.join("\n")}\n`);
+function idsOf(name: string): readonly string[] {
+  const text = name.trim();
+  const ids = CHECKS.map(({ id }) => id).filter((id) => id === text || id.startsWith(`${text}.`));
+  if (ids.length === 0) throw misused(`there is no check ${JSON.stringify(text)}; tenon acp-check --list shows them`);
+  return ids;
+}
+
+function readTimeout(text: string | undefined): number {
+  if (text === undefined) return CLI_LIMITS.acpCheck.answerMs;
+  const count = Number(text);
+  if (!(count > 0)) throw misused(`--timeout takes a number of seconds, got ${JSON.stringify(text)}`);
+  return count * 1_000;
+}
+
+function readPair(text: string): readonly [string, string] {
+  const at = text.indexOf("=");
+  // The value may be a secret, and this goes to the screen.
+  if (at < 1) throw misused("--env takes NAME=VALUE");
+  return [text.slice(0, at), text.slice(at + 1)];
 }

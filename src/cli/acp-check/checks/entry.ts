@@ -1,78 +1,66 @@
 // Server entries as clients really send them: none fails the session, and none is dropped without a word.
 
 import { basename } from "node:path";
-import { defined } from "../../../base/json/defined.js";
-import type { JsonValue } from "../../../base/json/json.js";
-import type { Introduction } from "../agent.js";
+import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import type { Bench } from "../bench.js";
-import { type Check, CheckFailure, demand } from "../check.js";
+import { BOUNDS, type Check, CheckFailure, demand, waitUntil } from "../check.js";
+import { tells } from "../session.js";
 import { isInitialized, receivesWithin, type TestServer } from "../test-servers.js";
-import { waitUntil } from "../wait.js";
-import { BOUNDS, howTold, openWith, startWith, tells, useServer } from "./shared.js";
 
 const WHY = "One entry that a strict parser dislikes takes the whole session down, or vanishes without a word.";
 
-interface OddEntry {
-  readonly id: string;
-  readonly title: string;
-  readonly ruledOut?: (agent: Introduction) => string | undefined;
+interface OddEntry extends Pick<Check, "id" | "title" | "needs" | "ruledOut"> {
   /** It has no name by which the client could be told of it. */
   readonly isNameless?: boolean;
-  readonly make: (bench: Bench) => Promise<{ readonly server: TestServer; readonly entry: JsonValue }>;
+  /** The server, and its entry where it is not as it was made. */
+  readonly make: (bench: Bench) => Promise<Made> | Made;
 }
+
+type Made = readonly [server: TestServer, entry?: JsonValue];
 
 const ODD: readonly OddEntry[] = [
   {
     id: "entry.missing-args",
     title: "a stdio entry without args is used, or reported",
-    make: async (bench) => asMade(bench.stdio({}, { bareEntry: { env: [] } })),
+    make: (bench) => [bench.stdio({}, { bareEntry: { env: [] } })],
   },
   {
     id: "entry.missing-env",
     title: "a stdio entry without env is used, or reported",
-    make: async (bench) => without(bench.stdio(), "env"),
+    make: (bench) => changed(bench.stdio(), { env: undefined }),
   },
   {
     id: "entry.env-map",
     title: "a stdio entry whose env is a map is used, or reported",
-    make: async (bench) => {
-      const server = bench.stdio();
-      return { server, entry: { ...server.entry, env: { ACP_CHECK_GIVEN: "given" } } };
-    },
+    make: (bench) => changed(bench.stdio(), { env: { ACP_CHECK_GIVEN: "given" } }),
   },
   {
     id: "entry.type-stdio",
     title: 'a stdio entry with type "stdio" is used, or reported',
-    make: async (bench) => {
-      const server = bench.stdio();
-      return { server, entry: { ...server.entry, type: "stdio" } };
-    },
+    make: (bench) => changed(bench.stdio(), { type: "stdio" }),
   },
   {
     id: "entry.bare-command",
     title: "a command without a path is looked up and used, or reported",
-    make: async (bench) => {
-      const server = bench.stdio();
-      return { server, entry: { ...server.entry, command: basename(process.execPath) } };
-    },
+    make: (bench) => changed(bench.stdio(), { command: basename(process.execPath) }),
   },
   {
     id: "entry.missing-headers",
     title: "an HTTP entry without headers is used, or reported",
-    ruledOut: ({ kinds }) => (kinds.includes("http") ? undefined : "mcpCapabilities.http is not claimed"),
-    make: async (bench) => asMade(await bench.remote("http")),
+    needs: ["mcpCapabilities.http"],
+    make: async (bench) => [await bench.remote("http")],
   },
   {
     id: "entry.missing-command",
     title: "an entry without command and url is reported",
-    make: async (bench) => without(bench.stdio(), "command"),
+    make: (bench) => changed(bench.stdio(), { command: undefined }),
   },
   {
     id: "entry.unknown-type",
     title: "an entry of an unknown type is reported",
-    make: async (bench) => {
+    make: (bench) => {
       const server = bench.stdio();
-      return { server, entry: { type: "pigeon", name: server.name, url: "pigeon://roof" } };
+      return [server, { type: "pigeon", name: server.name, url: "pigeon://roof" }];
     },
   },
   {
@@ -82,16 +70,16 @@ const ODD: readonly OddEntry[] = [
     make: async (bench) => {
       const { kinds } = bench.agent;
       const type = (["http", "sse"] as const).find((one) => !kinds.includes(one));
-      if (type) return asMade(await bench.remote(type, []));
+      if (type) return [await bench.remote(type, [])];
       const server = bench.stdio();
-      return { server, entry: { type: "acp", name: server.name, serverId: bench.word("id") } };
+      return [server, { type: "acp", name: server.name, serverId: bench.word("id") }];
     },
   },
   {
     id: "entry.no-object",
     title: "an entry that is no object does not fail the session",
     isNameless: true,
-    make: async (bench) => ({ server: bench.stdio(), entry: "just a word" }),
+    make: (bench) => [bench.stdio(), "just a word"],
   },
 ];
 
@@ -104,12 +92,12 @@ export const ENTRY: readonly Check[] = [
     run: async (bench) => {
       const name = bench.word("twin");
       const twins = [bench.stdio({}, { name }), bench.stdio({}, { name })];
-      const { agent, sessionId, opened } = await startWith(bench, twins);
+      const session = await bench.openWith(twins);
       const connected = () => twins.filter(isInitialized).length;
-      const isTold = () => agent.updatesOf(sessionId).some((update) => tells(update, name));
+      const isTold = () => session.updates.some((update) => tells(update, name));
       await waitUntil(() => connected() === twins.length || (connected() > 0 && isTold()), BOUNDS.toldMs);
       if (connected() === twins.length) return "both were connected";
-      const how = await howTold(bench, { agent, sessionId, opened }, name);
+      const how = await session.howTold(name);
       demand(connected() > 0, "neither was connected");
       if (how === undefined) throw new CheckFailure("one was connected, the other dropped; nothing says so");
       return `one was connected; the client was told: ${how}`;
@@ -117,21 +105,18 @@ export const ENTRY: readonly Check[] = [
   },
 ];
 
-function oddCheck({ id, title, ruledOut, isNameless = false, make }: OddEntry): Check {
+function oddCheck({ isNameless = false, make, ...about }: OddEntry): Check {
   return {
-    id,
-    title,
+    ...about,
     why: WHY,
-    ...defined({ ruledOut }),
     run: async (bench) => {
       const good = bench.stdio();
-      const { server, entry } = await make(bench);
-      const agent = await bench.start();
-      const { sessionId, opened } = await openWith(agent, [entry, good.entry]);
-      await useServer(bench, agent, sessionId, good);
+      const [server, entry = server.entry] = await make(bench);
+      const session = await bench.open(await bench.start(), [entry, good.entry]);
+      await session.use(good);
       if (isNameless) return "the session opened, and the server beside it was used";
       if (await receivesWithin(server, "initialize", BOUNDS.quietMs)) return "it was connected";
-      const how = await howTold(bench, { agent, sessionId, opened }, server.name);
+      const how = await session.howTold(server.name);
       // A slow agent may have connected it in the meantime.
       if (isInitialized(server)) return "it was connected";
       if (how === undefined) throw new CheckFailure("the session opened, the entry was dropped, and nothing says so");
@@ -140,10 +125,6 @@ function oddCheck({ id, title, ruledOut, isNameless = false, make }: OddEntry): 
   };
 }
 
-function asMade(server: TestServer): { readonly server: TestServer; readonly entry: JsonValue } {
-  return { server, entry: server.entry };
-}
-
-function without(server: TestServer, field: string): { readonly server: TestServer; readonly entry: JsonValue } {
-  return { server, entry: { ...server.entry, [field]: undefined } };
+function changed(server: TestServer, fields: JsonObject): Made {
+  return [server, { ...server.entry, ...fields }];
 }

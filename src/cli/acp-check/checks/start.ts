@@ -1,12 +1,12 @@
 // Servers of every kind are connected; servers that hang, are slow or fail affect no other, and the client is told.
+import { setTimeout as pause } from "node:timers/promises";
 import type { JsonObject } from "../../../base/json/json.js";
-import { CLIENT, type RunningAgent } from "../agent.js";
+import { formatElapsed } from "../../terminal/stream.js";
+import { CLIENT } from "../agent.js";
 import type { Bench } from "../bench.js";
-import { type Check, CheckFailure, demand } from "../check.js";
-import { wordOf } from "../fields.js";
+import { BOUNDS, type Check, CheckFailure, demand } from "../check.js";
+import { callsOf } from "../session.js";
 import { failure, initialize, receivesWithin, type TestServer } from "../test-servers.js";
-import { pause, seconds } from "../wait.js";
-import { BOUNDS, callsOf, howTold, openWith, startWith, useServer } from "./shared.js";
 
 const IGNORED = "The editor's servers are silently ignored: the person believes they have tools they do not have.";
 const HEADER = { name: "x-acp-check", value: "given" };
@@ -21,12 +21,9 @@ export const CONNECT: readonly Check[] = [
         { recordEnv: ["ACP_CHECK_GIVEN"] },
         { env: [{ name: "ACP_CHECK_GIVEN", value: "given" }] },
       );
-      const evidence = await connectAndUse(bench, await bench.start(), server);
-      const values = server.starts().map(({ values: given }) => JSON.stringify(given));
-      demand(
-        values.some((text) => text.includes('"given"')),
-        "the server did not get the env of its entry",
-      );
+      const evidence = await (await bench.openWith([server])).use(server);
+      const isGiven = server.starts().some(({ values }) => JSON.stringify(values).includes('"given"'));
+      demand(isGiven, "the server did not get the env of its entry");
       return `${evidence}; its env arrived`;
     },
   },
@@ -36,10 +33,11 @@ export const CONNECT: readonly Check[] = [
     id: "connect.acp",
     title: "a server of the client itself (type acp) is connected over mcp/message",
     why: IGNORED,
-    ruledOut: ({ kinds }) => (kinds.includes("acp") ? undefined : "mcpCapabilities.acp is not claimed"),
+    needs: ["mcpCapabilities.acp"],
     run: async (bench) => {
       const agent = await bench.start();
-      return await connectAndUse(bench, agent, bench.overAcp(agent));
+      const server = bench.overAcp(agent);
+      return await (await bench.openWith([server], agent)).use(server);
     },
   },
 ];
@@ -49,28 +47,20 @@ function remote(type: "http" | "sse", title: string): Check {
     id: `connect.${type}`,
     title,
     why: IGNORED,
-    ruledOut: ({ kinds }) => (kinds.includes(type) ? undefined : `mcpCapabilities.${type} is not claimed`),
+    needs: [`mcpCapabilities.${type}`],
     run: async (bench) => {
       const server = await bench.remote(type, [HEADER]);
-      const evidence = await connectAndUse(bench, await bench.start(), server);
-      const sent = server.requests().map(({ headers }) => headers[HEADER.name]);
-      demand(
-        sent.every((value) => value === HEADER.value),
-        `${sent.filter((value) => value !== HEADER.value).length} of ${sent.length} requests came without the headers of the entry`,
-      );
+      const evidence = await (await bench.openWith([server])).use(server);
+      const sent = server.requests();
+      const without = sent.filter(({ headers }) => headers[HEADER.name] !== HEADER.value).length;
+      demand(without === 0, `${without} of ${sent.length} requests came without the headers of the entry`);
       return `${evidence}; its headers arrived with all ${sent.length} requests`;
     },
   };
 }
 
-async function connectAndUse(bench: Bench, agent: RunningAgent, server: TestServer): Promise<string> {
-  const { sessionId } = await openWith(agent, [server.entry]);
-  return await useServer(bench, agent, sessionId, server);
-}
-
 const UNTOLD = "A failure nobody is told of looks like a stupid model: the person cannot know what to repair.";
 const WORDS = "acp-check: no database at port 5432";
-const FAILURE = failure(WORDS);
 
 export const START: readonly Check[] = [
   {
@@ -80,10 +70,11 @@ export const START: readonly Check[] = [
     run: async (bench) => {
       const good = bench.stdio();
       const hung = bench.stdio(initialize({ do: "never" }));
-      const { agent, sessionId, opened } = await startWith(bench, [hung, good]);
-      demand(opened.ms <= BOUNDS.newSessionMs, `session/new took ${seconds(opened.ms)}`);
-      await useServer(bench, agent, sessionId, good);
-      return `session/new took ${seconds(opened.ms)}; the good server beside it was used`;
+      const session = await bench.openWith([hung, good]);
+      const took = `session/new took ${formatElapsed(session.opened.ms)}`;
+      demand(session.opened.ms <= BOUNDS.newSessionMs, took);
+      await session.use(good);
+      return `${took}; the good server beside it was used`;
     },
   },
   {
@@ -93,12 +84,12 @@ export const START: readonly Check[] = [
     needsModel: true,
     run: async (bench) => {
       const slow = bench.stdio(initialize({ do: "delay", ms: BOUNDS.slowMs }));
-      const { agent, sessionId } = await startWith(bench, [slow]);
-      const first = await bench.turn(agent, sessionId, [slow.tool]);
-      if (callsOf(slow) > 0) return `the first turn waited for it and ended after ${seconds(first.ms)}`;
+      const session = await bench.openWith([slow]);
+      const first = await session.turn([slow.tool]);
+      if (callsOf(slow) > 0) return `the first turn waited for it and ended after ${formatElapsed(first.ms)}`;
       demand(await receivesWithin(slow, "tools/list", bench.context.answerMs), "its tools were never asked for");
       await pause(BOUNDS.quietMs);
-      await bench.turn(agent, sessionId, [slow.tool]);
+      await session.turn([slow.tool]);
       demand(callsOf(slow) > 0, "its tools were missing in the first turn and in the next, although it was ready");
       return "missing in the first turn, there in the second";
     },
@@ -109,61 +100,56 @@ export const START: readonly Check[] = [
     why: "One broken entry takes all tools away, or the whole session.",
     run: async (bench) => {
       const good = bench.stdio();
-      const agent = await bench.start();
-      const broken = [bench.stdio(FAILURE).entry, missing(bench)];
-      const { sessionId } = await openWith(agent, [...broken, good.entry]);
-      return `the session opened; beside two broken servers ${await useServer(bench, agent, sessionId, good)}`;
+      const session = await bench.openWith([failing(bench), missing(bench), good]);
+      return `the session opened; beside two broken servers ${await session.use(good)}`;
     },
   },
-  told("start.told", "the client is told of a stdio server that fails", {
-    client: CLIENT,
-    server: (bench) => bench.stdio(FAILURE),
-  }),
-  told("start.told-missing", "the client is told of a server whose program does not exist", {
-    client: CLIENT,
-    server: (bench) => ({ ...bench.stdio(), ...namedEntry(missing(bench)) }),
-  }),
+  told("start.told", "the client is told of a stdio server that fails", failing),
+  told("start.told-missing", "the client is told of a server whose program does not exist", missing),
   {
-    ...told("start.told-http", "the client is told of an HTTP server that refuses", {
-      client: CLIENT,
-      server: (bench) => bench.remote("http", [], WORDS),
-    }),
-    ruledOut: ({ kinds }) => (kinds.includes("http") ? undefined : "mcpCapabilities.http is not claimed"),
+    ...told("start.told-http", "the client is told of an HTTP server that refuses", (bench) =>
+      bench.remote("http", [], WORDS),
+    ),
+    needs: ["mcpCapabilities.http"],
   },
-  told("start.told-plain", "a client that shows no notices is told of a failed server in another way", {
-    client: { ...CLIENT, session: {} },
-    server: (bench) => bench.stdio(FAILURE),
+  told("start.told-plain", "a client that shows no notices is told of a failed server in another way", failing, {
+    ...CLIENT,
+    session: {},
   }),
 ];
 
-function missing(bench: Bench): JsonObject {
-  return { name: bench.word("gone"), command: "/nowhere/acp-check-no-such-program", args: [], env: [] };
+function failing(bench: Bench): TestServer {
+  return bench.stdio(failure(WORDS));
 }
 
-function namedEntry(entry: JsonObject): Pick<TestServer, "name" | "entry"> {
-  return { name: wordOf(entry["name"]), entry };
+function missing(bench: Bench): TestServer {
+  const name = bench.word("gone");
+  return {
+    ...bench.stdio(),
+    name,
+    entry: { name, command: "/nowhere/acp-check-no-such-program", args: [], env: [] },
+  };
 }
 
-interface Telling {
-  readonly client: JsonObject;
-  readonly server: (bench: Bench) => TestServer | Promise<TestServer>;
-}
-
-function told(id: string, title: string, { client, server }: Telling): Check {
+function told(
+  id: string,
+  title: string,
+  make: (bench: Bench) => TestServer | Promise<TestServer>,
+  client: JsonObject = CLIENT,
+): Check {
   return {
     id,
     title,
     why: UNTOLD,
     run: async (bench) => {
-      const { name, entry } = await server(bench);
-      const agent = await bench.start(client);
-      const { sessionId, opened } = await openWith(agent, [entry]);
-      const how = await howTold(bench, { agent, sessionId, opened }, name);
-      if (how === undefined) throw new CheckFailure(`no notice, message, failed tool call or _meta names "${name}"`);
-      demand(
-        how.startsWith("notice") === false || client === CLIENT,
-        "a notice was sent to a client that does not take notices",
-      );
+      const server = await make(bench);
+      const session = await bench.openWith([server], await bench.start(client));
+      const how = await session.howTold(server.name);
+      if (how === undefined) {
+        throw new CheckFailure(`no notice, message, failed tool call or _meta names "${server.name}"`);
+      }
+      const isTaken = !how.startsWith("notice") || client === CLIENT;
+      demand(isTaken, "a notice was sent to a client that does not take notices");
       return how;
     },
   };

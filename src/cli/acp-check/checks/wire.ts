@@ -1,11 +1,10 @@
 // The conversation itself: bursts, order, and that stdout carries nothing but valid messages.
-
+import { setTimeout as pause } from "node:timers/promises";
 import type { Behaviour } from "../../../testing/index.js";
+import { formatElapsed } from "../../terminal/stream.js";
 import { CLIENT, initializeParams, problemOf } from "../agent.js";
-import { type Check, demand } from "../check.js";
+import { BOUNDS, type Check, demand } from "../check.js";
 import { failure } from "../test-servers.js";
-import { pause, seconds } from "../wait.js";
-import { BOUNDS, openWith, useServer } from "./shared.js";
 
 /** Prints lines that are no messages, on both of its outputs. */
 const NOISY: Behaviour = {
@@ -25,13 +24,15 @@ export const WIRE_FIRST: readonly Check[] = [
     run: async (bench) => {
       const server = bench.stdio();
       const agent = bench.launch();
-      const [introduced, opened] = await agent.askTogether([
+      const [first, second] = agent.connection.askTogether([
         ["initialize", initializeParams(CLIENT)],
         ["session/new", agent.newSessionParams([server.entry])],
       ]);
+      const introduced = await agent.awaited("initialize", first);
+      const opened = await agent.awaited("session/new", second);
       demand(introduced.ok, `initialize failed: ${problemOf(introduced)}`);
       demand(opened.ok, `no session was opened: ${problemOf(opened)}`);
-      return `initialize after ${seconds(introduced.ms)}, session/new after ${seconds(opened.ms)}`;
+      return `initialize after ${formatElapsed(introduced.ms)}, session/new after ${formatElapsed(opened.ms)}`;
     },
   },
 ];
@@ -43,12 +44,7 @@ export const WIRE_LAST: readonly Check[] = [
     title: "no update of a session comes before the answer that creates it",
     why: "Clients drop updates of sessions they do not know: what was said in them is lost.",
     run: async (bench) => {
-      const agent = await bench.start();
-      const servers = [bench.stdio(failure("acp-check: broken")), bench.stdio()];
-      await openWith(
-        agent,
-        servers.map(({ entry }) => entry),
-      );
+      await bench.openWith([bench.stdio(failure("acp-check: broken")), bench.stdio()]);
       await pause(BOUNDS.quietMs);
       const early = bench.context.started.flatMap(({ connection }) => connection.earlyUpdates);
       const kinds = [...new Set(early.map(({ update }) => update.sessionUpdate))];
@@ -61,13 +57,11 @@ export const WIRE_LAST: readonly Check[] = [
     title: "stdout carries valid ACP and nothing else",
     why: "One stray line breaks the connection in strict clients.",
     run: async (bench) => {
-      const agent = await bench.start();
-      const noisy = bench.stdio(NOISY);
       const good = bench.stdio();
-      const { sessionId } = await openWith(agent, [noisy.entry, good.entry]);
-      await useServer(bench, agent, sessionId, good);
-      agent.endInput();
-      await agent.endsWithin(BOUNDS.exitMs);
+      const session = await bench.openWith([bench.stdio(NOISY), good]);
+      await session.use(good);
+      session.agent.endInput();
+      await session.agent.endsWithin(BOUNDS.exitMs);
       const faults = bench.context.started.flatMap(({ connection }) => connection.violations);
       demand(faults.length === 0, `${faults.length} faults; the first: ${faults[0] ?? ""}`);
       const count = bench.context.started

@@ -25,7 +25,7 @@ async function called(isTTY: boolean, json: boolean): Promise<{ readonly out: st
   const errorOutput = new PassThrough();
   const keyring = systemKeyring(world);
   const context = { world, keyring, cwd: home, output, errorOutput, columns: 80, palette: createPalette(false) };
-  expect(await runCall({ values: { json }, words: ["big", "long"], raw: [] }, context)).toBe(0);
+  expect(await runCall({ values: { json }, words: ["big", "long"] }, context)).toBe(0);
   output.end();
   errorOutput.end();
   return { out: await text(output), err: await text(errorOutput) };

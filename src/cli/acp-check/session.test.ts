@@ -1,7 +1,7 @@
 // What counts as telling the client of a server.
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../../base/json/json.js";
-import { tells } from "./shared.js";
+import type { JsonObject } from "../../base/json/json.js";
+import { tells } from "./session.js";
 
 const told: readonly JsonObject[] = [
   { sessionUpdate: "notice", severity: "error", title: "srv1 failed" },
