@@ -2,7 +2,7 @@
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import { setProviderKey, tenonPaths } from "../../../config/index.js";
-import { type Given, refused, type Values } from "../../command.js";
+import { type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
 import { readSecret } from "../secret/secret.js";
@@ -13,14 +13,11 @@ const PROVIDERS = [
   { id: "google", name: "Google Gemini", variable: "GEMINI_API_KEY" },
 ] as const;
 
-export async function runAcpWithOptions(
-  { values }: Given<Values<"setup", "model" | "trace">>,
-  context: CommandContext,
-): Promise<void> {
+export const runAcpWithOptions: Run<Values<"setup", "model" | "trace">> = async ({ values }, context) => {
   const { model, trace, setup } = values;
   if (setup === true) await setUpProvider(context);
   else await context.serve?.(defined({ model, trace }));
-}
+};
 
 /** Editors offer this as a log-in; they take exit code 0 for success. */
 async function setUpProvider(context: CommandContext): Promise<void> {

@@ -1,9 +1,6 @@
 // `tenon completion`: what completes the words of the table in a shell.
 
-import { defined } from "../../../base/json/defined.js";
 import {
-  type ArgumentDescriptor,
-  type Command,
   type Completes,
   misused,
   type OptionDescriptor,
@@ -17,12 +14,19 @@ import { allSessions } from "../sessions/stored.js";
 
 /** `--names` prints the names of servers or sessions for the scripts themselves. */
 export function completionOf(table: readonly TableEntry[]): Run<Values<never, "names">> {
-  return async ({ values, words }, context) => {
-    const names = values.names === undefined ? undefined : await namesOf(values.names, context);
-    if (names) print(context, names.map(visibleLine));
-    else context.output.write(scriptFor(words[0] ?? "", wordsOf(table)));
+  return async ({ values, words: [shell = ""] }, context) => {
+    if (values.names !== undefined) return print(context, (await namesOf(values.names, context)).map(visibleLine));
+    const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+    if (!script) throw misused("SHELL must be bash, zsh or fish");
+    context.output.write(script(wordsOf(table)));
   };
 }
+
+const SCRIPTS: Readonly<Record<string, (table: CompletedTable) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
 
 /** Runs while a person types: starts nothing and asks nothing. */
 async function namesOf(kind: string, context: CommandContext): Promise<readonly string[]> {
@@ -31,34 +35,16 @@ async function namesOf(kind: string, context: CommandContext): Promise<readonly 
   return [...new Set(servers.map(({ name }) => name))].filter((name) => /^[\w.:@/+-]+$/u.test(name));
 }
 
-function scriptFor(shell: string, table: ReturnType<typeof wordsOf>): string {
-  switch (shell) {
-    case "bash":
-      return bashScript(table);
-    case "zsh":
-      return zshScript(table);
-    case "fish":
-      return fishScript(table);
-    default:
-      throw misused("SHELL must be bash, zsh or fish");
-  }
-}
-
 // The table as completion scripts need it: for every command its options, and what each of its words may be.
 
-/** What a shell offers for one word. */
-type Offer =
-  | { readonly kind: "choices"; readonly choices: readonly string[] }
-  | { readonly kind: Completes }
-  | { readonly kind: "nothing" };
+/** What a shell offers for one word: fixed choices, names that are looked up, or nothing. */
+type Offer = readonly string[] | Completes | undefined;
 
-interface CompletedOption {
+type CompletedOption = Pick<OptionDescriptor, "short" | "summary"> & {
   readonly name: string;
-  readonly short?: string;
-  readonly summary: string;
-  /** Undefined for one that takes no value. */
-  readonly value?: Offer;
-}
+  readonly takesValue: boolean;
+  readonly offer: Offer;
+};
 
 interface CompletedCommand {
   /** `mcp test`. */
@@ -68,47 +54,41 @@ interface CompletedCommand {
   readonly words: readonly Offer[];
 }
 
-interface CompletedName {
-  readonly name: string;
-  readonly summary: string;
-}
+type CompletedName = Pick<TableEntry, "name" | "summary">;
 
 interface CompletedTable {
   readonly names: readonly CompletedName[];
-  readonly groups: readonly { readonly name: string; readonly names: readonly CompletedName[] }[];
+  readonly groups: readonly { readonly name: string; readonly commands: readonly CompletedName[] }[];
   readonly commands: readonly CompletedCommand[];
 }
 
 export function wordsOf(table: readonly TableEntry[]): CompletedTable {
   const groups = table.flatMap((entry) => (entry.kind === "group" ? [entry] : []));
-  return {
-    names: [...table, { name: "help", summary: "say more about a command" }],
-    groups: groups.map(({ name, commands }) => ({ name, names: commands })),
-    commands: table.flatMap((entry) =>
-      entry.kind === "command" ? [completed(entry, [])] : entry.commands.map((one) => completed(one, [entry.name])),
-    ),
-  };
-}
-
-function completed(command: Command, before: readonly string[]): CompletedCommand {
-  const options = Object.entries(command.options).flatMap(([name, option]): CompletedOption[] =>
-    option.isHidden ? [] : [optionOf(name, option)],
+  const commands = table.flatMap((entry) =>
+    (entry.kind === "command" ? [entry] : entry.commands).map((one): CompletedCommand => {
+      const options = Object.entries(one.options).filter(([, { isHidden }]) => !isHidden);
+      return {
+        path: entry.kind === "command" ? entry.name : `${entry.name} ${one.name}`,
+        options: [
+          ...options.map(([name, option]) => {
+            return { ...option, name, takesValue: option.type === "string", offer: offerOf(option) };
+          }),
+          { name: "help", summary: "say more", takesValue: false, offer: undefined },
+        ],
+        words: (one.arguments ?? []).map(offerOf),
+      };
+    }),
   );
-  return {
-    path: [...before, command.name].join(" "),
-    options: [...options, { name: "help", summary: "say more" }],
-    words: (command.arguments ?? []).map(offerOf),
-  };
+  return { names: [...table, { name: "help", summary: "say more about a command" }], groups, commands };
 }
 
-function optionOf(name: string, option: OptionDescriptor): CompletedOption {
-  const { short, summary, type } = option;
-  return { name, summary, ...defined({ short, value: type === "string" ? offerOf(option) : undefined }) };
+function offerOf({ choices, completes }: Pick<OptionDescriptor, "choices" | "completes">): Offer {
+  return choices ?? completes;
 }
 
-function offerOf({ choices, completes }: Pick<ArgumentDescriptor, "choices" | "completes">): Offer {
-  if (choices) return { kind: "choices", choices };
-  return { kind: completes ?? "nothing" };
+/** The candidates as words of a shell: the choices themselves, or the command that prints them. */
+function candidates(shell: string, offer: readonly string[] | Completes): string {
+  return typeof offer === "string" ? `$(tenon completion ${shell} --names ${offer} 2>/dev/null)` : offer.join(" ");
 }
 
 // Completion for bash.
@@ -128,7 +108,7 @@ _tenon() {
     ${group})
       if [ "$COMP_CWORD" -eq 2 ]; then
         case "$key" in
-${groups.map((one) => `          ${one.name}) COMPREPLY=($(compgen -W "${one.names.map(({ name }) => name).join(" ")} --help" -- "$cur")) ;;`).join("\n")}
+${groups.map((one) => `          ${one.name}) COMPREPLY=($(compgen -W "${one.commands.map(({ name }) => name).join(" ")} --help" -- "$cur")) ;;`).join("\n")}
         esac
         return
       fi
@@ -157,37 +137,27 @@ complete -F _tenon tenon
 }
 
 function valueCases({ path, options }: CompletedCommand): readonly string[] {
-  return options.flatMap(({ name, short, value }) => {
-    if (!value) return [];
+  return options.flatMap(({ name, short, takesValue, offer }) => {
+    if (!takesValue) return [];
     const patterns = [`"${path} --${name}"`, ...(short === undefined ? [] : [`"${path} -${short}"`])];
-    return [`    ${patterns.join(" | ")}) ${reply(value)}; return ;;`];
+    return [`    ${patterns.join(" | ")}) ${reply(offer)}; return ;;`];
   });
 }
 
 function reply(offer: Offer): string {
-  switch (offer.kind) {
-    case "choices":
-      return `COMPREPLY=($(compgen -W "${offer.choices.join(" ")}" -- "$cur"))`;
-    case "file":
-      return 'COMPREPLY=($(compgen -f -- "$cur"))';
-    case "server":
-    case "session":
-      return `COMPREPLY=($(compgen -W "$(tenon completion bash --names ${offer.kind} 2>/dev/null)" -- "$cur"))`;
-    case "nothing":
-      return "COMPREPLY=()";
-  }
+  if (offer === undefined) return "COMPREPLY=()";
+  if (offer === "file") return 'COMPREPLY=($(compgen -f -- "$cur"))';
+  return `COMPREPLY=($(compgen -W "${candidates("bash", offer)}" -- "$cur"))`;
 }
 
 function bashCase({ path, options, words }: CompletedCommand): string {
   const flags = options.flatMap(({ name, short }) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]);
-  const places = words.map((offer, at) => `${at + 1 === words.length ? "*" : at + 1}) words="${wordText(offer)}" ;;`);
+  const places = words.map((offer, at) => {
+    const text = typeof offer === "string" ? `@${offer}` : (offer ?? []).join(" ");
+    return `${at + 1 === words.length ? "*" : at + 1}) words="${text}" ;;`;
+  });
   const chosen = places.length === 0 ? "" : `; case "$place" in ${places.join(" ")} esac`;
   return `    "${path}") options="${flags.join(" ")}"${chosen} ;;`;
-}
-
-function wordText(offer: Offer): string {
-  if (offer.kind === "choices") return offer.choices.join(" ");
-  return offer.kind === "nothing" ? "" : `@${offer.kind}`;
 }
 
 // Completion for zsh.
@@ -211,7 +181,7 @@ _tenon() {
   case $key in
 ${groups
   .map(
-    ({ name, names: inside }) => `    ${name})
+    ({ name, commands: inside }) => `    ${name})
       if (( CURRENT == 3 )); then
         local -a entries=(${describe(inside)})
         _describe command entries
@@ -236,36 +206,22 @@ function describe(names: readonly CompletedName[]): string {
 }
 
 function commandCase({ path, options, words }: CompletedCommand): string {
-  const specs = [
-    ...options.map(optionSpec),
-    ...words.map((offer, at) => wordSpec(offer, at + 1, at + 1 === words.length)),
-  ];
-  return `    ${quoted(path)}) _arguments ${specs.join(" ")} ;;`;
+  const specs = words.map((offer, at) => {
+    return quoted(`${at + 1 === words.length ? "*" : `${at + 1}:`}:word:${action(offer)}`);
+  });
+  return `    ${quoted(path)}) _arguments ${[...options.map(optionSpec), ...specs].join(" ")} ;;`;
 }
 
-function optionSpec({ name, short, summary, value }: CompletedOption): string {
+function optionSpec({ name, short, summary, takesValue, offer }: CompletedOption): string {
   const text = summary.replaceAll(/[[\]:]/gu, (sign) => `\\${sign}`);
-  const takes = value ? `:value:${action(value)}` : "";
+  const takes = takesValue ? `:value:${action(offer)}` : "";
   if (short === undefined) return quoted(`*--${name}[${text}]${takes}`);
   return `'*'{-${short},--${name}}${quoted(`[${text}]${takes}`)}`;
 }
 
-function wordSpec(offer: Offer, place: number, isLast: boolean): string {
-  return quoted(`${isLast ? "*" : place}::word:${action(offer)}`.replace("*::", "*:"));
-}
-
 function action(offer: Offer): string {
-  switch (offer.kind) {
-    case "choices":
-      return `(${offer.choices.join(" ")})`;
-    case "file":
-      return "_files";
-    case "server":
-    case "session":
-      return `{_tenon_names ${offer.kind}}`;
-    case "nothing":
-      return " ";
-  }
+  if (typeof offer !== "string") return offer ? `(${offer.join(" ")})` : " ";
+  return offer === "file" ? "_files" : `{_tenon_names ${offer}}`;
 }
 
 function quoted(text: string): string {
@@ -290,7 +246,7 @@ end
 complete -c tenon -f
 ${names.map(({ name, summary }) => `complete -c tenon -n __fish_use_subcommand -a ${name} -d ${fishQuoted(summary)}`).join("\n")}
 ${groups
-  .flatMap(({ name, names: inside }) =>
+  .flatMap(({ name, commands: inside }) =>
     inside.map(
       (one) =>
         `complete -c tenon -n '__tenon_at ${name}; and not __fish_seen_subcommand_from ${inside.map((other) => other.name).join(" ")}' -a ${one.name} -d ${fishQuoted(one.summary)}`,
@@ -303,28 +259,19 @@ ${commands.flatMap(commandLines).join("\n")}
 
 function commandLines({ path, options, words }: CompletedCommand): readonly string[] {
   const here = `-n '__tenon_at ${path}'`;
-  const offers = words.flatMap((offer) => (offer.kind === "nothing" ? [] : [offer]));
   return [
-    ...options.map(({ name, short, summary, value }) => {
+    ...options.map(({ name, short, summary, takesValue, offer }) => {
       const flag = `-l ${name}${short === undefined ? "" : ` -s ${short}`}`;
-      const takes = value ? ` ${valueFlags(value)}` : "";
+      const takes = takesValue ? ` ${offer === "file" ? "-r" : "-x"}${offerFlags(offer)}` : "";
       return `complete -c tenon ${here} ${flag}${takes} -d ${fishQuoted(summary)}`;
     }),
-    ...offers.map((offer) => `complete -c tenon ${here} ${wordFlags(offer)}`),
+    ...words.flatMap((offer) => (offer === undefined ? [] : [`complete -c tenon ${here}${offerFlags(offer)}`])),
   ];
 }
 
-function valueFlags(offer: Offer): string {
-  return offer.kind === "nothing" ? "-x" : offer.kind === "file" ? "-r -F" : `-x -a ${candidates(offer)}`;
-}
-
-function wordFlags(offer: Offer): string {
-  return offer.kind === "file" ? "-F" : `-a ${candidates(offer)}`;
-}
-
-function candidates(offer: Offer): string {
-  if (offer.kind === "choices") return fishQuoted(offer.choices.join(" "));
-  return fishQuoted(`(tenon completion fish --names ${offer.kind} 2>/dev/null)`);
+function offerFlags(offer: Offer): string {
+  if (offer === undefined) return "";
+  return offer === "file" ? " -F" : ` -a ${fishQuoted(candidates("fish", offer).replace(/^\$/u, ""))}`;
 }
 
 function fishQuoted(text: string): string {

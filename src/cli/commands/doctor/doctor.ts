@@ -1,5 +1,5 @@
 // `tenon doctor`: checks everything a session here needs, and ends with what to do.
-import type { Given, Values } from "../../command.js";
+import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
@@ -22,10 +22,7 @@ import {
   type Finding,
 } from "./checks.js";
 
-export async function runDoctor(
-  { values }: Given<Values<"json" | "no-connect">>,
-  context: CommandContext,
-): Promise<number> {
+export const runDoctor: Run<Values<"json" | "no-connect">> = async ({ values }, context) => {
   const findings = await examine(context, values["no-connect"] !== true);
   const isWell = findings.every(({ state }) => state !== "wrong");
   if (values.json === true) {
@@ -33,7 +30,7 @@ export async function runDoctor(
     printJson(context, { isWell, findings: shown });
   } else print(context, findingLines(findings, context));
   return isWell ? EXIT.done : EXIT.failed;
-}
+};
 
 async function examine(context: CommandContext, mayConnect: boolean): Promise<readonly Finding[]> {
   const config = await liveConfig(context);

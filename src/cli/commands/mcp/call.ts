@@ -16,7 +16,7 @@ import {
   shortName,
 } from "../../../mcp/index.js";
 import { whyFiltered } from "../../../tools/index.js";
-import { type Given, misused, refused, type Values } from "../../command.js";
+import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
@@ -31,7 +31,7 @@ import { ruleAgainst } from "./why.js";
 
 type CallValues = Values<"json", "input" | "timeout">;
 
-export async function runCall({ values, words }: Given<CallValues>, context: CommandContext): Promise<number> {
+export const runCall: Run<CallValues> = async ({ values, words }, context) => {
   const [name = "", toolName = "", ...pairs] = words;
   if (values.input !== undefined && pairs.length > 0) throw misused("give key=value words or --input, not both");
   const timeoutMs = secondsToMs(values.timeout);
@@ -74,7 +74,7 @@ export async function runCall({ values, words }: Given<CallValues>, context: Com
     warn(context, "the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
   }
   return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
-}
+};
 
 interface Call {
   readonly connection: ServerConnection;

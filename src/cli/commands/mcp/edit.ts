@@ -21,7 +21,7 @@ import { entryLines, serverJson } from "./list.js";
 
 type AddValues = Values<"json" | "project" | "replace", "type", "env" | "header">;
 
-export async function runGet({ values, words }: Given<Values<"json">>, context: CommandContext): Promise<void> {
+export const runGet: Run<Values<"json">> = async ({ values, words }, context) => {
   const [name = ""] = words;
   const config = await readConfig(context);
   const servers = config.servers.filter((server) => server.name === name);
@@ -29,9 +29,9 @@ export async function runGet({ values, words }: Given<Values<"json">>, context: 
   if (values.json === true) return printJson(context, { servers: servers.map(serverJson) });
   const lines = servers.flatMap((server) => entryLines(server, context));
   print(context, lines);
-}
+};
 
-export async function runAdd(given: Given<AddValues>, context: CommandContext): Promise<void> {
+export const runAdd: Run<AddValues> = async (given, context) => {
   const { json, project, replace } = given.values;
   const { name, entry } = readEntry(given);
   const config = await readConfig(context);
@@ -40,7 +40,7 @@ export async function runAdd(given: Given<AddValues>, context: CommandContext): 
   const edited = await addServer(file, name, entry, { mayReplace: replace === true });
   printEdited(name, edited, json === true, context);
   if (isProject && json !== true) printApproval(name, context);
-}
+};
 
 export function runEdit(verb: "remove" | "enable" | "disable"): Run<Values<"json" | "project">> {
   return async ({ values, words }, context) => {

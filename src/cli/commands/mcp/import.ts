@@ -22,7 +22,7 @@ import {
   type SecretWay,
   tenonPaths,
 } from "../../../config/index.js";
-import { type Given, refused, type Values } from "../../command.js";
+import { type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import type { Palette } from "../../terminal/stream.js";
@@ -30,10 +30,10 @@ import { renderTable, visibleLine } from "../../terminal/text.js";
 import { userFile } from "./edit.js";
 import { placeJson, problemJson, targetOf } from "./list.js";
 
-export async function runImport(
-  { values, words }: Given<Values<"json" | "dry-run" | "replace" | "project", "secrets", "from">>,
-  context: CommandContext,
-): Promise<number> {
+export const runImport: Run<Values<"json" | "dry-run" | "replace" | "project", "secrets", "from">> = async (
+  { values, words },
+  context,
+) => {
   const names = namesOf(values.from);
   const config = await readConfig(context);
   const target = fileToEdit(values.project === true, config, context);
@@ -61,7 +61,7 @@ export async function runImport(
   }
   const isFailed = [...done.values()].some(({ error }) => error !== undefined) || (!isDry && plan.some(isUnread));
   return isFailed ? EXIT.failed : EXIT.done;
-}
+};
 
 /** Nothing could be made of it: whoever asked for its servers did not get them. */
 function isUnread({ problems, servers }: PlannedFile): boolean {

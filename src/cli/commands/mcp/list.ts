@@ -10,17 +10,14 @@ import {
   problemText,
   whyNotReady,
 } from "../../../config/index.js";
-import type { Given, Values } from "../../command.js";
+import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
 import { clipToWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
 import { type InspectedServer, type Inspection, inspectAll, liveConfig, secondsToMs } from "./inspect.js";
 import { nextFor } from "./next-steps.js";
 
-export async function runList(
-  { values }: Given<Values<"json" | "no-connect", "timeout">>,
-  context: CommandContext,
-): Promise<void> {
+export const runList: Run<Values<"json" | "no-connect", "timeout">> = async ({ values }, context) => {
   const timeoutMs = secondsToMs(values.timeout);
   const isOffline = values["no-connect"] === true;
   const config = isOffline ? await readConfig(context) : await liveConfig(context);
@@ -39,7 +36,7 @@ export async function runList(
   // Problems of an entry stand below it already.
   const shown = new Set(servers.flatMap((server) => (server.status === "invalid" ? server.problems : [])));
   for (const problem of problems) if (!shown.has(problem)) warn(context, problemText(problem));
-}
+};
 
 type Style = Pick<CommandContext, "columns" | "palette">;
 

@@ -10,7 +10,7 @@ import {
   type ToolDefinition,
   type ToolsLock,
 } from "../../../tools/index.js";
-import { type Given, refused, type Values } from "../../command.js";
+import { type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { visibleLine } from "../../terminal/text.js";
@@ -49,10 +49,7 @@ interface Locked {
   readonly changes?: readonly ToolChange[];
 }
 
-export async function runLock(
-  { values, words }: Given<Values<"json" | "all", "timeout">>,
-  context: CommandContext,
-): Promise<number> {
+export const runLock: Run<Values<"json" | "all", "timeout">> = async ({ values, words }, context) => {
   const timeoutMs = secondsToMs(values.timeout);
   const config = await liveConfig(context);
   const names = words.length > 0 ? words : defaultNames(config, values.all === true);
@@ -73,7 +70,7 @@ export async function runLock(
     for (const { name, error, hint } of failed) warn(context, `${name} is not locked: ${error}; see ${hint}`);
   }
   return failed.length === 0 ? EXIT.done : EXIT.failed;
-}
+};
 
 /** Servers of the project, and of the lock: a team's lock does not cover other people's servers. */
 function defaultNames({ servers, toolsLock }: EffectiveConfig, isAll: boolean): readonly string[] {
@@ -123,10 +120,7 @@ interface Compared {
   readonly isAbsent?: boolean;
 }
 
-export async function runDiff(
-  { values, words }: Given<Values<"json", "timeout">>,
-  context: CommandContext,
-): Promise<number> {
+export const runDiff: Run<Values<"json", "timeout">> = async ({ values, words }, context) => {
   const timeoutMs = secondsToMs(values.timeout);
   const config = await liveConfig(context);
   const lock = lockOf(config, words);
@@ -148,7 +142,7 @@ export async function runDiff(
   if (values.json === true) printJson(context, { isSame, servers: compared.map(comparedJson) });
   else printCompared(compared, isSame, context);
   return isSame ? EXIT.done : EXIT.failed;
-}
+};
 
 function lockOf({ toolsLock }: EffectiveConfig, words: readonly string[]): ToolsLock {
   if (!toolsLock) throw refused(`there is no ${LOCK_NAME} here`, "tenon mcp lock writes it.");

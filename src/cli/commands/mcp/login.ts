@@ -5,7 +5,7 @@ import { OAUTH_LIMITS } from "../../../base/limits.js";
 import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../../config/index.js";
 import { type LoggedIn, type LoginOptions, login, logout, type RemoteSpec } from "../../../mcp/index.js";
 import { isLogInable } from "../../../session/index.js";
-import { type Given, misused } from "../../command.js";
+import { type Given, misused, type Run } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
 import { grantKeyStatus, grantKeyText, personalGrants } from "../../logins.js";
@@ -31,7 +31,7 @@ export interface LoginProcess {
   readonly open: (url: URL) => Promise<string | undefined>;
 }
 
-export async function runLogin(given: Given<LoginValues>, context: CommandContext): Promise<number> {
+export const runLogin: Run<LoginValues> = async (given, context) => {
   const { env, platform, stdin, stderr } = process;
   const lines = {
     input: stdin,
@@ -41,7 +41,7 @@ export async function runLogin(given: Given<LoginValues>, context: CommandContex
   };
   const open = (url: URL) => openBrowser(url, { platform, env });
   return await stoppable((signal) => logInHere(given, context, { signal, lines, open }));
-}
+};
 
 export async function logInHere(
   { words, values }: Pick<Given<LoginValues>, "words" | "values">,
@@ -106,9 +106,9 @@ function timeoutOf(text: string | undefined): number {
   return seconds * 1000;
 }
 
-export async function runLogout(given: Given<LogoutValues>, context: CommandContext): Promise<number> {
+export const runLogout: Run<LogoutValues> = async (given, context) => {
   return await stoppable((signal) => logOutHere(given, context, signal));
-}
+};
 
 const REVOCATIONS = {
   done: "; it was revoked there too",

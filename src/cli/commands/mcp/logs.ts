@@ -1,7 +1,7 @@
 // `tenon mcp logs`: the last lines kept of what a server wrote to its stderr or logged.
 import { sleep } from "../../../base/async/deadline.js";
 import { TenonError } from "../../../base/errors.js";
-import { type Given, misused, type Values } from "../../command.js";
+import { misused, type Run, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
 import { stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
@@ -9,10 +9,7 @@ import { outputFile } from "../../server-output.js";
 import { visible } from "../../terminal/text.js";
 import { serverNamed } from "./inspect.js";
 
-export async function runLogs(
-  { values, words }: Given<Values<"json" | "follow", "lines">>,
-  context: CommandContext,
-): Promise<void> {
+export const runLogs: Run<Values<"json" | "follow", "lines">> = async ({ values, words }, context) => {
   const count = values.lines === undefined ? CLI_LIMITS.logLines : Number(values.lines);
   if (!Number.isInteger(count) || count < 1) throw misused("--lines takes a whole number above 0");
   const name = words[0] ?? "";
@@ -30,7 +27,7 @@ export async function runLogs(
   else if (lines.length === 0 && values.json !== true) {
     context.errorOutput.write(`Nothing is kept of ${name} yet: it has written nothing, or was never started.\n`);
   }
-}
+};
 
 /** As it was written: `time kind: text`. */
 function entryOf(line: string): { readonly [key: string]: string } {

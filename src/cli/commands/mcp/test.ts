@@ -5,7 +5,7 @@ import { isJsonObject } from "../../../base/json/json.js";
 import type { WireEntry, WireTrace } from "../../../base/ports/trace.js";
 import type { World } from "../../../base/ports/world.js";
 import { placeText, type ReadyServer, whyNotReady } from "../../../config/index.js";
-import type { Given, Values } from "../../command.js";
+import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
 import { EXIT, exitCodeOf, stoppable } from "../../exit.js";
 import { heardOutput } from "../../server-output.js";
@@ -44,16 +44,13 @@ interface TestResult {
   readonly exitCode: number;
 }
 
-export async function runTest(
-  { values, words }: Given<Values<"json", "timeout">>,
-  context: CommandContext,
-): Promise<number> {
+export const runTest: Run<Values<"json", "timeout">> = async ({ values, words }, context) => {
   const timeoutMs = secondsToMs(values.timeout);
   const result = await stoppable((signal) => testServer(words[0] ?? "", timeoutMs, signal, context));
   if (values.json === true) printJson(context, resultJson(result));
   else print(context, resultLines(result, context));
   return result.exitCode;
-}
+};
 
 /** Rejects when there is no such server. */
 async function testServer(

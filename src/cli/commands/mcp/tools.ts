@@ -5,7 +5,7 @@ import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import { builtinSource } from "../../../builtin/index.js";
 import { LookAlikes, type NamedTool, SessionCatalog } from "../../../tools/index.js";
-import type { Given, Values } from "../../command.js";
+import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
@@ -25,10 +25,7 @@ interface ListedTool extends InspectedTool {
   readonly lookAlikes: readonly string[];
 }
 
-export async function runTools(
-  { values, words }: Given<Values<"json", "search" | "timeout">>,
-  context: CommandContext,
-): Promise<number> {
+export const runTools: Run<Values<"json", "search" | "timeout">> = async ({ values, words }, context) => {
   const [only] = words;
   const timeoutMs = secondsToMs(values.timeout);
   const config = await liveConfig(context);
@@ -45,7 +42,7 @@ export async function runTools(
     for (const { server, message } of failed) warn(context, `${server}: ${message}`);
   }
   return only !== undefined && failed.length > 0 ? EXIT.failed : EXIT.done;
-}
+};
 
 function listedTools(inspected: readonly InspectedServer[], { world, cwd }: CommandContext): readonly ListedTool[] {
   const tools = inspected.flatMap(({ server, inspection }) =>

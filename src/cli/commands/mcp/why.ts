@@ -5,7 +5,7 @@ import { type EffectiveConfig, type ReadyServer, tenonPaths } from "../../../con
 import { createRuntime, type Model, type WhyAnswer } from "../../../index.js";
 import { programOf } from "../../../session/index.js";
 import { type CatalogTool, DecisionFiles, decide, lockedServer, NO_PATHS } from "../../../tools/index.js";
-import type { Given, Values } from "../../command.js";
+import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
 import { personalGrants } from "../../logins.js";
 import { secretResolver } from "../../secrets.js";
@@ -13,10 +13,7 @@ import { progress } from "../../terminal/screen.js";
 import { visibleLine } from "../../terminal/text.js";
 import { nextForWhy } from "./next-steps.js";
 
-export async function runWhy(
-  { values, words }: Given<Values<"json", "prompt">>,
-  context: CommandContext,
-): Promise<void> {
+export const runWhy: Run<Values<"json", "prompt">> = async ({ values, words }, context) => {
   const asked = words.join(" "); // titles have several words
   const config = await readConfig(context);
   const offered = await answerInSession(asked, values.prompt, context);
@@ -31,7 +28,7 @@ export async function runWhy(
     ...candidates.map((path) => `  ${visibleLine(path)}`),
     ...next.map((line, at) => context.palette.dim(`${at === 0 ? "next: " : "      "}${visibleLine(line)}`)),
   ]);
-}
+};
 
 /** By the tool where it is known, else by the name that was asked for. */
 function serverOf({ tool, server }: WhyAnswer, asked: string, { servers }: EffectiveConfig): string | undefined {

@@ -3,7 +3,7 @@ import { messageOf } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { type EffectiveConfig, type ProviderName, placeText, providerEnvironment } from "../../../config/index.js";
 import { type AvailableModel, knownAbilities, ModelLists, type ModelPrice, PROVIDERS } from "../../../models/index.js";
-import type { Given, Values } from "../../command.js";
+import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
 import { configuredModels } from "../../model.js";
 import { secretResolver } from "../../secrets.js";
@@ -13,14 +13,14 @@ import { renderTable, visibleLine } from "../../terminal/text.js";
 /** By the word before the slash; `openai-chat` is the same account as `openai`. */
 const LISTED = ["anthropic", "openai", "google", "openai-compatible"] as const satisfies readonly ProviderName[];
 
-export async function runModels({ values }: Given<Values<"json">>, context: CommandContext): Promise<void> {
+export const runModels: Run<Values<"json">> = async ({ values }, context) => {
   const config = await readConfig(context);
   const looked = await lookAtProviders(config, context);
   const { first } = await configuredModels(config, context.world, secretResolver(context.world));
   if (values.json === true) printJson(context, { default: first.id, providers: looked.map(modelJson) });
   else print(context, modelLines(looked, first.id, context));
   for (const { name, problem } of looked) if (problem !== undefined) warn(context, `${name}: ${problem}`);
-}
+};
 
 /** Asks every provider that has a key, all at once. */
 export async function lookAtProviders(

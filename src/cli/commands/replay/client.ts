@@ -18,17 +18,15 @@ export class ReplayedClient {
   readonly #methods = new Map<string, string>();
   readonly #turns = new Map<string, Turn>();
   readonly #requestIds = new Map<string, JsonValue>();
+  /** Its end of the agent's connection. */
+  readonly stream: Stream;
   #toAgent: ReadableStreamDefaultController<AnyMessage> | undefined;
 
   constructor(entries: readonly Entry[], comparison: Comparison, names: SessionNames) {
     this.#entries = entries;
     this.#comparison = comparison;
     this.#names = names;
-  }
-
-  /** Its end of the agent's connection. */
-  stream(): Stream {
-    return {
+    this.stream = {
       readable: new ReadableStream<AnyMessage>({
         start: (controller) => {
           this.#toAgent = controller;
@@ -42,7 +40,7 @@ export class ReplayedClient {
     return [...this.#methods.values()].filter((method) => method === "session/prompt").length;
   }
 
-  say(message: JsonObject): void {
+  say({ message, seq }: Entry): void {
     const { id, method, params } = message;
     const key = JSON.stringify(id ?? null);
     if (typeof method !== "string") {
@@ -54,9 +52,13 @@ export class ReplayedClient {
     this.#methods.set(key, method);
     const session = isJsonObject(params) ? params["sessionId"] : undefined;
     if (typeof session === "string" && !this.#names.has(session)) {
-      this.#comparison.differ({ where: fromBefore(method, session) });
+      const why = "which began before the recording: record it from its beginning";
+      this.#comparison.differ({ where: `${method} for the session ${session}, ${why}` });
     }
-    if (method === "session/prompt" && typeof session === "string") this.#startTurn(key, session);
+    if (method === "session/prompt" && typeof session === "string") {
+      const recorded = this.#sentBetween(seq, key).flatMap((shown) => updatesIn(shown, session));
+      this.#turns.set(key, { session, recorded, now: [] });
+    }
     this.#send(message);
   }
 
@@ -65,24 +67,13 @@ export class ReplayedClient {
     if (isAcpMessage(renamed)) this.#toAgent?.enqueue(renamed);
   }
 
-  #startTurn(key: string, session: string): void {
-    const from = this.#entries.findIndex(({ message, dir, channel }) => {
-      return channel === "acp" && dir === "in" && JSON.stringify(message["id"] ?? null) === key && "method" in message;
-    });
-    const end = this.#entries.findIndex(({ message, dir, channel }, index) => {
-      return (
-        index > from &&
-        channel === "acp" &&
-        dir === "out" &&
-        JSON.stringify(message["id"]) === key &&
-        !("method" in message)
-      );
-    });
-    const during = this.#entries.slice(from, end < 0 ? from : end);
-    const recorded = during.flatMap(({ channel, dir, message }) =>
-      channel === "acp" && dir === "out" ? updatesIn(message, session) : [],
+  /** Messages to the client after the request with this key and before its answer; none where the recording ends first. */
+  #sentBetween(seq: number, key: string): readonly JsonObject[] {
+    const sent = this.#entries.flatMap(({ channel, dir, message, seq: at }) =>
+      channel === "acp" && dir === "out" && at > seq ? [message] : [],
     );
-    this.#turns.set(key, { session, recorded, now: [] });
+    const end = sent.findIndex((message) => JSON.stringify(message["id"]) === key && !("method" in message));
+    return sent.slice(0, Math.max(0, end));
   }
 
   #hear(message: JsonObject): void {
@@ -104,7 +95,7 @@ export class ReplayedClient {
   #answered(key: string, message: JsonObject): void {
     const method = this.#methods.get(key) ?? "a request";
     if (isAsideMethod(method)) return;
-    const recorded = this.#comparison.expectations.all.find(({ lane }) => lane === `answer ${key}`);
+    const recorded = this.#comparison.all.find(({ lane }) => lane === `answer ${key}`);
     if (method === "session/new" || method === "session/fork") {
       this.#names.learn(recorded?.entry.message["result"], message["result"]);
     }
@@ -120,10 +111,6 @@ export class ReplayedClient {
     if (!at) return;
     this.#comparison.differ({ seq: answer.entry.seq, where: "what the client was shown of the turn", ...at });
   }
-}
-
-function fromBefore(method: string, session: string): string {
-  return `${method} for the session ${session}, which began before the recording: record it from its beginning`;
 }
 
 function updatesIn({ method, params }: JsonObject, session: string): JsonObject[] {

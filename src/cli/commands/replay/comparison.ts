@@ -1,6 +1,5 @@
 // Holds what is sent now against what was sent then: the first difference counts, and nothing goes on before its time.
 
-import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { REDACTED } from "../../../base/text/secrets.js";
 import type { Entry } from "./recording.js";
@@ -16,40 +15,53 @@ export interface Difference {
   readonly now?: JsonValue | undefined;
 }
 
+/** What a recorded run sent out is expected of the run that follows it: by lane, each once. */
 export class Comparison {
-  readonly expectations: Expectations;
+  readonly all: readonly Expected[];
+  /** The first there was. */
+  difference: Difference | undefined;
+  readonly #byLane = new Map<string, Expected[]>();
   readonly #stalled: (signal: AbortSignal) => Promise<void>;
-  #difference: Difference | undefined;
   #changed: () => void = () => {};
 
   /** `stalled` resolves once nothing more can be waited for. */
   constructor(entries: readonly Entry[], stalled: (signal: AbortSignal) => Promise<void>) {
-    this.expectations = new Expectations(entries);
     this.#stalled = stalled;
+    const asides = new Set(entries.flatMap((entry) => (isAside(entry) ? [answerLane(entry.message)] : [])));
+    const sent = entries.filter(({ dir }) => dir === "out").flatMap((entry) => expectedOf(entry) ?? []);
+    this.all = sent.filter(({ lane }) => !asides.has(lane));
+    for (const expected of this.all) {
+      const lane = this.#byLane.get(expected.lane);
+      if (lane) lane.push(expected);
+      else this.#byLane.set(expected.lane, [expected]);
+    }
   }
 
-  /** The first there was. */
-  get difference(): Difference | undefined {
-    return this.#difference;
-  }
-
-  /** What was expected, or undefined and a difference. */
-  meet(lane: string, said: JsonValue, name: string): Expected | undefined {
-    return this.take(this.expectations.meet(lane, said), said, name);
-  }
-
-  /** The same for what has been looked up already. */
-  take(meeting: Meeting, said: JsonValue, name: string): Expected | undefined {
+  /** What was expected, from now on met; undefined when nothing of the kind is left. */
+  find(lane: string, said: JsonValue): Expected | undefined {
+    const expected = this.#byLane.get(lane)?.find((one) => !one.isMet && !divergence(one.said, said));
+    if (expected) expected.isMet = true;
     this.#changed();
-    if (meeting.kind === "met") return meeting.expected;
-    const { nearest, at } = meeting;
-    if (nearest) this.differ({ seq: nearest.entry.seq, where: nearest.name, ...at });
+    return expected;
+  }
+
+  /** The same; what was not expected is a difference. */
+  meet(lane: string, said: JsonValue, name: string): Expected | undefined {
+    const expected = this.find(lane, said);
+    if (expected) return expected;
+    const nearest = this.#byLane.get(lane)?.find(({ isMet }) => !isMet);
+    if (nearest) this.differ({ seq: nearest.entry.seq, where: nearest.name, ...divergence(nearest.said, said) });
     else this.differ({ where: `${name}, which the recording does not have`, now: said });
     return undefined;
   }
 
+  /** The last that was met and says the same: for questions that are asked once more than they were. */
+  again(lane: string, said: JsonValue): Expected | undefined {
+    return this.#byLane.get(lane)?.findLast((one) => one.isMet && !divergence(one.said, said));
+  }
+
   differ(difference: Difference): void {
-    this.#difference ??= difference;
+    this.difference ??= difference;
     this.#changed();
   }
 
@@ -61,8 +73,8 @@ export class Comparison {
       isStalled = true;
     });
     for (;;) {
-      const missing = this.expectations.missingBefore(seq);
-      if (!missing || this.#difference) break;
+      const missing = this.all.find((one) => one.isAwaited && !one.isMet && one.entry.seq < seq);
+      if (!missing || this.difference) break;
       if (isStalled) {
         const { entry, name, said } = missing;
         this.differ({ seq: entry.seq, where: `${name}: it was not sent this time`, recorded: said });
@@ -71,14 +83,12 @@ export class Comparison {
       const changed = new Promise<void>((resolve) => {
         this.#changed = resolve;
       });
-      if (this.expectations.missingBefore(seq)) await Promise.race([changed, stalled]);
+      await Promise.race([changed, stalled]);
     }
     stall.abort();
     await stalled.catch(() => {});
   }
 }
-
-// What a recorded run sent out, as what is expected of the run that follows it: by lane, each once.
 
 /** Something that was sent, and is expected again. */
 export interface Expected {
@@ -182,62 +192,12 @@ function answerLane({ id }: JsonObject): string {
   return `answer ${JSON.stringify(id)}`;
 }
 
-export type Meeting =
-  | { readonly kind: "met"; readonly expected: Expected }
-  /** Nothing of the kind is left; `nearest` is what was expected instead, if anything was. */
-  | { readonly kind: "unexpected"; readonly nearest?: Expected; readonly at?: Divergence };
-
-export class Expectations {
-  readonly all: readonly Expected[];
-  readonly #byLane = new Map<string, Expected[]>();
-
-  constructor(entries: readonly Entry[]) {
-    const asides = new Set(entries.flatMap((entry) => (isAside(entry) ? [answerLane(entry.message)] : [])));
-    const sent = entries.filter(({ dir }) => dir === "out").flatMap((entry) => expectedOf(entry) ?? []);
-    this.all = sent.filter(({ lane }) => !asides.has(lane));
-    for (const expected of this.all) {
-      const lane = this.#byLane.get(expected.lane);
-      if (lane) lane.push(expected);
-      else this.#byLane.set(expected.lane, [expected]);
-    }
-  }
-
-  meet(lane: string, said: JsonValue): Meeting {
-    const open = (this.#byLane.get(lane) ?? []).filter(({ isMet }) => !isMet);
-    for (const expected of open) {
-      if (divergence(expected.said, said)) continue;
-      expected.isMet = true;
-      return { kind: "met", expected };
-    }
-    const [nearest] = open;
-    const at = nearest && divergence(nearest.said, said);
-    return { kind: "unexpected", ...defined({ nearest, at }) };
-  }
-
-  /** The last that was met and says the same: for questions that are asked once more than they were. */
-  again(lane: string, said: JsonValue): Expected | undefined {
-    return this.#byLane.get(lane)?.findLast((one) => one.isMet && !divergence(one.said, said));
-  }
-
-  /** The first that must be sent before this point of the recording and was not. */
-  missingBefore(seq: number): Expected | undefined {
-    return this.all.find((expected) => expected.isAwaited && !expected.isMet && expected.entry.seq < seq);
-  }
-}
-
 // Where two messages differ: the first place, by its path. What the recording does not show is equal to anything.
 
-export interface Divergence {
-  /** As a JSON pointer; empty for the whole. */
-  readonly path: string;
-  readonly recorded: JsonValue | undefined;
-  readonly now: JsonValue | undefined;
-}
+/** The path is that of a JSON pointer; empty for the whole. */
+type Divergence = Pick<Difference, "path" | "recorded" | "now">;
 
 type Value = JsonValue | undefined;
-
-/** Timings and versions of programs, which are never twice the same. */
-const PASSED_OVER: ReadonlySet<string> = new Set(["_meta"]);
 
 export function divergence(recorded: Value, now: Value, path = ""): Divergence | undefined {
   if (typeof recorded === "string" && typeof now === "string") {
@@ -253,7 +213,7 @@ export function divergence(recorded: Value, now: Value, path = ""): Divergence |
   }
   if (isJsonObject(recorded) && isJsonObject(now)) {
     for (const key of new Set([...Object.keys(recorded), ...Object.keys(now)])) {
-      if (PASSED_OVER.has(key)) continue;
+      if (key === "_meta") continue; // timings and versions of programs, which are never twice the same
       const step = key.replaceAll("~", "~0").replaceAll("/", "~1");
       const found = divergence(recorded[key], now[key], `${path}/${step}`);
       if (found) return found;

@@ -20,11 +20,11 @@ export class SessionNames {
     return this.#now.has(recorded);
   }
 
-  toNow<T extends JsonValue>(value: T): JsonValue {
+  toNow(value: JsonValue): JsonValue {
     return renamed(value, this.#now);
   }
 
-  toRecorded<T extends JsonValue>(value: T): JsonValue {
+  toRecorded(value: JsonValue): JsonValue {
     return renamed(value, this.#recorded);
   }
 }
@@ -56,16 +56,8 @@ export function withIds(message: JsonObject, ids: ReadonlyMap<string, JsonValue>
   if (method === undefined) return { ...message, id: other(id) };
   if (!isJsonObject(params)) return message;
   const { progressToken, requestId } = params;
-  return {
-    ...message,
-    params: {
-      ...params,
-      ...defined({
-        progressToken: progressToken === undefined ? undefined : other(progressToken),
-        requestId: requestId === undefined ? undefined : other(requestId),
-      }),
-    },
-  };
+  const ours = defined({ progressToken: other(progressToken), requestId: other(requestId) });
+  return { ...message, params: { ...params, ...ours } };
 }
 
 // A message as it would stand on the wire.

@@ -12,21 +12,17 @@ import type { World } from "../../../base/ports/world.js";
 import { VERSION } from "../../../base/version.js";
 import { type EffectiveConfig, isEffectiveConfig } from "../../../config/index.js";
 import { createRuntime } from "../../../index.js";
-import type { Given, Values } from "../../command.js";
-import { type CommandContext, print, printJson, warn } from "../../context.js";
+import type { Run, Values } from "../../command.js";
+import { type CommandContext, report, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { configuredModels } from "../../model.js";
 import { progress } from "../../terminal/screen.js";
 import { visible } from "../../terminal/text.js";
-import type { Difference } from "./comparison.js";
 import { type Recording, readRecording } from "./recording.js";
 import { type Replayed, Replayer } from "./replayer.js";
 
-export async function runReplay(
-  { values, words }: Given<Values<"json", "run">>,
-  context: CommandContext,
-): Promise<number> {
+export const runReplay: Run<Values<"json", "run">> = async ({ values, words }, context) => {
   const [path = ""] = words;
   const recording = readRecording(await textOf(resolve(context.cwd, path)), runNumber(values.run));
   if (recording.version !== VERSION && !values.json)
@@ -37,10 +33,9 @@ export async function runReplay(
   if (recording.isTorn && !values.json)
     warn(context, "its last line is torn: the process was killed while it wrote it, and what followed is not there");
   const replayed = await replayRecording(recording, context);
-  if (values.json) printJson(context, replayed);
-  else print(context, report(replayed));
+  report(context, values.json, replayed, replayedLines(replayed));
   return replayed.kind === "same" ? EXIT.done : EXIT.failed;
-}
+};
 
 async function replayRecording(recording: Recording, context: CommandContext): Promise<Replayed> {
   using _shown = progress(context, "Replaying…");
@@ -53,32 +48,23 @@ async function replayRecording(recording: Recording, context: CommandContext): P
   });
   try {
     const { config, variables } = beginningOf(recording);
-    const world = replayWorld(real, replayer, { home, variables });
-    return await replayWith(config, replayer, world);
+    const world = replayWorld(real, replayer, home, variables);
+    const models = await configuredModels(config, world, async () => undefined);
+    const { createAgent } = await loadAgent();
+    const host = createRuntime({ world, model: models.first, models, config: {} });
+    createAgent({ host }).connect(replayer.client.stream);
+    try {
+      return await replayer.run();
+    } finally {
+      await host.close().catch(() => undefined); // what was cut off in the middle may complain, and it has been said where
+    }
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
 }
 
-async function replayWith(config: EffectiveConfig, replayer: Replayer, world: World): Promise<Replayed> {
-  const models = await configuredModels(config, world, async () => undefined);
-  const { createAgent } = await loadAgent();
-  const host = createRuntime({ world, model: models.first, models, config: {} });
-  createAgent({ host }).connect(replayer.stream());
-  try {
-    return await replayer.run();
-  } finally {
-    await host.close().catch(() => undefined); // what was cut off in the middle may complain, and it has been said where
-  }
-}
-
-interface Beginning {
-  readonly config: EffectiveConfig;
-  readonly variables: readonly string[];
-}
-
 /** What the process itself went by: the first configuration it read, and the model that came of it and its environment. */
-function beginningOf(recording: Recording): Beginning {
+function beginningOf(recording: Recording) {
   const config = answerTo(recording, "configuration");
   const model = answerTo(recording, "model");
   const { id, variables = [] } = isJsonObject(model) ? model : {};
@@ -113,7 +99,7 @@ function answerTo({ entries }: Recording, ask: string): JsonValue | undefined {
   return entries.find(isAnswer)?.message["answer"];
 }
 
-function report(replayed: Replayed): string[] {
+function replayedLines(replayed: Replayed): string[] {
   switch (replayed.kind) {
     case "same": {
       const { prompts, modelRequests, serverMessages, clientMessages, toolsOfTenon } = replayed.counts;
@@ -127,19 +113,16 @@ function report(replayed: Replayed): string[] {
         `The same up to line ${replayed.seq}, where the recording is not whole: a message was too long for it.`,
         "What follows cannot be compared.",
       ];
-    case "different":
-      return differenceLines(replayed.difference);
+    case "different": {
+      const { seq, where, path = "", recorded, now } = replayed.difference;
+      const isShown = recorded !== undefined || now !== undefined;
+      return [
+        `The first difference: ${visible(where)}${seq === undefined ? "" : ` (line ${seq} of the recording)`}`,
+        ...(path === "" ? [] : [`  at        ${visible(path)}`]),
+        ...(isShown ? [`  recorded  ${shown(recorded)}`, `  now       ${shown(now)}`] : []),
+      ];
+    }
   }
-}
-
-function differenceLines({ seq, where, path, recorded, now }: Difference): string[] {
-  return [
-    `The first difference: ${visible(where)}${seq === undefined ? "" : ` (line ${seq} of the recording)`}`,
-    ...(path === undefined || path === "" ? [] : [`  at        ${visible(path)}`]),
-    ...(recorded === undefined && now === undefined
-      ? []
-      : [`  recorded  ${shown(recorded)}`, `  now       ${shown(now)}`]),
-  ];
 }
 
 const SHOWN_CHARS = 400;
@@ -170,25 +153,14 @@ async function textOf(path: string): Promise<string> {
 // The World of a replay: the real clock and real files of its own, and nothing that reaches out of it.
 
 /** Keys nobody takes: the providers' packages want one, and no request of theirs leaves the process. */
-export const KEY = "replayed-and-never-sent";
-export const NOWHERE = "https://replayed.invalid/v1";
+const KEY = "replayed-and-never-sent";
+const NOWHERE = "https://replayed.invalid/v1";
 
-/** What stands in for a variable of then, by what its name says it was. */
-function standIn(name: string): string {
-  return name.endsWith("_URL") ? NOWHERE : KEY;
-}
-
-export interface ReplayPlace {
-  /** A folder of its own. */
-  readonly home: string;
-  /** The names of variables that lead to models, as they were set then. */
-  readonly variables: readonly string[];
-}
-
-export function replayWorld(real: World, replayer: Replayer, { home, variables }: ReplayPlace): World {
+/** Variables that lead to models, as they were set then, get stand-ins by what their names say they were. */
+function replayWorld(real: World, replayer: Replayer, home: string, variables: readonly string[]): World {
   const { trace: _untraced, telemetry: _unwatched, ...world } = real;
   const env = {
-    ...Object.fromEntries(variables.map((name) => [name, standIn(name)])),
+    ...Object.fromEntries(variables.map((name) => [name, name.endsWith("_URL") ? NOWHERE : KEY])),
     PATH: real.env["PATH"],
     HOME: home,
     TMPDIR: real.env["TMPDIR"] ?? tmpdir(),

@@ -1,8 +1,8 @@
 // `tenon sessions export`: one conversation as Markdown, HTML or JSON, to the output or into a file.
 import { extname, resolve } from "node:path";
 import { messageOf, TenonError } from "../../../base/errors.js";
-import { type Given, misused, refused, type Values } from "../../command.js";
-import { type CommandContext, print, printJson } from "../../context.js";
+import { misused, type Run, refused, type Values } from "../../command.js";
+import { print, printJson } from "../../context.js";
 import { isTerminal } from "../../terminal/stream.js";
 import { visible, visibleLine } from "../../terminal/text.js";
 import {
@@ -25,7 +25,7 @@ type Format = keyof typeof FORMATS;
 
 const BY_EXTENSION: Readonly<Record<string, Format>> = { ".html": "html", ".htm": "html", ".json": "json" };
 
-export async function runSessionExport({ values, words }: Given<ExportValues>, context: CommandContext): Promise<void> {
+export const runSessionExport: Run<ExportValues> = async ({ values, words }, context) => {
   const { output, force } = values;
   const format = formatOf(values);
   const conversation = await readConversation(words[0] ?? "", context);
@@ -45,7 +45,7 @@ export async function runSessionExport({ values, words }: Given<ExportValues>, c
   });
   if (values.json === true) printJson(context, { file: path, format, session: conversation.session.id });
   else print(context, [`${visibleLine(conversation.session.title)} written to ${visibleLine(path)}`]);
-}
+};
 
 /** By `--format`, then by the file's name; `--json` without a file is the format. */
 function formatOf({ format, output, json }: ExportValues): Format {

@@ -1,6 +1,6 @@
 // `tenon sessions list|show|delete`: the conversations kept on this machine.
 import type { SessionSummary } from "../../../session/index.js";
-import { type Given, misused, type Values } from "../../command.js";
+import { misused, type Run, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { clipToWidth, renderTable, visible, visibleLine } from "../../terminal/text.js";
@@ -19,17 +19,14 @@ import {
 const RESULT_LINES = 6;
 
 /** The session used last comes first. */
-export async function runSessionList(
-  { values }: Given<Values<"json" | "all", "limit">>,
-  context: CommandContext,
-): Promise<void> {
+export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ values }, context) => {
   const limit = values.limit === undefined ? CLI_LIMITS.sessionsListed : Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1) throw misused("--limit takes a whole number above 0");
   const all = await allSessions(context, values.all === true ? undefined : context.cwd);
   const shown = all.slice(0, limit);
   if (values.json === true) printJson(context, { sessions: shown.map(sessionJson), total: all.length });
   else printSessions(shown, all.length, values.all === true, context);
-}
+};
 
 function printSessions(
   sessions: readonly SessionSummary[],
@@ -53,7 +50,7 @@ function printSessions(
   if (total > sessions.length) print(context, [palette.dim(`${total - sessions.length} more: --limit ${total}`)]);
 }
 
-export async function runSessionShow({ values, words }: Given<Values<"json">>, context: CommandContext): Promise<void> {
+export const runSessionShow: Run<Values<"json">> = async ({ values, words }, context) => {
   const conversation = await readConversation(words[0] ?? "", context);
   const { title, cwd, updatedMs, id } = conversation.session;
   if (values.json === true) printJson(context, conversationJson(conversation));
@@ -65,7 +62,7 @@ export async function runSessionShow({ values, words }: Given<Values<"json">>, c
     ]);
   }
   for (const problem of conversation.problems) warn(context, problem);
-}
+};
 
 function itemLines(item: ConversationItem, { palette, columns }: CommandContext): readonly string[] {
   const lines = item.text === "" ? [] : visible(item.text).split("\n");
@@ -90,10 +87,7 @@ function itemLines(item: ConversationItem, { palette, columns }: CommandContext)
 }
 
 /** All are found before the first one is removed. Rejects with `session.busy` for one that is open here or elsewhere. */
-export async function runSessionDelete(
-  { values, words }: Given<Values<"json">>,
-  context: CommandContext,
-): Promise<void> {
+export const runSessionDelete: Run<Values<"json">> = async ({ values, words }, context) => {
   const stored = storedSessions(context);
   const sessions: SessionSummary[] = [];
   for (const word of words) sessions.push(await sessionLike(word, context));
@@ -108,4 +102,4 @@ export async function runSessionDelete(
   if (values.json === true) return printJson(context, { deleted: sessions.map(({ id }) => id) });
   const lines = sessions.map(({ id, title }) => `deleted: ${id} ${visibleLine(title)}`);
   print(context, lines);
-}
+};

@@ -4,15 +4,12 @@ import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import { parseDocument, setValue } from "../../../config/index.js";
-import { type Given, misused, refused, type Values } from "../../command.js";
+import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
 import { agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
 
-export async function runEditorSetup(
-  { values, words }: Given<Values<"json" | "write", "file">>,
-  context: CommandContext,
-): Promise<void> {
+export const runEditorSetup: Run<Values<"json" | "write", "file">> = async ({ values, words }, context) => {
   const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
   const [, script = ""] = process.argv;
   const agent = await agentCommand(context.world, { node: process.execPath, script });
@@ -20,7 +17,7 @@ export async function runEditorSetup(
   const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
   if (values.write !== true) show(recipe, given, values.json === true, context);
   else await write(recipe, given, values.json === true, context);
-}
+};
 
 function show(recipe: Recipe, given: string | undefined, isJson: boolean, context: CommandContext): void {
   const { palette } = context;

@@ -14,7 +14,7 @@ import {
   type LoadedDecisions,
   type ToolGrant,
 } from "../../../tools/index.js";
-import { type Given, misused, refused, type Values } from "../../command.js";
+import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, warn } from "../../context.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
 import { liveConfig, secondsToMs, serverNamed } from "../mcp/inspect.js";
@@ -27,17 +27,14 @@ export function decisionFiles({ world }: CommandContext): DecisionFiles {
   return new DecisionFiles(world, tenonPaths(world.env).stateDir);
 }
 
-export async function runApprovals({ values }: Given<Values<"json">>, context: CommandContext): Promise<void> {
+export const runApprovals: Run<Values<"json">> = async ({ values }, context) => {
   const loaded = await decisionFiles(context).load();
   if (values.json === true)
     printJson(context, { approvals: latestFirst(loaded).map(decisionJson), ...problemsJson(loaded) });
   else printDecisions(loaded, context);
-}
+};
 
-export async function runForget(
-  { values, words }: Given<Values<"json" | "all">>,
-  context: CommandContext,
-): Promise<void> {
+export const runForget: Run<Values<"json" | "all">> = async ({ values, words }, context) => {
   const [which] = words;
   if ((which === undefined) === (values.all !== true)) throw misused("name what to forget, or give --all");
   const files = decisionFiles(context);
@@ -56,13 +53,10 @@ export async function runForget(
   }
   const lines = [...gone.map((kept) => `forgotten: ${lineOf(kept)}`), ...broken.map((id) => `forgotten: ${id}`)];
   print(context, lines.length === 0 ? ["There is nothing to forget."] : lines);
-}
+};
 
 /** Every tool a server has now, in this project: shown first, and only by a person's word. */
-export async function runGrant(
-  { values, words }: Given<Values<"json", "timeout">>,
-  context: CommandContext,
-): Promise<void> {
+export const runGrant: Run<Values<"json", "timeout">> = async ({ values, words }, context) => {
   const [name] = words;
   if (name === undefined) throw misused("name the server whose tools are to be allowed in this project");
   const timeoutMs = secondsToMs(values.timeout);
@@ -90,7 +84,7 @@ export async function runGrant(
   if (values.json === true) return printJson(context, { granted: grants.map(({ tool }) => `${name}/${tool}`) });
   const lines = grants.map((grant) => `granted: ${subjectOf(grant)}`);
   print(context, lines);
-}
+};
 
 async function confirm(name: string, grants: readonly ToolGrant[], context: CommandContext): Promise<void> {
   if (!context.ask) {

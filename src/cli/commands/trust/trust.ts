@@ -13,7 +13,7 @@ import {
   tenonPaths,
   whyNotReady,
 } from "../../../config/index.js";
-import { type Given, misused, type Run, refused, type Values } from "../../command.js";
+import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
 import { placeJson } from "../mcp/list.js";
@@ -32,7 +32,7 @@ type Subject =
   | { readonly kind: "settings" }
   | { readonly kind: "all" };
 
-export async function runTrustList({ values }: Given<Values<"json" | "yes">>, given: CommandContext): Promise<void> {
+export const runTrustList: Run<Values<"json" | "yes">> = async ({ values }, given) => {
   const context = trustContext(values, given);
   const { project, questions, problems } = await readConfig(context);
   const { records, problems: unread } = await context.store.list();
@@ -57,7 +57,7 @@ export async function runTrustList({ values }: Given<Values<"json" | "yes">>, gi
   ]);
   printDecisions(approvals, context);
   for (const problem of [...unread, ...problems]) warn(context, problemText(problem));
-}
+};
 
 /** Nothing is approved without being named or shown. */
 export function runDecision(verb: "approve" | "deny" | "revoke"): Run<DecisionValues> {
