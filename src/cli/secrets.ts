@@ -104,10 +104,10 @@ function packagePath(): string {
 
 const REINSTALL = `Install Tenon without leaving out optional packages, or ${OTHER_WAYS}.`;
 
-function definedVariables(world: World): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const [name, value] of Object.entries(world.env)) if (value !== undefined) env[name] = value;
-  return env;
+export function definedVariables({ env }: World): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 /** The package has no error codes: the step that failed says what is missing. */

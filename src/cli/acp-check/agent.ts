@@ -181,7 +181,10 @@ export class RunningAgent implements AsyncDisposable {
         // The server does not answer a cancelled request.
         this.#forwarded.set(id, () => {
           const answer = { error: { code: -32603, message: "cancelled" } };
-          transport.send(cancelled).then(() => resolve(answer), reject);
+          transport
+            .send(cancelled)
+            .then(() => resolve(answer))
+            .catch(reject);
         });
         transport.send(request).catch(reject);
       });

@@ -17,7 +17,7 @@ export interface RunContext {
   readonly authMethod: string | undefined;
   readonly folder: string;
   /** Unique words, for the whole run. */
-  word(prefix: string): string;
+  readonly word: (prefix: string) => string;
   /** Every agent that was started, for what is judged over the whole run. */
   readonly started: RunningAgent[];
 }
