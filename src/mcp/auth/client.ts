@@ -8,19 +8,15 @@ import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { VERSION } from "../../base/version.js";
 import type { Discovered } from "./discovery.js";
-import { type OAuthHttp, OAuthRefusal } from "./http.js";
+import { OAuthRefusal } from "./http.js";
 import { signJwt } from "./jwt.js";
 import { loginRefused, visible } from "./messages.js";
-import type { GrantStore, OAuthClient, OAuthSettings } from "./port.js";
-
-export interface ClientQuery {
-  readonly found: Discovered;
-  readonly settings: OAuthSettings;
-  readonly store: GrantStore;
-}
+import type { Flow } from "./pages.js";
+import type { OAuthClient, OAuthSettings } from "./port.js";
 
 /** The client that needs no registration; undefined if a registration must be found or made. */
-export function knownClient({ found, settings }: ClientQuery): OAuthClient | undefined {
+export function knownClient({ found, options }: Flow): OAuthClient | undefined {
+  const { settings } = options.oauth;
   const { clientId, clientSecret, clientMetadataUrl } = settings;
   const { token_endpoint_auth_methods_supported: offered, client_id_metadata_document_supported: takesUrl } =
     found.server;
@@ -31,23 +27,19 @@ export function knownClient({ found, settings }: ClientQuery): OAuthClient | und
 }
 
 /** A stored registration that has not expired, with any redirect URIs. */
-export async function storedClient({ found, store }: ClientQuery, nowMs: number): Promise<OAuthClient | undefined> {
-  const client = await store.readClient(found.issuer);
-  return client && (client.secretExpiresAtMs ?? Number.POSITIVE_INFINITY) > nowMs ? client : undefined;
+export async function storedClient({ found, options: { oauth, world } }: Flow): Promise<OAuthClient | undefined> {
+  const client = await oauth.store.readClient(found.issuer);
+  return client && (client.secretExpiresAtMs ?? Number.POSITIVE_INFINITY) > world.now() ? client : undefined;
 }
 
 /** Registers a client and stores it. Rejects with `mcp.unauthorized` if the server allows no registration. */
-export async function registerClient(
-  http: OAuthHttp,
-  { found, settings, store }: ClientQuery,
-  { redirectUri, signal }: { readonly redirectUri: string; readonly signal: AbortSignal },
-): Promise<OAuthClient> {
+export async function registerClient({ http, found, options }: Flow, redirectUri: string): Promise<OAuthClient> {
+  const { settings, store } = options.oauth;
   const { registration_endpoint: endpoint, token_endpoint_auth_methods_supported: offered } = found.server;
   if (endpoint === undefined) throw cannotRegister(found, "it takes no registrations");
   const answer = await http.perform({
     endpoint,
     what: "the registration",
-    signal,
     okStatus: 201,
     repair: ({ client_secret_expires_at: expires, ...json }) => ({
       ...json,

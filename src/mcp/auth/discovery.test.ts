@@ -37,9 +37,9 @@ afterEach(async () => {
 
 async function find(path: string, resourceMetadata?: string): ReturnType<typeof discover> {
   const url = `${origin}${path}`;
-  using http = new OAuthHttp({ world: nodeWorld({ env: {} }), serverUrl: url });
+  using http = new OAuthHttp({ world: nodeWorld({ env: {} }), serverUrl: url }, never);
   const challenge = { scheme: "bearer", ...(resourceMetadata === undefined ? {} : { resourceMetadata }) };
-  return await discover(http, { url, challenge }, never);
+  return await discover(http, { url, challenge });
 }
 
 const metadataOf = (issuer: string) => ({ issuer, token_endpoint: `${issuer}/token` });

@@ -31,8 +31,8 @@ export interface Resource {
 const TELL = "Tell the author of the server.";
 
 /** Rejects with `mcp.url_refused`, `mcp.unavailable`, or `mcp.unauthorized` for metadata that must not be used. */
-export async function discover(http: OAuthHttp, resource: Resource, signal: AbortSignal): Promise<Discovered> {
-  const metadata = await resourceMetadata(http, resource, signal);
+export async function discover(http: OAuthHttp, resource: Resource): Promise<Discovered> {
+  const metadata = await resourceMetadata(http, resource);
   if (metadata && !isResourceOf(metadata.resource, resource.url)) {
     const text = `the server's metadata is about another resource ("${visible(metadata.resource)}"): no token is asked for it`;
     throw loginRefused(text, "Check the server's URL, or tell its author.");
@@ -44,37 +44,39 @@ export async function discover(http: OAuthHttp, resource: Resource, signal: Abor
     wantsBoundTokens: metadata?.dpop_bound_access_tokens_required === true || resource.challenge?.scheme === "dpop",
     ...defined({ resourceIndicator: metadata?.resource, scopesSupported: metadata?.scopes_supported }),
   };
-  if (issuer !== undefined) {
-    return { issuer, server: await namedServer(http, issuer, signal), ...about, isGuess: false };
-  }
+  if (issuer !== undefined) return { issuer, server: await namedServer(http, issuer), ...about, isGuess: false };
   const { origin } = new URL(resource.url);
-  const own = await serverMetadata(http, origin, signal);
+  const own = await serverMetadata(http, origin);
   return { issuer: origin, server: own ?? defaultServer(origin), ...about, isGuess: !own && !metadata };
 }
 
-async function resourceMetadata(
-  http: OAuthHttp,
-  { url, challenge }: Resource,
-  signal: AbortSignal,
-): Promise<ResourceServer | undefined> {
+async function resourceMetadata(http: OAuthHttp, { url, challenge }: Resource): Promise<ResourceServer | undefined> {
   const { origin, pathname, search } = new URL(url);
   const root = `${origin}/.well-known/oauth-protected-resource`;
   const places = [`${root}${pathOf(pathname)}${search}`, root];
   const named = challenge?.resourceMetadata;
   if (named !== undefined) places.unshift(URL.canParse(named, url) ? new URL(named, url).href : named);
+  return await firstMetadata(http, places, "the server's metadata", readResourceMetadata);
+}
+
+/** At the first of these places that has some. */
+async function firstMetadata<T>(
+  http: OAuthHttp,
+  places: readonly string[],
+  what: string,
+  read: (json: JsonValue | undefined) => T | undefined,
+): Promise<T | undefined> {
   for (const place of new Set(places)) {
-    const found = readResourceMetadata(await http.getJson(place, "the server's metadata", signal));
+    const found = read(await http.getJson(place, what));
     if (found) return found;
   }
   return undefined;
 }
 
 /** The metadata of a named authorization server. Rejects as `discover` does. */
-export async function namedServer(http: OAuthHttp, issuer: string, signal: AbortSignal): Promise<AuthorizationServer> {
-  const server = await serverMetadata(http, issuer, signal);
-  if (!server) {
-    throw loginRefused(`the authorization server ${visible(issuer)} does not describe itself`, TELL);
-  }
+export async function namedServer(http: OAuthHttp, issuer: string): Promise<AuthorizationServer> {
+  const server = await serverMetadata(http, issuer);
+  if (!server) throw loginRefused(`the authorization server ${visible(issuer)} does not describe itself`, TELL);
   if (!isSameIssuer(server.issuer, issuer)) {
     const text = `the metadata of the authorization server ${visible(issuer)} is that of another one ("${visible(server.issuer)}")`;
     throw loginRefused(`${text}: it is not used`, TELL);
@@ -83,11 +85,7 @@ export async function namedServer(http: OAuthHttp, issuer: string, signal: Abort
 }
 
 /** RFC 8414 and OpenID Connect, at each location that is valid for an issuer with a path. */
-async function serverMetadata(
-  http: OAuthHttp,
-  issuer: string,
-  signal: AbortSignal,
-): Promise<AuthorizationServer | undefined> {
+async function serverMetadata(http: OAuthHttp, issuer: string): Promise<AuthorizationServer | undefined> {
   const { origin, pathname } = http.check(issuer, "the authorization server");
   const path = pathOf(pathname);
   const places = [
@@ -95,11 +93,7 @@ async function serverMetadata(
     `${origin}/.well-known/openid-configuration${path}`,
     `${origin}${path}/.well-known/openid-configuration`,
   ];
-  for (const place of new Set(places)) {
-    const found = readServerMetadata(await http.getJson(place, "the authorization server's metadata", signal));
-    if (found) return found;
-  }
-  return undefined;
+  return await firstMetadata(http, places, "the authorization server's metadata", readServerMetadata);
 }
 
 function pathOf(pathname: string): string {

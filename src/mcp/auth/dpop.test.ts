@@ -52,11 +52,11 @@ test("a token endpoint that wants a word repeated is asked again with it, and wi
     return true;
   };
   const server = bench.own(await scriptedHttpServer({}, { gate }));
-  using http = new OAuthHttp({ world: bench.world, serverUrl: server.url });
+  using http = new OAuthHttp({ world: bench.world, serverUrl: server.url }, never);
   const dpopKey = newDpopKey();
   const client = { client: { clientId: "me" }, settings: {}, issuer: server.url };
   const request = { endpoint: server.url, ...client, grantType: "refresh_token", params: {}, dpopKey };
-  const answer = await requestToken(http, request, never);
+  const answer = await requestToken(http, request);
   expect(answer).toEqual({ accessToken: "bound", dpopKey });
   expect(proofs).toHaveLength(2);
   expect(proofs[0]?.["jti"]).not.toBe(proofs[1]?.["jti"]);

@@ -12,25 +12,22 @@ import { expiryOf, readClaims } from "./jwt.js";
 import { loginCommand, loginRefused, visible } from "./messages.js";
 import { type Flow, logInOnPage } from "./pages.js";
 import type { Grant, GrantKey, IdentityProvider, LoginOptions, LoginWay, OAuthOptions, OAuthSettings } from "./port.js";
+import { resourceOf } from "./port.js";
 import { refresh, replaceStored } from "./refresh.js";
 import { chooseScope } from "./scopes.js";
-import {
-  askTokenEndpoint,
-  grantOf,
-  JWT_BEARER,
-  requestToken,
-  type TokenContext,
-  type UnattendedTokens,
-} from "./tokens.js";
+import type { TokenContext, UnattendedTokens } from "./tokens.js";
+import { askTokenEndpoint, grantOf, JWT_BEARER, requestToken } from "./tokens.js";
 
 /** The options of a log-in, with the name of the MCP server. */
 export interface PersonQuery extends LoginOptions {
   readonly server: string;
 }
 
-export interface EnterpriseQuery extends TokenContext {
+/** Tokens to be had without a page of the authorization server. */
+export interface UnattendedQuery extends TokenContext {
   readonly scope: string | undefined;
-  readonly resourceIndicator: string;
+  readonly resourceIndicator: string | undefined;
+  readonly serverUrl: string;
   /** The issuer name of the authorization server. */
   readonly audience: string;
   readonly person: PersonQuery;
@@ -52,15 +49,11 @@ const WHAT = "the token exchange at the identity provider";
 const TOKEN_REFUSED: ReadonlySet<string | undefined> = new Set(["invalid_request", "invalid_grant"]);
 
 /** Rejects with `mcp.unauthorized` if one of the two servers refuses; the message names it. */
-export async function enterpriseTokens(
-  http: OAuthHttp,
-  query: EnterpriseQuery,
-  signal: AbortSignal,
-): Promise<UnattendedTokens> {
-  const { assertion, isRenewable } = await assertionFor(query, signal);
-  const { scope, resourceIndicator: resource, audience, person } = query;
-  const request = { ...query, grantType: JWT_BEARER, params: { assertion, scope, resource } };
-  const tokens = await requestToken(http, request, signal);
+export async function enterpriseTokens(http: OAuthHttp, query: UnattendedQuery): Promise<UnattendedTokens> {
+  const { assertion, isRenewable } = await assertionFor(query, http.signal);
+  const { scope, audience, person } = query;
+  const request = { ...query, grantType: JWT_BEARER, params: { assertion, scope, resource: resourceFor(query) } };
+  const tokens = await requestToken(http, request);
   if (!(tokens instanceof OAuthRefusal)) return { tokens, isRenewable };
   const idp = visible(nameOf(providerOf(person.oauth.settings)));
   const text = `the authorization server ${visible(audience)} refused the assertion of the identity provider ${idp}`;
@@ -71,21 +64,22 @@ export async function enterpriseTokens(
   throw loginRefused(`${text}: ${tokens.words}`, hint);
 }
 
+function resourceFor({ resourceIndicator, serverUrl }: UnattendedQuery): string {
+  return resourceIndicator ?? resourceOf(serverUrl);
+}
+
 /** If the provider refuses a stored ID token and a person is present, they log in there once more. */
 async function assertionFor(
-  query: EnterpriseQuery,
+  query: UnattendedQuery,
   signal: AbortSignal,
 ): Promise<{ readonly assertion: string; readonly isRenewable: boolean }> {
   const { person } = query;
+  const { way } = person.oauth;
   let identity = await identityOf(person, signal);
   let assertion = await exchange(query, identity, signal);
-  if (
-    assertion instanceof OAuthRefusal &&
-    identity.source === "stored" &&
-    person.oauth.way &&
-    TOKEN_REFUSED.has(assertion.error)
-  ) {
-    identity = await logInAtProvider(person, person.oauth.way, signal);
+  const isRefused = assertion instanceof OAuthRefusal && TOKEN_REFUSED.has(assertion.error);
+  if (isRefused && identity.source === "stored" && way) {
+    identity = await logInAtProvider(person, way, signal);
     assertion = await exchange(query, identity, signal);
   }
   if (typeof assertion === "string") return { assertion, isRenewable: identity.isRenewable };
@@ -104,17 +98,18 @@ function exchangeHint({ error }: OAuthRefusal, source: Identity["source"]): stri
 
 /** The only place that sends an ID token: to the configured provider, without following redirects. */
 async function exchange(
-  { person, audience, resourceIndicator: resource, scope }: EnterpriseQuery,
+  query: UnattendedQuery,
   { idToken }: Identity,
   signal: AbortSignal,
 ): Promise<string | OAuthRefusal> {
+  const { person, audience, scope } = query;
   const idp = providerOf(person.oauth.settings);
-  using http = new OAuthHttp(providerAddresses(idp, person));
+  using http = new OAuthHttp(providerAddresses(idp, person), signal);
   http.world.trace?.hide([idToken]);
   const subject = { subject_token: idToken, subject_token_type: ID_TOKEN, requested_token_type: ID_JAG };
-  const params = { ...subject, audience, resource, scope };
-  const context = await providerContext(http, idp, signal);
-  const answer = await askTokenEndpoint(http, { ...context, grantType: TOKEN_EXCHANGE, params }, signal);
+  const params = { ...subject, audience, resource: resourceFor(query), scope };
+  const context = await providerContext(http, idp);
+  const answer = await askTokenEndpoint(http, { ...context, grantType: TOKEN_EXCHANGE, params });
   if (answer instanceof OAuthRefusal) return answer;
   const { access_token: assertion, issued_token_type: type } = answer;
   http.world.trace?.hide([assertion]);
@@ -125,9 +120,9 @@ async function exchange(
   });
 }
 
-async function providerContext(http: OAuthHttp, idp: IdentityProvider, signal: AbortSignal): Promise<TokenContext> {
+async function providerContext(http: OAuthHttp, idp: IdentityProvider): Promise<TokenContext> {
   const { tokenEndpoint, issuer = nameOf(idp), clientId, clientSecret, authMethod } = idp;
-  const server = tokenEndpoint === undefined ? await namedServer(http, issuer, signal) : undefined;
+  const server = tokenEndpoint === undefined ? await namedServer(http, issuer) : undefined;
   const endpoint = tokenEndpoint ?? server?.token_endpoint;
   if (endpoint === undefined) {
     const text = `the identity provider ${visible(issuer)} does not say where tokens are had`;
@@ -245,8 +240,8 @@ async function logInAtProvider(person: PersonQuery, way: LoginWay, signal: Abort
     const text = "one cannot log in at an identity provider of which only the token endpoint is known";
     throw new TenonError("mcp.invalid_spec", text, { hint: "Give oauth.idp.issuer of the server, or idToken." });
   }
-  using http = new OAuthHttp({ ...providerAddresses(idp, person), serverUrl: issuer });
-  const server = await namedServer(http, issuer, signal);
+  using http = new OAuthHttp({ ...providerAddresses(idp, person), serverUrl: issuer }, signal);
+  const server = await namedServer(http, issuer);
   const tokenEndpoint = idp.tokenEndpoint ?? server.token_endpoint;
   if (tokenEndpoint === undefined) throw loginRefused(`${visible(issuer)} does not say where tokens are had`);
   const flow: Flow = {
@@ -257,7 +252,6 @@ async function logInAtProvider(person: PersonQuery, way: LoginWay, signal: Abort
     tokenEndpoint,
     scope: chooseScope({ configured: ["openid"], serverScopes: server.scopes_supported, wantsRefresh: true }),
     wantsIdToken: true,
-    signal,
   };
   const { client, tokens } = await logInOnPage(flow, way);
   const idToken = checkedToken(tokens.idToken, issuer, idp);

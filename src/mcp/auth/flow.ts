@@ -7,24 +7,16 @@ import type { RemoteSpec } from "../spec.js";
 import { userHeaders } from "../transport/http/headers.js";
 import { knownClient } from "./client.js";
 import { type Discovered, discover, isSameIssuer } from "./discovery.js";
-import { enterpriseTokens, type PersonQuery } from "./enterprise.js";
+import { enterpriseTokens, type PersonQuery, type UnattendedQuery } from "./enterprise.js";
 import { OAuthHttp, OAuthRefusal, type ServerRefusal } from "./http.js";
 import { DPOP_ALGORITHM, newDpopKey } from "./jwt.js";
 import { loginCommand, loginRefused, visible } from "./messages.js";
-import { clientQuery, type Flow, logInOnPage, type Obtained, tokenContext } from "./pages.js";
-import {
-  type Grant,
-  type GrantKey,
-  type LoggedIn,
-  type LoginOptions,
-  needsNoPage,
-  type OAuthSettings,
-  resourceOf,
-  settingsSecrets,
-} from "./port.js";
+import { type Flow, logInOnPage, type Obtained, tokenContext } from "./pages.js";
+import type { Grant, GrantKey, LoggedIn, LoginOptions, OAuthSettings } from "./port.js";
+import { needsNoPage, resourceOf, settingsSecrets } from "./port.js";
 import { NOT_ABORTED, type Renewal, type Renewed, refresh, renewalContext, replaceStored } from "./refresh.js";
 import { chooseScope } from "./scopes.js";
-import { grantOf, JWT_BEARER, requestToken, type TokenContext, type UnattendedTokens } from "./tokens.js";
+import { grantOf, JWT_BEARER, requestToken, type UnattendedTokens } from "./tokens.js";
 
 /** See `login`. With `refusal`, the server is not asked first which log-in it wants. */
 export async function logIn(
@@ -35,7 +27,13 @@ export async function logIn(
 ): Promise<LoggedIn> {
   using deadline = options.world.deadline(OAUTH_LIMITS.loginMs, signal);
   try {
-    return await run(spec, options, { signal: deadline.signal, refusal });
+    if (userHeaders(spec).hasAuthorization) {
+      const hint = "Remove its token or Authorization header first.";
+      throw new TenonError("mcp.invalid_spec", `the server "${spec.name}" has credentials of its own`, { hint });
+    }
+    options.world.trace?.hide(settingsSecrets(options.oauth.settings));
+    using http = new OAuthHttp({ ...options, serverUrl: spec.url }, deadline.signal);
+    return await run(spec, options, http, refusal ?? (await http.probe(spec)));
   } catch (thrown) {
     if (!deadline.expired) throw thrown;
     const text = `the log-in was not finished within ${OAUTH_LIMITS.loginMs / 60_000} minutes`;
@@ -46,18 +44,11 @@ export async function logIn(
 async function run(
   spec: RemoteSpec,
   options: LoginOptions,
-  { signal, refusal }: { readonly signal: AbortSignal; readonly refusal: ServerRefusal | undefined },
+  http: OAuthHttp,
+  { status, challenge }: ServerRefusal,
 ): Promise<LoggedIn> {
-  const { world, oauth } = options;
-  if (userHeaders(spec).hasAuthorization) {
-    const hint = "Remove its token or Authorization header first.";
-    throw new TenonError("mcp.invalid_spec", `the server "${spec.name}" has credentials of its own`, { hint });
-  }
-  world.trace?.hide(settingsSecrets(oauth.settings));
-  using http = new OAuthHttp({ ...options, serverUrl: spec.url });
-  const { status, challenge } = refusal ?? (await http.probe(spec, signal));
-  const wantedIssuer = oauth.settings.issuer;
-  const found = await discover(http, { url: spec.url, challenge, wantedIssuer }, signal);
+  const { oauth } = options;
+  const found = await discover(http, { url: spec.url, challenge, wantedIssuer: oauth.settings.issuer });
   checkIssuer(found, spec.url, oauth.settings);
   if (found.isGuess && status !== 401) {
     throw loginRefused(`the server "${spec.name}" asks for no log-in`, "Use it as it is.");
@@ -79,18 +70,18 @@ async function run(
   const mayBind =
     found.wantsBoundTokens && found.server.dpop_signing_alg_values_supported?.includes(DPOP_ALGORITHM) === true;
   const dpopKey = mayBind ? newDpopKey() : undefined;
-  const flow: Flow = { name: spec.name, options, http, found, tokenEndpoint, scope, dpopKey, signal };
+  const flow: Flow = { name: spec.name, options, http, found, tokenEndpoint, scope, dpopKey };
   return await store(flow, key, await obtain(flow, spec));
 }
 
 async function obtain(flow: Flow, spec: RemoteSpec): Promise<Obtained & UnattendedTokens> {
-  const { http, found, scope, signal, options } = flow;
+  const { http, found, scope, options } = flow;
   const { settings, way, command = loginCommand(flow.name) } = options.oauth;
   if (!needsNoPage(settings)) {
     if (way) return { ...(await logInOnPage(flow, way)), isRenewable: false };
     throw loginRefused("a person has to log in", `Log in with \`${command}\`.`);
   }
-  const client = knownClient(clientQuery(flow));
+  const client = knownClient(flow);
   if (!client) {
     const hint = "Give oauth.clientId of the server.";
     throw new TenonError("mcp.invalid_spec", `the grant ${settings.grant} needs a client id`, { hint });
@@ -103,31 +94,17 @@ async function obtain(flow: Flow, spec: RemoteSpec): Promise<Obtained & Unattend
   }
   const target = { scope, resourceIndicator, serverUrl: spec.url, audience: server.issuer };
   const query = { ...tokenContext(flow, client), ...target, person: { ...options, server: flow.name } };
-  return { client, ...(await tokensWithoutPage(http, query, signal)) };
-}
-
-interface UnattendedQuery extends TokenContext {
-  readonly scope: string | undefined;
-  readonly resourceIndicator: string | undefined;
-  readonly serverUrl: string;
-  readonly audience: string;
-  readonly person: PersonQuery;
+  return { client, ...(await tokensWithoutPage(http, query)) };
 }
 
 /** Requested once: a server that refuses the client's credentials refuses them again. */
-async function tokensWithoutPage(
-  http: OAuthHttp,
-  query: UnattendedQuery,
-  signal: AbortSignal,
-): Promise<UnattendedTokens> {
-  const { settings, scope, resourceIndicator: resource, serverUrl } = query;
-  if (settings.grant === "enterprise") {
-    return await enterpriseTokens(http, { ...query, resourceIndicator: resource ?? resourceOf(serverUrl) }, signal);
-  }
+async function tokensWithoutPage(http: OAuthHttp, query: UnattendedQuery): Promise<UnattendedTokens> {
+  const { settings, scope, resourceIndicator: resource } = query;
+  if (settings.grant === "enterprise") return await enterpriseTokens(http, query);
   const isAssertion = settings.grant === "jwt_bearer";
   const params = { scope, resource, assertion: isAssertion ? settings.assertion : undefined };
   const request = { ...query, grantType: isAssertion ? JWT_BEARER : "client_credentials", params };
-  const tokens = await requestToken(http, request, signal);
+  const tokens = await requestToken(http, request);
   if (!(tokens instanceof OAuthRefusal)) return { tokens, isRenewable: true };
   const text = `the authorization server refused the client's own credentials: ${tokens.words}`;
   throw loginRefused(text, "Check the oauth settings of the server.");
@@ -138,7 +115,7 @@ async function store(
   key: GrantKey,
   { client, tokens, isRenewable }: Obtained & UnattendedTokens,
 ): Promise<LoggedIn> {
-  const { options, found, tokenEndpoint, scope, signal, name } = flow;
+  const { options, found, tokenEndpoint, scope, name, http } = flow;
   const { store: grants, settings } = options.oauth;
   const optional = defined({
     revocationEndpoint: found.server.revocation_endpoint,
@@ -147,10 +124,10 @@ async function store(
     audience: settings.grant === "enterprise" ? found.server.issuer : undefined,
   });
   const grant = grantOf(tokens, { client, tokenEndpoint, ...optional }, options.world.now());
-  await grants.update(key, async () => grant, signal);
+  await grants.update(key, async () => grant, http.signal);
   // If the server has changed its authorization server, it does not accept tokens of the previous one.
   for (const old of await grants.find(key.resource, key.account)) {
-    if (old.issuer !== key.issuer) await grants.update(old, async () => undefined, signal);
+    if (old.issuer !== key.issuer) await grants.update(old, async () => undefined, http.signal);
   }
   options.world.log.info("oauth.logged_in", { server: name, issuer: key.issuer, account: key.account });
   return {
@@ -177,22 +154,17 @@ function checkIssuer({ issuer }: Discovered, url: string, settings: OAuthSetting
   throw loginRefused(text, "If it has really moved, change oauth.issuer of the server.");
 }
 
-export interface ConnectionRenewal extends Renewal {
-  readonly person: PersonQuery;
-}
+type ConnectionRenewal = Renewal & { readonly person: PersonQuery };
 
 /** Renews the grant of a connection in the way it was obtained. Rejects as `replaceStored` does. */
-export async function renew(
-  renewal: ConnectionRenewal,
-  signal: AbortSignal,
-): Promise<Renewed & { readonly isFresh: boolean }> {
-  return await replaceStored(renewal, (current) => renewStored(renewal, current), signal);
+export function renew(renewal: ConnectionRenewal, signal: AbortSignal): ReturnType<typeof replaceStored> {
+  return replaceStored(renewal, (current) => renewStored(renewal, current), signal);
 }
 
 async function renewStored(renewal: ConnectionRenewal, current: Grant): Promise<Renewed> {
   const { settings, world, key, serverUrl } = renewal;
   if (!needsNoPage(settings)) return await refresh(renewal, current);
-  using http = new OAuthHttp(renewal);
+  using http = new OAuthHttp(renewal, NOT_ABORTED);
   const context = renewalContext(renewal, current);
   const { scope, resourceIndicator, audience = key.issuer } = current;
   // A renewal happens during a call: nobody is asked to log in.
@@ -200,7 +172,7 @@ async function renewStored(renewal: ConnectionRenewal, current: Grant): Promise<
   const person = { ...renewal.person, oauth };
   try {
     const query = { ...context, scope, resourceIndicator, serverUrl, audience, person };
-    const { tokens } = await tokensWithoutPage(http, query, NOT_ABORTED);
+    const { tokens } = await tokensWithoutPage(http, query);
     return { grant: grantOf(tokens, { ...current, ...context }, world.now()) };
   } catch (thrown) {
     const isOver = thrown instanceof TenonError && thrown.code === "mcp.unauthorized";

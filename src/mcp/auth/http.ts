@@ -49,7 +49,6 @@ export interface OAuthRequest<T> {
   readonly endpoint: string;
   /** Names the request in messages. */
   readonly what: string;
-  readonly signal: AbortSignal;
   /** The success status that oauth4webapi expects; 200 unless given. */
   readonly okStatus?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -68,7 +67,7 @@ export class OAuthRefusal {
   /** The nonce for the next DPoP proof. */
   readonly dpopNonce: string | undefined;
 
-  constructor({ error, words, dpopNonce }: Pick<OAuthRefusal, "error" | "words" | "dpopNonce">) {
+  constructor(error: string | undefined, words: string, dpopNonce: string | undefined) {
     this.error = error;
     this.words = words;
     this.dpopNonce = dpopNonce;
@@ -83,14 +82,17 @@ const PROBE = {
   params: { _meta: { [META.protocolVersion]: MODERN_VERSION } },
 } as const;
 
+/** The requests of one log-in, renewal or log-out: all end with `signal`. */
 export class OAuthHttp implements Disposable {
   readonly world: World;
+  readonly signal: AbortSignal;
   readonly #dialler: Dialler;
   readonly #server: Place;
   readonly #isTyped: boolean;
 
-  constructor({ world, serverUrl, allowHosts, urlSource = "typed" }: AddressRules) {
+  constructor({ world, serverUrl, allowHosts, urlSource = "typed" }: AddressRules, signal: AbortSignal) {
     this.world = world;
+    this.signal = signal;
     this.#dialler = new Dialler(world, allowHosts);
     this.#server = this.#dialler.check(serverUrl, urlSource);
     this.#isTyped = urlSource === "typed";
@@ -102,10 +104,10 @@ export class OAuthHttp implements Disposable {
   }
 
   /** Undefined for 4xx and for answers that are no JSON. Rejects with `mcp.unavailable` for a server in trouble. */
-  async getJson(url: string, what: string, signal: AbortSignal): Promise<JsonValue | undefined> {
+  async getJson(url: string, what: string): Promise<JsonValue | undefined> {
     const headers = ["user-agent", `tenon/${VERSION}`, "accept", "application/json"];
     const request = { method: "GET", place: this.#addressOf(url, what), headers, body: undefined } as const;
-    const { status, json } = await this.#send({ ...request, isConfidential: false }, what, signal);
+    const { status, json } = await this.#send({ ...request, isConfidential: false }, what);
     if (isUnavailable(status)) throw unavailable(what, status);
     return isSuccess(status) ? json : undefined;
   }
@@ -115,7 +117,7 @@ export class OAuthHttp implements Disposable {
    * Redirects to other servers are not followed: the request is meant for this one.
    */
   async perform<T>(request: OAuthRequest<T>): Promise<T | OAuthRefusal> {
-    const { endpoint, what, signal, headers = {}, secrets = [] } = request;
+    const { endpoint, what, headers = {}, secrets = [] } = request;
     this.check(endpoint, what); // before oauth4webapi, whose errors do not tell a forbidden URL from others
     const response = await request.send({
       headers: { "user-agent": `tenon/${VERSION}`, ...headers },
@@ -125,7 +127,7 @@ export class OAuthHttp implements Disposable {
         const text = body.toString();
         const all = [...Object.entries(sent).flat(), "content-length", String(Buffer.byteLength(text))];
         const posted = { method: "POST", place: this.#addressOf(url, what), headers: all, body: text } as const;
-        return responseOf(await this.#send({ ...posted, isConfidential: true }, what, signal), request);
+        return responseOf(await this.#send({ ...posted, isConfidential: true }, what), request);
       },
     });
     const { status } = response;
@@ -139,31 +141,28 @@ export class OAuthHttp implements Disposable {
         const words = typeof description === "string" ? `${error}: ${description}` : error;
         const known = new KnownSecrets();
         known.learn(secrets.filter((secret) => secret !== undefined));
-        return new OAuthRefusal({ error, words: visible(known.takenFrom(words)), dpopNonce });
+        return new OAuthRefusal(error, visible(known.takenFrom(words)), dpopNonce);
       }
       if (isUnavailable(status)) throw unavailable(what, status);
-      if (status >= 400) return new OAuthRefusal({ error: undefined, words: `status ${status}`, dpopNonce });
+      if (status >= 400) return new OAuthRefusal(undefined, `status ${status}`, dpopNonce);
       // Without the cause: it holds the answer, and with it tokens.
       throw new TenonError("mcp.protocol", `${what}: ${messageOf(thrown)}`);
     }
   }
 
   /** Sends the server a request without credentials, to learn which log-in it wants. */
-  async probe(spec: RemoteSpec, signal: AbortSignal): Promise<ServerRefusal> {
+  async probe(spec: RemoteSpec): Promise<ServerRefusal> {
     const writer = new HeaderWriter(userHeaders(spec));
     const body = spec.kind === "sse" ? undefined : JSON.stringify(PROBE);
     const headers =
       body === undefined ? writer.plain("text/event-stream") : writer.post(PROBE, Buffer.byteLength(body));
     const method = body === undefined ? "GET" : "POST";
-    return await this.#exchange<ServerRefusal>(
-      { method, place: this.#server, headers, body, isConfidential: true },
-      { what: "the first request to the server", signal },
-      (response, settle) => {
-        response.destroy();
-        const challenge = readChallenge(response.headers["www-authenticate"]);
-        settle({ status: response.statusCode ?? 0, challenge });
-      },
-    );
+    const request = { method, place: this.#server, headers, body, isConfidential: true } as const;
+    return await this.#exchange<ServerRefusal>(request, "the first request to the server", (response, settle) => {
+      response.destroy();
+      const challenge = readChallenge(response.headers["www-authenticate"]);
+      settle({ status: response.statusCode ?? 0, challenge });
+    });
   }
 
   [Symbol.dispose](): void {
@@ -182,8 +181,8 @@ export class OAuthHttp implements Disposable {
     }
   }
 
-  async #send(request: HttpRequest, what: string, signal: AbortSignal): Promise<HttpReply> {
-    return await this.#exchange<HttpReply>(request, { what, signal }, (response, settle) =>
+  async #send(request: HttpRequest, what: string): Promise<HttpReply> {
+    return await this.#exchange<HttpReply>(request, what, (response, settle) =>
       readBody(response, OAUTH_LIMITS.maxBytes, (body) => {
         if (body.kind === "too_large")
           return settle(new TenonError("mcp.too_large", `over ${OAUTH_LIMITS.maxBytes} bytes`));
@@ -204,10 +203,10 @@ export class OAuthHttp implements Disposable {
 
   async #exchange<T>(
     request: HttpRequest,
-    { what, signal }: { readonly what: string; readonly signal: AbortSignal },
+    what: string,
     read: (response: IncomingMessage, settle: (result: T | TenonError) => void) => void,
   ): Promise<T> {
-    using deadline = this.world.deadline(OAUTH_LIMITS.requestMs, signal);
+    using deadline = this.world.deadline(OAUTH_LIMITS.requestMs, this.signal);
     let abort = () => {};
     try {
       return await new Promise<T>((resolve, reject) => {
@@ -222,7 +221,7 @@ export class OAuthHttp implements Disposable {
           exchange.abort();
           const lateText = `no answer within ${OAUTH_LIMITS.requestMs / 1000} s`;
           if (deadline.expired) fail(new TenonError("mcp.unavailable", lateText));
-          else reject(signal.reason);
+          else reject(this.signal.reason);
         };
         if (deadline.signal.aborted) abort();
         else deadline.signal.addEventListener("abort", abort, { once: true });

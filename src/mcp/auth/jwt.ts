@@ -1,15 +1,8 @@
 // JWTs: signs client assertions and DPoP proofs, and reads claims without verifying them.
 
 import { Buffer } from "node:buffer";
-import {
-  constants,
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  sign,
-} from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { constants, createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";

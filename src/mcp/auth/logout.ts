@@ -1,6 +1,7 @@
 // Logging out: removes the stored grants, and has their tokens revoked (RFC 7009) if the server offers that.
 import * as protocol from "oauth4webapi";
 import { messageOf } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import type { RemoteSpec } from "../spec.js";
 import { clientAuthentication } from "./client.js";
 import { identityKey, providerAddresses, providerOf } from "./enterprise.js";
@@ -34,57 +35,38 @@ export async function logOut(
   return done;
 }
 
-interface Revocation {
-  readonly key: GrantKey;
-  readonly grant: Grant;
-  readonly signal: AbortSignal;
-}
-
 async function revoke(
   spec: RemoteSpec,
   options: LogoutOptions,
-  revocation: Revocation,
+  { key, grant, signal }: { readonly key: GrantKey; readonly grant: Grant; readonly signal: AbortSignal },
 ): Promise<Omit<LoggedOut, "key">> {
-  const { revocationEndpoint: endpoint } = revocation.grant;
+  const { client, refreshToken, accessToken, idToken, revocationEndpoint: endpoint } = grant;
   if (endpoint === undefined) return { revocation: "not_offered" };
+  const { world, oauth } = options;
+  const server = { issuer: key.issuer, revocation_endpoint: endpoint };
+  const known = { client_id: client.clientId };
+  // Not every server revokes the access tokens with the refresh token.
+  const tokens = defined({ refresh_token: refreshToken, access_token: accessToken });
   try {
-    const refusal = await revokeAt(endpoint, spec, options, revocation);
-    return refusal ? { revocation: "failed", reason: refusal.words } : { revocation: "done" };
+    const isIdentity = idToken !== undefined;
+    const rules = isIdentity
+      ? providerAddresses(providerOf(oauth.settings), options)
+      : { ...options, serverUrl: spec.url };
+    using http = new OAuthHttp(rules, signal);
+    const authentication = clientAuthentication(client, { world, settings: oauth.settings, issuer: key.issuer });
+    for (const [token_type_hint, token] of Object.entries(tokens)) {
+      const additionalParameters = { token_type_hint };
+      const answer = await http.perform({
+        endpoint,
+        what: "the revocation",
+        send: (sending) =>
+          protocol.revocationRequest(server, known, authentication, token, { ...sending, additionalParameters }),
+        read: protocol.processRevocationResponse,
+      });
+      if (answer instanceof OAuthRefusal) return { revocation: "failed", reason: answer.words };
+    }
+    return { revocation: "done" };
   } catch (thrown) {
     return { revocation: "failed", reason: messageOf(thrown) };
   }
-}
-
-async function revokeAt(
-  endpoint: string,
-  spec: RemoteSpec,
-  options: LogoutOptions,
-  { key, grant, signal }: Revocation,
-): Promise<OAuthRefusal | undefined> {
-  const { client, refreshToken, accessToken, idToken } = grant;
-  const { world, oauth } = options;
-  using http = new OAuthHttp(
-    idToken === undefined
-      ? { ...options, serverUrl: spec.url }
-      : providerAddresses(providerOf(oauth.settings), options),
-  );
-  const server = { issuer: key.issuer, revocation_endpoint: endpoint };
-  const known = { client_id: client.clientId };
-  const authentication = clientAuthentication(client, { world, settings: oauth.settings, issuer: key.issuer });
-  // Not every server revokes the access tokens with the refresh token.
-  const tokens = { refresh_token: refreshToken, access_token: accessToken };
-  for (const [token_type_hint, token] of Object.entries(tokens)) {
-    if (token === undefined) continue;
-    const additionalParameters = { token_type_hint };
-    const answer = await http.perform({
-      endpoint,
-      what: "the revocation",
-      signal,
-      send: (sending) =>
-        protocol.revocationRequest(server, known, authentication, token, { ...sending, additionalParameters }),
-      read: protocol.processRevocationResponse,
-    });
-    if (answer instanceof OAuthRefusal) return answer;
-  }
-  return undefined;
 }

@@ -5,7 +5,7 @@ import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
-import { type ClientQuery, clientAuthentication, knownClient, registerClient, storedClient } from "./client.js";
+import { clientAuthentication, knownClient, registerClient, storedClient } from "./client.js";
 import type { Discovered } from "./discovery.js";
 import { type OAuthHttp, OAuthRefusal } from "./http.js";
 import { loginRefused, visible } from "./messages.js";
@@ -24,7 +24,6 @@ export interface Flow {
   readonly scope: string | undefined;
   readonly dpopKey?: string | undefined;
   readonly wantsIdToken?: boolean;
-  readonly signal: AbortSignal;
 }
 
 export interface Obtained {
@@ -37,36 +36,32 @@ export async function logInOnPage(flow: Flow, way: LoginWay): Promise<Obtained> 
   return way.kind === "device" ? await onDevice(flow, way) : await inBrowser(flow, way);
 }
 
-export function clientQuery({ found, options: { oauth } }: Flow): ClientQuery {
-  return { found, settings: oauth.settings, store: oauth.store };
-}
-
 export function tokenContext(flow: Flow, client: OAuthClient): TokenContext {
   const { tokenEndpoint: endpoint, options, found, dpopKey, wantsIdToken = false } = flow;
   return { endpoint, client, settings: options.oauth.settings, issuer: found.server.issuer, dpopKey, wantsIdToken };
 }
 
 async function inBrowser(flow: Flow, way: RedirectWay): Promise<Obtained> {
-  const { http, found, signal, name, options } = flow;
+  const { http, found, name, options } = flow;
+  const { signal } = http;
   const { issuer, server } = found;
   pageOf(found);
-  const query = clientQuery(flow);
-  const known = knownClient(query);
-  const stored = known ? undefined : await storedClient(query, options.world.now());
+  const known = knownClient(flow);
+  const stored = known ? undefined : await storedClient(flow);
   const redirectUris = stored?.redirectUris ?? [];
   await using attempt = await way.start({ server: name, issuer, redirectUris }, signal);
   const { redirectUri } = attempt;
   const isStored = stored !== undefined && redirectUris.includes(redirectUri);
-  const client = known ?? (isStored ? stored : await registerClient(http, query, { redirectUri, signal }));
+  const client = known ?? (isStored ? stored : await registerClient(flow, redirectUri));
   const state = protocol.generateRandomState();
   const verifier = protocol.generateRandomCodeVerifier();
-  const url = await authorizationUrl(flow, { client, redirectUri, state, verifier });
+  const url = await authorizationUrl(flow, client, { redirectUri, state, verifier });
   const response = await orAborted(attempt.finish(url, signal), signal);
-  const code = readCode(response, { client, server, state });
+  const code = readCode(server, { client_id: client.clientId }, response, state);
   options.world.trace?.hide([code, verifier]);
   const params = { code, redirect_uri: redirectUri, code_verifier: verifier, resource: found.resourceIndicator };
   const request = { ...tokenContext(flow, client), grantType: "authorization_code", params };
-  const tokens = await requestToken(http, request, signal);
+  const tokens = await requestToken(http, request);
   if (!(tokens instanceof OAuthRefusal)) return { client, tokens };
   // The server has forgotten the registration: the next log-in registers again.
   if (isStored && tokens.error === "invalid_client") await options.oauth.store.writeClient(issuer, undefined);
@@ -81,19 +76,15 @@ function pageOf({ server }: Discovered): string {
   throw loginRefused(`${visible(issuer)} does not offer PKCE with S256: without it a log-in could be stolen`);
 }
 
-interface Authorization {
-  readonly client: OAuthClient;
-  readonly redirectUri: string;
-  readonly state: string;
-  readonly verifier: string;
-}
-
-async function authorizationUrl(flow: Flow, { client, redirectUri, state, verifier }: Authorization): Promise<URL> {
-  const { http, found, scope } = flow;
+async function authorizationUrl(
+  { http, found, scope }: Flow,
+  { clientId }: OAuthClient,
+  { redirectUri, state, verifier }: Readonly<Record<"redirectUri" | "state" | "verifier", string>>,
+): Promise<URL> {
   const url = new URL(http.check(pageOf(found), "the page to log in at"));
   const params = defined({
     response_type: "code",
-    client_id: client.clientId,
+    client_id: clientId,
     redirect_uri: redirectUri,
     code_challenge: await protocol.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
@@ -108,13 +99,9 @@ async function authorizationUrl(flow: Flow, { client, redirectUri, state, verifi
 }
 
 /** The code in an authorization response to this request, from this server (`state` and `iss`, RFC 9207). */
-function readCode(
-  response: URLSearchParams,
-  { client, server, state }: Pick<Authorization, "client" | "state"> & Pick<Discovered, "server">,
-): string {
+function readCode(...response: Parameters<typeof protocol.validateAuthResponse>): string {
   try {
-    const known = { client_id: client.clientId };
-    const [code, ...more] = protocol.validateAuthResponse(server, known, response, state).getAll("code");
+    const [code, ...more] = protocol.validateAuthResponse(...response).getAll("code");
     if (code !== undefined && code !== "" && more.length === 0) return code;
   } catch (thrown) {
     if (!(thrown instanceof protocol.AuthorizationResponseError)) {
@@ -131,12 +118,11 @@ const ANOTHER_WAY = "Try again, or log in with a browser.";
 
 /** The device grant (RFC 8628): the person types a code on any device, and Tenon polls until then. */
 async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
-  const { http, found, signal, options } = flow;
-  const { world } = options;
-  const query = clientQuery(flow);
-  const known = knownClient(query) ?? (await storedClient(query, world.now()));
+  const { http, found } = flow;
+  const { world, signal } = http;
+  const known = knownClient(flow) ?? (await storedClient(flow));
   // The redirect URI is not used, but many servers refuse a registration without one.
-  const client = known ?? (await registerClient(http, query, { redirectUri: "http://127.0.0.1/callback", signal }));
+  const client = known ?? (await registerClient(flow, "http://127.0.0.1/callback"));
   const code = await requestDeviceCode(flow, client);
   const prompt = devicePrompt(flow, code);
   await way.show(prompt);
@@ -149,7 +135,7 @@ async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
   let waitMs = code.interval === undefined ? everyMs : Math.max(code.interval * 1000, leastMs);
   while (world.now() + waitMs < prompt.expiresAtMs) {
     await sleep((ms, run) => world.after(ms, run), waitMs, signal);
-    const answer = await requestToken(http, request, signal).catch((thrown: unknown) => {
+    const answer = await requestToken(http, request).catch((thrown: unknown) => {
       if (thrown instanceof TenonError && thrown.code === "mcp.unavailable" && !signal.aborted) return undefined;
       throw thrown;
     });
@@ -164,7 +150,7 @@ async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
 }
 
 async function requestDeviceCode(flow: Flow, client: OAuthClient): Promise<protocol.DeviceAuthorizationResponse> {
-  const { http, found, signal, scope, options } = flow;
+  const { http, found, scope, options } = flow;
   const { server, resourceIndicator: resource } = found;
   const { issuer, device_authorization_endpoint: endpoint } = server;
   if (endpoint === undefined) throw loginRefused(`${visible(issuer)} offers no log-in on another device`, ANOTHER_WAY);
@@ -174,7 +160,6 @@ async function requestDeviceCode(flow: Flow, client: OAuthClient): Promise<proto
   const answer = await http.perform({
     endpoint,
     what: "the request for a device code",
-    signal,
     secrets: [client.clientSecret],
     repair: repairedCode,
     send: (sending) =>

@@ -66,10 +66,10 @@ export function renewalContext({ settings, key }: Renewal, { client, ...current 
 export async function refresh(renewal: Renewal, current: Grant): Promise<Renewed> {
   const { refreshToken, resourceIndicator: resource, missingScope } = current;
   if (refreshToken === undefined) return { grant: current };
-  using http = new OAuthHttp(renewal);
+  using http = new OAuthHttp(renewal, NOT_ABORTED);
   const params = { refresh_token: refreshToken, resource };
   const request = { ...renewalContext(renewal, current), grantType: "refresh_token", params };
-  const answer = await requestToken(http, request, NOT_ABORTED);
+  const answer = await requestToken(http, request);
   if (!(answer instanceof OAuthRefusal)) {
     // A server that does not rotate refresh tokens sends none: the old one stays valid.
     const tokens = { refreshToken, ...answer };

@@ -36,10 +36,10 @@ async function ask(body: JsonValue | string, status = 200, given: World = world)
 }
 
 async function send(given: World, signal: AbortSignal = never): Promise<Tokens | OAuthRefusal> {
-  using http = new OAuthHttp({ world: given, serverUrl: origin });
+  using http = new OAuthHttp({ world: given, serverUrl: origin }, signal);
   const asked = { grantType: "refresh_token", params: { refresh_token: "r", resource: undefined } };
   const request = { endpoint: `${origin}/token`, client: { clientId: "me" }, settings: {}, issuer: origin, ...asked };
-  return await requestToken(http, request, signal);
+  return await requestToken(http, request);
 }
 
 test.each([

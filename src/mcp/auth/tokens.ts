@@ -10,16 +10,8 @@ import { dpopProof, expiryOf, readClaims } from "./jwt.js";
 import { visible } from "./messages.js";
 import type { Grant, OAuthClient, OAuthSettings } from "./port.js";
 
-export interface Tokens {
-  readonly accessToken: string;
-  readonly refreshToken?: string;
-  readonly expiresAtMs?: number;
-  readonly scope?: string;
-  /** The key they are bound to. */
-  readonly dpopKey?: string;
-  /** Only if it was requested. */
-  readonly idToken?: string;
-}
+/** `idToken` only if it was requested. */
+export type Tokens = Pick<Grant, "accessToken" | "refreshToken" | "expiresAtMs" | "scope" | "dpopKey" | "idToken">;
 
 /** Tokens obtained without a page of the authorization server. */
 export interface UnattendedTokens {
@@ -58,14 +50,10 @@ const SECRET_PARAMS = ["assertion", "subject_token", "refresh_token", "code", "c
 const SENDABLE = /^[\x21-\x7e]+$/u;
 
 /** Rejects with `mcp.unavailable` if a later attempt may succeed, and `mcp.protocol` for an answer that makes no sense. */
-export async function requestToken(
-  http: OAuthHttp,
-  request: TokenRequest,
-  signal: AbortSignal,
-): Promise<Tokens | OAuthRefusal> {
+export async function requestToken(http: OAuthHttp, request: TokenRequest): Promise<Tokens | OAuthRefusal> {
   const { dpopKey, wantsIdToken, what = "the token request" } = request;
   const askedAtMs = http.world.now();
-  const answer = await askTokenEndpoint(http, request, signal);
+  const answer = await askTokenEndpoint(http, request);
   if (answer instanceof OAuthRefusal) return answer;
   const { access_token: accessToken, token_type: type, expires_in: seconds, refresh_token: refreshToken } = answer;
   const isBound = type === "dpop" && dpopKey !== undefined;
@@ -90,28 +78,19 @@ export async function requestToken(
 type TokenAnswer = protocol.TokenEndpointResponse & { readonly idToken: string | undefined };
 
 /** One request to a token endpoint, for any kind of token. Rejects as `requestToken` does. */
-export async function askTokenEndpoint(
-  http: OAuthHttp,
-  request: TokenRequest,
-  signal: AbortSignal,
-): Promise<TokenAnswer | OAuthRefusal> {
-  const answer = await ask(http, request, signal);
+export async function askTokenEndpoint(http: OAuthHttp, request: TokenRequest): Promise<TokenAnswer | OAuthRefusal> {
+  const answer = await ask(http, request);
   if (!(answer instanceof OAuthRefusal)) return answer;
   const { error, dpopNonce, words } = answer;
   if (error === undefined) {
     throw new TenonError("mcp.protocol", `${request.what ?? "the token request"}: no token was given (${words})`);
   }
   const mayRepeat = error === "use_dpop_nonce" && request.dpopKey !== undefined && dpopNonce !== undefined;
-  return mayRepeat ? await ask(http, request, signal, dpopNonce) : answer;
+  return mayRepeat ? await ask(http, request, dpopNonce) : answer;
 }
 
 /** Every attempt has its own assertion and proof: each is valid once. */
-async function ask(
-  http: OAuthHttp,
-  request: TokenRequest,
-  signal: AbortSignal,
-  nonce?: string,
-): Promise<TokenAnswer | OAuthRefusal> {
+async function ask(http: OAuthHttp, request: TokenRequest, nonce?: string): Promise<TokenAnswer | OAuthRefusal> {
   const { endpoint, issuer, client, settings, grantType, dpopKey: key, what = "the token request" } = request;
   const { world } = http;
   const server = { issuer, token_endpoint: endpoint };
@@ -124,7 +103,6 @@ async function ask(
   return await http.perform({
     endpoint,
     what,
-    signal,
     headers: defined({ dpop: proof }),
     secrets: [...SECRET_PARAMS.map((name) => request.params[name]), client.clientSecret],
     repair: (json) => {

@@ -6,13 +6,8 @@ import { defined } from "../../base/json/defined.js";
 import { DepthProbe, isJsonObject, type JsonObject, type JsonValue, measure } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import {
-  describeMisfit,
-  OutOfFuel,
-  type PreparedSchema,
-  prepareSchema,
-  SchemaCheck,
-} from "../../base/schema/schema-check.js";
+import type { PreparedSchema } from "../../base/schema/schema-check.js";
+import { describeMisfit, OutOfFuel, prepareSchema, SchemaCheck } from "../../base/schema/schema-check.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 import type { RpcOutcome } from "../rpc/rpc.js";

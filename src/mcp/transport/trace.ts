@@ -4,14 +4,8 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { ReplayedConnection, WireEntry, WireReplay, WireTrace } from "../../base/ports/trace.js";
 import type { ServerSpec } from "../spec.js";
-import {
-  type IncomingMessage,
-  type RpcId,
-  readMessage,
-  type Transport,
-  type TransportListener,
-  wrapTransport,
-} from "./transport.js";
+import type { IncomingMessage, RpcId, Transport, TransportListener } from "./transport.js";
+import { readMessage, wrapTransport } from "./transport.js";
 
 export interface TraceOptions {
   readonly trace: WireTrace;

@@ -79,10 +79,7 @@ export class EventStreamParser {
   }
 
   #addToLine(piece: Buffer): void {
-    if (this.#isInData) {
-      this.#sink.onData(piece);
-      return;
-    }
+    if (this.#isInData) return this.#sink.onData(piece);
     this.#line ??= new Gathered(MAX_LINE_BYTES);
     this.#line.add(piece);
     const start = this.#line.peek();
@@ -102,10 +99,7 @@ export class EventStreamParser {
       if (end > start) this.#sink.onData(chunk.subarray(start, end));
       return;
     }
-    if (!this.#line && !this.#isFirstLine) {
-      this.#field(chunk, start, end);
-      return;
-    }
+    if (!this.#line && !this.#isFirstLine) return this.#field(chunk, start, end);
     const rest = chunk.subarray(start, end);
     const whole = this.#line?.with(rest) ?? rest;
     const isLeftOut = this.#line !== undefined && this.#line.droppedBytes > 0;
@@ -117,10 +111,7 @@ export class EventStreamParser {
 
   /** A line, which is where it lies: copies and strings of the names would cost more than all the rest. */
   #field(line: Buffer, start: number, end: number): void {
-    if (start === end) {
-      this.#dispatch();
-      return;
-    }
+    if (start === end) return this.#dispatch();
     let colon = start;
     while (colon < end && line[colon] !== COLON) colon += 1;
     const next = Math.min(colon + 1, end);

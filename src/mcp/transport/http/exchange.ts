@@ -74,10 +74,7 @@ export class Exchange implements OpenRequest {
 
   #go(place: Place): void {
     const pool = this.#dialler.known(place);
-    if (pool) {
-      this.#dispatch(place, pool);
-      return;
-    }
+    if (pool) return this.#dispatch(place, pool);
     const dispatched = this.#dialler
       .resolve(place)
       .then((resolved) => this.#dispatch(place, resolved))
@@ -139,10 +136,7 @@ export class Exchange implements OpenRequest {
   #answered(response: IncomingMessage, place: Place): void {
     this.#isAnswered = true;
     response.on("error", () => {}); // reported again to the reader of the body; unheard it would end the process
-    if (this.#isOver) {
-      response.destroy();
-      return;
-    }
+    if (this.#isOver) return response.destroy();
     const status = response.statusCode ?? 0;
     if (status < 300 || status > 308 || status === 304) {
       this.#isOver = true;
@@ -227,10 +221,7 @@ class AuthorizedExchange implements OpenRequest {
 
   #go(): void {
     const token = this.#access.token();
-    if (!(token instanceof Promise)) {
-      this.#send(token);
-      return;
-    }
+    if (!(token instanceof Promise)) return this.#send(token);
     const sent = token
       .then((known) => this.#send(known))
       .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }));

@@ -6,14 +6,8 @@ import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json
 import type { World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import { MessageLines } from "../large/message-lines.js";
-import {
-  emptyAnswerError,
-  emptyAnswerId,
-  type IncomingMessage,
-  type RpcId,
-  readMessage,
-  type TransportListener,
-} from "../transport.js";
+import type { IncomingMessage, RpcId, TransportListener } from "../transport.js";
+import { emptyAnswerError, emptyAnswerId, readMessage } from "../transport.js";
 
 export interface Incoming {
   readonly messages: readonly IncomingMessage[];
@@ -129,10 +123,8 @@ export class Intake {
   push(bytes: Buffer): void {
     const isWithin = this.#bytes <= MCP_LIMITS.mcpMaxLineBytes;
     this.#bytes += bytes.length;
-    if (!this.#isInLong && this.#short.length + bytes.length <= MCP_LIMITS.messagePlainBytes) {
-      this.#short.add(bytes);
-      return;
-    }
+    if (!this.#isInLong && this.#short.length + bytes.length <= MCP_LIMITS.messagePlainBytes)
+      return this.#short.add(bytes);
     const long = (this.#long ??= this.#lines());
     if (!this.#isInLong) long.push(onOneLine(this.#short.take()));
     this.#isInLong = true;

@@ -76,10 +76,8 @@ export class Post implements HttpHandler, StreamHandler {
 
   onHead(response: HttpResponse): void {
     const status = response.statusCode ?? 0;
-    if (status < 200 || status > 299) {
-      this.#owner.sender.judge(response, this.#request.id, (refused) => this.#refused(refused));
-      return;
-    }
+    if (status < 200 || status > 299)
+      return this.#owner.sender.judge(response, this.#request.id, (refused) => this.#refused(refused));
     this.#owner.onAccepted(this.#request, response);
     const type = mediaType(response);
     const encoding = response.headers["content-encoding"] ?? "identity";
@@ -94,10 +92,7 @@ export class Post implements HttpHandler, StreamHandler {
   #refused(refused: Refused): void {
     if (this.#isOver) return;
     this.#isComplete = true;
-    if (refused.kind === "answer") {
-      this.#owner.onIncoming({ messages: [refused.message] });
-      return;
-    }
+    if (refused.kind === "answer") return this.#owner.onIncoming({ messages: [refused.message] });
     this.#isOver = true;
     this.#owner.onUnanswered(this.#request.id, refused);
   }
@@ -163,10 +158,7 @@ export class Post implements HttpHandler, StreamHandler {
   #resumeOr(loss: RequestLoss): void {
     const { sender, world } = this.#owner;
     const mayResume = sender.headers.agreement?.era !== "modern" && this.#lastEventId !== undefined;
-    if (!mayResume || this.#fruitless > MCP_LIMITS.httpReopenAttempts) {
-      this.#lose(loss);
-      return;
-    }
+    if (!mayResume || this.#fruitless > MCP_LIMITS.httpReopenAttempts) return this.#lose(loss);
     const asked = Math.max(this.#retryMs ?? MCP_LIMITS.httpReopen.firstMs, MCP_LIMITS.httpReopenMinMs);
     const slower = this.#fruitless === 0 ? 0 : backoffDelayMs(MCP_LIMITS.httpReopen, this.#fruitless, world.random());
     this.#timer = world.after(Math.max(asked, slower), () => {
@@ -180,10 +172,7 @@ export class Post implements HttpHandler, StreamHandler {
 
   #resumed(response: HttpResponse, loss: RequestLoss): void {
     const status = response.statusCode ?? 0;
-    if (status === 200 && mediaType(response) === "text/event-stream") {
-      this.#follow(response);
-      return;
-    }
+    if (status === 200 && mediaType(response) === "text/event-stream") return this.#follow(response);
     drain(response);
     if (status >= 500 || status === 429) this.#notResumed(loss);
     else this.#lose(loss);

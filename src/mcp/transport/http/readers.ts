@@ -68,10 +68,7 @@ export class BodyReader {
     onceEnded(response, (error) => {
       if (this.#isStopped) return;
       if (error) intake.close();
-      if (error || intake.isEmpty) {
-        handler.onBodyEnd(error ?? "empty");
-        return;
-      }
+      if (error || intake.isEmpty) return handler.onBodyEnd(error ?? "empty");
       intake.end();
       onceSettled(intake, parts, () => handler.onBodyEnd("whole"));
     });

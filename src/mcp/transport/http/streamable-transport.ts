@@ -81,10 +81,7 @@ export class StreamableTransport implements Transport, PostOwner {
     if (!post) return;
     this.#posts.delete(id);
     // In the modern era the end of the stream is the message. In the legacy one it is not, but a handshake has no other.
-    if (this.sender.headers.agreement?.era !== "legacy") {
-      post.stop();
-      return;
-    }
+    if (this.sender.headers.agreement?.era !== "legacy") return post.stop();
     if (!post.answered()) this.#answeredStreams.add(post); // the rest of its stream is ignored, and not resumed
     const params = { requestId: id, reason };
     this.#notice({ jsonrpc: "2.0", method: "notifications/cancelled", params }, () => {

@@ -152,10 +152,7 @@ export class LargeMessage {
     const next = () => {
       if (!this.#failure) this.#send({ kind: "next" });
     };
-    if (world.monotonicMs() - (this.#pieceSinceMs ?? 0) < MCP_LIMITS.serverTurnMs / 2) {
-      next();
-      return;
-    }
+    if (world.monotonicMs() - (this.#pieceSinceMs ?? 0) < MCP_LIMITS.serverTurnMs / 2) return next();
     this.#pieceSinceMs = undefined;
     world.after(0, next);
   }

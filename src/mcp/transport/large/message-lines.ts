@@ -2,14 +2,8 @@
 import { Buffer, isAscii } from "node:buffer";
 import { handled } from "../../../base/async/scope.js";
 import { messageOf, TenonError } from "../../../base/errors.js";
-import {
-  isJsonObject,
-  isTooDeep,
-  type JsonValue,
-  mayBeDeep,
-  parseJson,
-  tooDeepReason,
-} from "../../../base/json/json.js";
+import type { JsonValue } from "../../../base/json/json.js";
+import { isJsonObject, isTooDeep, mayBeDeep, parseJson, tooDeepReason } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { MessageEnds, RpcId } from "../transport.js";
@@ -177,10 +171,7 @@ export class MessageLines {
   #endLine(): void {
     const bytes = this.#bytes;
     this.#bytes = 0;
-    if (this.#long) {
-      this.#endLong(this.#long, bytes);
-      return;
-    }
+    if (this.#long) return this.#endLong(this.#long, bytes);
     const held = this.#takeHeld();
     const whole = held.length === 1 && held[0] ? held[0] : Buffer.concat(held, bytes);
     this.#read(whole, 0, bytes);
@@ -224,10 +215,7 @@ export class MessageLines {
   }
 
   #finish(message: LargeMessage | string, ends: MessageEnds, bytes: number): void {
-    if (typeof message === "string") {
-      this.#lose(ends, bytes, message);
-      return;
-    }
+    if (typeof message === "string") return this.#lose(ends, bytes, message);
     this.#finishing.add(message);
     this.#reportRoom(this.#isBehind);
     const delivered = message.end().then(

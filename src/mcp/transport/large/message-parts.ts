@@ -175,10 +175,7 @@ export class PartStore {
   }
 
   #store(part: Part, text: string): void {
-    if (part.form === "text") {
-      this.#storeBytes(part, Buffer.from(text));
-      return;
-    }
+    if (part.form === "text") return this.#storeBytes(part, Buffer.from(text));
     const all = part.odd + text;
     const whole = all.length - (all.length % 4);
     part.odd = all.slice(whole);

@@ -321,10 +321,7 @@ class MessageSplitter {
 
   /** To the value under way: held while it is small, to a part of its own beyond that. */
   #emit(bytes: Uint8Array): void {
-    if (this.#value.part !== -1) {
-      this.#parts.write(this.#value.part, bytes);
-      return;
-    }
+    if (this.#value.part !== -1) return this.#parts.write(this.#value.part, bytes);
     this.#held.append(bytes);
     const { skeletonBytes, elementBytes } = this.#settings;
     const limit = this.#position === "element" ? elementBytes : Math.max(0, skeletonBytes - this.#skeleton.length);

@@ -8,27 +8,12 @@ import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import type { PinnedFile, StdioSpec } from "../../spec.js";
 import { launchOf, viaShim } from "../stdio/launch.js";
 import { runProgram } from "../stdio/short-run.js";
-import {
-  isInside,
-  type PrivateFolder,
-  pathsOf,
-  privateFolder,
-  programIn,
-  type SearchPath,
-  searchPath,
-  sessionFolder,
-} from "./folders.js";
+import type { PrivateFolder, SearchPath } from "./folders.js";
+import { isInside, pathsOf, privateFolder, programIn, searchPath, sessionFolder } from "./folders.js";
 import { environmentConcerns, guardWords, relativeProgram } from "./launchers.js";
 import { binaryName, packageRunner } from "./package-runners.js";
-import {
-  type Concern,
-  type GuardContext,
-  type GuardedWords,
-  namedFiles,
-  programName,
-  shebang,
-  unchanged,
-} from "./words.js";
+import type { Concern, GuardContext, GuardedWords } from "./words.js";
+import { namedFiles, programName, shebang, unchanged } from "./words.js";
 
 /** Why a launch cannot be kept apart from the session's folder: what a person is asked about. */
 export interface LaunchConcern {

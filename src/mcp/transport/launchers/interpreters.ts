@@ -1,18 +1,6 @@
 // Interpreters and build tools: which of their words are files of the working directory that would run.
-import {
-  type CommandWords,
-  type Concern,
-  concernIf,
-  type GuardContext,
-  type GuardedWords,
-  isAbsolutePath,
-  optionValues,
-  readLine,
-  relativeValues,
-  unchanged,
-  type ValueOptions,
-  wordSet,
-} from "./words.js";
+import type { CommandWords, Concern, GuardContext, GuardedWords, ValueOptions } from "./words.js";
+import { concernIf, isAbsolutePath, optionValues, readLine, relativeValues, unchanged, wordSet } from "./words.js";
 
 const NODE_MODULES = ["-r", "--require", "--import", "--loader", "--experimental-loader"];
 const NODE_VALUES: ValueOptions = wordSet(

@@ -24,13 +24,10 @@ import {
   type Rule,
   UV_VALUES,
 } from "./package-runners.js";
+import type { CommandWords, Concern, GuardContext, GuardedWords, ValueOptions } from "./words.js";
 import {
-  type CommandWords,
-  type Concern,
   concernIf,
   firstWord,
-  type GuardContext,
-  type GuardedWords,
   isAbsolutePath,
   optionValues,
   plainShellWords,
@@ -38,7 +35,6 @@ import {
   relativeValues,
   shellText,
   unchanged,
-  type ValueOptions,
   wordSet,
 } from "./words.js";
 

@@ -1,21 +1,16 @@
 // Programs that download a package and run it: the words and variables that keep them out of the working directory.
 import { defined } from "../../../base/json/defined.js";
 import { nodeOptionConcerns, PYTHON_NAME } from "./interpreters.js";
+import type { CommandWords, Concern, GuardContext, GuardedWords, PositionalWord, ValueOptions } from "./words.js";
 import {
-  type CommandWords,
-  type Concern,
   concernIf,
   firstWord,
-  type GuardContext,
-  type GuardedWords,
   isAbsolutePath,
   isAddress,
   optionValues,
-  type PositionalWord,
   readLine,
   relativeValues,
   unchanged,
-  type ValueOptions,
   wordSet,
 } from "./words.js";
 

@@ -10,17 +10,8 @@ import type { Child, ChildExit, SpawnRequest, World } from "../../../base/ports/
 import { MCP_LIMITS } from "../../limits.js";
 import { answeredId, MessageLines } from "../large/message-lines.js";
 import { SpillDirectory } from "../large/spilled.js";
-import {
-  type Agreement,
-  emptyAnswerError,
-  emptyAnswerId,
-  type MessageEnds,
-  type OutgoingMessage,
-  type RpcId,
-  readMessage,
-  type Transport,
-  type TransportListener,
-} from "../transport.js";
+import type { Agreement, MessageEnds, OutgoingMessage, RpcId, Transport, TransportListener } from "../transport.js";
+import { emptyAnswerError, emptyAnswerId, readMessage } from "../transport.js";
 import { explainExit } from "./launch.js";
 import { Tail } from "./short-run.js";
 
@@ -153,10 +144,7 @@ export class StdioTransport implements Transport {
 
   /** A server that floods us gets its share of a turn of the event loop, so that others get theirs. */
   #take(lines: MessageLines, chunk: Buffer): void {
-    if (chunk.length < FLOOD_CHUNK_BYTES) {
-      lines.push(chunk);
-      return;
-    }
+    if (chunk.length < FLOOD_CHUNK_BYTES) return lines.push(chunk);
     const reading = this.#reading;
     const startMs = this.#world.monotonicMs();
     if (startMs - reading.lastEndMs > 1) reading.busyMs = 0;
@@ -290,15 +278,9 @@ class StdinWriter {
 
   write(message: OutgoingMessage): void {
     if (this.isOver) return;
-    if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) {
-      this.#refuse(message);
-      return;
-    }
+    if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) return this.#refuse(message);
     this.#text += `${JSON.stringify(message)}\n`;
-    if (this.#text.length >= PART_CHARS) {
-      this.flush();
-      return;
-    }
+    if (this.#text.length >= PART_CHARS) return this.flush();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     queueMicrotask(this.#flushNow);
