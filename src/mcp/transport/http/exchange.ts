@@ -25,29 +25,20 @@ export interface HttpHandler {
   onFailed(loss: RequestLoss): void;
 }
 
-/** A request in progress, as its sender sees it. */
-export interface OpenRequest {
-  /** Ends it and the rest of its response; the handler is not called any more. */
-  abort(): void;
-  /** The loss to report when the request is given up at this moment. */
-  lossNow(why: string): RequestLoss;
-}
-
-/** Sends a request, with a token where there is an `access`. */
-export function openRequest(
-  dialler: Dialler,
-  request: HttpRequest,
-  handler: HttpHandler,
-  access?: RequestAccess,
-): OpenRequest {
-  return access ? new AuthorizedExchange(dialler, request, handler, access) : new Exchange(dialler, request, handler);
-}
-
-/** Exactly one of the handler's methods is called, once, unless it is aborted first. */
-export class Exchange implements OpenRequest {
+/**
+ * Exactly one of the handler's methods is called, once, unless it is aborted first. With an `access` the request carries the
+ * token of a log-in: it waits for the token, and is sent again after a refusal that a new token can resolve. A final refusal
+ * is a failure of its own, since the server did nothing.
+ */
+export class Exchange {
   readonly #dialler: Dialler;
-  readonly #request: HttpRequest;
+  readonly #given: HttpRequest;
   readonly #handler: HttpHandler;
+  readonly #access: RequestAccess | undefined;
+  /** As it is sent, with its token. */
+  #request: HttpRequest;
+  #token: string | undefined;
+  #rounds = 0;
   #current: ClientRequest | undefined;
   #pool: HttpPool | undefined;
   #dialled: Place | undefined;
@@ -55,21 +46,48 @@ export class Exchange implements OpenRequest {
   #hops = 0;
   #isOver = false;
 
-  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler) {
+  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler, access?: RequestAccess) {
     this.#dialler = dialler;
+    this.#given = request;
     this.#request = request;
     this.#handler = handler;
-    this.#go(request.place);
+    this.#access = access;
+    if (access) this.#authorize(access);
+    else this.#go(request.place);
   }
 
+  /** Ends it and the rest of its response; the handler is not called any more. */
   abort(): void {
     if (!this.#wasSent()) this.#suspect(); // given up while it still tried to connect
     this.#isOver = true;
     this.#current?.destroy();
   }
 
+  /** The loss to report when the request is given up at this moment. */
   lossNow(why: string): RequestLoss {
     return { error: new TenonError("mcp.unavailable", why), wasSent: this.#wasSent() };
+  }
+
+  #authorize(access: RequestAccess): void {
+    const token = access.token();
+    if (!(token instanceof Promise)) return this.#sendWith(access, token);
+    const sent = token
+      .then((known) => this.#sendWith(access, known))
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }));
+    handled(sent, sharedLog(), "send an authorized request");
+  }
+
+  #sendWith(access: RequestAccess, token: string | undefined): void {
+    if (this.#isOver) return;
+    const { headers, method, place } = this.#given;
+    this.#token = token;
+    this.#hops = 0;
+    if (token === undefined) this.#request = this.#given;
+    else {
+      const more = access.headers(token, { method, url: place.url.href });
+      this.#request = { ...this.#given, headers: [...headers, ...more], isConfidential: true };
+    }
+    this.#go(place);
   }
 
   #go(place: Place): void {
@@ -78,7 +96,7 @@ export class Exchange implements OpenRequest {
     const dispatched = this.#dialler
       .resolve(place)
       .then((resolved) => this.#dispatch(place, resolved))
-      .catch((thrown: unknown) => this.#fail(toTenonError(thrown, "mcp.unavailable"), false));
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }));
     handled(dispatched, sharedLog(), "send a request");
   }
 
@@ -92,19 +110,20 @@ export class Exchange implements OpenRequest {
     } catch (thrown) {
       // A header that cannot be sent. Node's message names it and not its value.
       const error = new TenonError("mcp.protocol", `the request cannot be sent: ${messageOf(thrown)}`);
-      queueMicrotask(() => this.#fail(error, false)); // the caller does not have this exchange in hand yet
-      return;
+      return queueMicrotask(() => this.#fail({ error, wasSent: false })); // the caller does not have this exchange in hand yet
     }
     this.#current = outgoing;
     this.#isAnswered = false;
     this.#pool = pool;
     this.#dialled = place;
-    outgoing.on("error", (error) => this.#broken(error));
+    outgoing.on("error", (error) => {
+      if (this.#current === outgoing) this.#broken(error);
+    });
     outgoing.on("response", (response) => this.#answered(response, place));
     outgoing.on("upgrade", (response, socket) => {
       socket.destroy();
       const text = `the server wants to go on in another protocol (status ${response.statusCode ?? 101}), which nobody asked for`;
-      this.#fail(new TenonError("mcp.protocol", text), true);
+      this.#fail({ error: new TenonError("mcp.protocol", text), wasSent: true });
     });
     // Every other end of a request without a response.
     outgoing.on("close", () => {
@@ -118,15 +137,12 @@ export class Exchange implements OpenRequest {
     return this.#current !== undefined && this.#pool?.wasConnected(this.#current) === true;
   }
 
-  #broken(error: Error): void {
-    if (this.#wasSent()) {
-      const text = `the connection broke before the answer: ${messageOf(error)}`;
-      this.#fail(new TenonError("mcp.connection_lost", text, { cause: error }), true);
-    } else {
-      this.#suspect();
-      const text = `the server cannot be reached: ${messageOf(error)}`;
-      this.#fail(new TenonError("mcp.unavailable", text, { cause: error }), false);
-    }
+  #broken(cause: Error): void {
+    const wasSent = this.#wasSent();
+    if (!wasSent) this.#suspect();
+    const what = wasSent ? "the connection broke before the answer" : "the server cannot be reached";
+    const code = wasSent ? "mcp.connection_lost" : "mcp.unavailable";
+    this.#fail({ error: new TenonError(code, `${what}: ${messageOf(cause)}`, { cause }), wasSent });
   }
 
   #suspect(): void {
@@ -136,19 +152,56 @@ export class Exchange implements OpenRequest {
   #answered(response: IncomingMessage, place: Place): void {
     this.#isAnswered = true;
     response.on("error", () => {}); // reported again to the reader of the body; unheard it would end the process
-    if (this.#isOver) return response.destroy();
     const status = response.statusCode ?? 0;
-    if (status < 300 || status > 308 || status === 304) {
+    if (this.#isOver) response.destroy();
+    else if (status < 300 || status > 308 || status === 304) this.#onHead(response, place);
+    else {
+      drain(response);
+      try {
+        this.#go(this.#nextPlace(response, place));
+      } catch (thrown) {
+        this.#fail({ error: toTenonError(thrown, "mcp.protocol"), wasSent: false });
+      }
+    }
+  }
+
+  #onHead(response: IncomingMessage, place: Place): void {
+    const access = this.#access;
+    const verdict = access && this.#refusal(access, response);
+    if (!access || !verdict) {
       this.#isOver = true;
-      this.#handler.onHead(response, place);
-      return;
+      return this.#handler.onHead(response, place);
     }
+    const httpStatus = response.statusCode ?? 0;
+    this.#rounds += 1;
     drain(response);
-    try {
-      this.#go(this.#nextPlace(response, place));
-    } catch (thrown) {
-      this.#fail(toTenonError(thrown, "mcp.protocol"), false);
+    this.#current = undefined;
+    this.#dialled = undefined;
+    const judged = verdict
+      .then((next) => {
+        if (next !== "again") this.#fail({ error: next, wasSent: false, httpStatus });
+        else if (!this.#isOver) this.#authorize(access);
+      })
+      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown), wasSent: false, httpStatus }));
+    handled(judged, sharedLog(), "answer a refusal");
+  }
+
+  /** Undefined when the answer is not about the token, or enough was tried. */
+  #refusal(access: RequestAccess, response: IncomingMessage): ReturnType<RequestAccess["refused"]> | undefined {
+    const status = response.statusCode ?? 0;
+    const token = this.#token;
+    const isRefused = status === 401 || status === 403;
+    const challenge = isRefused ? readChallenge(response.headers["www-authenticate"]) : undefined;
+    const isAboutToken = status === 401 || challenge?.error === "insufficient_scope";
+    const nonce = response.headers["dpop-nonce"];
+    const isNewNonce = typeof nonce === "string" && access.takeNonce(nonce);
+    const isWorthIt = isAboutToken && this.#given.method !== "DELETE"; // the end of a session is worth no log-in
+    if (!isWorthIt || this.#rounds >= OAUTH_LIMITS.roundsPerCall) {
+      if (status !== 401) access.worked(token);
+      return undefined;
     }
+    const isNonce = isNewNonce && challenge?.error === "use_dpop_nonce";
+    return isNonce ? Promise.resolve("again" as const) : access.refused({ status, challenge, token });
   }
 
   #nextPlace(response: IncomingMessage, place: Place): Place {
@@ -175,11 +228,11 @@ export class Exchange implements OpenRequest {
     return next;
   }
 
-  #fail(error: TenonError, wasSent: boolean): void {
+  #fail(loss: RequestLoss): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#current?.destroy();
-    this.#handler.onFailed({ error, wasSent });
+    this.#handler.onFailed(loss);
   }
 }
 
@@ -187,93 +240,4 @@ export class Exchange implements OpenRequest {
 function isSameServer(from: URL, to: URL): boolean {
   if (from.origin === to.origin) return true;
   return from.hostname === to.hostname && from.port === "" && to.port === "" && to.protocol === "https:";
-}
-
-/**
- * Sends a request with the token of a log-in: waits for the token, and sends the request again after a refusal that a new
- * token can resolve. A final refusal is a failure of its own, since the server did nothing.
- */
-class AuthorizedExchange implements OpenRequest {
-  readonly #dialler: Dialler;
-  readonly #request: HttpRequest;
-  readonly #handler: HttpHandler;
-  readonly #access: RequestAccess;
-  #exchange: Exchange | undefined;
-  #rounds = 0;
-  #isOver = false;
-
-  constructor(dialler: Dialler, request: HttpRequest, handler: HttpHandler, access: RequestAccess) {
-    this.#dialler = dialler;
-    this.#request = request;
-    this.#handler = handler;
-    this.#access = access;
-    this.#go();
-  }
-
-  abort(): void {
-    this.#isOver = true;
-    this.#exchange?.abort();
-  }
-
-  lossNow(why: string): RequestLoss {
-    return this.#exchange?.lossNow(why) ?? { error: new TenonError("mcp.unavailable", why), wasSent: false };
-  }
-
-  #go(): void {
-    const token = this.#access.token();
-    if (!(token instanceof Promise)) return this.#send(token);
-    const sent = token
-      .then((known) => this.#send(known))
-      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown, "mcp.unavailable"), wasSent: false }));
-    handled(sent, sharedLog(), "send an authorized request");
-  }
-
-  #send(token: string | undefined): void {
-    if (this.#isOver) return;
-    const request = token === undefined ? this.#request : this.#withToken(token);
-    this.#exchange = new Exchange(this.#dialler, request, {
-      onFailed: (loss) => this.#fail(loss),
-      onHead: (response, place) => this.#onHead(response, place, token),
-    });
-  }
-
-  #withToken(token: string): HttpRequest {
-    const { headers, method, place } = this.#request;
-    const more = this.#access.headers(token, { method, url: place.url.href });
-    return { ...this.#request, headers: [...headers, ...more], isConfidential: true };
-  }
-
-  #onHead(response: IncomingMessage, place: Place, token: string | undefined): void {
-    const status = response.statusCode ?? 0;
-    const isRefused = status === 401 || status === 403;
-    const challenge = isRefused ? readChallenge(response.headers["www-authenticate"]) : undefined;
-    const isAboutToken = status === 401 || challenge?.error === "insufficient_scope";
-    const nonce = response.headers["dpop-nonce"];
-    const isNewNonce = typeof nonce === "string" && this.#access.takeNonce(nonce);
-    const isWorthIt = isAboutToken && this.#request.method !== "DELETE"; // the end of a session is worth no log-in
-    if (!isWorthIt || this.#rounds >= OAUTH_LIMITS.roundsPerCall) {
-      if (status !== 401) this.#access.worked(token);
-      this.#isOver = true;
-      this.#handler.onHead(response, place);
-      return;
-    }
-    this.#rounds += 1;
-    drain(response);
-    this.#exchange = undefined;
-    const isNonce = isNewNonce && challenge?.error === "use_dpop_nonce";
-    const verdict = isNonce ? Promise.resolve("again" as const) : this.#access.refused({ status, challenge, token });
-    const judged = verdict
-      .then((next) => {
-        if (next !== "again") this.#fail({ error: next, wasSent: false, httpStatus: status });
-        else if (!this.#isOver) this.#go();
-      })
-      .catch((thrown: unknown) => this.#fail({ error: toTenonError(thrown), wasSent: false, httpStatus: status }));
-    handled(judged, sharedLog(), "answer a refusal");
-  }
-
-  #fail(loss: RequestLoss): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#handler.onFailed(loss);
-  }
 }

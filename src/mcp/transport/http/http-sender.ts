@@ -9,7 +9,7 @@ import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { OutgoingMessage, RpcId, SendHint } from "../transport.js";
 import type { Dialler, Place } from "./dial.js";
-import { type HttpHandler, type HttpRequest, type OpenRequest, openRequest } from "./exchange.js";
+import { Exchange, type HttpHandler, type HttpRequest } from "./exchange.js";
 import { HeaderWriter, type UserHeaders } from "./headers.js";
 import { drain, type IntakeParts } from "./incoming.js";
 import { type Refused, readRefusal } from "./refusal.js";
@@ -36,7 +36,7 @@ interface Unsent {
 }
 
 interface Notice {
-  readonly exchange: OpenRequest;
+  readonly exchange: Exchange;
   readonly deadline: Timer;
 }
 
@@ -57,13 +57,13 @@ export class HttpSender {
     this.headers = new HeaderWriter(parts.user);
   }
 
-  post(message: OutgoingMessage, hint: SendHint | undefined, handler: HttpHandler): OpenRequest {
+  post(message: OutgoingMessage, hint: SendHint | undefined, handler: HttpHandler): Exchange {
     const body = JSON.stringify(message);
     const headers = this.headers.post(message, Buffer.byteLength(body), hint);
     return this.#open({ method: "POST", place: this.place, headers, body }, handler);
   }
 
-  get(lastEventId: string | undefined, handler: HttpHandler): OpenRequest {
+  get(lastEventId: string | undefined, handler: HttpHandler): Exchange {
     const headers = this.headers.plain("text/event-stream");
     if (lastEventId !== undefined) headers.push("last-event-id", lastEventId);
     return this.#open({ method: "GET", place: this.#parts.place, headers, body: undefined }, handler);
@@ -150,9 +150,9 @@ export class HttpSender {
     });
   }
 
-  #open(request: Omit<HttpRequest, "isConfidential">, handler: HttpHandler): OpenRequest {
+  #open(request: Omit<HttpRequest, "isConfidential">, handler: HttpHandler): Exchange {
     const { dialler, user, access } = this.#parts;
     const isConfidential = user.isConfidential || this.headers.sessionId !== undefined || this.hasSessionInPlace;
-    return openRequest(dialler, { ...request, isConfidential }, handler, access);
+    return new Exchange(dialler, { ...request, isConfidential }, handler, access);
   }
 }

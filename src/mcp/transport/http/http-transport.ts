@@ -10,7 +10,7 @@ import type { RemoteSpec } from "../../spec.js";
 import { SpillDirectory } from "../large/spilled.js";
 import type { Agreement, OutgoingMessage, RequestLoss, RpcId, Transport, TransportListener } from "../transport.js";
 import { Dialler, type Place, placeAt } from "./dial.js";
-import type { OpenRequest } from "./exchange.js";
+import type { Exchange } from "./exchange.js";
 import { userHeaders } from "./headers.js";
 import { type Delivery, HttpSender, type RemoteParts } from "./http-sender.js";
 import { type Incoming, mediaType, type Reporting, report } from "./incoming.js";
@@ -159,7 +159,7 @@ class SseTransport implements Transport {
   /** Requests on their way or waiting for their answer, by id; true when a cancellation may be sent. */
   readonly #waiting = new Map<RpcId, boolean>();
   #listener: TransportListener | undefined;
-  #stream: OpenRequest | undefined;
+  #stream: Exchange | undefined;
   #reader: StreamReader | undefined;
   #deadline: Timer | undefined;
   #isReady = false;

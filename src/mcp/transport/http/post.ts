@@ -5,7 +5,7 @@ import { messageOf, TenonError } from "../../../base/errors.js";
 import type { Timer } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { OutgoingMessage, RequestLoss, RpcId, SendHint } from "../transport.js";
-import type { HttpHandler, OpenRequest } from "./exchange.js";
+import type { Exchange, HttpHandler } from "./exchange.js";
 import type { HttpSender } from "./http-sender.js";
 import { drain, type Incoming, type IntakeParts, mediaType } from "./incoming.js";
 import { BodyReader, type StreamHandler, StreamReader } from "./readers.js";
@@ -28,7 +28,7 @@ export interface PostOwner extends IntakeParts {
 export class Post implements HttpHandler, StreamHandler {
   readonly #owner: PostOwner;
   readonly #request: Request;
-  #exchange: OpenRequest | undefined;
+  #exchange: Exchange | undefined;
   #reader: BodyReader | StreamReader | undefined;
   #timer: Timer | undefined;
   #lastEventId: string | undefined;

@@ -6,7 +6,7 @@ import type { EndGrace } from "../../../base/io/process.js";
 import type { Timer, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { Agreement, OutgoingMessage, RpcId, SendHint, Transport, TransportListener } from "../transport.js";
-import type { OpenRequest } from "./exchange.js";
+import type { Exchange } from "./exchange.js";
 import { isSessionId } from "./headers.js";
 import { HttpSender, type RemoteParts } from "./http-sender.js";
 import { drain, type Incoming, mediaType, type Reporting, report } from "./incoming.js";
@@ -275,7 +275,7 @@ class ListenStream {
   readonly #parts: RemoteParts;
   readonly #sender: HttpSender;
   readonly #handler: ListenStreamHandler;
-  #exchange: OpenRequest | undefined;
+  #exchange: Exchange | undefined;
   #reader: StreamReader | undefined;
   #timer: Timer | undefined;
   #lastEventId: string | undefined;
