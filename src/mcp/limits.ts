@@ -1,5 +1,4 @@
 // The limits of `mcp`, each with its unit in the name and its reason beside it.
-import type { Backoff } from "../base/async/deadline.js";
 
 export const MCP_LIMITS = {
   /** One MCP message over stdio: results to 64 MB must arrive, base64 and JSON escapes included. */
@@ -137,20 +136,7 @@ export const POOL_LIMITS = {
   sessionShare: 0.75,
 } as const;
 
-export const TASK_LIMITS: {
-  readonly poll: Backoff;
-  readonly minPollMs: number;
-  readonly maxPollMs: number;
-  readonly pollJitter: number;
-  readonly pollTimeoutMs: number;
-  readonly refusals: number;
-  readonly lastLookMs: number;
-  readonly cancelMs: number;
-  readonly closeMs: number;
-  readonly ttlMarginMs: number;
-  readonly idMaxChars: number;
-  readonly messageMaxChars: number;
-} = {
+export const TASK_LIMITS = {
   /** How often a server is asked that does not say how often: soon at first, since many tasks are short. */
   poll: { firstMs: 500, maxMs: 5_000, factor: 1.5 },
   /** Never more often than this, whatever a server suggests and however many notices it sends. */
@@ -175,4 +161,4 @@ export const TASK_LIMITS: {
   idMaxChars: 1_024,
   /** Of a status message: one line on a card. */
   messageMaxChars: 500,
-};
+} as const;

@@ -19,7 +19,7 @@ import type { World } from "../ports/world.js";
 import { compilePattern, type LinearPattern } from "../text/pattern.js";
 
 /** Thrown when the work allowed for one check is used up. */
-export class OutOfFuel extends Error {}
+class OutOfFuel extends Error {}
 
 const MAX_DEPTH = 150;
 /** What looking at one schema costs, in the steps fuel is counted in. */
@@ -483,25 +483,38 @@ export type SchemaFit =
   /** Too large, too deep, too much work, or beyond what is checked here: nothing is held against the value. */
   | { readonly kind: "unchecked"; readonly reason: string };
 
+/** What is larger is not checked; of an argument or of an output. */
+export interface SchemaCheckLimits {
+  readonly extent?: { readonly maxNodes: number; readonly maxBytes: number; readonly maxDepth: number };
+  readonly maxProblems?: number;
+}
+
 /**
  * Costs a bounded amount of work whatever the schema and the value are, in lumps that leave the event loop free in between.
  * Long texts are no reason to give up: what looks into them pays by their length.
  */
-export async function checkAgainstSchema(schema: JsonObject, value: JsonValue, world: World): Promise<SchemaFit> {
+export async function checkAgainstSchema(
+  schema: JsonObject,
+  value: JsonValue,
+  world: World,
+  { extent = LIMITS.argumentValue, maxProblems = LIMITS.argumentMaxProblems }: SchemaCheckLimits = {},
+): Promise<SchemaFit> {
   const pace = Pace.of(world);
-  const { over } = await pace.run(() => measure(value, LIMITS.argumentValue));
+  const { over } = await pace.run(() => measure(value, extent));
   if (over !== undefined) return { kind: "unchecked", reason: `the value is ${over}` };
   const prepared = await pace.run(() => prepareSchema(schema));
   if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
-  return await pace.run(() => fitOf(schema, value, prepared, world));
+  const { refs, patterns } = prepared;
+  return await pace.run(() => {
+    const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
+    const check = new SchemaCheck(refs, patterns, LIMITS.outputFuel, () => world.monotonicMs() > endMs);
+    return fitOf(check, schema, value, maxProblems);
+  });
 }
 
-function fitOf(schema: JsonObject, value: JsonValue, { refs, patterns }: PreparedSchema, world: World): SchemaFit {
-  const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
-  const isLate = () => world.monotonicMs() > endMs;
+function fitOf(check: SchemaCheck, schema: JsonObject, value: JsonValue, maxProblems: number): SchemaFit {
   try {
-    const check = new SchemaCheck(refs, patterns, LIMITS.outputFuel, isLate);
-    const misfits = check.misfits(schema, value, LIMITS.argumentMaxProblems);
+    const misfits = check.misfits(schema, value, maxProblems);
     if (misfits === "unsure") return { kind: "unchecked", reason: "its schema has parts that are not checked" };
     if (misfits.length === 0) return { kind: "fits" };
     return { kind: "misfit", problems: misfits.map(describeMisfit) };
@@ -513,7 +526,7 @@ function fitOf(schema: JsonObject, value: JsonValue, { refs, patterns }: Prepare
 
 // What a check needs of a schema before the first value, made once for each schema, and how a misfit is put into words.
 
-export interface PreparedSchema {
+interface PreparedSchema {
   readonly refs: SchemaRefs;
   readonly patterns: Patterns;
 }
@@ -522,7 +535,7 @@ export interface PreparedSchema {
 const preparations = new WeakMap<JsonObject, PreparedSchema | string>();
 
 /** A text says why the schema cannot be checked against. */
-export function prepareSchema(schema: JsonObject): PreparedSchema | string {
+function prepareSchema(schema: JsonObject): PreparedSchema | string {
   const known = preparations.get(schema);
   if (known !== undefined) return known;
   const { over } = measure(schema, LIMITS.outputSchema);

@@ -48,7 +48,7 @@ test("a remembered list and the same list from the server are one list in memory
   const { world, cache } = setUp();
   const link = new FakeLink(world, { answer: () => ({ result: { tools: [{ name: "only", inputSchema: {} }] } }) });
   const live: (readonly McpTool[])[] = [];
-  const list = new ToolList(link, world, (discovered) => live.push(discovered.tools));
+  const list = new ToolList(link, world, (discovered) => live.push(discovered.items));
   await cache.writeTools("f", {
     serverVersion: "1",
     tools: [{ name: "only", description: "", inputSchema: { type: "object" } }],

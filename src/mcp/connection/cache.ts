@@ -179,7 +179,7 @@ function cachedTools(entry: JsonValue | undefined): CachedTools | undefined {
   if (typeof serverVersion !== "string" || !Array.isArray(tools)) return undefined;
   const read = tools.flatMap((raw): McpTool[] => {
     const one = readTool(raw);
-    return one.ok ? [one.tool] : [];
+    return one.ok ? [one.item] : [];
   });
   return { serverVersion, tools: read };
 }

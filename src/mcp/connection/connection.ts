@@ -145,7 +145,7 @@ export class McpConnection implements AsyncDisposable {
     if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
     const { code } = outcome.error;
     if (code === "mcp.call_timeout") return outcome; // its time is up
-    const again = await this.#supervisor.again(link, { code, timeoutMs, signal });
+    const again = await this.#supervisor.again(link, code, { timeoutMs, signal });
     return again ? await this.#callOver(again, request) : outcome;
   }
 
@@ -192,7 +192,7 @@ export class McpConnection implements AsyncDisposable {
 
   /** Ends calls, reconnection and every process. Safe in any state, any number of times. */
   close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    this.#supervisor.endWithin(grace);
+    this.#supervisor.endGrace = grace;
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -208,11 +208,11 @@ export class McpConnection implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const tasks = this.#tasks.close();
-    this.#supervisor.closing();
+    this.#supervisor.dispatch({ kind: "close" });
     await tasks;
     await this.#scope.close();
     await this.#spill.dispose();
-    this.#supervisor.closed();
+    this.#supervisor.dispatch({ kind: "closed" });
   }
 }
 
@@ -255,11 +255,44 @@ interface Waiter {
   readonly settle: (outcome?: CallOutcome) => void;
 }
 
-/** What one of several sessions uses of the limits. */
-interface Use {
-  running: number;
-  /** When its calls of the last minute began, oldest first. */
-  starts: number[];
+/** Calls that run, and when those of the last minute began: of the server, or of one of several sessions that use it. */
+class Use {
+  running = 0;
+  readonly #world: World;
+  /** Oldest first. */
+  readonly #starts: number[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  start(perMinute: number): void {
+    this.running += 1;
+    if (perMinute !== Number.POSITIVE_INFINITY) this.#starts.push(this.#world.monotonicMs());
+  }
+
+  /** Until one more call may start: 0 for now, infinite when one that runs has to end first. */
+  waitMs(atOnce: number, perMinute: number): number {
+    return this.running >= atOnce ? Number.POSITIVE_INFINITY : this.rateWaitMs(perMinute);
+  }
+
+  /** Until one more call keeps to the calls per minute: 0 when it may go now. */
+  rateWaitMs(perMinute: number): number {
+    if (perMinute < 1) return MINUTE_MS;
+    const over = this.#recent()[this.#starts.length - Math.ceil(perMinute)];
+    return over === undefined ? 0 : over + MINUTE_MS - this.#world.monotonicMs();
+  }
+
+  isOver(): boolean {
+    return this.running === 0 && this.#recent().length === 0;
+  }
+
+  #recent(): readonly number[] {
+    if (this.#starts.length === 0) return this.#starts;
+    const endedMs = this.#world.monotonicMs() - MINUTE_MS;
+    while ((this.#starts[0] ?? Number.POSITIVE_INFINITY) <= endedMs) this.#starts.shift();
+    return this.#starts;
+  }
 }
 
 export class CallGate {
@@ -267,17 +300,15 @@ export class CallGate {
   readonly #limits: CallLimits;
   /** First come, first served, among sessions that have as many running; a Set keeps the order and forgets anyone in one step. */
   readonly #line = new Set<Waiter>();
-  /** When the last calls began: as many as a minute may have, in a ring of which `#oldest` is the start. */
-  readonly #starts: number[] = [];
+  readonly #all: Use;
   readonly #uses = new Map<object, Use>();
   #sharingSessions = 1;
-  #oldest = 0;
-  #running = 0;
   #timer: Timer | undefined;
 
   constructor(world: World, limits: CallLimits) {
     this.#world = world;
     this.#limits = limits;
+    this.#all = new Use(world);
   }
 
   /** How many sessions use the server: while there are several, none may use up its limits alone. */
@@ -297,7 +328,7 @@ export class CallGate {
   /** Once for each call that was let in, when it has ended. */
   leave({ sharingSession }: GatedCall): void {
     if (sharingSession) this.#endUse(sharingSession);
-    this.#running -= 1;
+    this.#all.running -= 1;
     if (this.#line.size > 0) this.#serve();
   }
 
@@ -312,7 +343,10 @@ export class CallGate {
           if (!this.#line.delete(waiter)) return;
           waiter.timer.clear();
           call.signal.removeEventListener("abort", onAbort);
-          if (this.#line.size === 0) this.#clearTimer();
+          if (this.#line.size === 0) {
+            this.#timer?.clear();
+            this.#timer = undefined;
+          }
           resolve(outcome);
         },
       };
@@ -330,7 +364,7 @@ export class CallGate {
     }
     if (this.#line.size === 0 || this.#timer) return;
     const shares = Array.from(this.#line, ({ sharingSession }) => this.#shareWaitMs(sharingSession));
-    const waitMs = this.#rateWaitMs() || Math.min(...shares);
+    const waitMs = this.#all.rateWaitMs(this.#limits.callsPerMinute) || Math.min(...shares);
     if (waitMs === 0 || waitMs === Number.POSITIVE_INFINITY) return; // the end of a call serves again
     this.#timer = this.#world.after(waitMs, () => {
       this.#timer = undefined;
@@ -352,7 +386,7 @@ export class CallGate {
   }
 
   #hasRoom(): boolean {
-    return this.#running < this.#limits.callsAtOnce && this.#rateWaitMs() === 0;
+    return this.#all.waitMs(this.#limits.callsAtOnce, this.#limits.callsPerMinute) === 0;
   }
 
   #mayStart(sharingSession: object | undefined): boolean {
@@ -363,54 +397,25 @@ export class CallGate {
     return (sharingSession && this.#uses.get(sharingSession)?.running) ?? 0;
   }
 
-  /** Until the session's share allows one more call: 0 for now, infinite when one of its own calls has to end first. */
   #shareWaitMs(sharingSession: object | undefined): number {
     const use = sharingSession && this.#uses.get(sharingSession);
     if (!use || this.#sharingSessions < 2) return 0;
-    if (use.running >= shareOf(this.#limits.callsAtOnce)) return Number.POSITIVE_INFINITY;
-    const nowMs = this.#world.monotonicMs();
-    const starts = recent(use.starts, nowMs);
-    const over = starts[starts.length - shareOf(this.#limits.callsPerMinute)];
-    return over === undefined ? 0 : Math.max(0, over + MINUTE_MS - nowMs);
+    return use.waitMs(shareOf(this.#limits.callsAtOnce), shareOf(this.#limits.callsPerMinute));
   }
 
   #endUse(sharingSession: object): void {
-    const nowMs = this.#world.monotonicMs();
-    const use = this.#uses.get(sharingSession);
-    if (use) use.running -= 1;
-    for (const [id, { running, starts }] of this.#uses) {
-      if (running === 0 && recent(starts, nowMs).length === 0) this.#uses.delete(id);
-    }
+    const ended = this.#uses.get(sharingSession);
+    if (ended) ended.running -= 1;
+    for (const [id, use] of this.#uses) if (use.isOver()) this.#uses.delete(id);
   }
 
   #start(sharingSession: object | undefined): void {
-    const nowMs = this.#world.monotonicMs();
-    this.#running += 1;
-    if (sharingSession) {
-      const use = this.#uses.get(sharingSession) ?? { running: 0, starts: [] };
-      use.running += 1;
-      use.starts = [...recent(use.starts, nowMs), nowMs];
-      this.#uses.set(sharingSession, use);
-    }
-    if (this.#limits.callsPerMinute === Number.POSITIVE_INFINITY) return;
-    if (this.#starts.length < this.#limits.callsPerMinute) this.#starts.push(nowMs);
-    else {
-      this.#starts[this.#oldest] = nowMs;
-      this.#oldest = (this.#oldest + 1) % this.#starts.length;
-    }
-  }
-
-  #clearTimer(): void {
-    this.#timer?.clear();
-    this.#timer = undefined;
-  }
-
-  /** How long until one more call keeps to the calls per minute: 0 when it may go now. */
-  #rateWaitMs(): number {
-    if (this.#limits.callsPerMinute < 1) return MINUTE_MS;
-    const oldestMs = this.#starts[this.#oldest];
-    if (oldestMs === undefined || this.#starts.length < this.#limits.callsPerMinute) return 0;
-    return Math.max(0, oldestMs + MINUTE_MS - this.#world.monotonicMs());
+    const { callsPerMinute } = this.#limits;
+    this.#all.start(callsPerMinute);
+    if (!sharingSession) return;
+    const use = this.#uses.get(sharingSession) ?? new Use(this.#world);
+    use.start(callsPerMinute);
+    this.#uses.set(sharingSession, use);
   }
 
   #refusal({ server, tool, sharingSession }: GatedCall): TenonError {
@@ -422,10 +427,10 @@ export class CallGate {
 
   #reason(): string {
     const { callsAtOnce, callsPerMinute } = this.#limits;
-    const waitMs = this.#rateWaitMs();
+    const waitMs = this.#all.rateWaitMs(callsPerMinute);
     return waitMs > 0
       ? `it has had ${callsPerMinute} calls in the last minute, which is its limit; retry in ${inSeconds(waitMs)}`
-      : `${this.#running} calls are running, and ${callsAtOnce} at once is its limit; retry when one has ended`;
+      : `${this.#all.running} calls are running, and ${callsAtOnce} at once is its limit; retry when one has ended`;
   }
 
   #shareReason(sharingSession: object | undefined): string {
@@ -441,8 +446,4 @@ export class CallGate {
 export function shareOf(limit: number): number {
   if (limit <= 1 || limit === Number.POSITIVE_INFINITY) return limit;
   return Math.min(limit - 1, Math.ceil(limit * POOL_LIMITS.sessionShare));
-}
-
-function recent(starts: readonly number[], nowMs: number): number[] {
-  return starts.filter((startMs) => startMs + MINUTE_MS > nowMs);
 }

@@ -27,9 +27,9 @@ function known(cached?: CachedTools) {
 test("a whole list is remembered with the server's version, half a list is only used", async () => {
   const { tools, written, scope } = known();
   const brokenOff = new TenonError("mcp.call_timeout", "page 2");
-  tools.listed({ tools: [tool("a")], problems: [], brokenOff }, "1.0", scope);
+  tools.listed({ items: [tool("a")], problems: [], brokenOff }, "1.0", scope);
   expect(tools.find("a")).toBeDefined();
-  tools.listed({ tools: [tool("a"), tool("b")], problems: [] }, "1.0", scope);
+  tools.listed({ items: [tool("a"), tool("b")], problems: [] }, "1.0", scope);
   await scope.close();
   expect(written).toEqual([{ serverVersion: "1.0", tools: [tool("a"), tool("b")] }]);
 });
@@ -38,7 +38,7 @@ test("what is remembered is known until the server has listed, and never after",
   const { tools, scope } = known({ serverVersion: "1.0", tools: [tool("old")] });
   await tools.recall();
   expect(tools.list.value).toEqual([tool("old")]);
-  tools.listed({ tools: [tool("new")], problems: [] }, "1.0", scope);
+  tools.listed({ items: [tool("new")], problems: [] }, "1.0", scope);
   await tools.recall();
   expect(tools.list.value).toEqual([tool("new")]);
   expect(tools.find("old")).toBeUndefined();

@@ -1,5 +1,5 @@
 // Supervises one server: connects, watches, and reconnects with backoff.
-import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import { backoffDelayMs, orAborted, sleep } from "../../base/async/deadline.js";
 import { Pace } from "../../base/async/pace.js";
 import { handled, type Scope } from "../../base/async/scope.js";
@@ -11,8 +11,9 @@ import type { Timer, World } from "../../base/ports/world.js";
 import { resourceOf } from "../auth/port.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { Link } from "../protocol/link.js";
-import type { LeftOut } from "../protocol/lists.js";
-import { type DiscoveredTools, internTools, listTools, type McpTool, sameTool, sameTools } from "../protocol/tools.js";
+import type { LeftOut, Listing } from "../protocol/lists.js";
+import { internTools, listTools, type McpTool, sameTool, sameTools } from "../protocol/tools.js";
+import type { RequestOptions } from "../rpc/rpc.js";
 import { isRemote, launchFingerprint, type ServerSpec } from "../spec.js";
 import type { SpillDirectory } from "../transport/large/spilled.js";
 import { withLastWords } from "../transport/stdio/launch.js";
@@ -37,25 +38,20 @@ interface Broken {
   readonly wake: AbortSignal;
 }
 
-/** Why a call is made once more, and how long that may wait for a link. */
-export interface Retrial {
-  readonly code: ErrorCode;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-}
-
 export class Supervisor {
   readonly #spec: ServerSpec;
   readonly #options: SupervisorOptions;
   readonly #world: World;
   /** For the handshake, and once more for the tools. */
   readonly #connectTimeoutMs: number;
-  readonly #state = new Cell<ConnectionState>({ kind: "idle" });
+  readonly state: Cell<ConnectionState> = new Cell<ConnectionState>({ kind: "idle" });
+  /** Why it last broke, also after it has come back. */
+  lastError: TenonError | undefined;
+  /** How long the server's process is given when its scope closes. */
+  endGrace: EndGrace = LIMITS.closeGrace;
   #link: Link | undefined;
-  #lastError: TenonError | undefined;
   #wasReady = false;
   #wake = new AbortController();
-  #endGrace: EndGrace = LIMITS.closeGrace;
 
   constructor(spec: ServerSpec, options: SupervisorOptions) {
     this.#spec = spec;
@@ -64,26 +60,17 @@ export class Supervisor {
     this.#connectTimeoutMs = serverLimits(options.connection.limits).connectTimeoutMs;
   }
 
-  get state(): ReadonlyCell<ConnectionState> {
-    return this.#state;
-  }
-
   /** Undefined unless ready. */
   get link(): Link | undefined {
-    return this.#state.value.kind === "ready" ? this.#link : undefined;
-  }
-
-  /** Why it last broke, also after it has come back. */
-  get lastError(): TenonError | undefined {
-    return this.#lastError;
+    return this.state.value.kind === "ready" ? this.#link : undefined;
   }
 
   /** Starts connecting and returns at once. Starting again changes nothing. */
   start(): void {
     const { scope, tools } = this.#options;
-    const { kind } = this.#state.value;
+    const { kind } = this.state.value;
     if (kind !== "idle" && kind !== "resting") return;
-    this.#dispatch({ kind: "start", atMs: this.#world.monotonicMs() });
+    this.dispatch({ kind: "start", atMs: this.#world.monotonicMs() });
     if (kind === "idle") scope.run(`recall ${this.#spec.name}`, () => tools.recall());
     scope.run(`supervise ${this.#spec.name}`, (signal) => this.#supervise(signal));
   }
@@ -95,7 +82,7 @@ export class Supervisor {
       await tools.recall().catch(() => undefined); // a cache that fails is no cache
       if (signal.aborted) return;
       if (tools.list.value.length === 0) return this.start();
-      this.#dispatch({ kind: "rest" });
+      this.dispatch({ kind: "rest" });
     });
   }
 
@@ -106,15 +93,15 @@ export class Supervisor {
   ): Promise<Link | TenonError> {
     if (this.link) return this.link;
     const over = AbortSignal.any([signal, this.#options.scope.signal]);
-    const begun = await this.#state.until(({ kind }) => kind !== "idle", over).catch(() => this.#state.value);
+    const begun = await this.state.until(({ kind }) => kind !== "idle", over).catch(() => this.state.value);
     if (begun.kind === "resting") this.start();
     const isSettled = ({ kind }: ConnectionState) =>
       kind !== "connecting" && kind !== "idle" && !(isPatient && kind === "waiting");
-    let state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
+    let state = await this.state.until(isSettled, over).catch(() => this.state.value);
     if (state.kind === "failed" && (await this.#hasLogin(state.cause))) {
       this.restart();
-      await this.#state.until(({ kind }) => kind !== "failed", over).catch(() => undefined);
-      state = await this.#state.until(isSettled, over).catch(() => this.#state.value);
+      await this.state.until(({ kind }) => kind !== "failed", over).catch(() => undefined);
+      state = await this.state.until(isSettled, over).catch(() => this.state.value);
     }
     if (state.kind === "ready" && this.#link) return this.#link;
     return new TenonError("mcp.not_ready", `server "${this.#spec.name}" is not connected: ${reason(state)}`);
@@ -124,35 +111,20 @@ export class Supervisor {
    * By the user's own word a tool may run twice: once more, over the link that follows the one that broke. Where only the
    * answer was cut off and the link lives on, over the same link.
    */
-  async again(last: Link, { code, timeoutMs, signal }: Retrial): Promise<Link | undefined> {
+  async again(last: Link, code: ErrorCode, { timeoutMs, signal }: RequestOptions): Promise<Link | undefined> {
     // A lost session is the end of its link, also where that is reported a moment later (in a recording).
     const isOver = code === "mcp.session_lost";
     const isBroken = isOver || (await Promise.race([last.broken, Promise.resolve(undefined)])) !== undefined;
     if (!isBroken) return code === "mcp.connection_lost" && this.link === last ? last : undefined;
     using deadline = this.#world.deadline(timeoutMs, AbortSignal.any([signal, this.#options.scope.signal]));
     const isDecided = ({ kind }: ConnectionState) => (kind === "ready" && this.#link !== last) || kind === "failed";
-    await this.#state.until(isDecided, deadline.signal).catch(() => undefined);
+    await this.state.until(isDecided, deadline.signal).catch(() => undefined);
     return this.#link === last ? undefined : this.link;
   }
 
   /** Tries anew after a failure, or now instead of later. A ready or connecting server is left alone. */
   restart(): void {
     this.#wake.abort();
-  }
-
-  /** How long the server's process is given when its scope closes. */
-  endWithin(grace: EndGrace): void {
-    this.#endGrace = grace;
-  }
-
-  /** Its scope is about to close. */
-  closing(): void {
-    this.#dispatch({ kind: "close" });
-  }
-
-  /** Nothing of it is left. */
-  closed(): void {
-    this.#dispatch({ kind: "closed" });
   }
 
   /** One attempt after another. Each owns its wire: the next one starts when the last one's processes are gone. */
@@ -162,7 +134,7 @@ export class Supervisor {
       if (!broken || signal.aborted) return;
       await this.#rest(broken, signal);
       const kind = broken.retryAtMs === undefined ? "start" : "retry";
-      this.#dispatch({ kind, atMs: this.#world.monotonicMs() });
+      this.dispatch({ kind, atMs: this.#world.monotonicMs() });
     }
   }
 
@@ -174,7 +146,7 @@ export class Supervisor {
       return await sleep((ms, run) => this.#world.after(ms, run), leftMs, woken).catch(() => undefined);
     }
     const { oauth } = this.#options.connection;
-    const resource = this.#loginResource(this.#lastError);
+    const resource = this.#loginResource(this.lastError);
     const watch =
       resource === undefined ? undefined : oauth?.store.watch?.(resource, oauth.account, () => this.restart());
     await orAborted(new Promise<never>(() => {}), woken).catch(() => undefined);
@@ -223,7 +195,7 @@ export class Supervisor {
     } finally {
       this.#link = undefined;
       await list.close();
-      await link.wire.close(signal.aborted ? this.#endGrace : LIMITS.closeGrace);
+      await link.wire.close(signal.aborted ? this.endGrace : LIMITS.closeGrace);
     }
   }
 
@@ -233,7 +205,7 @@ export class Supervisor {
     try {
       return await connect(this.#spec, connection, {
         signal: deadline.signal,
-        grace: () => this.#endGrace,
+        grace: () => this.endGrace,
         spill,
         onSpawned: (id) => slot?.started(id),
       });
@@ -264,13 +236,13 @@ export class Supervisor {
 
   #break(cause: TenonError): Broken {
     this.#link = undefined;
-    this.#lastError = cause;
+    this.lastError = cause;
     const atMs = this.#world.monotonicMs();
-    const failures = failuresInARow(this.#state.value, atMs);
+    const failures = failuresInARow(this.state.value, atMs);
     const facts = { cause, failuresInARow: failures, wasReady: this.#wasReady, isRemote: isRemote(this.#spec) };
     const retryInMs = retryDelayMs(facts, this.#world.random());
     this.#wake = new AbortController();
-    this.#dispatch({ kind: "broken", atMs, cause, ...defined({ retryInMs }) });
+    this.dispatch({ kind: "broken", atMs, cause, ...defined({ retryInMs }) });
     const wake = this.#wake.signal;
     return retryInMs === undefined ? { wake } : { wake, retryAtMs: atMs + retryInMs };
   }
@@ -280,11 +252,11 @@ export class Supervisor {
     this.#options.onLink(link);
     this.#wasReady = true;
     const { server, agreement } = link;
-    this.#dispatch({ kind: "ready", atMs: this.#world.monotonicMs(), server, agreement });
+    this.dispatch({ kind: "ready", atMs: this.#world.monotonicMs(), server, agreement });
   }
 
-  #dispatch(event: ConnectionEvent): void {
-    this.#state.set(next(this.#state.value, event));
+  dispatch(event: ConnectionEvent): void {
+    this.state.set(next(this.state.value, event));
   }
 }
 
@@ -304,16 +276,16 @@ export class ToolList {
   readonly #link: Link;
   readonly #world: World;
   readonly #pace: Pace;
-  readonly #onListed: (discovered: DiscoveredTools) => void;
+  readonly #onListed: (discovered: Listing<McpTool>) => void;
   readonly #over = new AbortController();
-  #current: DiscoveredTools | undefined;
+  #current: Listing<McpTool> | undefined;
   #isStale = false;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #lastStartMs = 0;
   #failures = 0;
 
-  constructor(link: Link, world: World, onListed: (discovered: DiscoveredTools) => void) {
+  constructor(link: Link, world: World, onListed: (discovered: Listing<McpTool>) => void) {
     this.#link = link;
     this.#world = world;
     this.#pace = Pace.of(world);
@@ -394,14 +366,14 @@ export class ToolList {
     }
   }
 
-  async #take(listed: DiscoveredTools): Promise<void> {
+  async #take(listed: Listing<McpTool>): Promise<void> {
     const before = this.#current;
-    const isSame = before !== undefined && (await sameTools(before.tools, listed.tools, this.#pace));
-    const tools = isSame
-      ? before.tools
-      : await internTools(await kept(before?.tools ?? [], listed.tools, this.#pace), this.#pace);
+    const isSame = before !== undefined && (await sameTools(before.items, listed.items, this.#pace));
+    const items = isSame
+      ? before.items
+      : await internTools(await kept(before?.items ?? [], listed.items, this.#pace), this.#pace);
     if (this.#over.signal.aborted) return;
-    const discovered = { ...listed, tools };
+    const discovered = { ...listed, items };
     this.#current = discovered;
     const hasSameProblems = before?.problems.join("\n") === listed.problems.join("\n");
     if (!isSame || !hasSameProblems) this.#onListed(discovered);
@@ -429,10 +401,11 @@ async function kept(before: readonly McpTool[], after: readonly McpTool[], pace:
 export class CurrentTools {
   readonly #spec: ServerSpec;
   readonly #options: Pick<ConnectionOptions, "world" | "cache">;
-  readonly #list = new Cell<readonly McpTool[]>([]);
+  readonly list: Cell<readonly McpTool[]> = new Cell<readonly McpTool[]>([]);
+  /** What was left out of the list or changed in it, each in one sentence. */
+  problems: readonly string[] = [];
+  leftOut: readonly LeftOut[] = [];
   #index: { readonly list: readonly McpTool[]; readonly byName: ReadonlyMap<string, McpTool> } | undefined;
-  #problems: readonly string[] = [];
-  #leftOut: readonly LeftOut[] = [];
   #hasListed = false;
 
   constructor(spec: ServerSpec, options: Pick<ConnectionOptions, "world" | "cache">) {
@@ -440,22 +413,9 @@ export class CurrentTools {
     this.#options = options;
   }
 
-  get list(): ReadonlyCell<readonly McpTool[]> {
-    return this.#list;
-  }
-
-  /** What was left out of the list or changed in it, each in one sentence. */
-  get problems(): readonly string[] {
-    return this.#problems;
-  }
-
-  get leftOut(): readonly LeftOut[] {
-    return this.#leftOut;
-  }
-
   /** Servers have up to 12,000 tools: those of the current list are looked up by name from the first call on. */
   find(name: string): McpTool | undefined {
-    const list = this.#list.value;
+    const list = this.list.value;
     if (this.#index?.list !== list) {
       this.#index = { list, byName: new Map(list.map((known) => [known.name, known])) };
     }
@@ -465,21 +425,21 @@ export class CurrentTools {
   /** A warm session has its tools before the server has started; the live list replaces them. */
   async recall(): Promise<void> {
     const cached = await this.#options.cache?.readTools(launchFingerprint(this.#spec));
-    if (cached && !this.#hasListed) this.#list.set(cached.tools);
+    if (cached && !this.#hasListed) this.list.set(cached.tools);
   }
 
   /** The server listed them; they are remembered in the background. */
-  listed({ tools, problems, leftOut = [], brokenOff }: DiscoveredTools, serverVersion: string, scope: Scope): void {
+  listed({ items, problems, leftOut = [], brokenOff }: Listing<McpTool>, serverVersion: string, scope: Scope): void {
     const { world, cache } = this.#options;
     const { name } = this.#spec;
     for (const problem of problems) world.log.warn("mcp.tool_set_aside", { server: name, problem });
     this.#hasListed = true;
-    this.#problems = problems;
-    this.#leftOut = leftOut;
-    this.#list.set(tools);
+    this.problems = problems;
+    this.leftOut = leftOut;
+    this.list.set(items);
     if (brokenOff) return; // half a list is no memory to start from
     scope.run(`remember ${name}`, async () => {
-      await cache?.writeTools(launchFingerprint(this.#spec), { serverVersion, tools });
+      await cache?.writeTools(launchFingerprint(this.#spec), { serverVersion, tools: items });
     });
   }
 }

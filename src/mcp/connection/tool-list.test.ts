@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it, test } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
-import type { DiscoveredTools } from "../protocol/tools.js";
+import type { Listing } from "../protocol/lists.js";
+import type { McpTool } from "../protocol/tools.js";
 import { ToolList } from "./supervisor.js";
 
 const never = new AbortController().signal;
@@ -18,14 +19,14 @@ function page(...tools: JsonValue[]): () => Answer {
   return () => ({ result: { tools } });
 }
 
-function names({ tools }: DiscoveredTools): string[] {
+function names({ items: tools }: Listing<McpTool>): string[] {
   return tools.map(({ name }) => name);
 }
 
 function follow(answer: (ask: Ask) => Answer | Promise<Answer>) {
   const world = fakeWorld();
   const link = new FakeLink(world, { answer });
-  const seen: DiscoveredTools[] = [];
+  const seen: Listing<McpTool>[] = [];
   const tools = new ToolList(link, world, (discovered) => seen.push(discovered));
   return { world, link, seen, tools };
 }
@@ -47,7 +48,7 @@ describe("ToolList", () => {
       ["same", "v1"],
       ["same", "v2"],
     ]);
-    expect(seen[1]?.tools[0]).toBe(seen[0]?.tools[0]);
+    expect(seen[1]?.items[0]).toBe(seen[0]?.items[0]);
     expect(link.asked).toHaveLength(2);
     await tools.close();
   });
@@ -72,7 +73,7 @@ describe("ToolList", () => {
     }
     expect(seen.length).toBeGreaterThanOrEqual(19);
     expect(link.asked.length).toBeLessThanOrEqual(22);
-    expect(seen[1]?.tools[1]?.name).toBe("v49"); // half a second after the first list, not at the end of the storm
+    expect(seen[1]?.items[1]?.name).toBe("v49"); // half a second after the first list, not at the end of the storm
     await tools.close();
   });
 
@@ -112,7 +113,7 @@ describe("ToolList", () => {
     await world.advance(1_000);
     gates.shift()?.();
     await world.settle();
-    expect(seen.map((each) => each.tools[1]?.name)).toEqual(["v1", "v2", "v3"]);
+    expect(seen.map((each) => each.items[1]?.name)).toEqual(["v1", "v2", "v3"]);
     expect(most).toBe(1);
     await tools.close();
   });
@@ -124,7 +125,7 @@ describe("ToolList", () => {
     await loading;
     version = 2;
     await world.advance(1_000);
-    expect(seen.map((each) => each.tools[1]?.name)).toEqual(["v1", "v2"]);
+    expect(seen.map((each) => each.items[1]?.name)).toEqual(["v1", "v2"]);
     await tools.close();
   });
 
@@ -230,7 +231,7 @@ test("two connections to the same server share one list in memory, and different
   const two = follow(same);
   const other = follow(page(tool("a", { inputSchema: { type: "object", properties: { y: {} } } }), tool("b")));
   for (const { tools } of [one, two, other]) await tools.load(never);
-  expect(two.seen[0]?.tools).toBe(one.seen[0]?.tools);
-  expect(other.seen[0]?.tools).not.toBe(one.seen[0]?.tools);
+  expect(two.seen[0]?.items).toBe(one.seen[0]?.items);
+  expect(other.seen[0]?.items).not.toBe(one.seen[0]?.items);
   for (const { tools } of [one, two, other]) await tools.close();
 });

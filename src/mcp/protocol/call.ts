@@ -6,8 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import { DepthProbe, isJsonObject, type JsonObject, type JsonValue, measure } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import type { PreparedSchema } from "../../base/schema/schema-check.js";
-import { describeMisfit, OutOfFuel, prepareSchema, SchemaCheck } from "../../base/schema/schema-check.js";
+import { checkAgainstSchema, type SchemaCheckLimits } from "../../base/schema/schema-check.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
@@ -189,7 +188,7 @@ async function sendModern(
   if (outcome.kind !== "error" || outcome.error.code !== HEADER_MISMATCH) return outcome;
   const listed = await listTools(link, request.world, signal).catch(() => undefined);
   if (signal.aborted) return { kind: "cancelled" };
-  const definition = listed?.tools.find((known) => known.name === tool);
+  const definition = listed?.items.find((known) => known.name === tool);
   return definition ? await sendOnce(definition) : outcome;
 }
 
@@ -228,6 +227,12 @@ async function structuredAnswer(
   };
 }
 
+/**
+ * No compiler and no library: ajv takes a millisecond a tool and runs patterns with an engine that a hostile one stalls;
+ * @cfworker/json-schema runs them with the same engine.
+ */
+export const OUTPUT_CHECK: SchemaCheckLimits = { extent: MCP_LIMITS.outputValue, maxProblems: 1 };
+
 /** An error need not look like a success: only what a tool returns is held against its schema. */
 async function outputWarnings(
   structured: JsonValue,
@@ -237,9 +242,10 @@ async function outputWarnings(
   const schema = request.definition?.outputSchema;
   if (isError || !schema) return [];
   const { world, server, tool } = request;
-  const verdict = await checkOutput(schema, structured, world);
-  if (verdict.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: verdict.reason });
-  return verdict.kind === "mismatch" ? warned(request, [verdict.warning]) : [];
+  const fit = await checkAgainstSchema(schema, structured, world, OUTPUT_CHECK);
+  if (fit.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: fit.reason });
+  if (fit.kind !== "misfit") return [];
+  return warned(request, [`the structured output does not fit its schema: ${fit.problems[0]}`]);
 }
 
 function warned({ world, server, tool }: AnswerContext, warnings: readonly string[]): readonly string[] {
@@ -255,45 +261,6 @@ async function isTooDeep(value: JsonValue, pace: Pace): Promise<boolean> {
   for (;;) {
     const found = await pace.run(() => probe.step(PROBE_STEPS));
     if (found !== "more") return found === "too deep";
-  }
-}
-
-export type OutputVerdict =
-  | { readonly kind: "fits" }
-  | { readonly kind: "mismatch"; readonly warning: string }
-  /** Too large, too deep, too much work, or beyond what is checked here. */
-  | { readonly kind: "unchecked"; readonly reason: string };
-
-/**
- * A walk over both, in lumps of bounded work (measuring, preparing, checking), each of which waits for its turn: the event
- * loop is free in between, however many answers come at once. No compiler and no library: ajv takes a millisecond a tool
- * and runs patterns with an engine that a hostile one stalls; @cfworker/json-schema runs them with the same engine.
- */
-export async function checkOutput(schema: JsonObject, value: JsonValue, world: World): Promise<OutputVerdict> {
-  const pace = Pace.of(world);
-  const { over } = await pace.run(() => measure(value, MCP_LIMITS.outputValue));
-  if (over !== undefined) return { kind: "unchecked", reason: `the output is ${over}` };
-  const prepared = await pace.run(() => prepareSchema(schema));
-  if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
-  return await pace.run(() => verdictOn(schema, value, prepared, world));
-}
-
-function verdictOn(
-  schema: JsonObject,
-  value: JsonValue,
-  { refs, patterns }: PreparedSchema,
-  world: World,
-): OutputVerdict {
-  const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
-  const isLate = () => world.monotonicMs() > endMs;
-  try {
-    const verdict = new SchemaCheck(refs, patterns, LIMITS.outputFuel, isLate).check(schema, value);
-    if (verdict === undefined) return { kind: "fits" };
-    if (verdict === "unsure") return { kind: "unchecked", reason: "its schema has parts that are not checked" };
-    return { kind: "mismatch", warning: `the structured output does not fit its schema: ${describeMisfit(verdict)}` };
-  } catch (thrown) {
-    if (thrown instanceof OutOfFuel) return { kind: "unchecked", reason: "checking it takes too long" };
-    return { kind: "unchecked", reason: `checking it failed: ${messageOf(thrown)}` }; // no result is lost over a check
   }
 }
 

@@ -8,7 +8,8 @@ import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import type { PartFacts } from "../transport/large/message-parts.js";
 import { type PartLookup, withParts } from "../transport/large/spilled.js";
-import { type DiscoveredTools, listTools } from "./tools.js";
+import type { Listing } from "./lists.js";
+import { listTools, type McpTool } from "./tools.js";
 
 const never = new AbortController().signal;
 
@@ -28,7 +29,7 @@ function page(...tools: JsonValue[]): () => Answer {
   return () => ({ result: { tools } });
 }
 
-function names({ tools }: DiscoveredTools): string[] {
+function names({ items: tools }: Listing<McpTool>): string[] {
   return tools.map(({ name }) => name);
 }
 
@@ -109,19 +110,19 @@ describe("listTools", () => {
 
   it("does not ask a server that declares no tools", async () => {
     const { link, listed } = list(page(tool("a")), { capabilities: {} });
-    expect(await listed).toEqual({ tools: [], problems: [] });
+    expect(await listed).toEqual({ items: [], problems: [] });
     expect(link.asked).toEqual([]);
   });
 
   it("takes method not found on a declared list for an empty one", async () => {
     const { listed } = list(() => ({ error: { code: -32601, message: "Method not found" } }));
-    expect(await listed).toEqual({ tools: [], problems: [] });
+    expect(await listed).toEqual({ items: [], problems: [] });
   });
 
   it("sets malformed tools aside with their reasons and keeps the others", async () => {
     const { listed } = list(page(7, tool("good"), { name: "bad", inputSchema: { type: "string" } }, { name: "worse" }));
     expect(await listed).toMatchObject({
-      tools: [{ name: "good" }],
+      items: [{ name: "good" }],
       problems: [
         'tool "?" is left out: the entry is not an object',
         'tool "bad" is left out: its inputSchema has type "string" instead of "object"',
@@ -133,7 +134,7 @@ describe("listTools", () => {
   it("of two tools with one name the last counts, and it is told", async () => {
     const { listed } = list(page(tool("a", { title: "1" }), tool("b"), tool("a", { title: "2" })));
     const found = await listed;
-    expect(found.tools).toMatchObject([{ name: "a", title: "2" }, { name: "b" }]);
+    expect(found.items).toMatchObject([{ name: "a", title: "2" }, { name: "b" }]);
     expect(found.problems).toEqual(['tool "a" is defined twice: the last one counts']);
   });
 
@@ -149,7 +150,7 @@ describe("listTools", () => {
       page(tool("deep", { outputSchema: deep }), tool("large", { inputSchema: large }), tool("a")),
     );
     expect(await listed).toMatchObject({
-      tools: [{ name: "a" }],
+      items: [{ name: "a" }],
       problems: [
         'tool "deep" is left out: its definition is nested more than 100 deep',
         'tool "large" is left out: its definition is more than 4194304 bytes',
@@ -165,7 +166,7 @@ describe("listTools", () => {
       agreement: { era: "modern", protocolVersion: "2026-07-28" },
     });
     expect(await modern.listed).toMatchObject({
-      tools: [{ name: "good" }],
+      items: [{ name: "good" }],
       problems: [expect.stringContaining('tool "bad" is left out: the x-mcp-header')],
     });
     expect(names(await list(page(bad, tool("good"))).listed)).toEqual(["bad", "good"]);
@@ -176,7 +177,7 @@ describe("listTools", () => {
       result: { tools: [tool(`t${link.asked.length}`)], nextCursor: params["cursor"] === "a" ? "b" : "a" },
     }));
     expect(await listed).toMatchObject({
-      tools: { length: 3 },
+      items: { length: 3 },
       problems: ["the list of tools does not end: cut after 3 pages and 3 tools"],
     });
   });
@@ -192,13 +193,13 @@ describe("listTools", () => {
       result: { tools: [tool(`t${link.asked.length}`)], nextCursor: `c${link.asked.length}` },
     }));
     expect(await listed).toMatchObject({
-      tools: { length: 2_000 },
+      items: { length: 2_000 },
       problems: [expect.stringContaining("does not end")],
     });
 
     const many = list(page(...Array.from({ length: 30_000 }, (_, index) => tool(`t${index}`))));
     expect(await many.listed).toMatchObject({
-      tools: { length: 12_000 },
+      items: { length: 12_000 },
       problems: ["the list of tools is too long: cut after 12000 tools"],
     });
 
@@ -209,7 +210,7 @@ describe("listTools", () => {
         nextCursor: `${large.link.asked.length}`,
       },
     }));
-    expect((await large.listed).tools).toHaveLength(12);
+    expect((await large.listed).items).toHaveLength(12);
 
     // As text 60 KB each, as objects over a megabyte.
     const fat = list(() => ({
@@ -218,7 +219,7 @@ describe("listTools", () => {
         nextCursor: `${fat.link.asked.length}`,
       },
     }));
-    expect((await fat.listed).tools).toHaveLength(20);
+    expect((await fat.listed).items).toHaveLength(20);
   });
 
   it("says no more than a bounded number of problems", async () => {
@@ -235,7 +236,7 @@ describe("listTools", () => {
         : { error: { code: -32603, message: "database is gone" } },
     );
     expect(await listed).toMatchObject({
-      tools: [{ name: "a" }],
+      items: [{ name: "a" }],
       problems: [
         expect.stringContaining(
           "the list of tools breaks off after page 1: tools/list: the server answered with error -32603: database is gone",
@@ -269,13 +270,13 @@ describe("listTools", () => {
     expect(listed.problems).toEqual(
       ["b", "c", "?"].map((name) => `tool "${name}" is left out, if not more: the message it came in is too long`),
     );
-    expect(await cut("@")).toEqual({ tools: [], problems: ['"tools" in the result is too long'] });
+    expect(await cut("@")).toEqual({ items: [], problems: ['"tools" in the result is too long'] });
   });
 
   it("tolerates a result without a list and one whose list is none", async () => {
-    expect(await list(() => ({ result: {} })).listed).toEqual({ tools: [], problems: [] });
+    expect(await list(() => ({ result: {} })).listed).toEqual({ items: [], problems: [] });
     expect(await list(() => ({ result: { tools: {} } })).listed).toEqual({
-      tools: [],
+      items: [],
       problems: ['"tools" in the result is no list'],
     });
   });
@@ -305,7 +306,11 @@ test("10,000 tools in one page are all listed, for a part of what parsing them c
   const costs: number[] = [];
   const standstillMs = await longestStandstillMs(async () => {
     const listMs = performance.now();
-    const { tools, problems } = await listTools(new FakeLink(world, { answer: () => ({ result }) }), world, never);
+    const { items: tools, problems } = await listTools(
+      new FakeLink(world, { answer: () => ({ result }) }),
+      world,
+      never,
+    );
     costs.push(performance.now() - listMs);
     expect(tools).toHaveLength(10_000);
     expect(problems).toEqual([]);

@@ -4,15 +4,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { longestStandstillMs } from "../../../test/standstill.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { checkAgainstSchema } from "../../base/schema/schema-check.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
-import { checkOutput } from "./call.js";
+import { OUTPUT_CHECK } from "./call.js";
 
 async function verdict(schema: JsonObject, value: JsonValue): Promise<string> {
-  const found = await checkOutput(schema, value, fakeWorld());
-  return found.kind === "mismatch"
-    ? found.warning.replace(/^the structured output does not fit its schema: /, "")
-    : found.kind;
+  const found = await checkAgainstSchema(schema, value, fakeWorld(), OUTPUT_CHECK);
+  return found.kind === "misfit" ? (found.problems[0] ?? "") : found.kind;
 }
 
 // As text: an object with a `then` of its own looks like a promise to those who read the code.
@@ -211,7 +210,9 @@ test.each(HOSTILE)("is decided or given up by its cost alone: %s", async (_, sch
 
 test.each(HOSTILE)("does not hold the event loop: %s", async (_, schema, value) => {
   const world = nodeWorld();
-  expect(await longestStandstillMs(() => checkOutput({ ...schema }, value, world))).toBeLessThan(50);
+  expect(await longestStandstillMs(() => checkAgainstSchema({ ...schema }, value, world, OUTPUT_CHECK))).toBeLessThan(
+    50,
+  );
 });
 
 test("many answers at once are checked a few per turn of the event loop", async () => {
@@ -221,7 +222,9 @@ test("many answers at once are checked a few per turn of the event loop", async 
     turns += 1;
   }, 0);
   const schema = { pattern: "^(a+)+$" };
-  const checks = Array.from({ length: 50 }, () => checkOutput(schema, `${"a".repeat(100_000)}!`, world));
+  const checks = Array.from({ length: 50 }, () =>
+    checkAgainstSchema(schema, `${"a".repeat(100_000)}!`, world, OUTPUT_CHECK),
+  );
   await Promise.all(checks);
   clearInterval(timer);
   expect(turns).toBeGreaterThan(20);

@@ -6,7 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
-import type { ProgressNote, RpcOutcome } from "../rpc/rpc.js";
+import type { ProgressNote, RequestOptions, RpcOutcome } from "../rpc/rpc.js";
 import type { RpcErrorBody, RpcId } from "../transport/transport.js";
 import { answerOf, type CallOutcome, type CallRequest, NOBODY_KNOWS } from "./call.js";
 import { INPUT_KINDS, type InputRequest, readInput } from "./input-rounds.js";
@@ -345,7 +345,7 @@ class TaskFollower {
   #request(
     link: Link,
     method: string,
-    options = { signal: this.#options.request.signal, timeoutMs: TASK_LIMITS.pollTimeoutMs },
+    options: RequestOptions = { signal: this.#options.request.signal, timeoutMs: TASK_LIMITS.pollTimeoutMs },
   ): Promise<RpcOutcome> {
     return link.request(method, { taskId: this.#options.handle.id }, options);
   }

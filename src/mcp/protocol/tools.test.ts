@@ -24,15 +24,17 @@ describe("readTool", () => {
     const read = readTool(raw);
     expect(read).toEqual({
       ok: true,
-      tool: { ...raw, annotations: { readOnlyHint: true } },
+      key: raw.name,
+      item: { ...raw, annotations: { readOnlyHint: true } },
     });
-    expect(read.ok && read.tool.inputSchema).toBe(raw.inputSchema);
+    expect(read.ok && read.item.inputSchema).toBe(raw.inputSchema);
   });
 
   it("fills in what may be missing: description, title from the annotations, the schema's type", () => {
     expect(readTool({ name: "t", inputSchema: {}, annotations: { title: "T" } })).toEqual({
       ok: true,
-      tool: { name: "t", title: "T", description: "", inputSchema: { type: "object" }, annotations: {} },
+      key: "t",
+      item: { name: "t", title: "T", description: "", inputSchema: { type: "object" }, annotations: {} },
     });
   });
 
@@ -59,8 +61,8 @@ describe("readTool", () => {
       '{"name":"__proto__","inputSchema":{"__proto__":{"type":"string"},"properties":{"__proto__":{}}}}',
     );
     const read = readTool(raw);
-    expect(read).toMatchObject({ ok: true, tool: { name: "__proto__" } });
-    expect(read.ok && JSON.stringify(read.tool.inputSchema)).toBe(
+    expect(read).toMatchObject({ ok: true, item: { name: "__proto__" } });
+    expect(read.ok && JSON.stringify(read.item.inputSchema)).toBe(
       '{"__proto__":{"type":"string"},"properties":{"__proto__":{}},"type":"object"}',
     );
     expect({}).not.toHaveProperty("type");
@@ -74,7 +76,7 @@ describe("readTool", () => {
     fc.assert(
       fc.property(fc.oneof(anyJson, entry), (raw) => {
         const read = readTool(JSON.parse(JSON.stringify(raw)));
-        expect(read.ok ? typeof read.tool.name : typeof read.reason).toBe("string");
+        expect(read.ok ? typeof read.item.name : typeof read.reason).toBe("string");
       }),
     );
   });

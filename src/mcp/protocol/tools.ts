@@ -1,12 +1,11 @@
 // Reads the tools servers send without trusting their shape: a bad one is set aside with a reason, the others stay.
 import type { Pace } from "../../base/async/pace.js";
-import type { TenonError } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, sameJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { checkParamHeaders } from "../transport/http/param-headers.js";
 import type { Link } from "./link.js";
-import { type LeftOut, type ListKind, listAll, type ReadEntry, shortName, textField } from "./lists.js";
+import { type Listing, listAll, type ReadEntry, shortName, textField } from "./lists.js";
 
 /** A tool as its server defines it, checked as far as Tenon relies on it. */
 export interface McpTool {
@@ -27,13 +26,9 @@ export interface McpToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-export type ReadTool =
-  | { readonly ok: true; readonly tool: McpTool }
-  | { readonly ok: false; readonly name: string; readonly reason: string };
-
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
-export function readTool(raw: JsonValue | undefined): ReadTool {
+export function readTool(raw: JsonValue | undefined): ReadEntry<McpTool> {
   if (!isJsonObject(raw)) return { ok: false, name: "?", reason: "the entry is not an object" };
   const name = raw["name"];
   if (typeof name !== "string" || name === "") return { ok: false, name: "?", reason: "it has no name" };
@@ -47,7 +42,7 @@ export function readTool(raw: JsonValue | undefined): ReadTool {
     const given = typeof type === "string" ? JSON.stringify(shortName(type)) : `a ${typeof type}`;
     return { ok: false, name, reason: `its inputSchema has type ${given} instead of "object"` };
   }
-  return { ok: true, tool: toolOf(raw, name, type === undefined ? { ...schema, type: "object" } : schema) };
+  return { ok: true, key: name, item: toolOf(raw, name, type === undefined ? { ...schema, type: "object" } : schema) };
 }
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] };
@@ -142,36 +137,16 @@ function cheapKey(tools: Tools): string {
   return `${tools.length}:${hash >>> 0}`;
 }
 
-export interface DiscoveredTools {
-  readonly tools: readonly McpTool[];
-  /** What was left out or changed, each in one sentence. */
-  readonly problems: readonly string[];
-  readonly leftOut?: readonly LeftOut[];
-  /** Why there may be more: the server failed on a later page. */
-  readonly brokenOff?: TenonError;
-}
-
 /** Throws a TenonError when the server gave no list. */
-export async function listTools(link: Link, world: World, signal: AbortSignal): Promise<DiscoveredTools> {
-  const kind: ListKind<McpTool> = {
-    method: "tools/list",
-    field: "tools",
-    capability: "tools",
-    noun: "tool",
-    read: link.agreement.era === "modern" ? readModernTool : readLegacyTool,
-  };
-  const { items, ...rest } = await listAll(link, world, kind, signal);
-  return { tools: items, ...rest };
-}
-
-function readLegacyTool(raw: JsonValue | undefined): ReadEntry<McpTool> {
-  const read = readTool(raw);
-  return read.ok ? { ok: true, key: read.tool.name, item: read.tool } : read;
+export function listTools(link: Link, world: World, signal: AbortSignal): Promise<Listing<McpTool>> {
+  const read = link.agreement.era === "modern" ? readModernTool : readTool;
+  const kind = { method: "tools/list", field: "tools", capability: "tools", noun: "tool", read } as const;
+  return listAll(link, world, kind, signal);
 }
 
 /** A modern server would refuse the calls of a tool whose headers cannot be made, so it is not offered at all. */
 function readModernTool(raw: JsonValue | undefined): ReadEntry<McpTool> {
-  const read = readLegacyTool(raw);
+  const read = readTool(raw);
   const reason = read.ok ? checkParamHeaders(read.item.inputSchema) : undefined;
   return read.ok && reason !== undefined ? { ok: false, name: read.key, reason } : read;
 }
