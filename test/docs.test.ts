@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { LIMIT_FILES, limitsIn } from "../scripts/docs/limits-page.js";
 import { referencePages } from "../scripts/docs/pages.js";
 import { TABLE } from "../src/cli/table.js";
-import { fileError } from "../src/config/layers/schema.js";
+import { configFile } from "../src/config/layers/schema.js";
 import { blocksIn, documents, localLinks, ROOT, shellLines } from "./docs/blocks.js";
 
 test.each(referencePages())("$path is what `npm run docs` writes", ({ path, text }) => {
@@ -59,7 +59,7 @@ test.each(blocks.filter(({ language }) => language === "json"))(
     const errors: ParseError[] = [];
     const value: unknown = parse(text, errors, { allowTrailingComma: true });
     expect(errors).toEqual([]);
-    expect(fileError(value)).toBeUndefined();
+    expect(configFile.safeParse(value).error).toBeUndefined();
   },
 );
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isJsonObject } from "../base/json/json.js";
-import { configJsonSchema, fileError } from "./layers/schema.js";
+import { configFile, configJsonSchema } from "./layers/schema.js";
 
 const PUBLISHED = join(import.meta.dirname, "..", "..", "schema", "config.schema.json");
 
@@ -48,7 +48,7 @@ describe("schema/config.schema.json", () => {
       sandbox: { project: "workspace" },
       import: ["zed"],
     };
-    expect(fileError(file)).toBeUndefined();
-    expect(fileError({ ...file, mcpservers: {} })).toBeDefined();
+    expect(configFile.safeParse(file).error).toBeUndefined();
+    expect(configFile.safeParse({ ...file, mcpservers: {} }).error).toBeDefined();
   });
 });

@@ -35,10 +35,11 @@ export class SharedConfigs {
 /** The files of one directory: read once for each change, watched while a session uses them. */
 class DirectoryConfig {
   readonly #request: LoadRequest;
-  readonly #secrets: Secrets;
+  readonly secrets: Secrets;
+  /** How each session reloads. */
+  readonly sessions: Set<() => Promise<void>> = new Set();
   readonly #scope: Scope;
   readonly #onUnused: () => void;
-  readonly #sessions = new Set<() => Promise<void>>();
   readonly #watches = new Map<string, Watch>();
   /** Loads under way, by the client's servers. */
   readonly #loading = new Map<string, Promise<EffectiveConfig>>();
@@ -49,20 +50,20 @@ class DirectoryConfig {
 
   constructor(request: LoadRequest, onUnused: () => void) {
     this.#request = request;
-    this.#secrets = new Secrets(request.world, request.resolveSecret);
+    this.secrets = new Secrets(request.world, request.resolveSecret);
     this.#scope = new Scope(request.world.log);
     this.#onUnused = onUnused;
   }
 
   async open(clientServers: ClientServers): Promise<ConfigWatch> {
     this.#openCount += 1;
-    this.#secrets.forgetFailures(); // a new session asks again
+    this.secrets.forgetFailures(); // a new session asks again
     const first = await this.load(clientServers).catch(async (error: unknown) => {
-      await this.#close(); // as if it had never been opened: the next session tries again
+      await this.close(); // as if it had never been opened: the next session tries again
       throw error;
     });
     // Between the first load and the first watch a file may have changed unseen.
-    if (this.#sessions.size === 0) this.#reloadSoon();
+    if (this.sessions.size === 0) this.#reloadSoon();
     return new ConfigWatch(this, clientServers, first);
   }
 
@@ -87,11 +88,7 @@ class DirectoryConfig {
     this.#layers ??= readLayers(this.#request);
     using patience = this.#request.world.deadline(CONFIG_LIMITS.secretPatienceMs);
     const request = { ...this.#request, clientServers: clientServers ?? [] };
-    return await loadWith(request, this.#secrets, patience.signal, this.#layers);
-  }
-
-  subscribe(reload: () => Promise<void>): void {
-    this.#sessions.add(reload);
+    return await loadWith(request, this.secrets, patience.signal, this.#layers);
   }
 
   /** What was read is read again when next wanted. */
@@ -100,20 +97,7 @@ class DirectoryConfig {
     this.#loading.clear();
   }
 
-  forgetFailures(): void {
-    this.#secrets.forgetFailures();
-  }
-
-  forgetValues(values: readonly string[]): boolean {
-    return this.#secrets.forgetValues(values);
-  }
-
-  async leave(reload: () => Promise<void>): Promise<void> {
-    this.#sessions.delete(reload);
-    await this.#close();
-  }
-
-  async #close(): Promise<void> {
+  async close(): Promise<void> {
     this.#openCount -= 1;
     if (this.#openCount > 0) return;
     this.#onUnused();
@@ -134,7 +118,7 @@ class DirectoryConfig {
 
   async reloadAll(): Promise<void> {
     this.invalidate();
-    await Promise.all([...this.#sessions].map((reload) => reload()));
+    await Promise.all([...this.sessions].map((reload) => reload()));
   }
 
   #follow({ watched, servers }: EffectiveConfig): void {
@@ -148,7 +132,7 @@ class DirectoryConfig {
       if (this.#watches.has(path)) continue;
       const watch = this.#request.world.watch(path, () => {
         this.invalidate();
-        this.#secrets.forgetFailures();
+        this.secrets.forgetFailures();
         this.#reloadSoon();
       });
       this.#watches.set(path, watch);
@@ -157,7 +141,7 @@ class DirectoryConfig {
     if (!isWaiting || this.#isWaiting) return;
     this.#isWaiting = true;
     this.#scope.run("wait for secrets", async (signal) => {
-      await Promise.race([this.#secrets.idle(), new Promise((done) => signal.addEventListener("abort", done))]);
+      await Promise.race([this.secrets.idle(), new Promise((done) => signal.addEventListener("abort", done))]);
       this.#isWaiting = false;
       this.#reloadSoon();
     });
@@ -178,7 +162,7 @@ export class ConfigWatch implements AsyncDisposable {
     this.#directory = directory;
     this.#clientServers = clientServers;
     this.#config = new Cell(first);
-    directory.subscribe(this.#reload);
+    directory.sessions.add(this.#reload);
   }
 
   /** Changes only when something in it really did. */
@@ -189,7 +173,7 @@ export class ConfigWatch implements AsyncDisposable {
   /** Reads everything again now: after an approval, or after the client sent other servers. */
   async reload(change: Pick<ConfigRequest, "clientServers"> = {}): Promise<EffectiveConfig> {
     this.#clientServers = change.clientServers ?? this.#clientServers;
-    this.#directory.forgetFailures();
+    this.#directory.secrets.forgetFailures();
     this.#directory.invalidate();
     await this.#load();
     return this.#config.value;
@@ -197,8 +181,8 @@ export class ConfigWatch implements AsyncDisposable {
 
   /** A server refused these values: those that a command or the keyring gave are fetched again, for all sessions that have them. */
   async refetch(values: readonly string[]): Promise<void> {
-    if (!this.#directory.forgetValues(values)) return;
-    this.#directory.forgetFailures();
+    if (!this.#directory.secrets.forgetValues(values)) return;
+    this.#directory.secrets.forgetFailures();
     await this.#directory.reloadAll();
   }
 
@@ -212,7 +196,8 @@ export class ConfigWatch implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#directory.leave(this.#reload);
+    this.#directory.sessions.delete(this.#reload);
+    await this.#directory.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -11,20 +11,15 @@ export interface ReadonlyCell<T> {
   until(test: (value: T) => boolean, signal: AbortSignal): Promise<T>;
 }
 
+/** An object, not the function itself: one function may be subscribed twice and stopped once. */
 interface Subscription<T> {
   readonly listener: (value: T) => void;
 }
 
-interface Change<T> {
-  readonly value: T;
-  readonly subscriptions: readonly Subscription<T>[];
-}
-
 export class Cell<T> implements ReadonlyCell<T> {
   #value: T;
-  /** Objects, not the functions themselves: one function may be subscribed twice and stopped once. */
   readonly #subscriptions = new Set<Subscription<T>>();
-  readonly #changes: Change<T>[] = [];
+  readonly #changes: { readonly value: T; readonly subscriptions: readonly Subscription<T>[] }[] = [];
   #isTelling = false;
 
   constructor(value: T) {
@@ -45,7 +40,13 @@ export class Cell<T> implements ReadonlyCell<T> {
     this.#changes.push({ value, subscriptions: [...this.#subscriptions] });
     if (this.#isTelling) return;
     this.#isTelling = true;
-    for (let change = this.#changes.shift(); change; change = this.#changes.shift()) this.#tell(change);
+    for (let change = this.#changes.shift(); change; change = this.#changes.shift()) {
+      const { value: told, subscriptions } = change;
+      for (const subscription of subscriptions) {
+        if (!this.#subscriptions.has(subscription)) continue; // stopped by a listener before it
+        contained(sharedLog(), "listener of a state cell", () => subscription.listener(told));
+      }
+    }
     this.#isTelling = false;
   }
 
@@ -81,13 +82,6 @@ export class Cell<T> implements ReadonlyCell<T> {
       });
       listeners.add(onAbort);
     });
-  }
-
-  #tell(change: Change<T>): void {
-    for (const subscription of change.subscriptions) {
-      if (!this.#subscriptions.has(subscription)) continue; // stopped by a listener before it
-      contained(sharedLog(), "listener of a state cell", () => subscription.listener(change.value));
-    }
   }
 }
 

@@ -274,12 +274,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-export interface Log {
-  debug(event: string, fields?: LogFields): void;
-  info(event: string, fields?: LogFields): void;
-  warn(event: string, fields?: LogFields): void;
-  error(event: string, fields?: LogFields): void;
-}
+export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
 
 interface LogOptions {
   readonly level: LogLevel;

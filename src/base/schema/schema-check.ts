@@ -76,13 +76,10 @@ export class SchemaCheck {
     const first = this.check(schema, value);
     if (!isMisfit(first)) return first ?? [];
     const found = [first];
-    const add = (verdict: Verdict) => {
-      if (isMisfit(verdict) && !found.some((other) => isSameMisfit(other, verdict))) found.push(verdict);
-    };
     try {
       for (const verdict of this.#eachProperty(schema, value)) {
         if (found.length >= max) break;
-        add(verdict);
+        if (isMisfit(verdict) && !found.some((other) => isSameMisfit(other, verdict))) found.push(verdict);
       }
     } catch (thrown) {
       if (!(thrown instanceof OutOfFuel)) throw thrown; // the first one stands
@@ -173,13 +170,7 @@ export class SchemaCheck {
   }
 
   #oneOf(branches: readonly JsonValue[], value: JsonValue, at: At): Verdict {
-    let fits = 0;
-    let unsure = 0;
-    for (const branch of branches) {
-      const verdict = this.check(branch, value, at);
-      if (verdict === undefined) fits += 1;
-      else if (verdict === "unsure") unsure += 1;
-    }
+    const { fits, unsure } = counted(branches, (branch) => this.check(branch, value, at));
     if (fits > 1) return { at, what: `fits ${fits} of its forms where only one is allowed` };
     if (unsure > 0) return "unsure";
     return fits === 1 || branches.length === 0
@@ -229,20 +220,15 @@ export class SchemaCheck {
     });
     if (isMisfit(fitting)) return fitting;
     if (schema["uniqueItems"] === true && this.#hasTwins(value)) return { at, what: "has the same item twice" };
-    const counted = this.#contains(schema, value, at);
-    return counted ?? fitting ?? (schema["unevaluatedItems"] === undefined ? undefined : "unsure");
+    return (
+      this.#contains(schema, value, at) ?? fitting ?? (schema["unevaluatedItems"] === undefined ? undefined : "unsure")
+    );
   }
 
   #contains(schema: JsonObject, value: readonly JsonValue[], at: At): Verdict {
     const { contains, minContains = 1, maxContains } = schema;
     if (contains === undefined || typeof minContains !== "number") return undefined;
-    let fits = 0;
-    let unsure = 0;
-    for (const item of value) {
-      const verdict = this.check(contains, item, at);
-      if (verdict === undefined) fits += 1;
-      else if (verdict === "unsure") unsure += 1;
-    }
+    const { fits, unsure } = counted(value, (item) => this.check(contains, item, at));
     if (fits + unsure < minContains) return { at, what: "lacks an item it must contain" };
     if (typeof maxContains === "number" && fits > maxContains) return { at, what: "has too many items of one kind" };
     return unsure > 0 ? "unsure" : undefined;
@@ -416,6 +402,12 @@ function every<T>(items: Iterable<T>, check: (item: T) => Verdict): Verdict {
     if (verdict === "unsure") isSure = false;
   }
   return isSure ? undefined : "unsure";
+}
+
+function counted(items: readonly JsonValue[], check: (item: JsonValue) => Verdict): { fits: number; unsure: number } {
+  const verdicts = items.map(check);
+  const count = (wanted: Verdict) => verdicts.filter((verdict) => verdict === wanted).length;
+  return { fits: count(undefined), unsure: count("unsure") };
 }
 
 function isMisfit(verdict: Verdict): verdict is Misfit {

@@ -16,7 +16,7 @@ const SLASH = 0x2f;
 
 /** A glob on names: `*` stands for any text, `?` for one character, `\` before either for itself. */
 export function compileGlob(glob: string): GlobMatcher {
-  return matcherOf(nameSigns(glob));
+  return matcherOf(signsOf(codePointsOf(glob), false));
 }
 
 export function isGlobMatch(glob: string, text: string): boolean {
@@ -95,21 +95,6 @@ function expandFirst(text: string): readonly string[] | undefined {
   return undefined;
 }
 
-function nameSigns(glob: string): readonly Sign[] {
-  const signs: Sign[] = [];
-  const codePoints = codePointsOf(glob);
-  for (let at = 0; at < codePoints.length; at++) {
-    const codePoint = codePoints[at] ?? 0;
-    if (codePoint === STAR) pushStar(signs, "star");
-    else if (codePoint === QUESTION) signs.push({ kind: "any" });
-    else if (codePoint === BACKSLASH && at + 1 < codePoints.length) {
-      at += 1;
-      signs.push({ kind: "char", codePoint: codePoints[at] ?? 0 });
-    } else signs.push({ kind: "char", codePoint });
-  }
-  return signs;
-}
-
 /** `**` as a part of its own stands for any number of parts; at the end for at least one. */
 function pathSigns(pattern: string): readonly Sign[] {
   const parts = pattern.split("/");
@@ -117,7 +102,7 @@ function pathSigns(pattern: string): readonly Sign[] {
   for (const [index, part] of parts.entries()) {
     const isLast = index === parts.length - 1;
     if (part !== "**") {
-      partSigns(codePointsOf(part), signs);
+      signs.push(...signsOf(codePointsOf(part), true));
       if (!isLast) signs.push({ kind: "char", codePoint: SLASH });
     } else if (isLast) signs.push({ kind: "any" }, { kind: "star" });
     else if (signs.at(-1)?.kind !== "deep") signs.push({ kind: "deep" });
@@ -132,25 +117,25 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const DASH = 0x2d;
 
-function partSigns(codePoints: readonly number[], signs: Sign[]): void {
+/** The signs of a name, or of one part of a path, which has classes too. A row of stars means the same as one. */
+function signsOf(codePoints: readonly number[], isPart: boolean): readonly Sign[] {
+  const signs: Sign[] = [];
+  const star = isPart ? "starInPart" : "star";
   for (let at = 0; at < codePoints.length; at++) {
     const codePoint = codePoints[at] ?? 0;
-    const read = codePoint === OPEN ? readClass(codePoints, at) : undefined;
+    const read = isPart && codePoint === OPEN ? readClass(codePoints, at) : undefined;
     if (read) {
       signs.push(read.sign);
       at = read.end;
-    } else if (codePoint === STAR) pushStar(signs, "starInPart");
-    else if (codePoint === QUESTION) signs.push({ kind: "anyInPart" });
+    } else if (codePoint === STAR) {
+      if (signs.at(-1)?.kind !== star) signs.push({ kind: star });
+    } else if (codePoint === QUESTION) signs.push({ kind: isPart ? "anyInPart" : "any" });
     else if (codePoint === BACKSLASH && at + 1 < codePoints.length) {
       at += 1;
       signs.push({ kind: "char", codePoint: codePoints[at] ?? 0 });
     } else signs.push({ kind: "char", codePoint });
   }
-}
-
-/** A row of stars means the same as one. */
-function pushStar(signs: Sign[], kind: "star" | "starInPart"): void {
-  if (signs.at(-1)?.kind !== kind) signs.push({ kind });
+  return signs;
 }
 
 /** A `]` right after the opening belongs to the class. Undefined: it is never closed, and so stands for itself. */
@@ -170,13 +155,7 @@ function readClass(codePoints: readonly number[], start: number): { sign: Sign; 
 }
 
 function codePointsOf(text: string): readonly number[] {
-  const codePoints: number[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const codePoint = text.codePointAt(at) ?? 0;
-    if (codePoint > 0xffff) at += 1;
-    codePoints.push(codePoint);
-  }
-  return codePoints;
+  return Array.from(text, (character) => character.codePointAt(0) ?? 0);
 }
 
 function matcherOf(signs: readonly Sign[]): GlobMatcher {
@@ -214,7 +193,12 @@ class Automaton {
     this.#signs = signs;
     this.#words = (signs.length >>> 5) + 1;
     const bits = () => new Int32Array(this.#words);
-    const [loops, partLoops, stars, deeps, others, slashes] = [bits(), bits(), bits(), bits(), bits(), bits()];
+    const loops = (this.#loops = bits());
+    const partLoops = (this.#partLoops = bits());
+    const stars = (this.#stars = bits());
+    const deeps = (this.#deeps = bits());
+    const others = (this.#others = bits());
+    const slashes = (this.#slashes = bits());
     const sets = {
       any: [slashes, others],
       anyInPart: [others],
@@ -230,12 +214,6 @@ class Automaton {
         else this.#chars.set(sign.codePoint, [index]);
       } else for (const set of sets[sign.kind]) setBit(set, index);
     }
-    this.#loops = loops;
-    this.#partLoops = partLoops;
-    this.#stars = stars;
-    this.#deeps = deeps;
-    this.#others = others;
-    this.#slashes = slashes;
   }
 
   matches(text: string, spend?: SpendSteps): boolean {

@@ -18,8 +18,8 @@ export interface Dialect {
   /** Its files in a project, the weaker first. */
   readonly project: readonly string[];
   /** Where servers by name stand, the weaker first. `isProject` says whether a path means the session's directory. */
-  sections(root: JsonObject, isProject: (path: string) => boolean): readonly KeyPath[];
-  entry(written: JsonObject): RawEntry | Unusable;
+  readonly sections: (root: JsonObject, isProject: (path: string) => boolean) => readonly KeyPath[];
+  readonly entry: (written: JsonObject) => RawEntry | Unusable;
 }
 
 interface Folders {
@@ -300,9 +300,10 @@ export function foreignPlaces(client: ImportName, machine: MachinePlace): Foreig
     darwin: posix.join(home, "Library", "Application Support"),
   };
   const { user, project } = DIALECTS[client];
-  const folders = { join: paths.join, isWindows, home, programs: ofSystem[platform] ?? config, config, moved: full };
+  const join = (...parts: string[]) => paths.join(...parts);
+  const folders = { join, isWindows, home, programs: ofSystem[platform] ?? config, config, moved: full };
   return {
     user: user(folders).filter((path) => paths.isAbsolute(path)),
-    project: project.map((path) => paths.join(cwd, path)),
+    project: project.map((path) => join(cwd, path)),
   };
 }

@@ -46,72 +46,64 @@ export interface ImportTarget {
 
 /** Of two clients with a server of the same name, the first counts; of two files of one client, the stronger, which comes last. */
 export function planImport(reads: readonly ForeignRead[], target: ImportTarget): readonly PlannedFile[] {
-  const planner = new Planner(target);
+  const { only } = target;
   const clients = [...new Set(reads.map(({ client }) => client))];
   const planned = new Map<ForeignRead, PlannedFile>();
-  for (const client of clients) {
-    for (const read of reads.filter((one) => one.client === client).reverse()) {
-      if (read.isThere) planned.set(read, planner.file(read));
-    }
+  const taken: Taken = new Map();
+  const strongestFirst = clients.flatMap((client) => reads.filter((one) => one.client === client).reverse());
+  for (const read of strongestFirst.filter(({ isThere }) => isThere)) {
+    const { client, file, owner, problems } = read;
+    const servers = read.servers
+      .filter(({ name }) => only.size === 0 || only.has(name))
+      .map((server) => plannedServer(server, read, target, taken));
+    planned.set(read, { client, file, owner, problems, label: DIALECTS[client].label, servers });
   }
   return reads.flatMap((read) => planned.get(read) ?? []);
 }
 
-class Planner {
-  readonly #target: ImportTarget;
-  /** What this very import brings. */
-  readonly #taken = new Map<string, { readonly entry: JsonObject; readonly from: string }>();
+/** What this very import brings. */
+type Taken = Map<string, { readonly entry: JsonObject; readonly from: string }>;
 
-  constructor(target: ImportTarget) {
-    this.#target = target;
+function plannedServer(found: ForeignServer, read: ForeignRead, target: ImportTarget, taken: Taken): PlannedServer {
+  const { name, place, server, problems } = found;
+  const base = { name, place, notes: found.notes, secrets: [], kept: [] };
+  if (!server) {
+    const reason = problems.map(({ message }) => message).join("; ");
+    return { ...base, action: found.isExpected ? "skip" : "cannot", reason };
   }
-
-  file(read: ForeignRead): PlannedFile {
-    const { client, file, owner, problems } = read;
-    const { only } = this.#target;
-    const servers = read.servers.filter(({ name }) => only.size === 0 || only.has(name));
-    const { label } = DIALECTS[client];
-    return { client, file, owner, problems, label, servers: servers.map((server) => this.#server(server, read)) };
+  if (read.owner === "project" && target.layer === "user") {
+    // Copied to the user's own file it would be trusted everywhere.
+    return { ...base, action: "skip", reason: "it is this project's: --project copies it to the project's own file" };
   }
-
-  #server(found: ForeignServer, { owner, client }: ForeignRead): PlannedServer {
-    const { name, place, server, problems } = found;
-    const base = { name, place, notes: found.notes, secrets: [], kept: [] };
-    if (!server) {
-      const reason = problems.map(({ message }) => message).join("; ");
-      return { ...base, action: found.isExpected ? "skip" : "cannot", reason };
+  const { written } = server.definition;
+  const secrets = secretLiterals(name, written);
+  const { entry, kept } = withReferences(name, written, target.secrets);
+  const words = hasSecretWords(written) ? ["its words hold what looks like a secret, which stays as it is"] : [];
+  const planned = { ...base, entry, kept, secrets, notes: [...base.notes, ...words] };
+  const rival = taken.get(name);
+  if (rival) {
+    if (canonicalJson(rival.entry) === canonicalJson(written)) {
+      return { ...planned, action: "same", reason: `the same as in ${rival.from}` };
     }
-    if (owner === "project" && this.#target.layer === "user") {
-      // Copied to the user's own file it would be trusted everywhere.
-      return { ...base, action: "skip", reason: "it is this project's: --project copies it to the project's own file" };
-    }
-    const { written } = server.definition;
-    const secrets = secretLiterals(name, written);
-    const { entry, kept } = withReferences(name, written, this.#target.secrets);
-    const words = hasSecretWords(written) ? ["its words hold what looks like a secret, which stays as it is"] : [];
-    const planned = { ...base, entry, kept, secrets, notes: [...base.notes, ...words] };
-    const rival = this.#taken.get(name);
-    if (rival) {
-      if (canonicalJson(rival.entry) === canonicalJson(written)) {
-        return { ...planned, action: "same", reason: `the same as in ${rival.from}` };
-      }
-      return { ...planned, action: "conflict", reason: `${rival.from} has another server of that name, which counts` };
-    }
-    this.#taken.set(name, { entry: written, from: `${DIALECTS[client].label} (${placeText(place)})` });
-    return { ...planned, ...this.#against(name, written) };
+    return { ...planned, action: "conflict", reason: `${rival.from} has another server of that name, which counts` };
   }
+  taken.set(name, { entry: written, from: `${DIALECTS[read.client].label} (${placeText(place)})` });
+  return { ...planned, ...against(name, written, target) };
+}
 
-  #against(name: string, written: JsonObject): Pick<PlannedServer, "action" | "reason"> {
-    const { existing, mayReplace } = this.#target;
-    const there = existing.get(name);
-    if (!there) return { action: "add" };
-    // Wherever the secrets went the last time, it is the same server.
-    const forms = (["file", "keyring", "env"] as const).map((way) => withReferences(name, written, way).entry);
-    // And one that was switched off here is to stay so.
-    const { disabled, ...rest } = there;
-    const known = disabled === true && written["disabled"] === undefined ? rest : there;
-    if (forms.some((form) => canonicalJson(form) === canonicalJson(known))) return { action: "same" };
-    if (mayReplace) return { action: "replace" };
-    return { action: "conflict", reason: "another server of that name is there: --replace puts this one in its place" };
-  }
+function against(
+  name: string,
+  written: JsonObject,
+  { existing, mayReplace }: ImportTarget,
+): Pick<PlannedServer, "action" | "reason"> {
+  const there = existing.get(name);
+  if (!there) return { action: "add" };
+  // Wherever the secrets went the last time, it is the same server.
+  const forms = (["file", "keyring", "env"] as const).map((way) => withReferences(name, written, way).entry);
+  // And one that was switched off here is to stay so.
+  const { disabled, ...rest } = there;
+  const known = disabled === true && written["disabled"] === undefined ? rest : there;
+  if (forms.some((form) => canonicalJson(form) === canonicalJson(known))) return { action: "same" };
+  if (mayReplace) return { action: "replace" };
+  return { action: "conflict", reason: "another server of that name is there: --replace puts this one in its place" };
 }

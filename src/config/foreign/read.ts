@@ -143,7 +143,7 @@ function serverOf({ name, written, keys, parsed, file, context, schemas }: Forei
     layer: file.layer,
     platform,
     folder: paths.dirname(file.path),
-    resolve: paths.resolve,
+    resolve: (...parts) => paths.resolve(...parts),
     inputs: inputsOf(parsed.root?.["inputs"]),
   });
   const checked = readEntry(translated.entry, file.layer, schemas);

@@ -9,16 +9,10 @@ export interface Position {
   readonly column: number;
 }
 
-export interface SyntaxProblem {
-  readonly severity: "error" | "warning";
-  readonly message: string;
-  readonly position: Position;
-}
-
 export interface Document {
   /** Undefined when there is no value at all: an empty file, or one that is unreadable from the start. */
   readonly value: JsonValue | undefined;
-  readonly problems: readonly SyntaxProblem[];
+  readonly problems: readonly (Omit<Fault, "offset"> & { readonly position: Position })[];
   /** The node of a value; undefined when there is none at that path. */
   readonly node: (path: KeyPath) => TextNode | undefined;
   /** Where a value (or the key before it) begins; for a path that is not there, where its nearest parent begins. */
@@ -36,31 +30,19 @@ interface Fault {
 /** Never throws. Of the entries of `mcpServers` after the first `maxServers` only the names are read. */
 export function parseDocument(given: string, maxServers?: number): Document {
   const text = given.replace(/^\ufeff/u, "");
-  const positions = new Positions(text);
+  const positionAt = positionsIn(text);
   const refusal = refuse(text);
-  if (refusal) return documentOf(undefined, [refusal], positions);
+  if (refusal) return documentOf(undefined, [refusal], positionAt);
   const faults: Fault[] = [];
-  const builder = new TreeBuilder(
-    text.length,
-    (offset, message, severity) => {
-      faults.push({ severity, offset, message });
-    },
-    maxServers,
-  );
-  visit(
-    text,
-    {
-      ...builder.visitor,
-      onError: (code, offset, length) => {
-        faults.push({ severity: "error", offset, message: syntaxMessage(code, text.slice(offset, offset + length)) });
-      },
-    },
-    { allowTrailingComma: true, allowEmptyContent: true },
-  );
+  const builder = new TreeBuilder(text.length, faults, maxServers);
+  const onError: JSONVisitor["onError"] = (code, offset, length) => {
+    faults.push({ severity: "error", offset, message: syntaxMessage(code, text.slice(offset, offset + length)) });
+  };
+  visit(text, { ...builder.visitor, onError }, { allowTrailingComma: true, allowEmptyContent: true });
   for (const { index } of text.matchAll(/\ufffd/gu)) {
     faults.push({ severity: "error", offset: index, message: "this is not UTF-8; save the file as UTF-8" });
   }
-  return documentOf(builder.root, faults, positions);
+  return documentOf(builder.root, faults, positionAt);
 }
 
 /** What is not even tried: too large, too deep for a recursive parser, or no text at all. */
@@ -84,7 +66,11 @@ function refuse(text: string): Fault | undefined {
   return undefined;
 }
 
-function documentOf(root: TextNode | undefined, faults: readonly Fault[], positions: Positions): Document {
+function documentOf(
+  root: TextNode | undefined,
+  faults: readonly Fault[],
+  positionAt: (offset: number) => Position,
+): Document {
   const errors = faults.filter(({ severity }) => severity === "error");
   const node = (path: KeyPath): TextNode | undefined => {
     let current = root;
@@ -96,18 +82,18 @@ function documentOf(root: TextNode | undefined, faults: readonly Fault[], positi
     problems: firstAtEach(faults)
       .sort((one, other) => one.offset - other.offset)
       .slice(0, CONFIG_LIMITS.configMaxProblems)
-      .map(({ severity, message, offset }) => ({ severity, message, position: positions.at(offset) })),
+      .map(({ severity, message, offset }) => ({ severity, message, position: positionAt(offset) })),
     node,
     locate: (path, what = "value") => {
       for (let length = path.length; length > 0; length--) {
         const child = node(path.slice(0, length - 1))?.children.get(path[length - 1] ?? 0);
-        if (child) return positions.at(what === "key" && length === path.length ? child.keyStart : child.node.start);
+        if (child) return positionAt(what === "key" && length === path.length ? child.keyStart : child.node.start);
       }
-      return positions.at(root?.start ?? 0);
+      return positionAt(root?.start ?? 0);
     },
     isBroken: (path) => {
       const found = node(path);
-      return found !== undefined && errors.some(({ offset }) => isWithin(offset, found));
+      return found !== undefined && errors.some(({ offset }) => offset >= found.start && offset <= found.end);
     },
   };
 }
@@ -118,67 +104,45 @@ function firstAtEach(faults: readonly Fault[]): Fault[] {
   return faults.filter(({ offset }) => !seen.has(offset) && seen.add(offset));
 }
 
-class Positions {
-  readonly #lineStarts: readonly number[];
-
-  constructor(text: string) {
-    this.#lineStarts = [0, ...[...text.matchAll(/\r\n|\r|\n/gu)].map((found) => found.index + found[0].length)];
-  }
-
-  at(offset: number): Position {
+function positionsIn(text: string): (offset: number) => Position {
+  const lineStarts = [0, ...[...text.matchAll(/\r\n|\r|\n/gu)].map((found) => found.index + found[0].length)];
+  return (offset) => {
     let low = 0;
-    let high = this.#lineStarts.length - 1;
+    let high = lineStarts.length - 1;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
+      if ((lineStarts[middle] ?? 0) <= offset) low = middle;
       else high = middle - 1;
     }
-    return { line: low + 1, column: offset - (this.#lineStarts[low] ?? 0) + 1 };
-  }
+    return { line: low + 1, column: offset - (lineStarts[low] ?? 0) + 1 };
+  };
 }
 
 // The JSON parser's error codes in words that say what to write.
 
-function syntaxMessage(code: ParseErrorCode, found: string): string {
-  const name = printParseErrorCode(code);
-  switch (name) {
-    case "InvalidSymbol":
-      return `${shown(found)} is no JSON value; texts stand in double quotes`;
-    case "InvalidNumberFormat":
-    case "UnexpectedEndOfNumber":
-      return `${shown(found)} is no JSON number`;
-    case "PropertyNameExpected":
-      return 'expected a key in double quotes, or "}"';
-    case "ValueExpected":
-      return "expected a value";
-    case "ColonExpected":
-      return 'expected ":" after the key';
-    case "CommaExpected":
-      return 'expected ","';
-    case "CloseBraceExpected":
-      return 'expected "}"';
-    case "CloseBracketExpected":
-      return 'expected "]"';
-    case "EndOfFileExpected":
-      return "expected the end of the file: one object is all it may hold";
-    case "InvalidCommentToken":
-    case "UnexpectedEndOfComment":
-      return "this comment never ends";
-    case "UnexpectedEndOfString":
-      return 'this text never ends: the closing " is missing';
-    case "InvalidUnicode":
-      return "a \\u escape takes four hexadecimal digits";
-    case "InvalidEscapeCharacter":
-      return "unknown escape after \\; write \\\\ for a backslash";
-    case "InvalidCharacter":
-      return "control characters in texts are written as escapes, such as \\n or \\t";
-    case "<unknown ParseErrorCode>":
-      return "this is not JSON";
-  }
-}
+const COMMENT_NEVER_ENDS = "this comment never ends";
+const SYNTAX_MESSAGES: Readonly<Partial<Record<ReturnType<typeof printParseErrorCode>, string>>> = {
+  InvalidSymbol: "%s is no JSON value; texts stand in double quotes",
+  InvalidNumberFormat: "%s is no JSON number",
+  UnexpectedEndOfNumber: "%s is no JSON number",
+  PropertyNameExpected: 'expected a key in double quotes, or "}"',
+  ValueExpected: "expected a value",
+  ColonExpected: 'expected ":" after the key',
+  CommaExpected: 'expected ","',
+  CloseBraceExpected: 'expected "}"',
+  CloseBracketExpected: 'expected "]"',
+  EndOfFileExpected: "expected the end of the file: one object is all it may hold",
+  InvalidCommentToken: COMMENT_NEVER_ENDS,
+  UnexpectedEndOfComment: COMMENT_NEVER_ENDS,
+  UnexpectedEndOfString: 'this text never ends: the closing " is missing',
+  InvalidUnicode: "a \\u escape takes four hexadecimal digits",
+  InvalidEscapeCharacter: "unknown escape after \\; write \\\\ for a backslash",
+  InvalidCharacter: "control characters in texts are written as escapes, such as \\n or \\t",
+};
 
-function shown(found: string): string {
-  return JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found);
+function syntaxMessage(code: ParseErrorCode, found: string): string {
+  const message = SYNTAX_MESSAGES[printParseErrorCode(code)] ?? "this is not JSON";
+  return message.replace("%s", () => JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found));
 }
 
 // The tree of a JSON text with the position of everything in it. Built from the parser's events, since its own tree is lost when a brace is missing.
@@ -200,8 +164,6 @@ export interface TextNode {
   readonly children: ReadonlyMap<string | number, TextChild>;
 }
 
-type Report = (offset: number, message: string, severity: "error" | "warning") => void;
-
 /** Keys that lead to an object's prototype instead of to a value of its own in careless code. */
 const FORBIDDEN_KEY = "__proto__";
 
@@ -214,22 +176,18 @@ interface Open {
   key: { readonly name: string; readonly start: number } | undefined;
 }
 
-function isWithin(offset: number, node: TextNode): boolean {
-  return offset >= node.start && offset <= node.end;
-}
-
 class TreeBuilder {
-  readonly #report: Report;
   readonly #textLength: number;
+  readonly #faults: Fault[];
   readonly #maxServers: number;
   readonly #open: Open[] = [];
   #isSkipping = false;
   #root: TextNode | undefined;
 
   /** Of the entries of `mcpServers` after the first `maxServers` only the names are kept: a file may have thousands. */
-  constructor(textLength: number, report: Report, maxServers: number = Number.POSITIVE_INFINITY) {
+  constructor(textLength: number, faults: Fault[], maxServers: number = Number.POSITIVE_INFINITY) {
     this.#textLength = textLength;
-    this.#report = report;
+    this.#faults = faults;
     this.#maxServers = maxServers;
   }
 
@@ -297,13 +255,13 @@ class TreeBuilder {
     const { key } = parent;
     parent.key = undefined;
     if (!key) return; // a value without a key: the parser has complained
+    const warn = (message: string) => this.#faults.push({ severity: "warning", offset: key.start, message });
     if (key.name === FORBIDDEN_KEY) {
-      this.#report(key.start, `the key "${FORBIDDEN_KEY}" is not used`, "warning");
+      warn(`the key "${FORBIDDEN_KEY}" is not used`);
       return;
     }
     if (parent.children.has(key.name)) {
-      const message = `the key ${JSON.stringify(key.name)} is there twice; this, the last, counts`;
-      this.#report(key.start, message, "warning");
+      warn(`the key ${JSON.stringify(key.name)} is there twice; this, the last, counts`);
       parent.children.delete(key.name); // the last decides the order too
       delete parent.value[key.name];
     }

@@ -1,10 +1,19 @@
 // The shapes of what a configuration file may say, after checking and before interpolation.
-import type { JsonObject } from "../../base/json/json.js";
+import type { IdentityProvider, OAuthSettings } from "../../mcp/index.js";
 import type { ModelSettings, ThinkingLevel } from "../../models/index.js";
-import type { IncludeMode, PermissionMode, PolicyEffect, ToolOrigin } from "../../tools/index.js";
+import type {
+  HintCondition,
+  IncludeMode,
+  PermissionMode,
+  PolicyEffect,
+  ToolOrigin,
+  ToolShape,
+} from "../../tools/index.js";
 
 /** Keys of one type, each of which may be left out. */
 type Optional<Key extends string, Value> = { readonly [K in Key]?: Value | undefined };
+/** What may be left out may also be undefined, as zod has it. */
+type Written<T> = { readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? T[K] | undefined : T[K] };
 type Texts = Readonly<Record<string, string>>;
 
 export const INCLUDE_MODES = ["always", "manual", "search"] as const;
@@ -34,7 +43,7 @@ export const TOOL_ORIGINS = ["user", "project", "client", "builtin", "extra"] as
 export interface RuleEntry extends Optional<"server" | "tool" | "reason", string> {
   readonly effect: PolicyEffect;
   readonly origin?: readonly ToolOrigin[] | undefined;
-  readonly annotations?: Optional<"readOnly" | "destructive" | "idempotent" | "openWorld", boolean> | undefined;
+  readonly annotations?: Written<HintCondition> | undefined;
   readonly arguments?: readonly ConditionEntry[] | undefined;
 }
 
@@ -45,13 +54,9 @@ interface ConditionEntry extends Optional<"glob" | "prefix" | "under", string> {
   readonly oneOf?: readonly unknown[] | undefined;
 }
 
-export interface ToolEntry
-  extends Optional<"idempotent" | "enabled", boolean>,
-    Optional<"name" | "description", string>,
-    Optional<"arguments" | "defaults", JsonObject> {
+export interface ToolEntry extends Written<ToolShape>, Optional<"idempotent" | "enabled", boolean> {
   readonly include?: IncludeMode | undefined;
   readonly timeoutMs?: number | undefined;
-  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 /** Tenon's own keys of a server entry. */
@@ -69,19 +74,11 @@ export interface ServerExtras
 export const OAUTH_GRANTS = ["authorization_code", "client_credentials", "jwt_bearer", "enterprise"] as const;
 
 /** The identity provider of `"grant": "enterprise"`. */
-export interface IdentityProviderEntry
-  extends Optional<"issuer" | "tokenEndpoint" | "clientSecret" | "authMethod" | "idToken", string> {
-  readonly clientId: string;
-}
-
-type OAuthText = "issuer" | "clientId" | "clientSecret" | "clientMetadataUrl" | "assertion" | "privateKey";
+export type IdentityProviderEntry = Written<IdentityProvider>;
 
 /** How to log in to a server. */
-export interface OAuthEntry extends Optional<OAuthText | "signingAlgorithm" | "keyId" | "authMethod", string> {
-  readonly scopes?: readonly string[] | undefined;
-  readonly grant?: (typeof OAUTH_GRANTS)[number] | undefined;
+export interface OAuthEntry extends Written<Omit<OAuthSettings, "idp">> {
   readonly idp?: IdentityProviderEntry | undefined;
-  readonly callbackPort?: number | undefined;
 }
 
 export interface StdioEntry extends ServerExtras {

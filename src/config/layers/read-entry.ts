@@ -29,7 +29,9 @@ export function readEntry(written: JsonValue | undefined, layer: LayerKind, sche
   if (typeof kind === "object") return refused([kind]);
   const allowed = layer === "project" ? forProject(written) : { written, findings: [] };
   const checked: Checked<ServerEntry> =
-    kind === "stdio" ? schemas.checkStdio(allowed.written) : schemas.checkRemote(allowed.written);
+    kind === "stdio"
+      ? schemas.check(schemas.stdioEntry, allowed.written)
+      : schemas.check(schemas.remoteEntry, allowed.written);
   const entry = checked.value;
   const findings = [...withoutEcho(checked.findings), ...allowed.findings];
   if (!entry) return refused(findings);

@@ -145,10 +145,10 @@ class LayerReader {
       const meant = nearest(key, ["mcpServers"]);
       if (meant !== undefined) this.#report([key], "key", { message: `unknown key "${key}"`, suggestion: meant });
     } else if (!known.includes(key)) {
-      const meant = nearest(key, known);
-      const suggestion = meant === undefined ? {} : { suggestion: meant };
+      const suggestion = nearest(key, known);
+      const severity = suggestion === undefined ? "warning" : "error";
       const message = `unknown key ${JSON.stringify(key)} is ignored`;
-      this.#report([key], "key", { severity: meant === undefined ? "warning" : "error", message, ...suggestion });
+      this.#report([key], "key", { severity, message, ...defined({ suggestion }) });
     } else this.#readValue(key, value);
   }
 
@@ -208,7 +208,7 @@ class LayerReader {
       return this.#failClosed(key);
     }
     const given: JsonObject = { [key]: value };
-    const checked = this.#schemas.checkValues(given);
+    const checked = this.#schemas.check(this.#schemas.configValues, given);
     for (const finding of checked.findings) this.#report(finding.path, finding.at, finding);
     const kept = checked.kept?.[key];
     if (checked.value && kept !== undefined) this.#addLeaves([key], kept);

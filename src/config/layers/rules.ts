@@ -2,7 +2,7 @@
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LAUNCH_LIMITS } from "../../base/limits.js";
-import type { ArgumentCondition, HintCondition, PolicyRule } from "../../tools/index.js";
+import type { ArgumentCondition, PolicyRule } from "../../tools/index.js";
 import type { KeyPath } from "./document.js";
 import type { RuleEntry } from "./entry.js";
 import { type Finding, kindOf } from "./findings.js";
@@ -17,21 +17,18 @@ export interface RulesContext {
   isBroken(index?: number): boolean;
 }
 
-export interface ReadRules {
-  readonly rules: readonly PolicyRule[];
-  /** Paths begin at the list. */
-  readonly findings: readonly Finding[];
-}
-
 const ASK_ALL = "the rules cannot be read as they were meant, so every call they do not deny is asked about";
 
 const TOO_MANY = `a project file may have ${LAUNCH_LIMITS.projectRules} rules; those after these are not read, and every call is asked about`;
 
-export function readRules(written: JsonValue | undefined, context: RulesContext): ReadRules {
+/** Paths of the findings begin at the list. */
+export function readRules(
+  written: JsonValue | undefined,
+  context: RulesContext,
+): { readonly rules: readonly PolicyRule[]; readonly findings: readonly Finding[] } {
   if (!Array.isArray(written)) {
-    const got = kindOf(written);
-    const findings = [error([], `permissions.rules must be a list, got ${got}: every call is asked about`)];
-    return { rules: [{ effect: "ask", isBroken: true }], findings };
+    const message = `permissions.rules must be a list, got ${kindOf(written)}: every call is asked about`;
+    return { rules: [{ effect: "ask", isBroken: true }], findings: [error([], message)] };
   }
   const isBounded = context.isProject && written.length > LAUNCH_LIMITS.projectRules;
   const list: readonly JsonValue[] = isBounded ? written.slice(0, LAUNCH_LIMITS.projectRules) : written;
@@ -59,7 +56,7 @@ interface ReadRule {
 function readRule(written: JsonValue, index: number, context: RulesContext): ReadRule {
   if (!isJsonObject(written)) return { findings: [error([index], `a rule must be an object, got ${kindOf(written)}`)] };
   const place = context.placeOf(index);
-  const checked = context.schemas.checkRule(written);
+  const checked = context.schemas.check(context.schemas.ruleEntry, written);
   // An unknown key may have narrowed the rule: a rule is used as a whole or not at all.
   const isWhole = checked.value !== undefined && !checked.findings.some(({ at }) => at === "key");
   if (context.isBroken(index)) return unusable(written, index, place, [error([], "there is a syntax error in it")]);
@@ -107,25 +104,17 @@ function fallbackText({ server = "*", tool = "*" }: PolicyRule): string {
   return `this rule cannot be used as it is, so every call of ${tool} of the server ${server} is asked about`;
 }
 
-function ruleOf(entry: RuleEntry, written: JsonObject, place: string): PolicyRule {
-  const { effect, server, tool, origin, annotations, reason } = entry;
+function ruleOf(given: RuleEntry, written: JsonObject, place: string): PolicyRule {
+  const { effect, annotations, arguments: conditions, ...entry } = given;
   return {
+    ...defined(entry),
     effect,
     place,
     ...defined({
-      server,
-      tool,
-      origin,
-      annotations: annotations === undefined ? undefined : hintsOf(annotations),
-      arguments: entry.arguments === undefined ? undefined : conditionsOf(written["arguments"]),
-      reason,
+      annotations: annotations && defined(annotations),
+      arguments: conditions && conditionsOf(written["arguments"]),
     }),
   };
-}
-
-function hintsOf(given: NonNullable<RuleEntry["annotations"]>): HintCondition {
-  const { readOnly, destructive, idempotent, openWorld } = given;
-  return defined({ readOnly, destructive, idempotent, openWorld });
 }
 
 /** From what was written, which the schema has passed: there the values are JSON. */

@@ -1,7 +1,5 @@
 // The zod schema of a configuration file. zod is heavy: this file is only loaded by `import()`, when there is a file to check.
 import * as z from "zod/v4";
-import type { JsonObject } from "../../base/json/json.js";
-import { check } from "./check.js";
 import {
   type ConfigValues,
   type IdentityProviderEntry,
@@ -22,7 +20,8 @@ import {
   THINKING_LEVELS,
   TOOL_ORIGINS,
 } from "./entry.js";
-import type { Checked } from "./findings.js";
+
+export { check } from "./check.js";
 
 const text = z.string().min(1);
 /** Arguments and values may be empty. */
@@ -34,6 +33,10 @@ const optionalText = text.optional();
 const optionalTexts = z.array(text).optional();
 const optionalFlag = z.boolean().optional();
 const optionalMs = milliseconds.optional();
+
+function optional<Schema extends z.ZodType>(schema: Schema, description: string) {
+  return schema.optional().describe(description);
+}
 
 function wholeNumber(min: number, max: number) {
   return z.int().min(min).max(max).optional();
@@ -95,19 +98,17 @@ const settings = z.strictObject({
   ),
   clientId: optionalText.describe(`The client you registered at the authorization server. ${references}`),
   clientSecret: optionalText.describe(`Its secret. ${secretReferences}`),
-  clientMetadataUrl: z
-    .url({ protocol: /^https$/u, error: "must be an https address" })
-    .optional()
-    .describe("A client id metadata document to be known by instead."),
+  clientMetadataUrl: optional(
+    z.url({ protocol: /^https$/u, error: "must be an https address" }),
+    "A client id metadata document to be known by instead.",
+  ),
   scopes: optionalTexts.describe("What to ask for, instead of what the server says."),
-  grant: z
-    .enum(OAUTH_GRANTS)
-    .optional()
-    .describe(
-      '"client_credentials" logs in as the client itself and "jwt_bearer" with an assertion, both without a person; with "enterprise" the identity provider of idp vouches for the person.',
-    ),
+  grant: optional(
+    z.enum(OAUTH_GRANTS),
+    '"client_credentials" logs in as the client itself and "jwt_bearer" with an assertion, both without a person; with "enterprise" the identity provider of idp vouches for the person.',
+  ),
   assertion: optionalText.describe(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
-  idp: idp.optional().describe("Who vouches for the person, for enterprise."),
+  idp: optional(idp, "Who vouches for the person, for enterprise."),
   privateKey: optionalText.describe(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
   signingAlgorithm: optionalText.describe("Of that key: ES256 unless given."),
   keyId: optionalText.describe("Which key it is (kid), where the server knows several."),
@@ -137,25 +138,23 @@ const tool = z.strictObject({
   name: optionalText.describe(
     "What the model calls it instead, without the prefix; the server is called by its own name.",
   ),
-  description: anyText.optional().describe("What the model reads about it instead."),
-  arguments: anyObject
-    .optional()
-    .describe("Arguments put into every call; the model does not see them. Values are taken as they are."),
-  defaults: anyObject.optional().describe("Arguments put into a call where the model gives none."),
-  providerOptions: z
-    .record(z.string(), anyObject)
-    .optional()
-    .describe('Passed on to the model provider of that name with the tool, for example {"openai": {"strict": true}}.'),
+  description: optional(anyText, "What the model reads about it instead."),
+  arguments: optional(
+    anyObject,
+    "Arguments put into every call; the model does not see them. Values are taken as they are.",
+  ),
+  defaults: optional(anyObject, "Arguments put into a call where the model gives none."),
+  providerOptions: optional(
+    z.record(z.string(), anyObject),
+    'Passed on to the model provider of that name with the tool, for example {"openai": {"strict": true}}.',
+  ),
 });
 
 const extras = {
   include: include.describe(
     'How its tools come before the model: "always", "manual" (added by the person) or "search".',
   ),
-  tools: z
-    .record(z.string(), tool)
-    .optional()
-    .describe("Settings of single tools, by the server's own names for them."),
+  tools: optional(z.record(z.string(), tool), "Settings of single tools, by the server's own names for them."),
   prefix: optionalText.describe("Put before the names of its tools as the model sees them."),
   allow: optionalTexts.describe("Only tools that match one of these globs (* and ?) are used."),
   deny: optionalTexts.describe("Tools that match one of these globs are never used; stronger than allow."),
@@ -169,11 +168,10 @@ const extras = {
     callsAtOnce: wholeNumber(1, 1_000).describe("Calls that run at the same time."),
   }),
   required: optionalFlag.describe("The first prompt waits for this server."),
-  sandbox: sandboxSchema
-    .optional()
-    .describe(
-      'What the process of a server that Tenon starts may touch: "off" (everything), "workspace" or "read-only".',
-    ),
+  sandbox: optional(
+    sandboxSchema,
+    'What the process of a server that Tenon starts may touch: "off" (everything), "workspace" or "read-only".',
+  ),
   account: optionalText.describe("Which of several log-ins at the server to use. User configuration only."),
   disabled: optionalFlag.describe("true keeps the entry and leaves the server out."),
   lazy: optionalFlag.describe("The server is started when one of its tools is first used."),
@@ -188,35 +186,32 @@ const extras = {
   ),
 };
 
-const stdioEntry: z.ZodType<StdioEntry> = z
+export const stdioEntry: z.ZodType<StdioEntry> = z
   .strictObject({
-    type: z.literal("stdio").optional().describe("May be left out."),
-    transport: z.literal("stdio").optional().describe("Another name for type."),
+    type: optional(z.literal("stdio"), "May be left out."),
+    transport: optional(z.literal("stdio"), "Another name for type."),
     command: text.describe(`The program: a name found in PATH, or a path. ${references}`),
-    args: z.array(anyText).optional().describe(`Its arguments, passed as they are, without a shell. ${references}`),
-    env: z
-      .record(z.string(), anyText)
-      .optional()
-      .describe(`Variables added to the small environment every server gets. ${secretReferences}`),
+    args: optional(z.array(anyText), `Its arguments, passed as they are, without a shell. ${references}`),
+    env: optional(
+      z.record(z.string(), anyText),
+      `Variables added to the small environment every server gets. ${secretReferences}`,
+    ),
     cwd: optionalText.describe(`Where it runs; the session's directory unless given. ${references}`),
     ...extras,
   })
   .meta({ title: "A server that Tenon starts" });
 
-const remoteEntry: z.ZodType<RemoteEntry> = z
+export const remoteEntry: z.ZodType<RemoteEntry> = z
   .strictObject({
-    type: z
-      .enum(REMOTE_TYPES)
-      .optional()
-      .describe('"http" is Streamable HTTP (the default), "sse" the older HTTP+SSE.'),
-    transport: z.enum(REMOTE_TYPES).optional().describe("Another name for type."),
+    type: optional(z.enum(REMOTE_TYPES), '"http" is Streamable HTTP (the default), "sse" the older HTTP+SSE.'),
+    transport: optional(z.enum(REMOTE_TYPES), "Another name for type."),
     url: text.describe(`https, or http for this machine and for allowHosts. ${references}`),
-    headers: z.record(z.string(), anyText).optional().describe(`Sent with every request. ${secretReferences}`),
+    headers: optional(z.record(z.string(), anyText), `Sent with every request. ${secretReferences}`),
     auth: section("A token to send; without it Tenon logs in when the server asks for it.", {
       type: z.literal("bearer"),
       token: text.describe(secretReferences),
     }),
-    oauth: oauthSchema.optional().describe("How to log in, where the server does not say it all itself."),
+    oauth: optional(oauthSchema, "How to log in, where the server does not say it all itself."),
     ...extras,
   })
   .meta({ title: "A server reached over the network" });
@@ -233,12 +228,12 @@ const dollars = z.number().min(0).max(1_000_000);
 
 /** What Tenon knows of most models by itself, and of others not. */
 const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
-  contextTokens: tokens.optional().describe("How many tokens prompt and answer have together."),
-  maxOutputTokens: tokens.optional().describe("How long an answer may be; sent with every request."),
+  contextTokens: optional(tokens, "How many tokens prompt and answer have together."),
+  maxOutputTokens: optional(tokens, "How long an answer may be; sent with every request."),
   images: optionalFlag.describe("Whether it takes pictures; where it does not, they are named to it."),
   audio: optionalFlag.describe("Whether it takes sound."),
   pdf: optionalFlag.describe("Whether it takes PDF files."),
-  thinking: z.array(z.enum(THINKING_LEVELS)).optional().describe("The levels of thinking it has; empty for none."),
+  thinking: optional(z.array(z.enum(THINKING_LEVELS)), "The levels of thinking it has; empty for none."),
   silenceMs: wholeNumber(1_000, 86_400_000).describe(
     "How long it may send nothing before the request is given up; 300000 unless given.",
   ),
@@ -248,8 +243,8 @@ const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
   price: section("US dollars per million tokens.", {
     inputPerMTok: dollars.describe("Input."),
     outputPerMTok: dollars.describe("Output."),
-    cacheReadPerMTok: dollars.optional().describe("Input read from the cache."),
-    cacheWritePerMTok: dollars.optional().describe("Input written to the cache."),
+    cacheReadPerMTok: optional(dollars, "Input read from the cache."),
+    cacheWritePerMTok: optional(dollars, "Input written to the cache."),
     longContext: section("Requests with more input than this are dearer as a whole.", {
       aboveTokens: tokens.describe("Input above which it is dearer."),
       inputFactor: dollars.describe("What the price of input is multiplied by."),
@@ -269,54 +264,53 @@ const condition = z
       .regex(/^(?:\/(?:[^~]|~[01])*)?$/u, { error: 'must be a JSON pointer, such as "/path"' })
       .describe("Where the argument stands, as a JSON pointer: /path, /files/0. One that is not there does not match."),
     equals: z.unknown().optional().describe("It is exactly this."),
-    glob: anyText.optional().describe("It is a text that matches this glob: * is any text, ? one character."),
-    prefix: anyText
-      .optional()
-      .describe(
-        "It is a text that begins so. For run_command: it begins with these words, and is one program with literal arguments; for fetch_url: the same host, and a path that begins so. Not for paths: see under.",
-      ),
+    glob: optional(anyText, "It is a text that matches this glob: * is any text, ? one character."),
+    prefix: optional(
+      anyText,
+      "It is a text that begins so. For run_command: it begins with these words, and is one program with literal arguments; for fetch_url: the same host, and a path that begins so. Not for paths: see under.",
+    ),
     under: optionalText.describe(
       "It is a path in this directory, links followed. Relative paths begin at the session's directory.",
     ),
-    oneOf: z.array(z.unknown()).optional().describe("It is exactly one of these."),
+    oneOf: optional(z.array(z.unknown()), "It is exactly one of these."),
   })
   .refine((given) => TESTS.filter((test) => given[test] !== undefined).length === 1, {
     error: `must have exactly one of ${TESTS.join(", ")}`,
   });
 
 /** Checked one by one: see `rules.ts`. */
-const ruleEntry: z.ZodType<RuleEntry> = z
+export const ruleEntry: z.ZodType<RuleEntry> = z
   .strictObject({
     effect: z
       .enum(POLICY_EFFECTS)
       .describe('"allow" it, "deny" it, or "ask" the person every time. In a project\'s file not "allow".'),
     server: optionalText.describe("A glob on the server's name; any server unless given."),
     tool: optionalText.describe("A glob on the server's own name of the tool; any tool unless given."),
-    origin: z
-      .array(z.enum(TOOL_ORIGINS))
-      .optional()
-      .describe('Whose servers it is about. Unless given: any, but "allow" is not for servers of projects.'),
+    origin: optional(
+      z.array(z.enum(TOOL_ORIGINS)),
+      'Whose servers it is about. Unless given: any, but "allow" is not for servers of projects.',
+    ),
     annotations: section("What the server says about the tool; counts for servers with trustAnnotations only.", {
       readOnly: optionalFlag.describe("It changes nothing."),
       destructive: optionalFlag.describe("It may destroy something."),
       idempotent: optionalFlag.describe("Calling it twice is as calling it once."),
       openWorld: optionalFlag.describe("It reaches beyond this machine."),
     }),
-    arguments: z.array(condition).optional().describe("What the arguments must be, all of it."),
+    arguments: optional(z.array(condition), "What the arguments must be, all of it."),
     reason: optionalText.describe("For the person and the model. Not read from a project's file."),
   })
   .meta({ title: "A rule about tool calls" });
 
 const values = {
   model: optionalText.describe("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
-  thinking: z
-    .enum(THINKING_LEVELS)
-    .optional()
-    .describe("How much the model thinks before it answers; unless given, as its provider decides."),
-  models: z
-    .record(z.string(), modelEntry)
-    .optional()
-    .describe("What single models can do and cost, by provider/name; stronger than what Tenon knows of them."),
+  thinking: optional(
+    z.enum(THINKING_LEVELS),
+    "How much the model thinks before it answers; unless given, as its provider decides.",
+  ),
+  models: optional(
+    z.record(z.string(), modelEntry),
+    "What single models can do and cost, by provider/name; stronger than what Tenon knows of them.",
+  ),
   systemPrompt: section(`What the model is told besides. ${USER_ONLY}`, {
     append: optionalText.describe("Said to the model after Tenon's own words."),
     override: optionalText.describe("Said in place of Tenon's introduction; the rules for tools stay."),
@@ -324,25 +318,23 @@ const values = {
   permissions: section(
     `What may happen without asking. ${USER_ONLY} A project's file may have rules that ask or deny.`,
     {
-      mode: z.enum(PERMISSION_MODES).optional().describe("The mode sessions start in."),
+      mode: optional(z.enum(PERMISSION_MODES), "The mode sessions start in."),
       allowBypass: optionalFlag.describe("Whether a session may be switched to ask for nothing at all."),
-      afterUntrusted: z
-        .enum(["off", "ask"])
-        .optional()
-        .describe(
-          '"ask": once a session has read a web page or an answer of a server without trustResults, tools that send or write are asked about, whatever grants and rules allow. "off" (the default). Recommended for unattended use.',
-        ),
-      rules: z
-        .array(ruleEntry)
-        .optional()
-        .describe("Which calls are allowed, asked about or denied: the first that is about a call decides."),
+      afterUntrusted: optional(
+        z.enum(["off", "ask"]),
+        '"ask": once a session has read a web page or an answer of a server without trustResults, tools that send or write are asked about, whatever grants and rules allow. "off" (the default). Recommended for unattended use.',
+      ),
+      rules: optional(
+        z.array(ruleEntry),
+        "Which calls are allowed, asked about or denied: the first that is about a call decides.",
+      ),
     },
   ),
   trust: section(`How projects' files are treated. ${USER_ONLY}`, {
-    projects: z
-      .enum(["ask", "ignore"])
-      .optional()
-      .describe('"ask" (the default) about each entry of a project\'s files, or "ignore" those files.'),
+    projects: optional(
+      z.enum(["ask", "ignore"]),
+      '"ask" (the default) about each entry of a project\'s files, or "ignore" those files.',
+    ),
   }),
   providers: section(`Keys and addresses of model providers; variables in the environment are stronger. ${USER_ONLY}`, {
     anthropic: provider,
@@ -361,9 +353,9 @@ const values = {
     }),
   }),
   sandbox: section(`The least sandbox for all servers of a layer. ${USER_ONLY}`, {
-    user: sandboxSchema.optional().describe("For servers of this file."),
-    project: sandboxSchema.optional().describe("For servers of projects' files."),
-    client: sandboxSchema.optional().describe("For servers an editor hands over."),
+    user: optional(sandboxSchema, "For servers of this file."),
+    project: optional(sandboxSchema, "For servers of projects' files."),
+    client: optional(sandboxSchema, "For servers an editor hands over."),
   }),
   tools: section("How many tools are put in front of the model.", {
     maxAlwaysServers: count.describe("Servers whose tools are offered to the model from the start: 10."),
@@ -383,24 +375,20 @@ const values = {
       "How long a server that sessions share stays after the last of them has left: 60000.",
     ),
   }),
-  import: z
-    .array(z.enum(IMPORT_NAMES))
-    .optional()
-    .describe(
-      `Other clients whose servers are used too, as their own files have them and below those of this file; of two with a server of the same name the first counts. ${USER_ONLY}`,
-    ),
+  import: optional(
+    z.array(z.enum(IMPORT_NAMES)),
+    `Other clients whose servers are used too, as their own files have them and below those of this file; of two with a server of the same name the first counts. ${USER_ONLY}`,
+  ),
 };
 
-const configValues: z.ZodType<ConfigValues> = z.strictObject(values);
+/** Everything but the servers. */
+export const configValues: z.ZodType<ConfigValues> = z.strictObject(values);
 
 /** The file as editors should complete it. Entries are checked one by one, so that a bad one costs only itself. */
-const configFile: z.ZodType = z
+export const configFile: z.ZodType = z
   .strictObject({
     $schema: z.string().optional().describe("Where editors find this schema."),
-    mcpServers: z
-      .record(z.string(), z.union([stdioEntry, remoteEntry]))
-      .optional()
-      .describe("MCP servers by name."),
+    mcpServers: optional(z.record(z.string(), z.union([stdioEntry, remoteEntry])), "MCP servers by name."),
     ...values,
   })
   .meta({
@@ -415,25 +403,3 @@ export function configJsonSchema(): unknown {
 }
 
 export const VALUE_KEYS: readonly string[] = Object.keys(values);
-
-export function checkStdio(value: JsonObject): Checked<StdioEntry> {
-  return check(stdioEntry, value);
-}
-
-export function checkRemote(value: JsonObject): Checked<RemoteEntry> {
-  return check(remoteEntry, value);
-}
-
-export function checkRule(value: JsonObject): Checked<RuleEntry> {
-  return check(ruleEntry, value);
-}
-
-/** Everything but the servers. */
-export function checkValues(value: JsonObject): Checked<ConfigValues> {
-  return check(configValues, value);
-}
-
-/** What is wrong with a whole file; undefined when nothing is. */
-export function fileError(file: unknown): Error | undefined {
-  return configFile.safeParse(file).error;
-}
