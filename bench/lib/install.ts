@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, run } from "../../scripts/lib/run.js";
-import { isJsonObject, parseJson } from "../../src/base/json/json.js";
+import { parseObject } from "../../src/base/json/json.js";
 
 export interface Installed {
   /** The `node_modules` that holds the package. */
@@ -40,8 +40,7 @@ export async function installNewest(packageName: string): Promise<Installed> {
 }
 
 function versionOf(manifest: string): string {
-  const parsed = parseJson(readFileSync(manifest, "utf8"));
-  const version = parsed.ok && isJsonObject(parsed.value) ? parsed.value["version"] : undefined;
+  const version = parseObject(readFileSync(manifest, "utf8"))?.["version"];
   if (typeof version !== "string") throw new Error(`${manifest} names no version`);
   return version;
 }

@@ -1,7 +1,7 @@
 // A raw MCP server for benches, over stdio or HTTP: no SDK and next to no work, so that what is measured is the client.
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../src/base/json/json.js";
 import type { ServerSettings } from "./mcp-target.js";
 
 const NEWLINE = 0x0a;
@@ -113,8 +113,7 @@ const TAKES_TEXT = { type: "object", properties: { text: TEXT }, required: ["tex
 const TAKES_BYTES = { type: "object", properties: { bytes: { type: "integer" } }, required: ["bytes"] };
 
 function parsed(text: string): JsonObject | undefined {
-  const read = parseJson(text);
-  return read.ok && isJsonObject(read.value) ? read.value : undefined;
+  return parseObject(text);
 }
 
 /** All that one read brings is answered with one write: this side must not be what limits the rate. */

@@ -1,5 +1,5 @@
 // How the conformance client logs in: its settings by scenario, a person who follows redirects, and grants kept in memory.
-import { isJsonObject, type JsonObject, parseJson } from "../../src/base/json/json.js";
+import { type JsonObject, parseObject } from "../../src/base/json/json.js";
 import type { IdentityProvider, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/index.js";
 import { MemoryGrants } from "../../src/testing/lab/memory-grants.js";
 
@@ -8,8 +8,7 @@ const METADATA_URL = "https://conformance-test.local/client-metadata.json";
 
 /** What a scenario hands to the client. */
 export function scenarioContext(): JsonObject {
-  const parsed = parseJson(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}");
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  return parseObject(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}") ?? {};
 }
 
 /** The scenario's name chooses the kind of credentials, and nothing else. */

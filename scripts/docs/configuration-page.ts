@@ -1,11 +1,10 @@
 // docs/reference/configuration.md, from the schema of configuration files.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../src/base/json/json.js";
 import { configJsonSchema } from "../../src/config/layers/schema.js";
 import { cell, code, page, table } from "./markdown.js";
 
 export function configurationPage(): string {
-  const parsed = parseJson(JSON.stringify(configJsonSchema()));
-  const schema = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  const schema = parseObject(JSON.stringify(configJsonSchema())) ?? {};
   const properties = fieldsOf(schema);
   const servers = isJsonObject(properties["mcpServers"]) ? properties["mcpServers"]["additionalProperties"] : undefined;
   const kinds = isJsonObject(servers) && Array.isArray(servers["anyOf"]) ? servers["anyOf"].filter(isJsonObject) : [];

@@ -198,7 +198,7 @@ function delayBefore({ error, hasOutput }: Answer, attempt: number, dice: number
 
 async function waited(world: World, delayMs: number, signal: AbortSignal): Promise<boolean> {
   try {
-    await sleep((ms, run) => world.after(ms, run), delayMs, signal);
+    await sleep(world, delayMs, signal);
     return true;
   } catch {
     return false; // cancelled

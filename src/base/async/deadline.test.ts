@@ -1,7 +1,8 @@
 // Deadlines, sleeping and racing an abort, on a clock that the test turns.
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type After, createDeadline, orAborted, sleep } from "./deadline.js";
+import type { World } from "../ports/world.js";
+import { createDeadline, orAborted, sleep } from "./deadline.js";
 
 /** Runs what is due, in order of time; nothing runs by itself. */
 class Clock {
@@ -12,7 +13,7 @@ class Clock {
     return [...this.#due.values()].map((entry) => entry.atMs - this.#nowMs);
   }
 
-  readonly after: After = (delayMs, run) => {
+  readonly after: World["after"] = (delayMs, run) => {
     const key = {};
     this.#due.set(key, { atMs: this.#nowMs + delayMs, run });
     return { clear: () => this.#due.delete(key) };
@@ -90,7 +91,7 @@ describe("sleep", () => {
     const clock = new Clock();
     const controller = new AbortController();
     let isAwake = false;
-    const sleeping = sleep(clock.after, 50, controller.signal).then(() => (isAwake = true));
+    const sleeping = sleep(clock, 50, controller.signal).then(() => (isAwake = true));
     clock.advance(49);
     await settled();
     expect(isAwake).toBe(false);
@@ -102,10 +103,10 @@ describe("sleep", () => {
   test("rejects with the reason when aborted, and leaves no timer", async () => {
     const clock = new Clock();
     const controller = new AbortController();
-    const sleeping = sleep(clock.after, 50, controller.signal);
+    const sleeping = sleep(clock, 50, controller.signal);
     controller.abort("up");
     await expect(sleeping).rejects.toBe("up");
-    await expect(sleep(clock.after, 50, controller.signal)).rejects.toBe("up");
+    await expect(sleep(clock, 50, controller.signal)).rejects.toBe("up");
     expect(clock.pending).toEqual([]);
   });
 });

@@ -1,12 +1,10 @@
 // Deadlines on top of any timer source, so that a fake clock rules them (AbortSignal.timeout would escape it).
-import type { Deadline, Timer } from "../ports/world.js";
-
-export type After = (delayMs: number, run: () => void) => Timer;
+import type { Deadline, World } from "../ports/world.js";
 
 /** The longest delay a Node timer takes; above it, it fires at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
-export function createDeadline(after: After, timeoutMs: number, parent?: AbortSignal): Deadline {
+export function createDeadline(after: World["after"], timeoutMs: number, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   let expired = false;
   const onParent = () => {
@@ -35,14 +33,14 @@ export function createDeadline(after: After, timeoutMs: number, parent?: AbortSi
 }
 
 /** Waits on the world's clock; rejects with the signal's reason when aborted first. */
-export async function sleep(after: After, delayMs: number, signal: AbortSignal): Promise<void> {
+export async function sleep(world: Pick<World, "after">, delayMs: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
     const onAbort = () => {
       timer.clear();
       reject(signal.reason);
     };
-    const timer = after(Math.min(delayMs, MAX_DELAY_MS), () => {
+    const timer = world.after(Math.min(delayMs, MAX_DELAY_MS), () => {
       signal.removeEventListener("abort", onAbort);
       resolve();
     });

@@ -62,7 +62,7 @@ export async function withFileLock<T>(
 ): Promise<T> {
   using deadline = world.deadline(wait.waitMs, wait.signal);
   const isHeld = async (heldBy: number) => {
-    await sleep(afterOf(world), wait.everyMs, deadline.signal).catch((reason: unknown) => {
+    await sleep(world, wait.everyMs, deadline.signal).catch((reason: unknown) => {
       throw deadline.expired ? wait.heldTooLong(heldBy) : reason;
     });
     return false;
@@ -222,8 +222,4 @@ async function pause(world: LockWorld): Promise<void> {
   await new Promise<void>((resolve) => {
     world.after(LIMITS.fileLock.everyMs, resolve);
   });
-}
-
-function afterOf(world: LockWorld): World["after"] {
-  return (delayMs, run) => world.after(delayMs, run);
 }

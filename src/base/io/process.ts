@@ -59,7 +59,7 @@ async function areStraysGone(child: Child, world: World, { withinMs, signal }: S
   using deadline = world.deadline(withinMs);
   while ((await child.signalStrays(signal)) > 0) {
     if (deadline.expired) return false;
-    await sleep((ms, run) => world.after(ms, run), LIMITS.groupPollMs, deadline.signal).catch(() => {});
+    await sleep(world, LIMITS.groupPollMs, deadline.signal).catch(() => {});
   }
   return true;
 }
@@ -70,7 +70,7 @@ async function hasEnded(child: Child, world: World, withinMs: number): Promise<b
   while (child.isGroupAlive()) {
     if (deadline.expired) return false;
     try {
-      await sleep((ms, run) => world.after(ms, run), LIMITS.groupPollMs, deadline.signal);
+      await sleep(world, LIMITS.groupPollMs, deadline.signal);
     } catch {
       if (child.isGroupAlive()) return false;
     }

@@ -90,6 +90,12 @@ export function parseJson(text: string, maxDepth: number = LIMITS.jsonMaxDepth):
   }
 }
 
+/** The same where only an object will do; undefined for anything else. */
+export function parseObject(text: string, maxDepth?: number): JsonObject | undefined {
+  const parsed = parseJson(text, maxDepth);
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+}
+
 export function tooDeepReason(maxDepth: number = LIMITS.jsonMaxDepth): string {
   return `the JSON is nested more than ${maxDepth} levels deep, which is the limit`;
 }

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { orAborted } from "../../base/async/deadline.js";
 import { contained } from "../../base/async/scope.js";
-import { hashJson, isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { hashJson, isJsonObject, type JsonObject, parseObject } from "../../base/json/json.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { FileEntry, World } from "../../base/ports/world.js";
 import {
@@ -207,8 +207,7 @@ function clientOf(written: JsonObject): OAuthClient | undefined {
 }
 
 function objectOf(text: string | undefined): JsonObject {
-  const parsed = parseJson(text ?? "");
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  return parseObject(text ?? "") ?? {};
 }
 
 /** The fields of these names that have the type. */

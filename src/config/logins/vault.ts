@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { withFileLock } from "../../base/io/file-lock.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, parseJson } from "../../base/json/json.js";
+import { parseObject } from "../../base/json/json.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 
@@ -51,8 +51,7 @@ export class Vault {
   /** Undefined before the first log-in. */
   async status(): Promise<VaultStatus | undefined> {
     const text = await this.#world.files.readText(this.#path(STATUS_FILE)).catch(() => undefined); // none yet
-    const parsed = parseJson(text ?? "");
-    const { keeper, reason } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+    const { keeper, reason } = parseObject(text ?? "") ?? {};
     if ((keeper !== "keyring" && keeper !== "file") || typeof reason !== "string") return undefined;
     return { keeper, reason };
   }
@@ -209,8 +208,7 @@ export function seal(text: string, { key, name }: Sealing, randomBytes: (count: 
 
 /** Undefined if the text was not sealed with this key and name, or was changed since. */
 export function unseal(text: string, { key, name }: Sealing): string | undefined {
-  const parsed = parseJson(text);
-  const { v, sealed } = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  const { v, sealed } = parseObject(text) ?? {};
   if (v !== FORMAT || typeof sealed !== "string") return undefined;
   const bytes = Buffer.from(sealed, "base64");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;

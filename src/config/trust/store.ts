@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { hashJson, isJsonObject, parseJson } from "../../base/json/json.js";
+import { hashJson, parseObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import type { Problem } from "../layers/layer.js";
 import type { TrustQuestion } from "./question.js";
@@ -148,9 +148,9 @@ export class TrustStore {
 }
 
 function recordOf(text: string): TrustRecord | undefined {
-  const parsed = parseJson(text);
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const { version, decision, hash, project, server, decidedAt } = parsed.value;
+  const parsed = parseObject(text);
+  if (!parsed) return undefined;
+  const { version, decision, hash, project, server, decidedAt } = parsed;
   if (version !== 1 || (decision !== "approved" && decision !== "denied")) return undefined;
   if (typeof hash !== "string" || typeof project !== "string" || typeof decidedAt !== "string") return undefined;
   if (server !== undefined && typeof server !== "string") return undefined;

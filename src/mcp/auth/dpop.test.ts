@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { expect, test } from "vitest";
 import { anyhow, lab, never, settled, specOf } from "../../../test/oauth/bench.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { type JsonObject, parseObject } from "../../base/json/json.js";
 import { echoTool, fakeWorld, type HttpGate, scriptedHttpServer } from "../../testing/index.js";
 import { OAuthHttp } from "./http.js";
 import { dpopProof, newDpopKey } from "./jwt.js";
@@ -13,8 +13,7 @@ import { requestToken } from "./tokens.js";
 const bench = lab();
 
 function decoded(part: string | undefined): JsonObject {
-  const parsed = parseJson(Buffer.from(part ?? "", "base64url").toString());
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  return parseObject(Buffer.from(part ?? "", "base64url").toString()) ?? {};
 }
 
 function claimsOf(proof: string | string[] | undefined): JsonObject {

@@ -5,7 +5,7 @@ import type { KeyObject } from "node:crypto";
 import { constants, createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { type JsonObject, parseObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 
 export interface SigningKey {
@@ -55,8 +55,7 @@ function signature(data: Buffer, key: KeyObject, algorithm: string): Buffer {
 export function readClaims(jwt: string): JsonObject | undefined {
   const [, body, signature] = jwt.split(".");
   if (body === undefined || signature === undefined) return undefined;
-  const parsed = parseJson(Buffer.from(body, "base64url").toString("utf8"));
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+  return parseObject(Buffer.from(body, "base64url").toString("utf8"));
 }
 
 /** Milliseconds since the epoch; undefined without an `exp` claim. */

@@ -134,7 +134,7 @@ async function onDevice(flow: Flow, way: DeviceWay): Promise<Obtained> {
   const { everyMs, leastMs, slowerMs } = OAUTH_LIMITS.device;
   let waitMs = code.interval === undefined ? everyMs : Math.max(code.interval * 1000, leastMs);
   while (world.now() + waitMs < prompt.expiresAtMs) {
-    await sleep((ms, run) => world.after(ms, run), waitMs, signal);
+    await sleep(world, waitMs, signal);
     const answer = await requestToken(http, request).catch((thrown: unknown) => {
       if (thrown instanceof TenonError && thrown.code === "mcp.unavailable" && !signal.aborted) return undefined;
       throw thrown;

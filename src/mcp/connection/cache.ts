@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, measure, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, measure, parseObject } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
 import { MCP_LIMITS, POOL_LIMITS } from "../limits.js";
@@ -99,8 +99,7 @@ class DiskCache implements ServerCache {
   async #read(kind: EntryKind, fingerprint: string): Promise<JsonObject | undefined> {
     try {
       const text = await this.#world.files.readText(await this.#path(kind, fingerprint));
-      const parsed = parseJson(text);
-      const entry = parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+      const entry = parseObject(text);
       return entry?.["v"] === FORMAT ? entry : undefined;
     } catch {
       return undefined; // never written, evicted, or not ours to read

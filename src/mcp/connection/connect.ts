@@ -83,7 +83,7 @@ async function inTwoAttempts(open: () => Transport, connecting: Connecting, reme
   if (!(first instanceof TenonError)) return first;
   options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
   // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
-  await sleep((ms, run) => options.world.after(ms, run), MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
+  await sleep(options.world, MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
   const second = await attempt(open, connecting, { remembered, isSecond: true });
   if (second instanceof TenonError) throw second;
   return second;
@@ -211,7 +211,7 @@ function rememberEra(line: OpenLink, { spec, options }: Connecting, { era, isCer
   if (!isCertain && spec.kind !== "stdio") return; // elsewhere the probe was called off, and nothing can come
   const { probeTimeoutMs } = serverLimits(options.limits);
   line.run("remember the era", async (signal) => {
-    if (!isCertain) await sleep((ms, run) => options.world.after(ms, run), probeTimeoutMs, signal);
+    if (!isCertain) await sleep(options.world, probeTimeoutMs, signal);
     if (!isCertain && line.rpc.counters.strayAnswers > 0) return;
     if ((await remembered) !== era) await options.cache?.writeEra(launchFingerprint(spec), era);
   });

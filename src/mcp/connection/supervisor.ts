@@ -143,7 +143,7 @@ export class Supervisor {
     const woken = AbortSignal.any([wake, signal]);
     if (retryAtMs !== undefined) {
       const leftMs = Math.max(0, retryAtMs - this.#world.monotonicMs());
-      return await sleep((ms, run) => this.#world.after(ms, run), leftMs, woken).catch(() => undefined);
+      return await sleep(this.#world, leftMs, woken).catch(() => undefined);
     }
     const { oauth } = this.#options.connection;
     const resource = this.#loginResource(this.lastError);

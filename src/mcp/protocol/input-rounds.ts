@@ -106,7 +106,7 @@ async function answerAll(
   const asksPerson = requests.some(({ method }) => method !== "roots/list");
   try {
     // Nothing to wait for on our side: the server gets a moment before it is asked again.
-    if (!asksPerson) await sleep((ms, run) => world.after(ms, run), MCP_LIMITS.inputPauseMs, signal);
+    if (!asksPerson) await sleep(world, MCP_LIMITS.inputPauseMs, signal);
     for (const { key, method, params } of requests) {
       signal.throwIfAborted();
       responses.push([key, await answers.answer(method, params, signal)]);

@@ -116,11 +116,7 @@ export class ChangeListener {
   async #pause(failures: number, signal: AbortSignal): Promise<boolean> {
     const { world } = this.#port;
     try {
-      await sleep(
-        (ms, run) => world.after(ms, run),
-        backoffDelayMs(MCP_LIMITS.reconnect, failures, world.random()),
-        signal,
-      );
+      await sleep(world, backoffDelayMs(MCP_LIMITS.reconnect, failures, world.random()), signal);
       return true;
     } catch {
       return false;

@@ -360,7 +360,7 @@ class TaskFollower {
   }
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    if (ms > 0) await sleep((delayMs, run) => this.#world.after(delayMs, run), ms, signal).catch(() => undefined);
+    if (ms > 0) await sleep(this.#world, ms, signal).catch(() => undefined);
   }
 
   /** Not before the server wants it, a little later by chance, and rather too early than after the task may be forgotten. */

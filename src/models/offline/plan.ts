@@ -1,7 +1,7 @@
 // A request as the steps it asks for: one call each, or the words that explain why there is none.
 
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { type JsonObject, parseObject } from "../../base/json/json.js";
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from "../model.js";
 import { type FilledArguments, fillArguments } from "./arguments.js";
 import { type Candidate, rank } from "./choose.js";
@@ -194,8 +194,7 @@ export function underOwnName(result: ModelToolResult, messages: readonly ModelMe
 }
 
 function argumentOf({ argumentsJson }: ModelToolCall, name: string): string | undefined {
-  const parsed = parseJson(argumentsJson);
-  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value[name] : undefined;
+  const value = parseObject(argumentsJson)?.[name];
   return typeof value === "string" ? value : undefined;
 }
 
@@ -208,8 +207,7 @@ export function foundIn({ content, isError }: ModelToolResult): ModelTool[] {
     const [name] = fact("name")?.split(" ") ?? [];
     if (name === undefined || name === "") return [];
     const title = fact("title");
-    const schema = parseJson(fact("arguments") ?? "");
-    const inputSchema = schema.ok && isJsonObject(schema.value) ? schema.value : { type: "object" };
+    const inputSchema = parseObject(fact("arguments") ?? "") ?? { type: "object" };
     const description = fact("description") ?? "";
     return [{ name, description, inputSchema, ...defined({ title }) }];
   });

@@ -6,7 +6,7 @@ import type {
   SharedV3ProviderMetadata,
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../base/json/json.js";
 import type { ModelMessage, ModelToolCall } from "../model.js";
 
 export type AssistantMessage = Extract<ModelMessage, { role: "assistant" }>;
@@ -85,8 +85,7 @@ function callPart(
 /** Providers refuse a call whose input is no object, so what a model wrote wrongly is handed back inside one. */
 function callInput(call: ModelToolCall): JsonObject {
   if (call.argumentsJson.trim() === "") return {};
-  const parsed = parseJson(call.argumentsJson);
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : { invalid_json: call.argumentsJson };
+  return parseObject(call.argumentsJson) ?? { invalid_json: call.argumentsJson };
 }
 
 function isProviderOptions(value: JsonValue | undefined | SharedV3ProviderOptions): value is SharedV3ProviderOptions {

@@ -7,7 +7,7 @@ import type {
   LanguageModelV3ToolResultOutput,
 } from "@ai-sdk/provider";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, parseObject } from "../../base/json/json.js";
 import type { ModelAbilities } from "../abilities.js";
 import type { DialectName, ModelMessage, ModelRequest, ModelTool, ModelToolCall, ModelToolResult } from "../model.js";
 
@@ -169,8 +169,7 @@ export function wrapSearch(call: ModelToolCall, input: JsonObject): JsonObject {
 }
 
 export function unwrapSearch(input: string): string {
-  const parsed = parseJson(input);
-  const given = parsed.ok && isJsonObject(parsed.value) ? parsed.value["arguments"] : undefined;
+  const given = parseObject(input)?.["arguments"];
   if (given === undefined || given === null) return "{}";
   return typeof given === "string" ? given : JSON.stringify(given);
 }

@@ -155,7 +155,7 @@ export class SessionTasks {
     const reason = `it ran at the server ${quoted(task.server)}, which is not part of the session, and its time is up`;
     this.#scope.run(`give up ${task.toolCallId}`, async (signal) => {
       // A client that loads the session reads its events only after this turn of the event loop.
-      await sleep((ms, run) => this.#options.world.after(ms, run), 0, signal);
+      await sleep(this.#options.world, 0, signal);
       const context = { store: this.#options.results, media: this.#options.media(), origin: labelOf(task) };
       await this.#end(task, await presentOutcome({ kind: "unknown", reason }, context));
     });

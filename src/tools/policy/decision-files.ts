@@ -2,7 +2,7 @@
 import { isAbsolute, join } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolOrigin } from "../tool.js";
@@ -163,9 +163,9 @@ function bounded(decision: Decision): Decision {
 }
 
 function keptOf(id: string, text: string): KeptDecision | undefined {
-  const parsed = parseJson(text);
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const { version, decidedAt, decision: written } = parsed.value;
+  const parsed = parseObject(text);
+  if (!parsed) return undefined;
+  const { version, decidedAt, decision: written } = parsed;
   if (version !== 2 || typeof decidedAt !== "string" || !isJsonObject(written)) return undefined;
   const decision = decisionOf(written);
   // The name says what a file is about, also where it cannot be read: one that says something else was not written here.
@@ -221,8 +221,7 @@ function readFormer(texts: ReadonlyMap<string, string>): FormerRecords {
   const records: FormerRecords = { never: [], former: [], lapsed: 0, damaged: [] };
   for (const [name, text] of texts) {
     if (!FORMER_NAME.test(name)) continue;
-    const parsed = parseJson(text);
-    const record = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+    const record = parseObject(text) ?? {};
     const { version, decision, scope, tools } = record;
     const isKnown = version === 1 && (decision === "always" || decision === "never");
     const isScoped = (scope === "tool" || scope === "server") && Array.isArray(tools);

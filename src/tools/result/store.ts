@@ -3,7 +3,7 @@
 import { Pace } from "../../base/async/pace.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { type JsonValue, parseObject } from "../../base/json/json.js";
 import type { AppendFile, Files, World } from "../../base/ports/world.js";
 import type { SpilledBlock } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
@@ -377,9 +377,9 @@ type IndexLine = KeptResult | { readonly handle: string; readonly gone: true };
 
 /** Undefined for a line that a crash tore, and for anything else that was not written here. */
 function readLine(text: string): IndexLine | undefined {
-  const parsed = parseJson(text);
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const { handle, form, bytes, lines, origin, mimeType, uri, gone } = parsed.value;
+  const parsed = parseObject(text);
+  if (!parsed) return undefined;
+  const { handle, form, bytes, lines, origin, mimeType, uri, gone } = parsed;
   if (typeof handle !== "string" || !isHandle(handle)) return undefined;
   if (gone === true) return { handle, gone };
   if (!isForm(form) || typeof bytes !== "number" || typeof origin !== "string") return undefined;

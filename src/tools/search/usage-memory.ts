@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, parseJson } from "../../base/json/json.js";
+import { parseObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { termsOf } from "../../base/text/terms.js";
@@ -130,9 +130,9 @@ function memoryOf(tool: string, terms: readonly string[]): Memory {
 }
 
 function readLine(line: string): Memory | undefined {
-  const parsed = parseJson(line);
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
-  const { v, tool, terms } = parsed.value;
+  const parsed = parseObject(line);
+  if (!parsed) return undefined;
+  const { v, tool, terms } = parsed;
   if (v !== 1 || typeof tool !== "string" || !Array.isArray(terms)) return undefined;
   const words = terms.flatMap((term) => (typeof term === "string" && isFit(term) ? [term] : []));
   return tool === "" || tool.length > LIMITS.nameMaxChars || words.length === 0

@@ -40,7 +40,7 @@ async function follow(path: string, { world, output }: CommandContext, signal: A
   const size = async () => (await world.files.find(path))?.bytes ?? 0;
   let read = await size();
   while (!signal.aborted) {
-    await sleep((ms, run) => world.after(ms, run), CLI_LIMITS.followMs, signal);
+    await sleep(world, CLI_LIMITS.followMs, signal);
     const bytes = await size();
     if (bytes < read) read = 0;
     if (bytes === read) continue;

@@ -1,6 +1,6 @@
 // Names that are new in every run (sessions, requests): what was recorded under one comes back under the other.
 import { defined } from "../../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../../base/json/json.js";
 
 /** Ids of sessions are long enough that no other text contains one by chance. */
 export class SessionNames {
@@ -63,6 +63,5 @@ export function withIds(message: JsonObject, ids: ReadonlyMap<string, JsonValue>
 // A message as it would stand on the wire.
 
 export function plain(message: object): JsonObject {
-  const parsed = parseJson(JSON.stringify(message));
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  return parseObject(JSON.stringify(message)) ?? {};
 }

@@ -42,8 +42,7 @@ async function replayRecording(recording: Recording, context: CommandContext): P
   const home = mkdtempSync(join(tmpdir(), "tenon-replay-"));
   const { world: real } = context;
   const replayer = new Replayer(recording, {
-    stalled: (signal) =>
-      sleep((ms, run) => real.after(ms, run), CLI_LIMITS.replayStallMs, signal).catch(() => undefined),
+    stalled: (signal) => sleep(real, CLI_LIMITS.replayStallMs, signal).catch(() => undefined),
     settle: () => new Promise((done) => real.soon(() => real.soon(() => done()))),
   });
   try {

@@ -2,7 +2,7 @@
 import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
-import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
+import { type JsonValue, parseObject } from "../../../base/json/json.js";
 import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { IncomingMessage, RequestLoss, RpcId } from "../transport.js";
@@ -66,8 +66,7 @@ function isSessionLoss(
 }
 
 function idOf(text: string): JsonValue | undefined {
-  const parsed = parseJson(text);
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value["id"] : undefined;
+  return parseObject(text)?.["id"];
 }
 
 /** Those that servers and proxies really answer with. */

@@ -91,7 +91,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
 
   later(ms: number, run: () => void): void {
     this.#run(async () => {
-      await sleep((delayMs, due) => this.host.after(delayMs, due), ms, this.#closing.signal);
+      await sleep(this.host, ms, this.#closing.signal);
       run();
     });
   }

@@ -27,7 +27,7 @@ async function runStep(step: Step, flow: Flow, server: StepServer): Promise<void
   const { host } = server;
   switch (step.do) {
     case "delay":
-      return await sleep((ms, run) => host.after(ms, run), step.ms, flow.waits);
+      return await sleep(host, step.ms, flow.waits);
     case "never":
       return await forever(flow.waits);
     case "await_cancel":

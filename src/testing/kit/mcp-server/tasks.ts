@@ -248,7 +248,7 @@ export class TaskRequests {
         const response = await this.#server.request(asks.method, { ...asks.params, _meta: meta }, flow.waits, flow);
         this.store.give(id, response["result"] ?? response["error"] ?? null);
       }
-      await sleep((ms, run) => this.#server.host.after(ms, run), LOOK_MS, flow.waits);
+      await sleep(this.#server.host, LOOK_MS, flow.waits);
     }
   }
 

@@ -1,6 +1,6 @@
 // The tokens of the lab's authorization server and their state; and its JWTs.
 import { createPublicKey, type KeyObject, randomBytes, sign, verify } from "node:crypto";
-import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
+import { type JsonObject, parseObject } from "../../../base/json/json.js";
 
 /** What a log-in allows. */
 export interface Permit {
@@ -134,6 +134,5 @@ function isSignatureGood(alg: unknown, key: KeyObject, text: string, signature: 
 }
 
 function decoded(part: string): JsonObject | undefined {
-  const parsed = parseJson(Buffer.from(part, "base64url").toString("utf8"));
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
+  return parseObject(Buffer.from(part, "base64url").toString("utf8"));
 }

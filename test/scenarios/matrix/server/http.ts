@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { isJsonObject, type JsonObject, parseJson } from "../../../../src/base/json/json.js";
+import { type JsonObject, parseObject } from "../../../../src/base/json/json.js";
 import { listenOnLoopback, readBody } from "../../../../src/testing/kit/loopback.js";
 import type { MischiefName } from "../cells.js";
 import { type Id, type Lab, pause, progressOf, response, type Strike, textResult } from "./lab.js";
@@ -73,8 +73,7 @@ export async function serveHttp(lab: Lab): Promise<void> {
   });
 
   async function handle(request: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const parsed = parseJson(await readBody(request));
-    const message = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+    const message = parseObject(await readBody(request)) ?? {};
     const { name } = paramsOf(message);
     const isStrike = message["method"] === "tools/call" && (name === "strike" || name === "stream");
     if (isStrike && name === "strike" && FAULTS[mischief]) faultsBegin();
