@@ -27,7 +27,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK] },
   world: { rooms: ["base"], packages: ["@opentelemetry/api"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
-  testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK], isWorldly: true },
+  testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },
   cli: { rooms: ["base", ...EVERY_ROOM, "testing"], isWorldly: true },
 };
 

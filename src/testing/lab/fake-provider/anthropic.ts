@@ -1,8 +1,12 @@
 // The wire format of Anthropic's Messages API (docs: "Streaming messages", "Thinking", "Prompt caching").
+import { z } from "zod";
 import { unreachable } from "../../../base/id.js";
+import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import {
+  type Accepted,
   type Asked,
+  blocksOf,
   type CacheBlock,
   type Fault,
   type FaultResponse,
@@ -12,11 +16,9 @@ import {
   namedEvent,
   newId,
   type OfferedTool,
-  objectField,
-  objectsIn,
   type ProviderFormat,
+  readBody,
   type StreamWriter,
-  textField,
 } from "./format.js";
 import { type AnswerUsage, argumentsText, type ContentPart, type Incident, inPieces } from "./reply.js";
 
@@ -27,70 +29,141 @@ export function anthropicMessages(): ProviderFormat {
   return {
     name: "anthropic",
     isFor: (path) => path.endsWith("/v1/messages"),
-    key: ({ headers }) => headerOf(headers, "x-api-key"),
+    key: (headers) => headerOf(headers, "x-api-key"),
     needsKey: true,
-    check: (asked) => checkMessages(asked, issued),
-    tools: offeredTools,
-    cacheBlocks,
-    stream: ({ body }, usage) => messageStream(body, usage, issued),
-    fault: (fault, { body }) => anthropicFault(fault, offeredTools(body)),
+    read: (asked) => readMessages(asked, issued),
+    fault: anthropicFault,
     error: (message, code) => errorBody(code, message),
   };
 }
 
-function offeredTools(body: JsonObject): readonly OfferedTool[] {
-  return objectsIn(body, "tools").map((tool) => ({
-    name: textField(tool, "name") ?? "",
-    schema: objectField(tool, "input_schema"),
-    strict: tool["strict"] === true,
-  }));
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
+const EMPTY = "text content blocks must be non-empty";
+const MAX_MARKERS = 4;
+
+const toolName = z.string().regex(TOOL_NAME, `String should match pattern '${TOOL_NAME.source}'`);
+const otherSource = z.looseObject({ type: z.enum(["url", "text", "content", "file"]) });
+
+function media<Type extends string>(type: Type, mediaType: z.ZodType<string>) {
+  const data = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/, "invalid base64 data");
+  const base64 = z.looseObject({ type: z.literal("base64"), media_type: mediaType, data });
+  return z.looseObject({ type: z.literal(type), source: z.discriminatedUnion("type", [base64, otherSource]) });
+}
+
+const image = media("image", z.enum(["image/jpeg", "image/png", "image/gif", "image/webp"]));
+const pdf = media("document", z.string());
+const searchResult = z.looseObject({ type: z.literal("search_result") });
+const tag = { error: ({ input }: { input?: unknown }) => `Input tag '${typeOf(input)}' found using 'type' is unknown` };
+
+const resultBlock = z.discriminatedUnion(
+  "type",
+  [
+    z.looseObject({ type: z.literal("text"), text: z.string().min(1, EMPTY) }),
+    z.looseObject({ type: z.literal("tool_reference"), tool_name: z.string() }),
+    image,
+    pdf,
+    searchResult,
+  ],
+  tag,
+);
+
+const block = z.discriminatedUnion(
+  "type",
+  [
+    z.looseObject({
+      type: z.literal("text"),
+      text: z.string().min(1, EMPTY).regex(/\S/, "text content blocks must contain non-whitespace text"),
+    }),
+    z.looseObject({ type: z.literal("thinking"), thinking: z.string(), signature: z.string("Field required") }),
+    z.looseObject({ type: z.literal("redacted_thinking") }),
+    z.looseObject({
+      type: z.literal("tool_use"),
+      id: z.string().regex(/^[a-zA-Z0-9_-]+$/, "tool_use.id: String should match pattern"),
+      name: toolName,
+      input: z.looseObject({}, "Input should be a valid dictionary"),
+    }),
+    z.looseObject({
+      type: z.literal("tool_result"),
+      tool_use_id: z.string(),
+      is_error: z.boolean().optional(),
+      content: z.preprocess((content) => blocksOf(content, "text"), z.array(resultBlock).default([])),
+    }),
+    image,
+    pdf,
+    searchResult,
+  ],
+  tag,
+);
+type Block = z.infer<typeof block>;
+
+const message = z.looseObject({
+  role: z.enum(["user", "assistant"]),
+  content: z.preprocess(
+    (content) => blocksOf(content, "text"),
+    z.array(block).min(1, "all messages must have non-empty content except for the optional final assistant message"),
+  ),
+});
+type Message = z.infer<typeof message>;
+
+const request = z.looseObject({
+  model: z.string("Field required"),
+  max_tokens: z.number("Field required").min(1, "Input should be greater than or equal to 1"),
+  thinking: z
+    .looseObject({
+      type: z.string().optional(),
+      display: z.string().optional(),
+      budget_tokens: z.number().min(1024, "Input should be greater than or equal to 1024").optional(),
+    })
+    .default({}),
+  tools: z
+    .array(
+      z.looseObject({
+        name: toolName,
+        type: z.string().default("custom"),
+        input_schema: z.custom<JsonObject>(isJsonObject).optional(),
+        strict: z.boolean().optional(),
+        defer_loading: z.boolean().optional(),
+        cache_control: z.looseObject({}).nullish(),
+      }),
+    )
+    .default([]),
+  messages: z.array(message).min(1, "at least one message is required"),
+});
+type Request = z.infer<typeof request>;
+
+function typeOf(value: unknown): string {
+  return isJsonObject(value) ? String(value["type"]) : typeof value;
+}
+
+function readMessages({ headers, body }: Asked, issued: Issued): Fault | Accepted {
+  if (headerOf(headers, "anthropic-version") === undefined) return invalid("anthropic-version: header is required");
+  const misfit = (path: readonly PropertyKey[], text: string) =>
+    invalid(`${(path[0] === "tools" ? path.toSpliced(2, 0, "custom") : path).join(".")}: ${text}`);
+  const result = readBody(body, request, misfit, (read) => faultsOf(read, body, issued));
+  if ("kind" in result) return result;
+  const { read } = result;
+  const tools = read.tools.map(({ name, input_schema: schema, strict = false }) => ({ name, schema, strict }));
+  return {
+    tools,
+    cacheBlocks: () => cacheBlocks(read, body),
+    stream: (usage) => messageStream(read, tools, usage, issued),
+  };
 }
 
 /**
  * Tools, then system, then messages; the marker on the request itself stands for the last block. Deferred tools are not
  * at the beginning: they stand where a result refers to them.
  */
-function cacheBlocks(body: JsonObject): readonly CacheBlock[] {
-  const system = textField(body, "system");
-  const values: JsonValue[] = [
-    ...objectsIn(body, "tools").filter((tool) => tool["defer_loading"] !== true),
-    ...(system === undefined ? objectsIn(body, "system") : [system]),
-    ...objectsIn(body, "messages").flatMap((message): readonly JsonValue[] => {
-      const role = message["role"];
-      const text = textField(message, "content");
-      return text === undefined
-        ? objectsIn(message, "content").map((block): JsonValue => ({ role, ...block }))
-        : [{ role, text }];
-    }),
+function cacheBlocks({ tools, messages }: Request, { system = [], cache_control: whole }: JsonObject): CacheBlock[] {
+  const values: readonly Record<string, unknown>[] = [
+    ...tools.filter((tool) => tool.defer_loading !== true),
+    ...(Array.isArray(system) ? system.filter((part) => isJsonObject(part)) : [{ system }]),
+    ...messages.flatMap(({ role, content }) => content.map((part) => ({ role, ...part }))),
   ];
-  const isWhole = objectField(body, "cache_control") !== undefined;
-  return values.map((value, index) => {
-    const { cache_control: marker, ...rest } = isJsonObject(value) ? value : { value };
-    return {
-      text: JSON.stringify(rest),
-      isMarked: isJsonObject(marker) || (isWhole && index === values.length - 1),
-    };
-  });
-}
-
-/** The newest models leave the words of thoughts out unless they are asked for (docs: "Thinking", `display`). */
-function showsThoughts(body: JsonObject): boolean {
-  const thinking = objectField(body, "thinking");
-  return thinking?.["type"] === "enabled" || thinking?.["display"] === "summarized";
-}
-
-function head(body: JsonObject, usage: AnswerUsage): JsonObject {
-  const model = body["model"] ?? "fake";
-  return {
-    id: newId("msg_"),
-    type: "message",
-    role: "assistant",
-    model,
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage: usageOf(usage, 1),
-  };
+  return values.map(({ cache_control: marker, ...rest }, index) => ({
+    text: JSON.stringify(rest),
+    isMarked: isJsonObject(marker) || (isJsonObject(whole) && index === values.length - 1),
+  }));
 }
 
 function usageOf(usage: AnswerUsage, outputTokens: number): JsonObject {
@@ -105,7 +178,14 @@ function usageOf(usage: AnswerUsage, outputTokens: number): JsonObject {
   };
 }
 
-function messageStream(body: JsonObject, usage: AnswerUsage, issued: Issued): StreamWriter {
+function messageStream(
+  { model, thinking: { type, display } }: Request,
+  tools: readonly OfferedTool[],
+  usage: AnswerUsage,
+  issued: Issued,
+): StreamWriter {
+  // The newest models leave the words of thoughts out unless they are asked for (docs: "Thinking", `display`).
+  const showsThoughts = type === "enabled" || display === "summarized";
   let index = 0;
   let signature: string | undefined;
   const delta = (value: JsonObject) => namedEvent({ type: "content_block_delta", index, delta: value });
@@ -122,7 +202,7 @@ function messageStream(body: JsonObject, usage: AnswerUsage, issued: Issued): St
         yield* inPieces(part.text, part, (text) => delta({ type: "text_delta", text }));
         break;
       case "thought": {
-        const shown = showsThoughts(body) && part.hidden !== true ? part.text : "";
+        const shown = showsThoughts && part.hidden !== true ? part.text : "";
         signature = issued.sign(part.text, shown);
         yield* opened({ type: "thinking", thinking: "", signature: "" });
         if (shown !== "") yield* inPieces(shown, part, (thinking) => delta({ type: "thinking_delta", thinking }));
@@ -148,10 +228,14 @@ function messageStream(body: JsonObject, usage: AnswerUsage, issued: Issued): St
     index += 1;
   }
   return {
-    start: () => [namedEvent({ type: "message_start", message: head(body, usage) })],
+    start: () => {
+      const head = { id: newId("msg_"), type: "message", role: "assistant", model, content: [] };
+      const open = { stop_reason: null, stop_sequence: null, usage: usageOf(usage, 1) };
+      return [namedEvent({ type: "message_start", message: { ...head, ...open } })];
+    },
     part: block,
     ping,
-    fault: (fault) => [namedEvent({ type: "error", ...anthropicFault(fault, offeredTools(body)).body })],
+    fault: (fault) => [namedEvent({ type: "error", ...anthropicFault(fault, tools).body })],
     end: (finish) => {
       const stop = { stop_reason: STOP_REASONS[finish], stop_sequence: null };
       const message = { type: "message_delta", delta: stop, usage: usageOf(usage, usage.outputTokens) };
@@ -160,255 +244,133 @@ function messageStream(body: JsonObject, usage: AnswerUsage, issued: Issued): St
   };
 }
 
-const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
-const TOOL_USE_ID = /^[a-zA-Z0-9_-]+$/;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-const USER_BLOCKS = ["text", "image", "document", "tool_result", "search_result"];
-const ASSISTANT_BLOCKS = ["text", "thinking", "redacted_thinking", "tool_use"];
-const RESULT_BLOCKS = ["text", "image", "document", "search_result", "tool_reference"];
-const MAX_MARKERS = 4;
-
-function checkMessages({ headers, body }: Asked, issued: Issued): Fault | undefined {
-  const said = [
-    headerOf(headers, "anthropic-version") === undefined ? "anthropic-version: header is required" : undefined,
-    textField(body, "model") === undefined ? "model: Field required" : undefined,
-    maxTokensFault(body),
-    toolsFault(body),
-    markersFault(body),
-    messagesFault(body, issued),
-  ].find((message) => message !== undefined);
-  return said === undefined ? undefined : invalid(said);
-}
-
-function maxTokensFault(body: JsonObject): string | undefined {
-  const limit = body["max_tokens"];
-  if (limit === undefined) return "max_tokens: Field required";
-  if (typeof limit !== "number" || limit < 1) return "max_tokens: Input should be greater than or equal to 1";
-  const budget = objectField(body, "thinking")?.["budget_tokens"];
-  if (typeof budget !== "number") return undefined;
-  if (budget < 1024) return "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024";
-  return budget < limit ? undefined : "`max_tokens` must be greater than `thinking.budget_tokens`.";
-}
-
-function toolsFault(body: JsonObject): string | undefined {
-  const names = new Set<string>();
-  for (const [index, tool] of objectsIn(body, "tools").entries()) {
-    const name = textField(tool, "name") ?? "";
-    if (!TOOL_NAME.test(name)) return `tools.${index}.custom.name: String should match pattern '${TOOL_NAME.source}'`;
-    if (names.has(name)) return "tools: Tool names must be unique.";
-    names.add(name);
-    const isCustom = (textField(tool, "type") ?? "custom") === "custom";
-    if (isCustom && objectField(tool, "input_schema") === undefined)
-      return `tools.${index}.custom.input_schema: Field required`;
-    if (isDeferred(tool) && isMarked(tool))
-      return `Tool '${name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`;
-  }
-  return deferredFault(body);
-}
-
-function isDeferred(tool: JsonObject): boolean {
-  return tool["defer_loading"] === true;
+function* faultsOf({ max_tokens: limit, thinking, tools, messages }: Request, body: JsonObject, issued: Issued) {
+  if (thinking.budget_tokens !== undefined && thinking.budget_tokens >= limit)
+    yield "`max_tokens` must be greater than `thinking.budget_tokens`.";
+  yield* toolFaults(tools, messages);
+  yield* markerFaults(body, messages);
+  yield* messageFaults(messages, issued);
+  yield* lostThoughts(messages, issued);
+  if (messages.at(-1)?.role === "assistant")
+    yield "This model does not support assistant message prefill. The conversation must end with a user message.";
 }
 
 /** Deferred tools are known by the results that refer to them, and there is always one that is not deferred. */
-function deferredFault(body: JsonObject): string | undefined {
-  const tools = objectsIn(body, "tools");
-  if (tools.length > 0 && tools.every(isDeferred)) return "At least one tool must have defer_loading=false.";
-  const references = objectsIn(body, "messages")
-    .flatMap((message) => objectsIn(message, "content"))
-    .flatMap((block) => objectsIn(block, "content"))
-    .filter(({ type }) => type === "tool_reference")
-    .map((block) => textField(block, "tool_name") ?? "");
-  const unknown = references.find((name) => !tools.some((tool) => tool["name"] === name));
-  return unknown === undefined ? undefined : `Tool reference '${unknown}' not found in available tools`;
+function* toolFaults(tools: Request["tools"], messages: readonly Message[]) {
+  const names = tools.map(({ name }) => name);
+  if (new Set(names).size < names.length) yield "tools: Tool names must be unique.";
+  for (const [index, { name, type, input_schema: schema, defer_loading: isDeferred, ...tool }] of tools.entries()) {
+    if (type === "custom" && !schema) yield `tools.${index}.custom.input_schema: Field required`;
+    if (isDeferred && tool.cache_control)
+      yield `Tool '${name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`;
+  }
+  if (tools.length > 0 && tools.every((tool) => tool.defer_loading))
+    yield "At least one tool must have defer_loading=false.";
+  const results = messages.flatMap(({ content }) => content.filter((part) => part.type === "tool_result"));
+  for (const part of results.flatMap(({ content }) => content)) {
+    if (part.type === "tool_reference" && !names.includes(part.tool_name))
+      yield `Tool reference '${part.tool_name}' not found in available tools`;
+  }
 }
 
-function markersFault(body: JsonObject): string | undefined {
+function* markerFaults(body: JsonObject, messages: readonly Message[]) {
   const found = markersIn(body);
   if (found > MAX_MARKERS)
-    return `A maximum of ${MAX_MARKERS} blocks with cache_control may be provided. Found ${found}.`;
-  const blocks = objectsIn(body, "messages").flatMap((message) => objectsIn(message, "content"));
-  const wrong = blocks.find((block) => isMarked(block) && /thinking/.test(textField(block, "type") ?? ""));
-  if (wrong) return "cache_control: Extra inputs are not permitted on thinking blocks";
-  const empty = blocks.find((block) => isMarked(block) && block["type"] === "text" && block["text"] === "");
-  return empty ? "cache_control cannot be set for empty text blocks" : undefined;
-}
-
-function isMarked(block: JsonObject): boolean {
-  return isJsonObject(block["cache_control"]);
+    yield `A maximum of ${MAX_MARKERS} blocks with cache_control may be provided. Found ${found}.`;
+  for (const part of messages.flatMap(({ content }) => content)) {
+    if (/thinking/.test(part.type) && isJsonObject(part["cache_control"]))
+      yield "cache_control: Extra inputs are not permitted on thinking blocks";
+  }
 }
 
 function markersIn(value: JsonValue | undefined): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item: JsonValue) => sum + markersIn(item), 0);
   if (!isJsonObject(value)) return 0;
   // A tool's schema and arguments are data: a field of that name in them is no marker.
-  const inside = Object.entries(value).filter(([key]) => !["input_schema", "input", "cache_control"].includes(key));
-  return (isMarked(value) ? 1 : 0) + inside.reduce((sum, [, item]) => sum + markersIn(item), 0);
+  const { input_schema: _schema, input: _input, cache_control: marker, ...inside } = value;
+  return Object.values(inside).reduce<number>((sum, item) => sum + markersIn(item), isJsonObject(marker) ? 1 : 0);
 }
 
-function messagesFault(body: JsonObject, issued: Issued): string | undefined {
-  const messages = objectsIn(body, "messages");
-  const [first] = messages;
-  if (!first) return "messages: at least one message is required";
-  if (first["role"] !== "user") return 'messages: first message must use the "user" role';
+const USER_BLOCKS = ["text", "image", "document", "tool_result", "search_result"];
+const ASSISTANT_BLOCKS = ["text", "thinking", "redacted_thinking", "tool_use"];
+
+function* messageFaults(messages: readonly Message[], issued: Issued) {
+  if (messages[0]?.role !== "user") yield 'messages: first message must use the "user" role';
   const ids = new Set<string>();
-  for (const [index, message] of messages.entries()) {
+  for (const [index, { role, content }] of messages.entries()) {
     const at = `messages.${index}`;
     const previous = messages[index - 1];
-    if (message["role"] !== "user" && message["role"] !== "assistant")
-      return `${at}.role: Input should be 'user' or 'assistant'`;
-    if (previous?.["role"] === message["role"])
-      return `messages: roles must alternate between "user" and "assistant", but found multiple "${message["role"]}" roles in a row`;
-    const said =
-      contentFault(message, at, issued) ??
-      callsFault(message, messages[index + 1], at, ids) ??
-      resultsFault(message, previous, at);
-    if (said !== undefined) return said;
-  }
-  const unsigned = thoughtsFault(messages, issued);
-  if (unsigned !== undefined) return unsigned;
-  if (messages.at(-1)?.["role"] === "assistant")
-    return "This model does not support assistant message prefill. The conversation must end with a user message.";
-  return undefined;
-}
-
-function contentFault(message: JsonObject, at: string, issued: Issued): string | undefined {
-  const text = textField(message, "content");
-  const blocks = objectsIn(message, "content");
-  if (text === undefined ? blocks.length === 0 : text.trim() === "")
-    return `${at}: all messages must have non-empty content except for the optional final assistant message`;
-  const allowed = message["role"] === "user" ? USER_BLOCKS : ASSISTANT_BLOCKS;
-  for (const [index, block] of blocks.entries()) {
-    const place = `${at}.content.${index}`;
-    const type = textField(block, "type") ?? "";
-    if (!allowed.includes(type))
-      return `${place}: Input tag '${type}' found using 'type' does not match any of the expected tags: ${allowed.join(", ")}`;
-    const said = blockFault(block, place, issued);
-    if (said !== undefined) return said;
-  }
-  return undefined;
-}
-
-function blockFault(block: JsonObject, place: string, issued: Issued): string | undefined {
-  switch (block["type"]) {
-    case "text": {
-      const text = textField(block, "text") ?? "";
-      if (text === "") return "messages: text content blocks must be non-empty";
-      return text.trim() === "" ? "messages: text content blocks must contain non-whitespace text" : undefined;
+    if (previous?.role === role)
+      yield `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`;
+    const allowed = role === "user" ? USER_BLOCKS : ASSISTANT_BLOCKS;
+    for (const [place, part] of content.entries()) {
+      if (!allowed.includes(part.type))
+        yield `${at}.content.${place}: Input tag '${part.type}' found using 'type' does not match any of the expected tags: ${allowed.join(", ")}`;
+      if (part.type === "thinking") yield* changedThought(part, `${at}.content.${place}`, issued);
     }
-    case "image":
-    case "document":
-      return sourceFault(block, place);
-    case "thinking":
-      return thinkingFault(block, place, issued);
-    case "tool_use": {
-      if (!TOOL_USE_ID.test(textField(block, "id") ?? ""))
-        return `${place}.tool_use.id: String should match pattern '${TOOL_USE_ID.source}'`;
-      if (!TOOL_NAME.test(textField(block, "name") ?? ""))
-        return `${place}.tool_use.name: String should match pattern '${TOOL_NAME.source}'`;
-      return objectField(block, "input") ? undefined : `${place}.tool_use.input: Input should be a valid dictionary`;
-    }
-    default:
-      return undefined;
+    // Each call is answered in the very next message, and its id is used once only.
+    const calls = callIds(content);
+    if (new Set([...ids, ...calls]).size < ids.size + calls.length) yield `${at}: \`tool_use\` ids must be unique`;
+    for (const id of calls) ids.add(id);
+    const results = leadingResults(messages[index + 1]?.content ?? []);
+    const open = calls.filter((id) => !results.includes(id));
+    if (open.length > 0)
+      yield `${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+    yield* resultFaults(content, callIds(previous?.content ?? []), at);
   }
 }
 
-function sourceFault(block: JsonObject, place: string): string | undefined {
-  const source = objectField(block, "source");
-  if (source?.["type"] !== "base64") return source ? undefined : `${place}.source: Field required`;
-  const isImage = block["type"] === "image";
-  if (isImage && !IMAGE_TYPES.includes(textField(source, "media_type") ?? ""))
-    return `${place}.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`;
-  if (!BASE64.test(textField(source, "data") ?? ""))
-    return `${place}.${textField(block, "type") ?? ""}.source.base64: invalid base64 data`;
-  return undefined;
-}
-
-function thinkingFault(block: JsonObject, place: string, issued: Issued): string | undefined {
-  const signature = textField(block, "signature");
-  if (signature === undefined) return `${place}.thinking.signature: Field required`;
-  const shown = issued.shownWith(signature);
-  if (shown === undefined) return `${place}: Invalid \`signature\` in \`thinking\` block`;
-  if (shown === textField(block, "thinking")) return undefined;
-  return `${place}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`;
-}
-
-/** Calls that came with a thought go back with it as long as their loop goes on (docs: "Thinking with tool use"). */
-function thoughtsFault(messages: readonly JsonObject[], issued: Issued): string | undefined {
-  const isResults = (message: JsonObject) => objectsIn(message, "content").some(({ type }) => type === "tool_result");
-  const start = messages.findLastIndex((message) => message["role"] === "user" && !isResults(message));
-  for (const [index, message] of messages.entries()) {
-    if (index < start || message["role"] !== "assistant") continue;
-    const blocks = objectsIn(message, "content");
-    const given = blocks.flatMap((block) => textField(block, "signature") ?? []);
-    const lost = blocks.find((block) => {
-      const signature = issued.signatureOf(textField(block, "id") ?? "");
-      return signature !== undefined && !given.includes(signature);
-    });
-    if (lost)
-      return `messages.${index}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${textField(blocks[0] ?? {}, "type") ?? ""}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`;
-  }
-  return undefined;
-}
-
-/** Each call is answered in the very next message, and its id is used once only. */
-function callsFault(
-  message: JsonObject,
-  next: JsonObject | undefined,
-  at: string,
-  ids: Set<string>,
-): string | undefined {
-  const calls = objectsIn(message, "content").filter(({ type }) => type === "tool_use");
-  const callIds = calls.map((call) => textField(call, "id") ?? "");
-  for (const id of callIds) {
-    if (ids.has(id)) return `${at}: \`tool_use\` ids must be unique`;
-    ids.add(id);
-  }
-  const results = resultIds(next);
-  const open = callIds.filter((id) => !results.includes(id));
-  if (open.length === 0) return undefined;
-  return `${at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+function callIds(content: readonly Block[]): readonly string[] {
+  return content.flatMap((part) => (part.type === "tool_use" ? part.id : []));
 }
 
 /** Only those before any other block count. */
-function resultIds(message: JsonObject | undefined): string[] {
-  const blocks = message ? objectsIn(message, "content") : [];
-  const end = blocks.findIndex(({ type }) => type !== "tool_result");
-  return (end < 0 ? blocks : blocks.slice(0, end)).map((block) => textField(block, "tool_use_id") ?? "");
+function leadingResults(content: readonly Block[]): readonly string[] {
+  const end = content.findIndex(({ type }) => type !== "tool_result");
+  return content
+    .slice(0, end < 0 ? undefined : end)
+    .flatMap((part) => (part.type === "tool_result" ? part.tool_use_id : []));
 }
 
-function resultsFault(message: JsonObject, previous: JsonObject | undefined, at: string): string | undefined {
-  const calls = previous ? objectsIn(previous, "content").filter(({ type }) => type === "tool_use") : [];
+function* resultFaults(content: readonly Block[], calls: readonly string[], at: string) {
   const seen = new Set<string>();
-  for (const [index, block] of objectsIn(message, "content").entries()) {
-    if (block["type"] !== "tool_result") continue;
+  for (const [index, part] of content.entries()) {
+    if (part.type !== "tool_result") continue;
     const place = `${at}.content.${index}`;
-    const id = textField(block, "tool_use_id") ?? "";
+    const { tool_use_id: id } = part;
     if (seen.has(id))
-      return `${place}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`;
+      yield `${place}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`;
     seen.add(id);
-    if (!calls.some((call) => call["id"] === id))
-      return `${place}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
-    const said = resultFault(block, place);
-    if (said !== undefined) return said;
+    if (!calls.includes(id))
+      yield `${place}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
+    if (part.is_error && part.content.some(({ type }) => type !== "text"))
+      yield `${place}.tool_result: all content must be type \`text\` if \`is_error\` is true`;
   }
-  return undefined;
 }
 
-function resultFault(result: JsonObject, place: string): string | undefined {
-  for (const [index, block] of objectsIn(result, "content").entries()) {
-    const type = textField(block, "type") ?? "";
-    const inner = `${place}.tool_result.content.${index}`;
-    if (!RESULT_BLOCKS.includes(type))
-      return `${inner}: Input tag '${type}' found using 'type' does not match any of the expected tags`;
-    if (result["is_error"] === true && type !== "text")
-      return `${place}.tool_result: all content must be type \`text\` if \`is_error\` is true`;
-    if (type === "text" && textField(block, "text") === "") return "messages: text content blocks must be non-empty";
-    const said = type === "image" || type === "document" ? sourceFault(block, inner) : undefined;
-    if (said !== undefined) return said;
+function* changedThought(
+  part: { readonly thinking: string; readonly signature: string },
+  place: string,
+  issued: Issued,
+) {
+  const shown = issued.shownWith(part.signature);
+  if (shown === undefined) yield `${place}: Invalid \`signature\` in \`thinking\` block`;
+  else if (shown !== part.thinking)
+    yield `${place}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`;
+}
+
+/** Calls that came with a thought go back with it as long as their loop goes on (docs: "Thinking with tool use"). */
+function* lostThoughts(messages: readonly Message[], issued: Issued) {
+  const isPrompt = ({ role, content }: Message) =>
+    role === "user" && content.every(({ type }) => type !== "tool_result");
+  const start = messages.findLastIndex(isPrompt);
+  for (const [index, { role, content }] of messages.entries()) {
+    if (index < start || role !== "assistant") continue;
+    const given = content.flatMap((part) => (part.type === "thinking" ? part.signature : []));
+    const wanted = callIds(content).flatMap((id) => issued.signatureOf(id) ?? []);
+    if (wanted.some((signature) => !given.includes(signature)))
+      yield `messages.${index}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${content[0]?.type ?? ""}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`;
   }
-  return undefined;
 }
 
 const INVALID = "invalid_request_error";
@@ -448,10 +410,8 @@ function anthropicFault(fault: Fault, tools: readonly OfferedTool[]): AnthropicF
   switch (fault.kind) {
     case "rate_limited": {
       const { retryAfterS } = fault;
-      const limited = failure(429, "rate_limit_error", RATE_LIMITED);
-      return retryAfterS === undefined
-        ? limited
-        : { ...limited, headers: { "retry-after": String(Math.ceil(retryAfterS)) } };
+      const headers = retryAfterS === undefined ? undefined : { "retry-after": String(Math.ceil(retryAfterS)) };
+      return { ...failure(429, "rate_limit_error", RATE_LIMITED), ...defined({ headers }) };
     }
     case "context_overflow":
       return failure(400, INVALID, `prompt is too long: ${fault.tokens} tokens > ${fault.limit} maximum`);

@@ -1,7 +1,8 @@
 // What the fake provider needs to know of one provider's wire format. A new format is one more implementation.
 import { createHash } from "node:crypto";
+import type { z } from "zod";
 import { defined } from "../../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../../base/json/json.js";
+import type { JsonObject, JsonSchema } from "../../../base/json/json.js";
 import type { AnswerUsage, ContentPart, Finish, Incident } from "./reply.js";
 
 export type FormatName = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
@@ -36,21 +37,25 @@ export interface FaultResponse {
   readonly body: JsonObject | readonly string[];
 }
 
+/** A request that the real provider would take. */
+export interface Accepted {
+  readonly tools: readonly OfferedTool[];
+  /** The request in the order in which prefixes of it are cached. */
+  cacheBlocks(): readonly CacheBlock[];
+  stream(usage: AnswerUsage): StreamWriter;
+}
+
 export interface ProviderFormat {
   readonly name: FormatName;
   /** Whether a POST to this path is for this format. */
   isFor(path: string): boolean;
   /** The key it was sent, if any. */
-  key(asked: Asked): string | undefined;
+  key(headers: Asked["headers"]): string | undefined;
   /** False where servers without keys speak the format too. */
   readonly needsKey: boolean;
-  /** Why the real provider would refuse the request; tools' schemas are checked elsewhere. */
-  check(asked: Asked): Fault | undefined;
-  tools(body: JsonObject): readonly OfferedTool[];
-  /** The request in the order in which prefixes of it are cached. */
-  cacheBlocks(body: JsonObject): readonly CacheBlock[];
-  stream(asked: Asked, usage: AnswerUsage): StreamWriter;
-  fault(fault: Fault, asked: Asked): FaultResponse;
+  /** Why the real provider would refuse the request, or what it would see; tools' schemas are checked elsewhere. */
+  read(asked: Asked): Fault | Accepted;
+  fault(fault: Fault, tools: readonly OfferedTool[]): FaultResponse;
   /** For failures that no rule makes. */
   error(message: string, code: string): JsonObject;
 }
@@ -72,11 +77,39 @@ export type Fault =
   | { readonly kind: "invalid"; readonly message: string; readonly param?: string; readonly code?: string };
 
 export function invalid(message: string, param?: string, code?: string): Fault {
-  return {
-    kind: "invalid",
-    message,
-    ...defined({ param, code }),
-  };
+  return { kind: "invalid", message, ...defined({ param, code }) };
+}
+
+/** The body as `shape` reads it; or a fault: of the first place that does not fit, or the first that `rules` find. */
+export function readBody<T extends object>(
+  body: JsonObject,
+  shape: z.ZodType<T>,
+  misfit: (path: readonly PropertyKey[], message: string) => Fault,
+  rules: (read: T) => Iterable<Fault | string>,
+): { readonly read: T } | Fault {
+  const { data, error } = shape.safeParse(body);
+  const [issue] = error?.issues ?? [];
+  if (data === undefined) return misfit(issue?.path ?? [], issue?.message ?? "");
+  const [fault] = rules(data);
+  return typeof fault === "string" ? invalid(fault) : (fault ?? { read: data });
+}
+
+/** `messages[0].content`, as OpenAI and Google write places. */
+export function placeOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+    .join("")
+    .slice(1);
+}
+
+/** The text where there is only one, as the list of blocks that stands for it; none where it is blank. */
+export function blocksOf(content: unknown, type: string): unknown {
+  if (typeof content !== "string") return content;
+  return content.trim() === "" ? [] : [{ type, text: content }];
+}
+
+export function unmarkedBlocks(...blocks: readonly unknown[]): readonly CacheBlock[] {
+  return blocks.map((block) => ({ text: JSON.stringify(block), isMarked: false }));
 }
 
 export class Issued {
@@ -116,34 +149,12 @@ export function newId(prefix: string): string {
   return `${prefix}${String(lastId).padStart(8, "0")}`;
 }
 
-export function textField(value: JsonObject, key: string): string | undefined {
-  const found = value[key];
-  return typeof found === "string" ? found : undefined;
-}
-
-export function listField(value: JsonObject, key: string): readonly JsonValue[] {
-  const found = value[key];
-  return typeof found === "object" && found !== null && !isJsonObject(found) ? found : [];
-}
-
-export function objectField(value: JsonObject, key: string): JsonObject | undefined {
-  const found = value[key];
-  return isJsonObject(found) ? found : undefined;
-}
-
-export function objectsIn(value: JsonObject, key: string): readonly JsonObject[] {
-  return listField(value, key).filter((item) => isJsonObject(item));
-}
-
-export function headerOf(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  name: string,
-): string | undefined {
+export function headerOf(headers: Asked["headers"], name: string): string | undefined {
   const value = headers[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-export function bearerOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
+export function bearerOf(headers: Asked["headers"]): string | undefined {
   return /^Bearer (.+)$/.exec(headerOf(headers, "authorization") ?? "")?.[1];
 }
 

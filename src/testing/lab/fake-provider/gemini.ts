@@ -1,10 +1,10 @@
 // The wire format of the Gemini API's generateContent and streamGenerateContent (reference "Generating content").
+import { z } from "zod";
 import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import {
   type Asked,
-  type CacheBlock,
   COMMENT,
   crlfEvent,
   type Fault,
@@ -14,11 +14,11 @@ import {
   invalid,
   newId,
   type OfferedTool,
-  objectField,
-  objectsIn,
   type ProviderFormat,
+  placeOf,
+  readBody,
   type StreamWriter,
-  textField,
+  unmarkedBlocks,
 } from "./format.js";
 import { type AnswerUsage, argumentsText, type ContentPart, type Incident, inPieces } from "./reply.js";
 
@@ -29,42 +29,87 @@ export function geminiGenerate(): ProviderFormat {
   return {
     name: "gemini",
     isFor: (path) => /\/models\/[^/]+:(stream)?[gG]enerateContent$/.test(path),
-    key: ({ headers }) => headerOf(headers, "x-goog-api-key"),
+    key: (headers) => headerOf(headers, "x-goog-api-key"),
     needsKey: true,
-    check: ({ body }) => checkContents(body, issued),
-    tools: offeredTools,
-    cacheBlocks,
-    stream: (asked, usage) => contentStream(asked, usage, issued),
-    fault: (fault, { body }) => geminiFault(fault, offeredTools(body)),
+    read: (asked) => {
+      const result = readBody(asked.body, request, misfit, (read) => faultsOf(read, issued));
+      if ("kind" in result) return result;
+      const { read } = result;
+      const declared = read.tools.flatMap(({ functionDeclarations }) => functionDeclarations);
+      const tools = declared.map(({ name, parameters: schema }) => ({ name, schema, strict: false }));
+      const { systemInstruction: system } = asked.body;
+      return {
+        tools,
+        cacheBlocks: () => unmarkedBlocks(...read.tools, ...(system === undefined ? [] : [system]), ...read.contents),
+        stream: (usage) => contentStream(asked, read, tools, usage, issued),
+      };
+    },
+    fault: geminiFault,
     error: (message, code) => ({ error: { code: 500, message, status: code } }),
   };
 }
 
-function offeredTools(body: JsonObject): readonly OfferedTool[] {
-  return objectsIn(body, "tools")
-    .flatMap((tool) => objectsIn(tool, "functionDeclarations"))
-    .map((declaration) => ({
-      name: textField(declaration, "name") ?? "",
-      schema: objectField(declaration, "parameters"),
-      strict: false,
-    }));
+/** The documented way to replay calls of another model; their signatures are then not looked at. */
+const SKIP_SIGNATURE = "skip_thought_signature_validator";
+
+const bytes = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, "(TYPE_BYTES)");
+
+const part = z
+  .looseObject({
+    text: z.string().min(1, "required oneof field 'data' must have one initialized field").optional(),
+    inlineData: z.looseObject({ data: bytes }).optional(),
+    functionCall: z.looseObject({ id: z.string().optional(), name: z.string() }).optional(),
+    functionResponse: z
+      .looseObject({
+        id: z.string().optional(),
+        name: z.string(),
+        response: z.looseObject({}, "(type.googleapis.com/google.protobuf.Struct)"),
+      })
+      .optional(),
+    thoughtSignature: z.union([z.literal(SKIP_SIGNATURE), bytes], "(TYPE_BYTES)").optional(),
+  })
+  .refine(
+    (one) =>
+      ["text", "inlineData", "fileData", "functionCall", "functionResponse"].filter((kind) => kind in one).length === 1,
+    "required oneof field 'data' must have one initialized field",
+  );
+
+const content = z.looseObject({
+  role: z.enum(["user", "model"], "Please use a valid role: user, model."),
+  parts: z.array(part).min(1, "contents.parts must not be empty."),
+});
+type Content = z.infer<typeof content>;
+
+const declaration = z.looseObject({
+  name: z
+    .string()
+    .regex(
+      /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/,
+      "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.",
+    ),
+  parameters: z.custom<JsonObject>(isJsonObject).optional(),
+});
+
+const request = z.looseObject({
+  generationConfig: z
+    .looseObject({ thinkingConfig: z.looseObject({ includeThoughts: z.boolean().optional() }).optional() })
+    .optional(),
+  tools: z.array(z.looseObject({ functionDeclarations: z.array(declaration).default([]) })).default([]),
+  contents: z.array(content).min(1, "contents is not specified"),
+});
+type Request = z.infer<typeof request>;
+
+function misfit(path: readonly PropertyKey[], message: string): Fault {
+  return invalid(`* GenerateContentRequest.${placeOf(path)}: ${message}\n`);
 }
 
-function cacheBlocks(body: JsonObject): readonly CacheBlock[] {
-  const system = objectField(body, "systemInstruction");
-  return [...objectsIn(body, "tools"), ...(system ? [system] : []), ...objectsIn(body, "contents")].map((block) => ({
-    text: JSON.stringify(block),
-    isMarked: false,
-  }));
-}
-
-/** Summaries of thoughts come only when asked for. */
-function showsThoughts(body: JsonObject): boolean {
-  const config = objectField(objectField(body, "generationConfig") ?? {}, "thinkingConfig");
-  return config?.["includeThoughts"] === true;
-}
-
-function contentStream({ path, body }: Asked, usage: AnswerUsage, issued: Issued): StreamWriter {
+function contentStream(
+  { path }: Asked,
+  { generationConfig }: Request,
+  tools: readonly OfferedTool[],
+  usage: AnswerUsage,
+  issued: Issued,
+): StreamWriter {
   const signer = new Signer(issued);
   const responseId = newId("gen");
   let isMalformed = false;
@@ -82,7 +127,8 @@ function contentStream({ path, body }: Asked, usage: AnswerUsage, issued: Issued
         break;
       case "thought":
         signer.think(part.text);
-        if (showsThoughts(body) && part.hidden !== true)
+        // Summaries of thoughts come only when asked for.
+        if (generationConfig?.thinkingConfig?.includeThoughts && part.hidden !== true)
           yield* inPieces(part.text, part, (text) => chunk([{ text, thought: true }]));
         else if (part.after) yield part.after.happens;
         break;
@@ -106,7 +152,7 @@ function contentStream({ path, body }: Asked, usage: AnswerUsage, issued: Issued
     part: events,
     ping: COMMENT,
     fault: (fault) => {
-      const { body: failed } = geminiFault(fault, offeredTools(body));
+      const { body: failed } = geminiFault(fault, tools);
       return isJsonObject(failed) ? [crlfEvent(failed)] : [...failed];
     },
     end: (finish) => {
@@ -158,131 +204,62 @@ function usageOf(usage: AnswerUsage, outputTokens: number): JsonObject {
     promptTokenCount: inputTokens,
     candidatesTokenCount: outputTokens - (thoughtTokens ?? 0),
     totalTokenCount: inputTokens + outputTokens,
-    ...(cachedInputTokens !== undefined && { cachedContentTokenCount: cachedInputTokens }),
-    ...(thoughtTokens !== undefined && { thoughtsTokenCount: thoughtTokens }),
+    ...defined({ cachedContentTokenCount: cachedInputTokens, thoughtsTokenCount: thoughtTokens }),
     promptTokensDetails: [{ modality: "TEXT", tokenCount: inputTokens }],
   };
 }
 
-const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/;
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-
-/** The documented way to replay calls of another model; their signatures are then not looked at. */
-const SKIP_SIGNATURE = "skip_thought_signature_validator";
-
-function checkContents(body: JsonObject, issued: Issued): Fault | undefined {
-  return toolsFault(body) ?? contentsFault(objectsIn(body, "contents"), issued);
-}
-
-function toolsFault(body: JsonObject): Fault | undefined {
+function* faultsOf({ tools, contents }: Request, issued: Issued) {
   const names = new Set<string>();
-  for (const tool of objectsIn(body, "tools")) {
-    for (const [index, declaration] of objectsIn(tool, "functionDeclarations").entries()) {
-      const name = textField(declaration, "name") ?? "";
-      const place = `GenerateContentRequest.tools[0].function_declarations[${index}].name`;
-      if (!NAME.test(name))
-        return invalid(
-          `* ${place}: Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.\n`,
-        );
-      if (names.has(name)) return invalid(`Duplicate function declaration found: ${name}`);
-      names.add(name);
-    }
+  for (const { name } of tools.flatMap(({ functionDeclarations }) => functionDeclarations)) {
+    if (names.has(name)) yield `Duplicate function declaration found: ${name}`;
+    names.add(name);
   }
-  return undefined;
+  const turn = contents.findLastIndex((one) => one.role === "user" && responsesIn(one).length === 0);
+  for (const [index, one] of contents.entries()) {
+    yield* orderFaults(one, contents[index - 1], contents[index + 1]);
+    if (index > turn) yield* signatureFaults(one, index, issued);
+  }
+  if (contents.at(-1)?.role === "model")
+    yield "Please ensure that single turn requests end with a user role or the role field is empty.";
 }
 
-function contentsFault(contents: readonly JsonObject[], issued: Issued): Fault | undefined {
-  if (contents.length === 0) return invalid("* GenerateContentRequest.contents: contents is not specified\n");
-  const turn = contents.findLastIndex(
-    (content) => content["role"] === "user" && parts(content, "functionResponse").length === 0,
-  );
-  for (const [index, content] of contents.entries()) {
-    const said =
-      partsFault(content, index) ??
-      orderFault(content, contents[index - 1], contents[index + 1]) ??
-      (index > turn ? signatureFault(content, index, issued) : undefined);
-    if (said) return said;
-  }
-  return contents.at(-1)?.["role"] === "model"
-    ? invalid("Please ensure that single turn requests end with a user role or the role field is empty.")
-    : undefined;
+function callsIn(one: Content | undefined) {
+  return (one?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? []);
 }
 
-function parts(content: JsonObject | undefined, kind: "functionCall" | "functionResponse"): readonly JsonObject[] {
-  return (content ? objectsIn(content, "parts") : []).flatMap((part) => {
-    const found = objectField(part, kind);
-    return found ? [found] : [];
-  });
-}
-
-function partsFault(content: JsonObject, index: number): Fault | undefined {
-  if (content["role"] !== "user" && content["role"] !== "model")
-    return invalid("Please use a valid role: user, model.");
-  const found = objectsIn(content, "parts");
-  const place = `GenerateContentRequest.contents[${index}].parts`;
-  if (found.length === 0) return invalid(`* ${place}: contents.parts must not be empty.\n`);
-  for (const [at, part] of found.entries()) {
-    const data = ["text", "inlineData", "fileData", "functionCall", "functionResponse"].filter((kind) => kind in part);
-    const isEmpty = data.length !== 1 || textField(part, "text") === "";
-    if (isEmpty)
-      return invalid(`* ${place}[${at}].data: required oneof field 'data' must have one initialized field\n`);
-    const inline = objectField(part, "inlineData");
-    const signature = textField(part, "thoughtSignature");
-    if (inline && !BASE64.test(textField(inline, "data") ?? "?"))
-      return invalid(`Invalid value at 'contents[${index}].parts[${at}].inline_data.data' (TYPE_BYTES)`);
-    if (signature !== undefined && signature !== SKIP_SIGNATURE && !BASE64.test(signature))
-      return invalid(`Invalid value at 'contents[${index}].parts[${at}].thought_signature' (TYPE_BYTES)`);
-  }
-  return undefined;
+function responsesIn(one: Content | undefined) {
+  return (one?.parts ?? []).flatMap(({ functionResponse }) => functionResponse ?? []);
 }
 
 /** Calls come after the user's words or results, and are answered by the very next content, one for one. */
-function orderFault(
-  content: JsonObject,
-  previous: JsonObject | undefined,
-  next: JsonObject | undefined,
-): Fault | undefined {
-  const calls = parts(content, "functionCall");
-  const responses = parts(content, "functionResponse");
-  if (previous?.["role"] === content["role"] && content["role"] === "model")
-    return invalid("Please ensure that multiturn requests alternate between user and model.");
-  if (calls.length > 0 && (content["role"] !== "model" || previous?.["role"] !== "user"))
-    return invalid(
-      "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
-    );
-  if (responses.length > 0 && parts(previous, "functionCall").length === 0)
-    return invalid("Please ensure that function response turn comes immediately after a function call turn.");
-  const answers = parts(next, "functionResponse");
+function* orderFaults(one: Content, previous: Content | undefined, next: Content | undefined) {
+  const calls = callsIn(one);
+  if (previous?.role === "model" && one.role === "model")
+    yield "Please ensure that multiturn requests alternate between user and model.";
+  if (calls.length > 0 && (one.role !== "model" || previous?.role !== "user"))
+    yield "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
+  if (responsesIn(one).length > 0 && callsIn(previous).length === 0)
+    yield "Please ensure that function response turn comes immediately after a function call turn.";
+  const answers = responsesIn(next);
   if (calls.length > 0 && answers.length !== calls.length)
-    return invalid(
-      "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
-    );
-  const unpaired = calls.find((call, index) => !isAnswerTo(answers[index], call));
-  if (unpaired) return invalid("Please ensure that function responses match the function calls by id and name.");
-  const wrong = responses.find((response) => !isJsonObject(response["response"]));
-  return wrong
-    ? invalid(
-        "Invalid value at 'contents.parts.function_response.response' (type.googleapis.com/google.protobuf.Struct)",
-      )
-    : undefined;
-}
-
-function isAnswerTo(answer: JsonObject | undefined, call: JsonObject): boolean {
-  return answer?.["name"] === call["name"] && (answer?.["id"] === undefined || answer["id"] === call["id"]);
+    yield "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+  for (const [index, { id, name }] of calls.entries()) {
+    const answer = answers[index];
+    if (answer?.name !== name || (answer.id !== undefined && answer.id !== id))
+      yield "Please ensure that function responses match the function calls by id and name.";
+  }
 }
 
 /** Within a turn the first call of each answer goes back with the signature it came with. */
-function signatureFault(content: JsonObject, index: number, issued: Issued): Fault | undefined {
-  const first = objectsIn(content, "parts").find((part) => objectField(part, "functionCall") !== undefined);
-  if (!first) return undefined;
-  const signature = textField(first, "thoughtSignature");
-  const name = textField(objectField(first, "functionCall") ?? {}, "name") ?? "";
+function* signatureFaults({ parts }: Content, index: number, issued: Issued) {
+  const first = parts.find(({ functionCall }) => functionCall);
+  if (!first) return;
+  const { thoughtSignature: signature, functionCall } = first;
   if (signature === undefined)
-    return invalid(
-      `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${name}\` , position ${index + 1}. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.`,
-    );
-  if (signature === SKIP_SIGNATURE || issued.shownWith(signature) !== undefined) return undefined;
-  return invalid("Corrupted thought signature.");
+    yield `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${functionCall?.name}\` , position ${index + 1}. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.`;
+  else if (signature !== SKIP_SIGNATURE && issued.shownWith(signature) === undefined)
+    yield "Corrupted thought signature.";
 }
 
 const RPC = "type.googleapis.com/google.rpc";

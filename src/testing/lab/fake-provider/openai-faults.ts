@@ -1,6 +1,8 @@
 // How OpenAI and the servers that speak its protocols report failures (docs: "Error codes"; messages as people quote them).
+
+import { z } from "zod";
 import type { JsonObject } from "../../../base/json/json.js";
-import type { Fault, FaultResponse, OfferedTool } from "./format.js";
+import { type Fault, type FaultResponse, invalid, type OfferedTool, placeOf } from "./format.js";
 
 export interface OpenAiFault extends FaultResponse {
   readonly body: JsonObject & { readonly error: OpenAiError };
@@ -17,6 +19,20 @@ export interface OpenAiError extends JsonObject {
 export interface Dialect {
   readonly toolPlace: (index: number) => string;
   readonly overflow: (tokens: number, limit: number) => string;
+}
+
+export const functionName: z.ZodType<string> = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9_-]{1,64}$/,
+    "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+  );
+
+export const maxTools = [128, "array too long. Expected an array with maximum length 128."] as const;
+
+export function openAiMisfit(path: readonly PropertyKey[], message: string): Fault {
+  const place = placeOf(path);
+  return invalid(`Invalid '${place}': ${message}`, place, "invalid_value");
 }
 
 type ErrorParts = Partial<OpenAiError> & { readonly message: string };

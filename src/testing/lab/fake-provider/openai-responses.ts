@@ -1,25 +1,23 @@
 // The wire format of OpenAI's Responses API (docs: "Streaming API responses", reference "Streaming events").
+import { z } from "zod";
 import { unreachable } from "../../../base/id.js";
-import { type JsonObject, parseJson } from "../../../base/json/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import {
   bearerOf,
-  type CacheBlock,
+  blocksOf,
   COMMENT,
   type Fault,
   Issued,
   invalid,
-  listField,
   namedEvent,
   newId,
   type OfferedTool,
-  objectField,
-  objectsIn,
   type ProviderFormat,
+  readBody,
   type StreamWriter,
-  textField,
+  unmarkedBlocks,
 } from "./format.js";
-import { functionsFault } from "./openai-chat.js";
-import { type Dialect, openAiErrorBody, openAiFault } from "./openai-faults.js";
+import { type Dialect, functionName, maxTools, openAiErrorBody, openAiFault, openAiMisfit } from "./openai-faults.js";
 import { type AnswerUsage, argumentsText, type ContentPart, type Finish, type Incident, inPieces } from "./reply.js";
 
 const CREATED_S = 1_790_000_000;
@@ -34,63 +32,83 @@ export function openAiResponses(): ProviderFormat {
   return {
     name: "openai-responses",
     isFor: (path) => path.endsWith("/responses"),
-    key: ({ headers }) => bearerOf(headers),
+    key: bearerOf,
     needsKey: true,
-    check: ({ body }) => checkResponses(body, issued),
-    tools: offeredTools,
-    cacheBlocks,
-    stream: ({ body }, usage) => new ResponseStream(body, usage, issued),
-    fault: (fault, { body }) => openAiFault(fault, offeredTools(body), DIALECT),
+    read: ({ body }) => {
+      const result = readBody(body, request, openAiMisfit, (read) => inputFaults(read, issued));
+      if ("kind" in result) return result;
+      const { read } = result;
+      const found = read.input.flatMap(({ type, tools = [] }) => (type === "tool_search_output" ? tools : []));
+      // A tool that is no function keeps its place, by which the others are named.
+      const tools = [...read.tools, ...found].map(({ name = "", parameters: schema, strict }) => {
+        return { name, schema, strict: strict === true };
+      });
+      return {
+        tools,
+        cacheBlocks: () => unmarkedBlocks(...read.tools, ...read.input),
+        stream: (usage) => new ResponseStream(read, tools, usage, issued),
+      };
+    },
+    fault: (fault, tools) => openAiFault(fault, tools, DIALECT),
     error: (message, code) => openAiErrorBody(message, code),
   };
 }
 
-function offeredTools(body: JsonObject): readonly OfferedTool[] {
-  const found = objectsIn(body, "input").flatMap((item) =>
-    item["type"] === "tool_search_output" ? objectsIn(item, "tools") : [],
-  );
-  // A tool that is no function keeps its place, by which the others are named.
-  return [...objectsIn(body, "tools"), ...found].map((tool) => ({
-    name: textField(tool, "name") ?? "",
-    schema: objectField(tool, "parameters"),
-    strict: tool["strict"] === true,
-  }));
-}
+const tool = z.looseObject({
+  type: z.string().optional(),
+  name: functionName.optional(),
+  execution: z.string().optional(),
+  parameters: z.custom<JsonObject>(isJsonObject).optional(),
+  strict: z.boolean().nullish(),
+});
 
-function cacheBlocks(body: JsonObject): readonly CacheBlock[] {
-  return [...objectsIn(body, "tools"), ...objectsIn(body, "input")].map((block) => ({
-    text: JSON.stringify(block),
-    isMarked: false,
-  }));
-}
+const part = z.looseObject({ type: z.string(), text: z.string().regex(/\S/, "empty string.").optional() });
 
-/** Summaries come only when asked for. */
-function showsThoughts(body: JsonObject): boolean {
-  return textField(objectField(body, "reasoning") ?? {}, "summary") !== undefined;
-}
+const item = z.looseObject({
+  id: z.string().optional(),
+  type: z.string().default("message"),
+  role: z.string().optional(),
+  name: functionName.optional(),
+  call_id: z.string().default(""),
+  encrypted_content: z.string().nullish(),
+  content: z.preprocess((content) => blocksOf(content, "input_text"), z.array(part).optional()),
+  output: z.preprocess((output) => blocksOf(output, "input_text"), z.array(part).optional()),
+  tools: z.array(tool).optional(),
+});
+type Item = z.infer<typeof item>;
 
-function wantsEncrypted(body: JsonObject): boolean {
-  return listField(body, "include").includes("reasoning.encrypted_content");
-}
+const request = z.looseObject({
+  model: z.string("Missing required parameter: 'model'."),
+  store: z.boolean().default(true),
+  include: z.array(z.string()).default([]),
+  reasoning: z.object({ effort: z.string().nullish(), summary: z.string().nullish() }).optional(),
+  tools: z
+    .array(tool)
+    .max(...maxTools)
+    .default([]),
+  input: z.preprocess(
+    (input) => (typeof input === "string" ? [{ role: "user", content: input }] : input),
+    z.array(item).min(1, "Missing required parameter: 'input'."),
+  ),
+});
+type Request = z.infer<typeof request>;
 
-type Item = JsonObject & { readonly id: string };
-
-function hasToolSearch(body: JsonObject): boolean {
-  return objectsIn(body, "tools").some(({ type, execution }) => type === "tool_search" && execution === "client");
-}
+type OutputItem = JsonObject & { readonly id: string };
 
 class ResponseStream implements StreamWriter {
   readonly ping: string = COMMENT;
-  readonly #body: JsonObject;
+  readonly #request: Request;
+  readonly #tools: readonly OfferedTool[];
   readonly #usage: AnswerUsage;
   readonly #issued: Issued;
   readonly #id = newId("resp_");
-  readonly #output: Item[] = [];
+  readonly #output: OutputItem[] = [];
   #sequence = -1;
   #signature: string | undefined;
 
-  constructor(body: JsonObject, usage: AnswerUsage, issued: Issued) {
-    this.#body = body;
+  constructor(request: Request, tools: readonly OfferedTool[], usage: AnswerUsage, issued: Issued) {
+    this.#request = request;
+    this.#tools = tools;
     this.#usage = usage;
     this.#issued = issued;
   }
@@ -111,7 +129,7 @@ class ResponseStream implements StreamWriter {
         yield* this.#thought(part);
         break;
       case "tool_call":
-        yield* part.isSearch === true && hasToolSearch(this.#body) ? this.#search(part) : this.#call(part);
+        yield* part.isSearch === true && this.#hasSearch() ? this.#search(part) : this.#call(part);
         break;
       case "file":
         throw new Error("this fake of the Responses API has no pictures in answers");
@@ -121,7 +139,7 @@ class ResponseStream implements StreamWriter {
   }
 
   fault(fault: Fault): string[] {
-    const { code, message } = openAiFault(fault, offeredTools(this.#body), DIALECT).body.error;
+    const { code, message } = openAiFault(fault, this.#tools, DIALECT).body.error;
     const error = { code: code ?? "server_error", message };
     return [this.#response("response.failed", { status: "failed", error, output: this.#output })];
   }
@@ -153,10 +171,13 @@ class ResponseStream implements StreamWriter {
 
   *#thought(part: Extract<ContentPart, { kind: "thought" }>): Iterable<string | Incident> {
     const id = newId("rs_");
-    const text = showsThoughts(this.#body) && part.hidden !== true ? part.text : "";
+    const { reasoning, include } = this.#request;
+    // Summaries come only when asked for.
+    const text = reasoning?.summary && part.hidden !== true ? part.text : "";
     const signature = this.#issued.sign(part.text, text);
     this.#signature = signature;
-    const item = { id, type: "reasoning", ...(wantsEncrypted(this.#body) && { encrypted_content: signature }) };
+    const isEncrypted = include.includes("reasoning.encrypted_content");
+    const item = { id, type: "reasoning", ...(isEncrypted && { encrypted_content: signature }) };
     const place = { item_id: id, output_index: this.#output.length, summary_index: 0 };
     const summary = (shown: string) => ({ type: "summary_text", text: shown });
     yield this.#added({ ...item, summary: [] });
@@ -190,17 +211,21 @@ class ResponseStream implements StreamWriter {
     yield this.#done({ ...item, status: "completed", arguments: args.ok ? args.value : {} });
   }
 
-  #added(item: Item): string {
+  #hasSearch(): boolean {
+    return this.#request.tools.some(({ type, execution }) => type === "tool_search" && execution === "client");
+  }
+
+  #added(item: OutputItem): string {
     return this.#event("response.output_item.added", { output_index: this.#output.length, item });
   }
 
-  #done(item: Item): string {
+  #done(item: OutputItem): string {
     this.#output.push(item);
     return this.#event("response.output_item.done", { output_index: this.#output.length - 1, item });
   }
 
   #response(type: string, rest: JsonObject): string {
-    const { model = "fake", reasoning = { effort: null, summary: null }, store = true } = this.#body;
+    const { model, reasoning = { effort: null, summary: null }, store } = this.#request;
     const head = { id: this.#id, object: "response", created_at: CREATED_S, model, reasoning, store };
     const unset = { error: null, incomplete_details: null, output: [], usage: null };
     return this.#event(type, { response: { ...head, ...unset, parallel_tool_calls: true, tools: [], ...rest } });
@@ -223,148 +248,80 @@ function usageOf(usage: AnswerUsage): JsonObject {
   };
 }
 
-const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const INPUT_PARTS = ["input_text", "input_image", "input_file", "input_audio"];
+const OUTPUT_PARTS = ["output_text", "refusal"];
 const ITEM_PREFIXES: Readonly<Record<string, string>> = { function_call: "fc", reasoning: "rs", message: "msg" };
 
-function checkResponses(body: JsonObject, issued: Issued): Fault | undefined {
-  if (textField(body, "model") === undefined)
-    return invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter");
-  const functions = objectsIn(body, "tools").filter(({ type }) => type === "function");
-  return (
-    functionsFault(
-      functions.map((tool) => textField(tool, "name") ?? ""),
-      (index) => `tools[${index}].name`,
-    ) ?? inputFault(body, issued)
-  );
-}
-
-function inputFault(body: JsonObject, issued: Issued): Fault | undefined {
-  if (typeof body["input"] === "string") return undefined;
-  const items = objectsIn(body, "input");
-  if (items.length === 0) return invalid("Missing required parameter: 'input'.", "input", "missing_required_parameter");
+function* inputFaults({ input, store }: Request, issued: Issued): Iterable<Fault> {
   const ids = new Set<string>();
-  for (const [index, item] of items.entries()) {
-    const said =
-      idFault(item, index, ids) ??
-      contentFault(item, index) ??
-      referenceFault(item, body) ??
-      callFault(item, index) ??
-      reasoningFault(item, items[index + 1], issued);
-    if (said) return said;
+  for (const [index, one] of input.entries()) {
+    const { id, type, role } = one;
+    const at = `input[${index}]`;
+    const prefix = ITEM_PREFIXES[type];
+    if (type === "item_reference") {
+      // Items are not kept where `store` is false, so nothing can refer to them.
+      if (!store)
+        yield invalid(
+          `Item with id '${id ?? ""}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
+          "input",
+        );
+    } else if (id !== undefined) {
+      if (prefix !== undefined && !id.startsWith(prefix))
+        yield invalid(`Invalid '${at}.id': '${id}'. Expected an ID that begins with '${prefix}'.`, `${at}.id`);
+      if (ids.has(id))
+        yield invalid(
+          `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`,
+          "input",
+        );
+      ids.add(id);
+    }
+    if (role !== undefined) yield* partFaults(one.content, role === "assistant" ? OUTPUT_PARTS : INPUT_PARTS, at);
+    if (type === "function_call_output") yield* partFaults(one.output, INPUT_PARTS, at);
+    if (type === "function_call" && one.name === undefined) yield invalid(`Invalid '${at}.name'.`, `${at}.name`);
+    if (type === "reasoning") yield* reasoningFaults(one, input[index + 1], issued);
   }
-  return pairsFault(items, issued);
+  yield* pairFaults(input, issued);
 }
 
-function idFault(item: JsonObject, index: number, ids: Set<string>): Fault | undefined {
-  const id = textField(item, "id");
-  if (id === undefined || item["type"] === "item_reference") return undefined;
-  const type = textField(item, "type") ?? "message";
-  const prefix = ITEM_PREFIXES[type];
-  if (prefix !== undefined && !id.startsWith(prefix))
-    return invalid(
-      `Invalid 'input[${index}].id': '${id}'. Expected an ID that begins with '${prefix}'.`,
-      `input[${index}].id`,
-      "invalid_value",
-    );
-  if (ids.has(id))
-    return invalid(
-      `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`,
-      "input",
-    );
-  ids.add(id);
-  return undefined;
+function* partFaults(parts: Item["content"], allowed: readonly string[], at: string): Iterable<Fault> {
+  if (!parts || parts.length === 0)
+    yield invalid(`Invalid '${at}': empty string, or empty array. Expected a non-empty array.`, at, "empty_array");
+  const wrong = parts?.find(({ type }) => !allowed.includes(type));
+  const supported = allowed.map((type) => `'${type}'`).join(", ");
+  if (wrong) yield invalid(`Invalid value: '${wrong.type}'. Supported values are: ${supported}.`, at, "invalid_value");
 }
 
-/** Items are not kept where `store` is false, so nothing can refer to them. */
-function referenceFault(item: JsonObject, body: JsonObject): Fault | undefined {
-  if (item["type"] !== "item_reference" || body["store"] !== false) return undefined;
-  return invalid(
-    `Item with id '${textField(item, "id") ?? ""}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
-    "input",
-  );
-}
-
-function contentFault(item: JsonObject, index: number): Fault | undefined {
-  const role = textField(item, "role");
-  if (role === undefined) return undefined;
-  const place = `input[${index}].content`;
-  const text = textField(item, "content");
-  const parts = objectsIn(item, "content");
-  if (text === undefined ? parts.length === 0 : text.trim() === "")
-    return invalid(`Invalid '${place}': empty array. Expected a non-empty array.`, place, "empty_array");
-  const allowed = role === "assistant" ? ["output_text", "refusal"] : INPUT_PARTS;
-  const wrong = parts.findIndex((part) => !allowed.includes(textField(part, "type") ?? ""));
-  if (wrong >= 0)
-    return invalid(
-      `Invalid value: '${textField(parts[wrong] ?? {}, "type") ?? ""}'. Supported values are: ${allowed.map((type) => `'${type}'`).join(", ")}.`,
-      `${place}[${wrong}]`,
-      "invalid_value",
-    );
-  const empty = parts.findIndex((part) => textField(part, "text")?.trim() === "");
-  return empty < 0 ? undefined : invalid(`Invalid '${place}[${empty}].text': empty string.`, `${place}[${empty}].text`);
-}
-
-function callFault(item: JsonObject, index: number): Fault | undefined {
-  if (item["type"] === "function_call") {
-    const place = `input[${index}].name`;
-    const message = `Invalid '${place}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
-    return NAME.test(textField(item, "name") ?? "") ? undefined : invalid(message, place, "invalid_value");
-  }
-  if (item["type"] !== "function_call_output" || typeof item["output"] === "string") return undefined;
-  const place = `input[${index}].output`;
-  const parts = objectsIn(item, "output");
-  if (parts.length === 0)
-    return invalid(`Invalid type for '${place}': expected one of a string or array.`, place, "invalid_type");
-  const wrong = parts.findIndex((part) => !INPUT_PARTS.includes(textField(part, "type") ?? ""));
-  return wrong < 0
-    ? undefined
-    : invalid(`Invalid value: '${textField(parts[wrong] ?? {}, "type") ?? ""}'.`, `${place}[${wrong}]`);
-}
-
-function reasoningFault(item: JsonObject, next: JsonObject | undefined, issued: Issued): Fault | undefined {
-  if (item["type"] !== "reasoning") return undefined;
-  const id = textField(item, "id") ?? "";
-  const encrypted = textField(item, "encrypted_content");
-  if (encrypted !== undefined && issued.shownWith(encrypted) === undefined)
-    return invalid(
+function* reasoningFaults(reasoning: Item, next: Item | undefined, issued: Issued): Iterable<Fault> {
+  const { id = "", encrypted_content: encrypted } = reasoning;
+  if (encrypted && issued.shownWith(encrypted) === undefined)
+    yield invalid(
       `The encrypted content for item ${id} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
       "input",
       "invalid_encrypted_content",
     );
-  const isFollowed = next !== undefined && next["role"] !== "user" && next["type"] !== "function_call_output";
-  if (isFollowed) return undefined;
-  return invalid(`Item '${id}' of type 'reasoning' was provided without its required following item.`, "input");
+  if (!next || next.role === "user" || next.type === "function_call_output")
+    yield invalid(`Item '${id}' of type 'reasoning' was provided without its required following item.`, "input");
 }
 
 /** Each call has one output after it, and each output a call before it. */
-function pairsFault(items: readonly JsonObject[], issued: Issued): Fault | undefined {
+function* pairFaults(items: readonly Item[], issued: Issued): Iterable<Fault> {
   const open = new Set<string>();
-  const answered = new Set<string>();
-  const signatures = new Set(items.flatMap((item) => textField(item, "encrypted_content") ?? []));
+  const signatures = new Set(items.map(({ encrypted_content: encrypted }) => encrypted));
   const turn = items.findLastIndex(({ role }) => role === "user");
-  for (const [index, item] of items.entries()) {
-    const callId = textField(item, "call_id") ?? "";
-    if (item["type"] === "tool_search_call") open.add(callId);
-    else if (item["type"] === "tool_search_output") {
-      if (!open.delete(callId))
-        return invalid(`No tool search call found for tool search output with call_id ${callId}.`, "input");
-    } else if (item["type"] === "function_call") {
-      // Thoughts of turns that are over may be left out.
-      const signature = index > turn ? issued.signatureOf(callId) : undefined;
-      if (signature !== undefined && !signatures.has(signature))
-        return invalid(
-          `Item '${textField(item, "id") ?? callId}' of type 'function_call' was provided without its required 'reasoning' item.`,
-          "input",
-        );
-      open.add(callId);
-    } else if (item["type"] === "function_call_output") {
-      if (!open.delete(callId) || answered.has(callId))
-        return invalid(`No tool call found for function call output with call_id ${callId}.`, "input");
-      answered.add(callId);
-    }
-    if (item["role"] === "user" && open.size > 0) break; // what comes later is too late
+  for (const [index, { type, role, id, call_id: callId }] of items.entries()) {
+    // Thoughts of turns that are over may be left out.
+    const signature = type === "function_call" && index > turn ? issued.signatureOf(callId) : undefined;
+    if (signature !== undefined && !signatures.has(signature))
+      yield invalid(
+        `Item '${id ?? callId}' of type 'function_call' was provided without its required 'reasoning' item.`,
+        "input",
+      );
+    if (type === "function_call" || type === "tool_search_call") open.add(callId);
+    if (type === "tool_search_output" && !open.delete(callId))
+      yield invalid(`No tool search call found for tool search output with call_id ${callId}.`, "input");
+    if (type === "function_call_output" && !open.delete(callId))
+      yield invalid(`No tool call found for function call output with call_id ${callId}.`, "input");
+    if (role === "user" && open.size > 0) break; // what comes later is too late
   }
-  const [lost] = open;
-  return lost === undefined ? undefined : invalid(`No tool output found for function call ${lost}.`, "input");
+  for (const lost of open) yield invalid(`No tool output found for function call ${lost}.`, "input");
 }

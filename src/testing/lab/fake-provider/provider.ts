@@ -6,6 +6,8 @@ import { Feed, type WaitOptions } from "../../kit/feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../../kit/loopback.js";
 import { anthropicMessages } from "./anthropic.js";
 import {
+  type Accepted,
+  type Asked,
   type Fault,
   type FormatName,
   headerOf,
@@ -18,7 +20,7 @@ import { geminiGenerate } from "./gemini.js";
 import { openAiChat } from "./openai-chat.js";
 import { openAiResponses } from "./openai-responses.js";
 import { type Answer, type AnswerUsage, argumentsText, type ProviderReply, type ProviderRequest } from "./reply.js";
-import { type Exchange, sendFault, sendJson, sendReply } from "./send.js";
+import { sendFault, sendJson, sendReply } from "./send.js";
 
 export type ReplyScript = (request: ProviderRequest) => ProviderReply;
 
@@ -128,40 +130,35 @@ export class FakeProvider implements AsyncDisposable {
       if (!response.writableFinished) aborted.abort(new DOMException("the client went away", "AbortError"));
     });
     const request = { path, headers, body: body.value, aborted: aborted.signal };
-    const exchange = this.#exchange(format, request, response);
-    const fault = this.#judge(format, request);
-    if (fault) this.#refusals.push({ request, fault });
-    const reply = fault ? undefined : this.#replyFor(request);
+    const read = this.#judge(format, request);
+    if ("fault" in read) this.#refusals.push({ request, fault: read.fault });
     this.#requests.push(request);
-    if (fault) sendFault(fault, exchange);
-    else if (reply) await sendReply(reply, exchange);
-  }
-
-  #exchange(format: ProviderFormat, request: ProviderRequest, response: ServerResponse): Exchange {
-    return {
+    if ("fault" in read) return sendFault(format.fault(read.fault, read.tools), response);
+    await sendReply(this.#replyFor(request), {
       format,
-      request,
+      accepted: read,
       response,
-      stop: AbortSignal.any([request.aborted, this.#closing.signal]),
+      stop: AbortSignal.any([aborted.signal, this.#closing.signal]),
       tearBytes: this.#options.tearBytes,
-      usageOf: (answer) => answer.usage ?? this.#measure(format, request, answer),
-    };
+      usageOf: (answer) => answer.usage ?? this.#measure(format, read, answer),
+    });
   }
 
-  #judge(format: ProviderFormat, request: ProviderRequest): Fault | undefined {
-    const { apiKey, contextTokens, schemaFaults, namesRefusedTools = true } = this.#options;
-    const key = format.key(request);
-    if (apiKey === undefined ? format.needsKey && key === undefined : key !== apiKey) return { kind: "unauthorized" };
-    const said = format.check(request);
-    if (said) return said;
-    for (const tool of schemaFaults ? format.tools(request.body) : []) {
+  #judge(format: ProviderFormat, request: ProviderRequest): Accepted | Pick<Refusal & Accepted, "fault" | "tools"> {
+    const { apiKey, schemaFaults, namesRefusedTools = true } = this.#options;
+    const { contextTokens: limit = Number.POSITIVE_INFINITY } = this.#options;
+    const key = format.key(request.headers);
+    const mayUse = apiKey === undefined ? !format.needsKey || key !== undefined : key === apiKey;
+    const read = mayUse ? format.read(request) : ({ kind: "unauthorized" } as const);
+    if ("kind" in read) return { fault: read, tools: [] };
+    const { tools } = read;
+    for (const tool of schemaFaults ? tools : []) {
       const [detail] = schemaFaults?.(tool, format.name) ?? [];
-      if (detail !== undefined) return { kind: "tool_schema", detail, ...(namesRefusedTools && { tool: tool.name }) };
+      const named = namesRefusedTools ? { tool: tool.name } : {};
+      if (detail !== undefined) return { fault: { kind: "tool_schema", detail, ...named }, tools };
     }
-    const tokens = contextTokens === undefined ? 0 : tokensOf(JSON.stringify(request.body));
-    return contextTokens !== undefined && tokens > contextTokens
-      ? { kind: "context_overflow", tokens, limit: contextTokens }
-      : undefined;
+    const tokens = tokensOf(JSON.stringify(request.body));
+    return tokens > limit ? { fault: { kind: "context_overflow", tokens, limit }, tools } : read;
   }
 
   #replyFor(request: ProviderRequest): ProviderReply {
@@ -170,23 +167,17 @@ export class FakeProvider implements AsyncDisposable {
     return scripted ?? { kind: "error", status: 500, message, code: "no_reply" };
   }
 
-  #measure(format: ProviderFormat, request: ProviderRequest, answer: Pick<Answer, "parts">): AnswerUsage {
+  #measure(format: ProviderFormat, read: Accepted, { parts }: Pick<Answer, "parts">): AnswerUsage {
     const isExplicit = format.name === "anthropic";
     const cache = this.#caches.get(format) ?? new PrefixCache();
     this.#caches.set(format, cache);
-    const { total, read, written } = cache.measure(format.cacheBlocks(request.body), isExplicit);
-    const texts = answer.parts.map((part) => {
-      if (part.kind === "tool_call") return argumentsText(part.arguments);
-      return part.kind === "text" || part.kind === "thought" ? part.text : "";
-    });
-    const outputTokens = texts.reduce((sum, text) => sum + tokensOf(text), 1);
-    const inputTokens = total;
-    return {
-      inputTokens,
-      outputTokens,
-      cachedInputTokens: read,
-      ...(isExplicit && { cacheWriteTokens: written }),
-    };
+    const measured = cache.measure(read.cacheBlocks(), isExplicit);
+    const outputTokens = parts.reduce((sum, part) => {
+      if (part.kind === "tool_call") return sum + tokensOf(argumentsText(part.arguments));
+      return part.kind === "text" || part.kind === "thought" ? sum + tokensOf(part.text) : sum;
+    }, 1);
+    const { total: inputTokens, read: cachedInputTokens, written: cacheWriteTokens } = measured;
+    return { inputTokens, outputTokens, cachedInputTokens, ...(isExplicit && { cacheWriteTokens }) };
   }
 }
 
@@ -203,44 +194,26 @@ export interface FakeModel {
 const CREATED_S = 1_790_000_000;
 
 /** What a GET of this path is answered with; undefined when it is for no list of models. */
-function modelList(
-  path: string,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  models: readonly FakeModel[],
-): JsonObject | undefined {
-  if (path === "/v1beta/models") return { models: models.map(geminiModel) };
+function modelList(path: string, headers: Asked["headers"], models: readonly FakeModel[]): JsonObject | undefined {
+  if (path === "/v1beta/models") {
+    const supportedGenerationMethods = ["generateContent", "countTokens"];
+    const listed = models.map(({ id, contextTokens: inputTokenLimit, maxOutputTokens: outputTokenLimit }) => {
+      const sizes = defined({ inputTokenLimit, outputTokenLimit });
+      return { name: `models/${id}`, displayName: id, supportedGenerationMethods, ...sizes };
+    });
+    return { models: listed };
+  }
   if (path !== "/v1/models") return undefined;
-  if (headerOf(headers, "anthropic-version") === undefined) return { object: "list", data: models.map(openAiModel) };
-  const ids = models.map(({ id }) => id);
-  return {
-    data: models.map(anthropicModel),
-    has_more: false,
-    first_id: ids[0] ?? null,
-    last_id: ids.at(-1) ?? null,
-  };
-}
-
-function anthropicModel({ id, contextTokens, maxOutputTokens }: FakeModel): JsonObject {
-  return {
-    type: "model",
-    id,
-    display_name: id,
-    created_at: new Date(CREATED_S * 1000).toISOString(),
-    ...defined({ max_input_tokens: contextTokens, max_tokens: maxOutputTokens }),
-  };
-}
-
-/** OpenAI's own list has no sizes; vLLM's has, under this name. */
-function openAiModel({ id, contextTokens }: FakeModel): JsonObject {
-  const size = contextTokens === undefined ? {} : { max_model_len: contextTokens };
-  return { id, object: "model", created: CREATED_S, owned_by: "fake", ...size };
-}
-
-function geminiModel({ id, contextTokens, maxOutputTokens }: FakeModel): JsonObject {
-  return {
-    name: `models/${id}`,
-    displayName: id,
-    supportedGenerationMethods: ["generateContent", "countTokens"],
-    ...defined({ inputTokenLimit: contextTokens, outputTokenLimit: maxOutputTokens }),
-  };
+  if (headerOf(headers, "anthropic-version") === undefined) {
+    // OpenAI's own list has no sizes; vLLM's has, under this name.
+    const data = models.map(({ id, contextTokens: max_model_len }) => {
+      return { id, object: "model", created: CREATED_S, owned_by: "fake", ...defined({ max_model_len }) };
+    });
+    return { object: "list", data };
+  }
+  const created_at = new Date(CREATED_S * 1000).toISOString();
+  const data = models.map(({ id, contextTokens: max_input_tokens, maxOutputTokens: max_tokens }) => {
+    return { type: "model", id, display_name: id, created_at, ...defined({ max_input_tokens, max_tokens }) };
+  });
+  return { data, has_more: false, first_id: models[0]?.id ?? null, last_id: models.at(-1)?.id ?? null };
 }

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { unreachable } from "../../../base/id.js";
 import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
-import type { Fault, ProviderFormat, StreamWriter } from "./format.js";
+import type { Accepted, FaultResponse, ProviderFormat, StreamWriter } from "./format.js";
 import {
   type Answer,
   type AnswerPart,
@@ -11,12 +11,11 @@ import {
   type Incident,
   isIncident,
   type ProviderReply,
-  type ProviderRequest,
 } from "./reply.js";
 
 export interface Exchange {
   readonly format: ProviderFormat;
-  readonly request: ProviderRequest;
+  readonly accepted: Accepted;
   readonly response: ServerResponse;
   /** Aborts when the client goes away or the provider is closed. */
   readonly stop: AbortSignal;
@@ -26,14 +25,14 @@ export interface Exchange {
 }
 
 export async function sendReply(reply: ProviderReply, exchange: Exchange): Promise<void> {
-  const { format, response } = exchange;
+  const { format, accepted, response } = exchange;
   switch (reply.kind) {
     case "answer":
       return await sendStream(reply, exchange);
     case "cut":
       return await sendStream({ kind: "answer", parts: [...reply.parts, { kind: "cut" }] }, exchange);
     case "fault":
-      return sendFault(reply.fault, exchange);
+      return sendFault(format.fault(reply.fault, accepted.tools), response);
     case "error": {
       for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value);
       return sendJson(response, reply.status, format.error(reply.message, reply.code ?? "server_error"));
@@ -46,8 +45,7 @@ export async function sendReply(reply: ProviderReply, exchange: Exchange): Promi
   }
 }
 
-export function sendFault(fault: Fault, { format, request, response }: Exchange): void {
-  const { status, headers = {}, body } = format.fault(fault, request);
+export function sendFault({ status, headers = {}, body }: FaultResponse, response: ServerResponse): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (isJsonObject(body)) return sendJson(response, status, body);
   openStream(response);
@@ -59,8 +57,8 @@ export function sendJson(response: ServerResponse, status: number, body: JsonObj
 }
 
 async function sendStream(answer: Answer, exchange: Exchange): Promise<void> {
-  const { format, request, response } = exchange;
-  const writer = format.stream(request, exchange.usageOf(answer));
+  const { accepted, response } = exchange;
+  const writer = accepted.stream(exchange.usageOf(answer));
   const [first] = answer.parts;
   if (first?.kind === "pause") await pause(first.until, exchange); // not even the status comes before it
   openStream(response);
