@@ -39,19 +39,8 @@ export type KnownAbilities = { readonly [Key in keyof ModelAbilities]?: ModelAbi
 
 /** The first source that knows an ability decides; unknown abilities count as absent. */
 export function mergeAbilities(places: readonly KnownAbilities[]): ModelAbilities {
-  const first = <Key extends keyof ModelAbilities>(key: Key): ModelAbilities[Key] | undefined =>
-    places.find((place) => place[key] !== undefined)?.[key];
-  const maxOutputTokens = first("maxOutputTokens");
-  const toolSearch = first("toolSearch");
-  const price = first("price");
-  return {
-    contextTokens: first("contextTokens") ?? LIMITS.context.unknownTokens,
-    images: first("images") ?? false,
-    audio: first("audio") ?? false,
-    pdf: first("pdf") ?? false,
-    thinking: first("thinking") ?? [],
-    ...defined({ maxOutputTokens, toolSearch, price }),
-  };
+  const none = { contextTokens: LIMITS.context.unknownTokens, images: false, audio: false, pdf: false, thinking: [] };
+  return places.reduceRight<ModelAbilities>((known, place) => ({ ...known, ...defined(place) }), none);
 }
 
 // The bundled table of models: families by name, from the makers' pages of November 2026. Prices are list prices.
@@ -66,10 +55,6 @@ export interface KnownModel extends KnownAbilities {
   readonly thinkingStyle?: ThinkingStyle;
 }
 
-interface Family extends KnownModel {
-  readonly names: RegExp;
-}
-
 const ALL: readonly ThinkingLevel[] = ["off", "low", "medium", "high"];
 const ON: readonly ThinkingLevel[] = ["low", "medium", "high"];
 const UPPER: readonly ThinkingLevel[] = ["medium", "high"];
@@ -77,17 +62,14 @@ const UPPER: readonly ThinkingLevel[] = ["medium", "high"];
 const SEEING = { images: true, pdf: true, audio: false } as const;
 const READING = { images: false, pdf: false, audio: false } as const;
 
-function price(input: number, output: number, cacheRead?: number, cacheWrite?: number): ModelPrice {
-  return {
-    inputPerMTok: input,
-    outputPerMTok: output,
-    ...defined({ cacheReadPerMTok: cacheRead, cacheWritePerMTok: cacheWrite }),
-  };
+function costs(input: number, output: number, cacheRead?: number, cacheWrite?: number): { price: ModelPrice } {
+  const cache = defined({ cacheReadPerMTok: cacheRead, cacheWritePerMTok: cacheWrite });
+  return { price: { inputPerMTok: input, outputPerMTok: output, ...cache } };
 }
 
-/** Twice the input and half as much again for the output, of the whole request. */
-function dearerAbove(aboveTokens: number, base: ModelPrice): ModelPrice {
-  return { ...base, longContext: { aboveTokens, inputFactor: 2, outputFactor: 1.5 } };
+/** Above so many tokens of input: twice the input and half as much again for the output, of the whole request. */
+function longCosts(aboveTokens: number, ...prices: Parameters<typeof costs>): { price: ModelPrice } {
+  return { price: { ...costs(...prices).price, longContext: { aboveTokens, inputFactor: 2, outputFactor: 1.5 } } };
 }
 
 const CLAUDE_1M = { ...SEEING, contextTokens: 1_000_000, maxOutputTokens: 128_000, toolSearch: "anthropic" } as const;
@@ -98,6 +80,8 @@ const ALWAYS = { thinking: ON, thinkingStyle: "always" } as const;
 
 const GPT_1M = { ...SEEING, contextTokens: 1_050_000, maxOutputTokens: 128_000, toolSearch: "openai" } as const;
 const GPT_400K = { ...SEEING, contextTokens: 400_000, maxOutputTokens: 128_000 } as const;
+const GPT_41 = { ...SEEING, contextTokens: 1_047_576, maxOutputTokens: 32_768, thinking: [] } as const;
+const GPT_4O = { ...SEEING, contextTokens: 128_000, maxOutputTokens: 16_384, thinking: [] } as const;
 const O_SERIES = { ...SEEING, contextTokens: 200_000, maxOutputTokens: 100_000 } as const;
 const EFFORT = { thinking: ON, thinkingStyle: "effort" } as const;
 const EFFORT_OR_NONE = { thinking: ALL, thinkingStyle: "effort" } as const;
@@ -110,153 +94,88 @@ const LONG_GPT = 272_000;
 const LONG_GEMINI = 200_000;
 
 /** The first that fits counts, so the narrower ones come first. Prices that change soon, or that are not published, are left out. */
-const FAMILIES: readonly Family[] = [
-  { names: /claude-(?:sonnet-5[.-]5|5[.-]5-sonnet)/, ...CLAUDE_1M, ...ALWAYS, price: price(2, 10, 0.1, 2.5) },
-  { names: /claude-(?:opus-5[.-]5|5[.-]5-opus)/, ...CLAUDE_1M, ...ALWAYS, price: price(4, 20, 0.2, 5) },
-  { names: /claude-(?:haiku-5|5.*-haiku)/, ...CLAUDE_1M, ...ADAPTIVE },
-  { names: /claude-fable-5[.-][1-9]/, ...CLAUDE_1M, ...ALWAYS },
-  { names: /claude-fable-5/, ...CLAUDE_1M, ...ALWAYS, price: price(10, 50, 1, 12.5) },
-  { names: /claude-(?:sonnet-5|5-sonnet)/, ...CLAUDE_1M, ...ADAPTIVE, price: price(2, 10, 0.2, 2.5) },
-  { names: /claude-(?:opus-5|5-opus)/, ...CLAUDE_1M, ...ADAPTIVE, price: price(5, 25, 0.5, 6.25) },
-  { names: /claude-(?:opus-4[.-][678]|4[.-][678]-opus)/, ...CLAUDE_1M, ...ADAPTIVE, price: price(5, 25, 0.5, 6.25) },
-  {
-    names: /claude-(?:sonnet-4[.-]6|4[.-]6-sonnet)/,
-    ...CLAUDE_1M,
-    ...ADAPTIVE,
-    maxOutputTokens: 64_000,
-    price: price(3, 15, 0.3, 3.75),
-  },
-  {
-    names: /claude-(?:opus-4[.-]5|4[.-]5-opus)/,
-    ...CLAUDE_200K,
-    ...BUDGET,
-    toolSearch: "anthropic",
-    price: price(5, 25, 0.5, 6.25),
-  },
-  {
-    names: /claude-(?:sonnet-4[.-]5|4[.-]5-sonnet)/,
-    ...CLAUDE_200K,
-    ...BUDGET,
-    toolSearch: "anthropic",
-    price: price(3, 15, 0.3, 3.75),
-  },
-  {
-    names: /claude-(?:haiku-4[.-]5|4[.-]5-haiku)/,
-    ...CLAUDE_200K,
-    ...BUDGET,
-    toolSearch: "anthropic",
-    price: price(1, 5, 0.1, 1.25),
-  },
-  {
-    names: /claude-(?:opus-4|4.*-opus)/,
-    ...CLAUDE_200K,
-    ...BUDGET,
-    maxOutputTokens: 32_000,
-    price: price(15, 75, 1.5, 18.75),
-  },
-  {
-    names: /claude-(?:sonnet-4|4.*-sonnet|3[.-]7-sonnet)/,
-    ...CLAUDE_200K,
-    ...BUDGET,
-    price: price(3, 15, 0.3, 3.75),
-  },
-  { names: /claude-3[.-]5-/, ...SEEING, contextTokens: 200_000, maxOutputTokens: 8_192, thinking: [] },
-  { names: /claude-3/, ...SEEING, contextTokens: 200_000, maxOutputTokens: 4_096, thinking: [] },
+const FAMILIES: readonly (readonly [names: RegExp, ...KnownModel[]])[] = [
+  [/claude-(?:sonnet-5[.-]5|5[.-]5-sonnet)/, CLAUDE_1M, ALWAYS, costs(2, 10, 0.1, 2.5)],
+  [/claude-(?:opus-5[.-]5|5[.-]5-opus)/, CLAUDE_1M, ALWAYS, costs(4, 20, 0.2, 5)],
+  [/claude-(?:haiku-5|5.*-haiku)/, CLAUDE_1M, ADAPTIVE],
+  [/claude-fable-5[.-][1-9]/, CLAUDE_1M, ALWAYS],
+  [/claude-fable-5/, CLAUDE_1M, ALWAYS, costs(10, 50, 1, 12.5)],
+  [/claude-(?:sonnet-5|5-sonnet)/, CLAUDE_1M, ADAPTIVE, costs(2, 10, 0.2, 2.5)],
+  [/claude-(?:opus-5|5-opus)/, CLAUDE_1M, ADAPTIVE, costs(5, 25, 0.5, 6.25)],
+  [/claude-(?:opus-4[.-][678]|4[.-][678]-opus)/, CLAUDE_1M, ADAPTIVE, costs(5, 25, 0.5, 6.25)],
+  [/claude-(?:sonnet-4[.-]6|4[.-]6-sonnet)/, CLAUDE_1M, ADAPTIVE, { maxOutputTokens: 64_000 }, costs(3, 15, 0.3, 3.75)],
+  [/claude-(?:opus-4[.-]5|4[.-]5-opus)/, CLAUDE_200K, BUDGET, { toolSearch: "anthropic" }, costs(5, 25, 0.5, 6.25)],
+  [/claude-(?:sonnet-4[.-]5|4[.-]5-sonnet)/, CLAUDE_200K, BUDGET, { toolSearch: "anthropic" }, costs(3, 15, 0.3, 3.75)],
+  [/claude-(?:haiku-4[.-]5|4[.-]5-haiku)/, CLAUDE_200K, BUDGET, { toolSearch: "anthropic" }, costs(1, 5, 0.1, 1.25)],
+  [/claude-(?:opus-4|4.*-opus)/, CLAUDE_200K, BUDGET, { maxOutputTokens: 32_000 }, costs(15, 75, 1.5, 18.75)],
+  [/claude-(?:sonnet-4|4.*-sonnet|3[.-]7-sonnet)/, CLAUDE_200K, BUDGET, costs(3, 15, 0.3, 3.75)],
+  [/claude-3[.-]5-/, SEEING, { contextTokens: 200_000, maxOutputTokens: 8_192, thinking: [] }],
+  [/claude-3/, SEEING, { contextTokens: 200_000, maxOutputTokens: 4_096, thinking: [] }],
   /** Newer than this table: what all current ones have. */
-  { names: /claude-/, ...CLAUDE_200K, ...ADAPTIVE },
+  [/claude-/, CLAUDE_200K, ADAPTIVE],
 
-  { names: /gpt-6[.]1-sol/, ...GPT_1M, ...EFFORT, price: dearerAbove(LONG_GPT, price(2, 10, 0.1, 2.5)) },
-  { names: /gpt-6-sol/, ...GPT_1M, ...EFFORT_OR_NONE, price: dearerAbove(LONG_GPT, price(2, 10, 0.2, 2.5)) },
-  { names: /gpt-6-astra/, ...GPT_1M, ...EFFORT, price: dearerAbove(LONG_GPT, price(10, 50, 1, 12.5)) },
-  { names: /gpt-6/, ...GPT_1M, ...EFFORT },
-  { names: /gpt-5[.]6-sol/, ...GPT_1M, ...EFFORT_OR_NONE, price: dearerAbove(LONG_GPT, price(2, 10, 0.2, 2.5)) },
-  { names: /gpt-5[.]6/, ...GPT_1M, ...EFFORT_OR_NONE },
-  { names: /gpt-5[.][45]-pro/, ...GPT_1M, ...UPPER_EFFORT, price: dearerAbove(LONG_GPT, price(30, 180)) },
-  { names: /gpt-5[.]5/, ...GPT_1M, ...EFFORT_OR_NONE, price: dearerAbove(LONG_GPT, price(5, 30, 0.5)) },
-  {
-    names: /gpt-5[.]4-mini/,
-    ...GPT_400K,
-    ...EFFORT_OR_NONE,
-    toolSearch: "openai",
-    price: price(0.75, 4.5, 0.075),
-  },
-  { names: /gpt-5[.]4-nano/, ...GPT_400K, ...EFFORT_OR_NONE, price: price(0.2, 1.25, 0.02) },
-  { names: /gpt-5[.]4/, ...GPT_1M, ...EFFORT_OR_NONE, price: dearerAbove(LONG_GPT, price(2.5, 15, 0.25)) },
-  { names: /gpt-5[.]3-codex-spark/, ...SEEING, contextTokens: 128_000, maxOutputTokens: 32_000, ...EFFORT },
-  { names: /gpt-5[.\d]*-chat/, ...SEEING, contextTokens: 128_000, maxOutputTokens: 16_384, thinking: [] },
-  { names: /gpt-5[.]2-pro/, ...GPT_400K, ...UPPER_EFFORT, price: price(21, 168) },
-  { names: /gpt-5-pro/, ...GPT_400K, thinking: ["high"], thinkingStyle: "effort", price: price(15, 120) },
-  { names: /gpt-5[.][23]-codex/, ...GPT_400K, ...EFFORT, price: price(1.75, 14, 0.175) },
-  { names: /gpt-5[.]2/, ...GPT_400K, ...EFFORT_OR_NONE, price: price(1.75, 14, 0.175) },
-  { names: /gpt-5[.]1-codex-mini/, ...GPT_400K, ...EFFORT, price: price(0.25, 2, 0.025) },
-  { names: /gpt-5(?:[.]1)?-codex/, ...GPT_400K, ...EFFORT, price: price(1.25, 10, 0.125) },
-  { names: /gpt-5[.]1/, ...GPT_400K, ...EFFORT_OR_NONE, price: price(1.25, 10, 0.125) },
-  { names: /gpt-5-mini/, ...GPT_400K, ...EFFORT, price: price(0.25, 2, 0.025) },
-  { names: /gpt-5-nano/, ...GPT_400K, ...EFFORT, price: price(0.05, 0.4, 0.005) },
-  { names: /gpt-5(?![.\d])/, ...GPT_400K, ...EFFORT, price: price(1.25, 10, 0.125) },
-  { names: /gpt-4[.]1-nano/, ...SEEING, ...gpt41(price(0.1, 0.4, 0.025)) },
-  { names: /gpt-4[.]1-mini/, ...SEEING, ...gpt41(price(0.4, 1.6, 0.1)) },
-  { names: /gpt-4[.]1/, ...SEEING, ...gpt41(price(2, 8, 0.5)) },
-  {
-    names: /gpt-(?:4o-)?audio/,
-    ...READING,
-    audio: true,
-    contextTokens: 128_000,
-    maxOutputTokens: 16_384,
-    thinking: [],
-  },
-  { names: /gpt-4o-mini/, ...SEEING, ...gpt4o(price(0.15, 0.6, 0.075)) },
-  { names: /gpt-4o/, ...SEEING, ...gpt4o(price(2.5, 10, 1.25)) },
-  { names: /gpt-4-turbo/, images: true, pdf: false, audio: false, contextTokens: 128_000, maxOutputTokens: 4_096 },
-  { names: /^o3-mini/, ...O_SERIES, ...READING, ...EFFORT, price: price(1.1, 4.4, 0.55) },
-  { names: /^o4-mini/, ...O_SERIES, ...EFFORT, price: price(1.1, 4.4, 0.275) },
-  { names: /^o3-pro/, ...O_SERIES, ...EFFORT, price: price(20, 80) },
-  { names: /^o3(?:-|$)/, ...O_SERIES, ...EFFORT, price: price(2, 8, 0.5) },
-  { names: /^o1(?:-|$)/, ...O_SERIES, ...EFFORT, price: price(15, 60, 7.5) },
-  { names: /gpt-oss/, ...READING, contextTokens: 131_072, maxOutputTokens: 32_768 },
+  [/gpt-6[.]1-sol/, GPT_1M, EFFORT, longCosts(LONG_GPT, 2, 10, 0.1, 2.5)],
+  [/gpt-6-sol/, GPT_1M, EFFORT_OR_NONE, longCosts(LONG_GPT, 2, 10, 0.2, 2.5)],
+  [/gpt-6-astra/, GPT_1M, EFFORT, longCosts(LONG_GPT, 10, 50, 1, 12.5)],
+  [/gpt-6/, GPT_1M, EFFORT],
+  [/gpt-5[.]6-sol/, GPT_1M, EFFORT_OR_NONE, longCosts(LONG_GPT, 2, 10, 0.2, 2.5)],
+  [/gpt-5[.]6/, GPT_1M, EFFORT_OR_NONE],
+  [/gpt-5[.][45]-pro/, GPT_1M, UPPER_EFFORT, longCosts(LONG_GPT, 30, 180)],
+  [/gpt-5[.]5/, GPT_1M, EFFORT_OR_NONE, longCosts(LONG_GPT, 5, 30, 0.5)],
+  [/gpt-5[.]4-mini/, GPT_400K, EFFORT_OR_NONE, { toolSearch: "openai" }, costs(0.75, 4.5, 0.075)],
+  [/gpt-5[.]4-nano/, GPT_400K, EFFORT_OR_NONE, costs(0.2, 1.25, 0.02)],
+  [/gpt-5[.]4/, GPT_1M, EFFORT_OR_NONE, longCosts(LONG_GPT, 2.5, 15, 0.25)],
+  [/gpt-5[.]3-codex-spark/, SEEING, EFFORT, { contextTokens: 128_000, maxOutputTokens: 32_000 }],
+  [/gpt-5[.\d]*-chat/, SEEING, { contextTokens: 128_000, maxOutputTokens: 16_384, thinking: [] }],
+  [/gpt-5[.]2-pro/, GPT_400K, UPPER_EFFORT, costs(21, 168)],
+  [/gpt-5-pro/, GPT_400K, { thinking: ["high"], thinkingStyle: "effort" }, costs(15, 120)],
+  [/gpt-5[.][23]-codex/, GPT_400K, EFFORT, costs(1.75, 14, 0.175)],
+  [/gpt-5[.]2/, GPT_400K, EFFORT_OR_NONE, costs(1.75, 14, 0.175)],
+  [/gpt-5[.]1-codex-mini/, GPT_400K, EFFORT, costs(0.25, 2, 0.025)],
+  [/gpt-5(?:[.]1)?-codex/, GPT_400K, EFFORT, costs(1.25, 10, 0.125)],
+  [/gpt-5[.]1/, GPT_400K, EFFORT_OR_NONE, costs(1.25, 10, 0.125)],
+  [/gpt-5-mini/, GPT_400K, EFFORT, costs(0.25, 2, 0.025)],
+  [/gpt-5-nano/, GPT_400K, EFFORT, costs(0.05, 0.4, 0.005)],
+  [/gpt-5(?![.\d])/, GPT_400K, EFFORT, costs(1.25, 10, 0.125)],
+  [/gpt-4[.]1-nano/, GPT_41, costs(0.1, 0.4, 0.025)],
+  [/gpt-4[.]1-mini/, GPT_41, costs(0.4, 1.6, 0.1)],
+  [/gpt-4[.]1/, GPT_41, costs(2, 8, 0.5)],
+  [/gpt-(?:4o-)?audio/, READING, { audio: true, contextTokens: 128_000, maxOutputTokens: 16_384, thinking: [] }],
+  [/gpt-4o-mini/, GPT_4O, costs(0.15, 0.6, 0.075)],
+  [/gpt-4o/, GPT_4O, costs(2.5, 10, 1.25)],
+  [/gpt-4-turbo/, { images: true, pdf: false, audio: false, contextTokens: 128_000, maxOutputTokens: 4_096 }],
+  [/^o3-mini/, O_SERIES, READING, EFFORT, costs(1.1, 4.4, 0.55)],
+  [/^o4-mini/, O_SERIES, EFFORT, costs(1.1, 4.4, 0.275)],
+  [/^o3-pro/, O_SERIES, EFFORT, costs(20, 80)],
+  [/^o3(?:-|$)/, O_SERIES, EFFORT, costs(2, 8, 0.5)],
+  [/^o1(?:-|$)/, O_SERIES, EFFORT, costs(15, 60, 7.5)],
+  [/gpt-oss/, READING, { contextTokens: 131_072, maxOutputTokens: 32_768 }],
 
-  { names: /gemini-2[.]0/, ...GEMINI, maxOutputTokens: 8_192, thinking: [] },
-  { names: /gemini-2[.]5-flash-lite/, ...GEMINI, ...BUDGET, price: price(0.1, 0.4, 0.01) },
-  { names: /gemini-2[.]5-flash/, ...GEMINI, ...BUDGET, price: price(0.3, 2.5, 0.03) },
-  {
-    names: /gemini-2[.]5-pro/,
-    ...GEMINI,
-    thinking: ON,
-    thinkingStyle: "budget",
-    price: dearerAbove(LONG_GEMINI, price(1.25, 10, 0.125)),
-  },
-  {
-    names: /gemini-3(?:[.]1)?-pro/,
-    ...GEMINI,
-    thinking: ["low", "high"],
-    thinkingStyle: "level",
-    price: dearerAbove(LONG_GEMINI, price(2, 12, 0.2)),
-  },
-  { names: /gemini-3-flash/, ...GEMINI, ...LEVEL, price: price(0.5, 3, 0.05) },
-  { names: /gemini-3[.]1-flash-lite/, ...GEMINI, ...LEVEL, price: price(0.25, 1.5, 0.025) },
-  { names: /gemini-3[.]5-flash/, ...GEMINI, ...LEVEL, price: price(1.5, 9, 0.15) },
-  { names: /gemini-3[.]7-flash/, ...GEMINI, ...LEVEL, price: price(1.5, 7.5, 0.15) },
-  { names: /gemini-(?:[3-9]|pro-latest|flash)/, ...GEMINI, thinking: ["low", "high"], thinkingStyle: "level" },
+  [/gemini-2[.]0/, GEMINI, { maxOutputTokens: 8_192, thinking: [] }],
+  [/gemini-2[.]5-flash-lite/, GEMINI, BUDGET, costs(0.1, 0.4, 0.01)],
+  [/gemini-2[.]5-flash/, GEMINI, BUDGET, costs(0.3, 2.5, 0.03)],
+  [/gemini-2[.]5-pro/, GEMINI, { thinking: ON, thinkingStyle: "budget" }, longCosts(LONG_GEMINI, 1.25, 10, 0.125)],
+  [
+    /gemini-3(?:[.]1)?-pro/,
+    GEMINI,
+    { thinking: ["low", "high"], thinkingStyle: "level" },
+    longCosts(LONG_GEMINI, 2, 12, 0.2),
+  ],
+  [/gemini-3-flash/, GEMINI, LEVEL, costs(0.5, 3, 0.05)],
+  [/gemini-3[.]1-flash-lite/, GEMINI, LEVEL, costs(0.25, 1.5, 0.025)],
+  [/gemini-3[.]5-flash/, GEMINI, LEVEL, costs(1.5, 9, 0.15)],
+  [/gemini-3[.]7-flash/, GEMINI, LEVEL, costs(1.5, 7.5, 0.15)],
+  [/gemini-(?:[3-9]|pro-latest|flash)/, GEMINI, { thinking: ["low", "high"], thinkingStyle: "level" }],
 
   /** Open models: what they see is in the name; their context window depends on the server that runs them. */
-  { names: /-vl\b|vision|llava|pixtral|gemma-?[34]|llama-?4|qwen-?3[.]5|minicpm-v|internvl|molmo/, images: true },
+  [/-vl\b|vision|llava|pixtral|gemma-?[34]|llama-?4|qwen-?3[.]5|minicpm-v|internvl|molmo/, { images: true }],
 ];
-
-function gpt41(cost: ModelPrice): KnownModel {
-  return { contextTokens: 1_047_576, maxOutputTokens: 32_768, thinking: [], price: cost };
-}
-
-function gpt4o(cost: ModelPrice): KnownModel {
-  return { contextTokens: 128_000, maxOutputTokens: 16_384, thinking: [], price: cost };
-}
 
 /** By the model's bare name; what stands before it (`anthropic/claude-…`) does not matter. */
 export function knownModel(name: string): KnownModel | undefined {
   const bare = name.slice(name.lastIndexOf("/") + 1).toLowerCase();
-  const family = FAMILIES.find(({ names }) => names.test(bare));
-  if (family === undefined) return undefined;
-  const { names: _names, ...known } = family;
-  return known;
+  const [, ...parts] = FAMILIES.find(([names]) => names.test(bare)) ?? [];
+  return parts.length === 0 ? undefined : parts.reduce((known, part) => ({ ...known, ...part }));
 }
 
 const MAKERS: readonly string[] = ["anthropic", "openai", "openai-chat", "google", "gemini"];

@@ -132,7 +132,7 @@ const request = z.looseObject({
 type Request = z.infer<typeof request>;
 
 function typeOf(value: unknown): string {
-  return isJsonObject(value) ? String(value["type"]) : typeof value;
+  return isJsonObject(value) && typeof value["type"] === "string" ? value["type"] : "";
 }
 
 function readMessages({ headers, body }: Asked, issued: Issued): Fault | Accepted {
