@@ -13,58 +13,34 @@ export interface Verdict {
   readonly refusedTools?: readonly string[];
 }
 
-/** Error classes of the AI SDK that need no look at the provider's words. */
-const BY_CLASS = new Map<string, ModelErrorCode>([
-  ["AI_LoadAPIKeyError", "model.unauthorized"],
-  ["AI_LoadSettingError", "model.invalid_request"],
-  ["AI_NoSuchModelError", "model.unknown"],
-  ["AI_UnsupportedFunctionalityError", "model.invalid_request"],
-  ["AI_InvalidPromptError", "model.invalid_request"],
-  ["AI_InvalidArgumentError", "model.invalid_request"],
-  ["AI_JSONParseError", "model.broken_stream"],
-  ["AI_TypeValidationError", "model.broken_stream"],
-  ["AI_InvalidResponseDataError", "model.broken_stream"],
-  ["AI_EmptyResponseBodyError", "model.broken_stream"],
-  ["AI_NoContentGeneratedError", "model.broken_stream"],
-]);
+/** Every word of the table, with the code in whose row it stands. */
+function byWord(table: Readonly<Partial<Record<ModelErrorCode, string>>>): ReadonlyMap<string, ModelErrorCode> {
+  const codes = Object.keys(table).filter((code): code is ModelErrorCode => code in table);
+  return new Map(codes.flatMap((code) => (table[code] ?? "").split(/\s+/).map((word) => [word, code])));
+}
 
-/** Words that mean one thing only. */
-const BY_WORD = new Map<string, ModelErrorCode>([
-  // Anthropic
-  ["authentication_error", "model.unauthorized"],
-  ["permission_error", "model.unauthorized"],
-  ["billing_error", "model.quota"],
-  ["not_found_error", "model.unknown"],
-  ["request_too_large", "model.context_overflow"],
-  ["overloaded_error", "model.overloaded"],
-  ["timeout_error", "model.unavailable"],
-  ["api_error", "model.unavailable"],
-  // OpenAI, and those that speak like it
-  ["invalid_api_key", "model.unauthorized"],
-  ["model_not_found", "model.unknown"],
-  ["insufficient_quota", "model.quota"],
-  ["billing_hard_limit_reached", "model.quota"],
-  ["billing_not_active", "model.quota"],
-  ["context_length_exceeded", "model.context_overflow"],
-  ["exceed_context_size_error", "model.context_overflow"],
-  ["string_above_max_length", "model.context_overflow"],
-  ["content_filter", "model.content_filter"],
-  ["content_policy_violation", "model.content_filter"],
-  ["invalid_prompt", "model.content_filter"],
-  ["server_is_overloaded", "model.overloaded"],
-  ["slow_down", "model.overloaded"],
-  ["server_error", "model.unavailable"],
-  ["vector_store_timeout", "model.unavailable"],
-  // Google
-  ["API_KEY_INVALID", "model.unauthorized"],
-  ["API_KEY_SERVICE_BLOCKED", "model.unauthorized"],
-  ["PERMISSION_DENIED", "model.unauthorized"],
-  ["UNAUTHENTICATED", "model.unauthorized"],
-  ["NOT_FOUND", "model.unknown"],
-  ["UNAVAILABLE", "model.overloaded"],
-  ["DEADLINE_EXCEEDED", "model.unavailable"],
-  ["INTERNAL", "model.unavailable"],
-]);
+/** Error classes of the AI SDK that need no look at the provider's words. */
+const BY_CLASS = byWord({
+  "model.unauthorized": "AI_LoadAPIKeyError",
+  "model.unknown": "AI_NoSuchModelError",
+  "model.invalid_request":
+    "AI_LoadSettingError AI_UnsupportedFunctionalityError AI_InvalidPromptError AI_InvalidArgumentError",
+  "model.broken_stream": `AI_JSONParseError AI_TypeValidationError AI_InvalidResponseDataError
+    AI_EmptyResponseBodyError AI_NoContentGeneratedError`,
+});
+
+/** Words that mean one thing only: Anthropic's, then those of OpenAI and servers that speak like it, then Google's. */
+const BY_WORD = byWord({
+  "model.unauthorized": `authentication_error permission_error invalid_api_key
+    API_KEY_INVALID API_KEY_SERVICE_BLOCKED PERMISSION_DENIED UNAUTHENTICATED`,
+  "model.quota": "billing_error insufficient_quota billing_hard_limit_reached billing_not_active",
+  "model.unknown": "not_found_error model_not_found NOT_FOUND",
+  "model.context_overflow":
+    "request_too_large context_length_exceeded exceed_context_size_error string_above_max_length",
+  "model.content_filter": "content_filter content_policy_violation invalid_prompt",
+  "model.overloaded": "overloaded_error server_is_overloaded slow_down UNAVAILABLE",
+  "model.unavailable": "timeout_error api_error server_error vector_store_timeout DEADLINE_EXCEEDED INTERNAL",
+});
 
 const RATE_WORDS = new Set(["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED", "tokens", "requests"]);
 const REQUEST_WORDS = new Set(["invalid_request_error", "INVALID_ARGUMENT", "BadRequestError", "invalid_value"]);

@@ -76,10 +76,10 @@ export class ModelLists {
     try {
       let next: Readonly<Record<string, string>> | undefined = {};
       for (let page = 0; next !== undefined && page < MODEL_LIMITS.model.listMaxPages; page++) {
-        const body = await orAborted(fetchPage(provider, connection, next, deadline.signal), deadline.signal);
-        const read = READERS[provider.listFormat](body);
-        models.push(...read.models);
-        next = read.next;
+        const body: JsonValue = await orAborted(fetchPage(provider, connection, next, deadline.signal), deadline.signal);
+        const { entries, modelOf, nextOf } = FORMATS[provider.listFormat];
+        models.push(...listIn(body, entries).flatMap((entry) => modelOf(entry) ?? []));
+        next = isJsonObject(body) ? nextOf?.(body) : undefined;
       }
       return models;
     } catch (thrown) {
@@ -95,53 +95,30 @@ async function fetchPage(
   signal: AbortSignal,
 ): Promise<JsonValue> {
   const url = new URL(`${connection.baseUrl ?? provider.url ?? ""}/models`);
-  for (const [name, value] of Object.entries({ ...PAGE_SIZE[provider.listFormat], ...query })) {
-    url.searchParams.set(name, value);
-  }
-  const response = await connection.fetch(url, { headers: headersFor(provider, connection), signal });
-  const text = await readBounded(response);
+  const { pageSize, headers } = FORMATS[provider.listFormat];
+  for (const [name, value] of Object.entries({ ...pageSize, ...query })) url.searchParams.set(name, value);
+  const { apiKey } = connection;
+  const response = await connection.fetch(url, { headers: apiKey === undefined ? {} : headers(apiKey), signal });
+  const body = await readBounded(response);
   if (!response.ok) {
-    const failed = { statusCode: response.status, responseBody: text, message: response.statusText };
+    const failed = { statusCode: response.status, responseBody: body };
     throw Object.assign(new Error(response.statusText), failed);
   }
-  const parsed = parseJson(text);
+  const parsed = parseJson(body);
   if (!parsed.ok) throw new TenonError("model.broken_stream", `The list of models is no JSON: ${parsed.reason}`);
   return parsed.value;
 }
 
-const PAGE_SIZE = { anthropic: { limit: "1000" }, gemini: { pageSize: "1000" }, openai: {} } as const;
-
-function headersFor(provider: Provider, { apiKey }: Connection): Record<string, string> {
-  if (apiKey === undefined) return {};
-  switch (provider.listFormat) {
-    case "anthropic":
-      return { "x-api-key": apiKey, "anthropic-version": "2023-06-01" };
-    case "gemini":
-      return { "x-goog-api-key": apiKey };
-    case "openai":
-      return { authorization: `Bearer ${apiKey}` };
-  }
-}
-
-async function readBounded(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
+async function readBounded({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const reader = response.body?.getReader();
-  if (reader === undefined) return text;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return text + decoder.decode();
-      bytes += value.byteLength;
-      if (bytes > MODEL_LIMITS.model.listMaxBytes) {
-        throw new TenonError("model.broken_stream", "The list of models is too long to be one.");
-      }
-      text += decoder.decode(value, { stream: true });
-    }
-  } finally {
-    await reader.cancel().catch(() => {}); // a stream that has failed rejects it with the failure that is being thrown
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MODEL_LIMITS.model.listMaxBytes)
+      throw new TenonError("model.broken_stream", "The list of models is too long to be one.");
+    chunks.push(chunk);
   }
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 // The model lists of providers, read leniently: each server adds to the same few fields in its own way.
@@ -149,67 +126,73 @@ async function readBounded(response: Response): Promise<string> {
 /** `openai` is what compatible servers speak too, and add to. */
 export type ListFormat = "anthropic" | "openai" | "gemini";
 
-export interface ListedModel {
+interface ListedModel {
   /** At the provider. */
   readonly name: string;
-  readonly title?: string;
+  readonly title: string | undefined;
   readonly abilities: KnownAbilities;
 }
 
-export interface ListPage {
-  readonly models: readonly ListedModel[];
-  /** What to add to the address for the rest. */
-  readonly next?: Readonly<Record<string, string>>;
+interface ListReader {
+  readonly pageSize?: Readonly<Record<string, string>>;
+  readonly headers: (apiKey: string) => Record<string, string>;
+  /** The field of the answer that holds the list. */
+  readonly entries: string;
+  readonly modelOf: (entry: JsonObject) => ListedModel | undefined;
+  /** What to add to the address for the rest; undefined when there is none. */
+  readonly nextOf?: (body: JsonObject) => Readonly<Record<string, string>> | undefined;
 }
 
-const READERS: Readonly<Record<ListFormat, (body: JsonValue) => ListPage>> = {
-  anthropic: anthropicPage,
-  gemini: geminiPage,
-  openai: (body) => ({ models: entries(body, "data").flatMap(openaiModel) }),
+const FORMATS: Readonly<Record<ListFormat, ListReader>> = {
+  anthropic: {
+    pageSize: { limit: "1000" },
+    headers: (apiKey) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
+    entries: "data",
+    modelOf: anthropicModel,
+    nextOf: ({ has_more: hasMore, last_id: last }) =>
+      hasMore === true && typeof last === "string" && last !== "" ? { after_id: last } : undefined,
+  },
+  gemini: {
+    pageSize: { pageSize: "1000" },
+    headers: (apiKey) => ({ "x-goog-api-key": apiKey }),
+    entries: "models",
+    modelOf: geminiModel,
+    nextOf: ({ nextPageToken: token }) =>
+      typeof token === "string" && token !== "" ? { pageToken: token } : undefined,
+  },
+  openai: {
+    headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+    entries: "data",
+    modelOf: openaiModel,
+  },
 };
 
-function anthropicPage(body: JsonValue): ListPage {
-  const models = entries(body, "data").flatMap((entry): ListedModel[] => {
-    const name = text(entry["id"]);
-    if (name === undefined) return [];
-    const can = object(entry["capabilities"]);
-    const thinks = flag(object(can["thinking"])["supported"]);
-    return [
-      named(name, text(entry["display_name"]), {
-        contextTokens: count(entry["max_input_tokens"]),
-        maxOutputTokens: count(entry["max_tokens"]),
-        images: flag(object(can["image_input"])["supported"]),
-        pdf: flag(object(can["pdf_input"])["supported"]),
-        thinking: thinks === undefined ? undefined : thinks ? THINKING_LEVELS : [],
-      }),
-    ];
+function anthropicModel(entry: JsonObject): ListedModel | undefined {
+  const can = object(entry["capabilities"]);
+  const thinks = flag(object(can["thinking"])["supported"]);
+  return named(text(entry["id"]), text(entry["display_name"]), {
+    contextTokens: count(entry["max_input_tokens"]),
+    maxOutputTokens: count(entry["max_tokens"]),
+    images: flag(object(can["image_input"])["supported"]),
+    pdf: flag(object(can["pdf_input"])["supported"]),
+    thinking: thinks === undefined ? undefined : thinks ? THINKING_LEVELS : [],
   });
-  const last = isJsonObject(body) && body["has_more"] === true ? text(body["last_id"]) : undefined;
-  return last === undefined ? { models } : { models, next: { after_id: last } };
 }
 
-function geminiPage(body: JsonValue): ListPage {
-  const models = entries(body, "models").flatMap((entry): ListedModel[] => {
-    const name = text(entry["name"])?.replace(/^models\//, "");
-    const methods = entry["supportedGenerationMethods"];
-    if (name === undefined || (Array.isArray(methods) && !methods.includes("generateContent"))) return [];
-    const thinks = flag(entry["thinking"]);
-    return [
-      named(name, text(entry["displayName"]), {
-        contextTokens: count(entry["inputTokenLimit"]),
-        maxOutputTokens: count(entry["outputTokenLimit"]),
-        thinking: thinks === undefined ? undefined : thinks ? ["low", "high"] : [],
-      }),
-    ];
+function geminiModel(entry: JsonObject): ListedModel | undefined {
+  const methods = entry["supportedGenerationMethods"];
+  if (Array.isArray(methods) && !methods.includes("generateContent")) return undefined;
+  const thinks = flag(entry["thinking"]);
+  return named(text(entry["name"])?.replace(/^models\//, ""), text(entry["displayName"]), {
+    contextTokens: count(entry["inputTokenLimit"]),
+    maxOutputTokens: count(entry["outputTokenLimit"]),
+    thinking: thinks === undefined ? undefined : thinks ? ["low", "high"] : [],
   });
-  const token = isJsonObject(body) ? text(body["nextPageToken"]) : undefined;
-  return token === undefined ? { models } : { models, next: { pageToken: token } };
 }
 
 /** OpenRouter, vLLM, Groq, Mistral, LM Studio, llama.cpp, Together: what they add, by the names they add it under. */
-function openaiModel(entry: JsonObject): ListedModel[] {
+function openaiModel(entry: JsonObject): ListedModel | undefined {
   const name = text(entry["id"]) ?? text(entry["name"]);
-  if (name === undefined) return [];
   const top = object(entry["top_provider"]);
   const can = object(entry["capabilities"]);
   const inputs = object(entry["architecture"])["input_modalities"];
@@ -224,17 +207,15 @@ function openaiModel(entry: JsonObject): ListedModel[] {
     entry["max_context_length"],
     object(entry["meta"])["n_ctx"],
   ];
-  return [
-    named(name, name === text(entry["name"]) ? undefined : text(entry["name"]), {
-      contextTokens: context.flatMap((value) => count(value) ?? [])[0],
-      maxOutputTokens: count(top["max_completion_tokens"]) ?? count(entry["max_completion_tokens"]),
-      images: takes("image") ?? flag(can["vision"]),
-      audio: takes("audio"),
-      pdf: takes("file"),
-      thinking: Array.isArray(parameters) && parameters.includes("reasoning") ? THINKING_LEVELS.slice(1) : undefined,
-      price: priceOf(object(entry["pricing"])),
-    }),
-  ];
+  return named(name, name === text(entry["name"]) ? undefined : text(entry["name"]), {
+    contextTokens: context.flatMap((value) => count(value) ?? [])[0],
+    maxOutputTokens: count(top["max_completion_tokens"]) ?? count(entry["max_completion_tokens"]),
+    images: takes("image") ?? flag(can["vision"]),
+    audio: takes("audio"),
+    pdf: takes("file"),
+    thinking: Array.isArray(parameters) && parameters.includes("reasoning") ? THINKING_LEVELS.slice(1) : undefined,
+    price: priceOf(object(entry["pricing"])),
+  });
 }
 
 /** OpenRouter's: dollars per token, as texts. */
@@ -246,24 +227,23 @@ function priceOf(pricing: JsonObject): ModelPrice | undefined {
   const input = perMTok(pricing["prompt"]);
   const output = perMTok(pricing["completion"]);
   if (input === undefined || output === undefined) return undefined;
-  const cacheRead = perMTok(pricing["input_cache_read"]);
-  const cacheWrite = perMTok(pricing["input_cache_write"]);
-  return {
-    inputPerMTok: input,
-    outputPerMTok: output,
-    ...defined({ cacheReadPerMTok: cacheRead, cacheWritePerMTok: cacheWrite }),
-  };
+  const cacheReadPerMTok = perMTok(pricing["input_cache_read"]);
+  const cacheWritePerMTok = perMTok(pricing["input_cache_write"]);
+  return { inputPerMTok: input, outputPerMTok: output, ...defined({ cacheReadPerMTok, cacheWritePerMTok }) };
 }
 
-function named(name: string, title: string | undefined, abilities: KnownAbilities): ListedModel {
-  return { name, ...defined({ title }), abilities };
+function named(
+  name: string | undefined,
+  title: string | undefined,
+  abilities: KnownAbilities,
+): ListedModel | undefined {
+  return name === undefined ? undefined : { name, title, abilities };
 }
 
 /** Some servers answer with the bare list. */
-function entries(body: JsonValue, key: string): readonly JsonObject[] {
+function listIn(body: JsonValue, key: string): readonly JsonObject[] {
   const list: JsonValue | undefined = isJsonObject(body) ? body[key] : body;
-  if (!Array.isArray(list)) return [];
-  const values: readonly JsonValue[] = list;
+  const values: readonly JsonValue[] = Array.isArray(list) ? list : [];
   return values.filter((entry) => isJsonObject(entry));
 }
 
