@@ -1,7 +1,6 @@
 // What can go wrong with an HTTP answer, on demand: statuses, redirects, resets, half frames, drips, bodies without end.
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { unreachable } from "../../../base/id.js";
-import type { JsonObject } from "../../../base/json/json.js";
 
 export type HttpFault =
   /** A whole answer, verbatim. */
@@ -31,20 +30,15 @@ export interface FaultMatch {
   readonly method?: string;
 }
 
-interface Planted {
-  readonly match: FaultMatch;
-  readonly fault: HttpFault;
-  left: number;
-}
-
 const CHUNK: Buffer = Buffer.alloc(65_536, "x");
 
-export class HttpFaults {
-  readonly #planted: Planted[] = [];
+/** The faults of one server, planted for some of its requests. */
+export class HttpFaults<Request> {
+  readonly #planted: { readonly fits: (request: Request) => boolean; readonly fault: HttpFault; left: number }[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
 
-  plant(match: FaultMatch, fault: HttpFault, times: number): void {
-    this.#planted.push({ match, fault, left: times });
+  plant(fits: (request: Request) => boolean, fault: HttpFault, times: number = Number.POSITIVE_INFINITY): void {
+    this.#planted.push({ fits, fault, left: times });
   }
 
   clear(): void {
@@ -52,26 +46,19 @@ export class HttpFaults {
   }
 
   /** True when the request has been dealt with. The fault planted last wins. */
-  strike(request: IncomingMessage, response: ServerResponse, message: JsonObject | undefined): boolean {
-    const planted = this.#planted.findLast(
-      ({ match, left }) =>
-        left > 0 &&
-        (match.http === undefined || match.http === request.method) &&
-        (match.method === undefined || match.method === message?.["method"]),
-    );
+  strike(request: Request, response: ServerResponse): boolean {
+    const planted = this.#planted.findLast(({ fits, left }) => left > 0 && fits(request));
     if (!planted) return false;
     planted.left -= 1;
-    this.perform(planted.fault, response);
+    this.#perform(planted.fault, response);
     return true;
   }
 
   stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
-    this.#timers.clear();
   }
 
-  /** Answers in that way, whatever was asked. */
-  perform(fault: HttpFault, response: ServerResponse): void {
+  #perform(fault: HttpFault, response: ServerResponse): void {
     switch (fault.kind) {
       case "answer":
         response.writeHead(fault.status, { ...fault.headers }).end(fault.body ?? "");
@@ -85,9 +72,13 @@ export class HttpFaults {
         response.writeHead(200, { "content-type": fault.contentType });
         response.write(fault.body, () => response.destroy());
         break;
-      case "drip":
-        this.#drip(fault.contentType, fault.everyMs, response);
+      case "drip": {
+        response.writeHead(200, { "content-type": fault.contentType });
+        const timer = setInterval(() => response.write(" "), fault.everyMs);
+        this.#timers.add(timer);
+        response.on("close", () => clearInterval(timer));
         break;
+      }
       case "endless":
         response.writeHead(200, { "content-type": fault.contentType });
         if (fault.start !== undefined) response.write(fault.start);
@@ -100,16 +91,6 @@ export class HttpFaults {
       default:
         unreachable(fault);
     }
-  }
-
-  #drip(contentType: string, everyMs: number, response: ServerResponse): void {
-    response.writeHead(200, { "content-type": contentType });
-    const timer = setInterval(() => response.write(" "), everyMs);
-    this.#timers.add(timer);
-    response.on("close", () => {
-      clearInterval(timer);
-      this.#timers.delete(timer);
-    });
   }
 }
 

@@ -57,7 +57,7 @@ export class ScriptedHttpServer implements AsyncDisposable {
   readonly #sessions: HttpSessions;
   readonly #requests = new Feed<HttpRequestRecord>("HTTP request");
   readonly #inProcess: InProcessServer;
-  readonly #faults = new HttpFaults();
+  readonly #faults = new HttpFaults<HttpRequestRecord>();
   #modern: ModernPosts | undefined;
   #openAnswers = 0;
 
@@ -110,8 +110,10 @@ export class ScriptedHttpServer implements AsyncDisposable {
   }
 
   /** Deals with matching requests in this way instead: each of them, or so many. */
-  misbehave(match: FaultMatch, fault: HttpFault, times: number = Number.POSITIVE_INFINITY): void {
-    this.#faults.plant(match, fault, times);
+  misbehave({ http, method }: FaultMatch, fault: HttpFault, times?: number): void {
+    const fits = ({ method: used, message }: HttpRequestRecord) =>
+      (http === undefined || http === used) && (method === undefined || method === message?.["method"]);
+    this.#faults.plant(fits, fault, times);
   }
 
   /** Behaves again. */
@@ -178,8 +180,9 @@ export class ScriptedHttpServer implements AsyncDisposable {
     const parsed = body === "" ? undefined : parseJson(body);
     const message = parsed?.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
     const { method = "", headers, url: path = "/" } = request;
-    this.#requests.push({ method, path, atMs: performance.now(), headers, message });
-    if (this.#faults.strike(request, response, message)) return;
+    const record = { method, path, atMs: performance.now(), headers, message };
+    this.#requests.push(record);
+    if (this.#faults.strike(record, response)) return;
     const { bearer, gate } = this.#options;
     if (gate?.(request, response, message)) return;
     if (bearer !== undefined && request.headers.authorization !== `Bearer ${bearer}`) {

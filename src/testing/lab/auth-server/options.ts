@@ -1,8 +1,7 @@
 // The options of the lab's authorization server, for correct and for wrong behaviour; and its requests and answers.
 import type { JsonObject } from "../../../base/json/json.js";
 
-export const AUTH_ENDPOINTS = ["metadata", "authorize", "token", "register", "revoke", "device", "other"] as const;
-export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
+export type AuthEndpoint = "metadata" | "authorize" | "token" | "register" | "revoke" | "device" | "other";
 
 export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
 
@@ -100,7 +99,7 @@ export type AuthParams = Readonly<Record<string, string>>;
 export interface AuthAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: JsonObject | string;
+  readonly body?: JsonObject;
   /** The OAuth error it is, and what the lab found, in words for the test. */
   readonly error?: string;
   readonly detail?: string;

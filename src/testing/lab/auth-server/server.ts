@@ -2,11 +2,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { isJsonObject, parseJson } from "../../../base/json/json.js";
-import { Feed, type WaitOptions } from "../../kit/feed.js";
+import { Feed } from "../../kit/feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../../kit/loopback.js";
 import { type HttpFault, HttpFaults } from "../../kit/mcp-server/http-faults.js";
 import { type AuthPlaces, Endpoints, endpointOf } from "./endpoints.js";
-import type { AuthAnswer, AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";
+import type { AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";
 import type { TokenFacts } from "./tokens.js";
 
 /** Requests to an endpoint that wait until the test releases them. */
@@ -19,12 +19,6 @@ export interface HeldEndpoint {
   release(): void;
 }
 
-interface Planted {
-  readonly endpoint: AuthEndpoint;
-  readonly fault: HttpFault;
-  left: number;
-}
-
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 export class AuthServer implements AsyncDisposable {
@@ -32,8 +26,7 @@ export class AuthServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #endpoints: Endpoints;
   readonly #records = new Feed<AuthRecord>("request to the authorization server");
-  readonly #faults = new HttpFaults();
-  readonly #planted: Planted[] = [];
+  readonly #faults = new HttpFaults<AuthRecord>();
   readonly #holds = { before: new Map<AuthEndpoint, Promise<void>>(), after: new Map<AuthEndpoint, Promise<void>>() };
   readonly #closing = new AbortController();
   readonly #bugs: unknown[] = [];
@@ -116,10 +109,6 @@ export class AuthServer implements AsyncDisposable {
     return this.#endpoints.idToken(person);
   }
 
-  async awaitRecord(test: (record: AuthRecord) => boolean, options?: WaitOptions): Promise<AuthRecord> {
-    return await this.#records.find(test, options);
-  }
-
   /** Expires all access tokens; refreshing still works. */
   expireTokens(): void {
     this.#endpoints.tokens.expireAccess();
@@ -135,12 +124,12 @@ export class AuthServer implements AsyncDisposable {
   }
 
   /** Answers the next requests to an endpoint with a fault: all of them, or `times` of them. */
-  misbehave(endpoint: AuthEndpoint, fault: HttpFault, times: number = Number.POSITIVE_INFINITY): void {
-    this.#planted.push({ endpoint, fault, left: times });
+  misbehave(endpoint: AuthEndpoint, fault: HttpFault, times?: number): void {
+    this.#faults.plant((record) => record.endpoint === endpoint, fault, times);
   }
 
   behave(): void {
-    this.#planted.length = 0;
+    this.#faults.clear();
   }
 
   /**
@@ -191,30 +180,17 @@ export class AuthServer implements AsyncDisposable {
       answer: undefined,
     };
     this.#records.push(record);
-    const planted = this.#planted.findLast(({ endpoint, left }) => endpoint === record.endpoint && left > 0);
-    if (planted) {
-      planted.left -= 1;
-      this.#faults.perform(planted.fault, response);
-      return;
-    }
+    if (this.#faults.strike(record, response)) return;
     await this.#holds.before.get(record.endpoint);
     const delayMs = this.#options.delaysMs?.[record.endpoint];
     if (delayMs !== undefined) await setTimeout(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     if (response.destroyed) return;
-    const answer = this.#endpoints.answer(record, pathname);
-    record.answer = answer;
+    record.answer = this.#endpoints.answer(record, pathname);
     await this.#holds.after.get(record.endpoint);
-    send(response, answer);
+    const { status, headers, body } = record.answer;
+    response.writeHead(status, { ...(body && { "content-type": "application/json" }), ...headers });
+    response.end(body && JSON.stringify(body));
   }
-}
-
-function send(response: ServerResponse, { status, headers = {}, body }: AuthAnswer): void {
-  const isText = typeof body === "string";
-  response.writeHead(status, {
-    ...(body !== undefined && !isText && { "content-type": "application/json" }),
-    ...headers,
-  });
-  response.end(body === undefined || isText ? body : JSON.stringify(body));
 }
 
 /** Listens on 127.0.0.1, on a port of the system's choice. */
