@@ -12,7 +12,7 @@ const untilGo = (words: string) =>
 
 /** A zombie is dead: it only waits for whoever started it, or for the system. */
 function isAlive(pid: number): boolean {
-  if (hasProc) return listProcesses().some((one) => one.pid === pid && !one.isZombie);
+  if (hasProc) return listProcesses().some((one) => one.pid === pid);
   try {
     return process.kill(pid, 0);
   } catch {

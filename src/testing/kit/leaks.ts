@@ -25,7 +25,7 @@ const POLL_MS = 20;
 
 export class LeakCheck {
   readonly #before: ReadonlySet<string>;
-  readonly #resourcesBefore: ResourceCounts;
+  readonly #resourcesBefore: ReadonlyMap<string, number>;
   readonly #withinMs: number;
   readonly #groups = new Set<number>();
   readonly #markers = new Set<string>();
@@ -34,7 +34,7 @@ export class LeakCheck {
     this.#withinMs = options.withinMs ?? DEFAULT_WITHIN_MS;
     if (options.marker !== undefined) this.#markers.add(options.marker);
     openStandardStreams();
-    this.#before = new Set(hasProc ? descendantsOf(process.pid, listProcesses()).map(identity) : []);
+    this.#before = new Set(descendantsOf(process.pid, listProcesses()).map(identity));
     this.#resourcesBefore = countResources();
   }
 
@@ -49,13 +49,12 @@ export class LeakCheck {
 
   /** What is left at this moment. */
   find(): Leaks {
-    return {
-      processes: hasProc ? this.#processes().map(describe) : [],
-      resources: growthSince(this.#resourcesBefore, countResources()).map(
-        ({ kind, before, now }) => `${kind}: ${now} active, ${before} before`,
-      ),
-      skipped: hasProc ? [] : [`processes were not looked at: there is no /proc on ${process.platform}`],
-    };
+    const resources = [...countResources()].flatMap(([kind, now]) => {
+      const before = this.#resourcesBefore.get(kind) ?? 0;
+      return now > before ? [`${kind}: ${now} active, ${before} before`] : [];
+    });
+    const skipped = hasProc ? [] : [`processes were not looked at: there is no /proc on ${process.platform}`];
+    return { processes: this.#processes().map(describe), resources, skipped };
   }
 
   /** Resolves with what could not be looked at as soon as nothing is left; throws when something still is at the end. */
@@ -75,18 +74,13 @@ export class LeakCheck {
     }
   }
 
-  /** Zombies hold nothing any more: they wait for a parent, and some containers have no init that reaps. */
   #processes(): ProcessInfo[] {
-    const living = listProcesses().filter(({ isZombie }) => !isZombie);
+    const living = listProcesses();
     const descendants = new Set(descendantsOf(process.pid, living).filter((info) => !this.#before.has(identity(info))));
     return living.filter((info) => {
       if (info.pid === process.pid) return false;
-      return descendants.has(info) || this.#groups.has(info.groupId) || this.#hasMarker(info.pid);
+      return descendants.has(info) || this.#groups.has(info.groupId) || hasMarker(info.pid, this.#markers);
     });
-  }
-
-  #hasMarker(pid: number): boolean {
-    return [...this.#markers].some((marker) => hasEnvironment(pid, MARKER_VARIABLE, marker));
   }
 }
 
@@ -122,20 +116,12 @@ export interface LivingProcess {
 
 /** All that match any of the criteria; none where there is no /proc. Zombies are dead. */
 export function listLiving({ under, marker, identities }: LivingSearch): LivingProcess[] {
-  if (!hasProc) return [];
-  const living = listProcesses().filter(({ isZombie }) => !isZombie);
+  const living = listProcesses();
   const below = new Set(under === undefined ? [] : descendantsOf(under, living));
-  const matches = (info: ProcessInfo) =>
-    below.has(info) ||
-    identities?.has(identityOf(info)) === true ||
-    (marker !== undefined && hasEnvironment(info.pid, MARKER_VARIABLE, marker));
+  const markers = marker === undefined ? [] : [marker];
   return living
-    .filter(matches)
-    .map((info) => ({ pid: info.pid, identity: identityOf(info), command: commandOf(info.pid) }));
-}
-
-function identityOf({ pid, startTime }: ProcessInfo): string {
-  return `${pid}@${startTime}`;
+    .filter((info) => below.has(info) || identities?.has(identity(info)) || hasMarker(info.pid, markers))
+    .map((info) => ({ pid: info.pid, identity: identity(info), command: commandOf(info.pid) }));
 }
 
 export interface ProcessInfo {
@@ -144,26 +130,25 @@ export interface ProcessInfo {
   readonly groupId: number;
   /** In clock ticks since boot: with the pid it identifies a process, since pids are used again. */
   readonly startTime: string;
-  readonly isZombie: boolean;
 }
 
 export const hasProc: boolean = process.platform === "linux";
 
-/** Processes that end while the list is made are left out. */
+/**
+ * None where there is no /proc. Processes that end while the list is made are left out, and so are zombies: they hold
+ * nothing any more, but wait for a parent, and some containers have no init that reaps.
+ */
 export function listProcesses(): ProcessInfo[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => readProcess(Number(name)) ?? []);
-}
-
-function readProcess(pid: number): ProcessInfo | undefined {
-  const stat = readProcFile(pid, "stat");
-  // The command name stands in parentheses and may contain both blanks and parentheses: the fields start after the last.
-  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [state, parentPid, groupId] = fields ?? [];
-  const startTime = fields?.[19];
-  if (state === undefined || startTime === undefined) return undefined;
-  return { pid, parentPid: Number(parentPid), groupId: Number(groupId), startTime, isZombie: state === "Z" };
+  const pids = hasProc ? readdirSync("/proc").filter((name) => /^\d+$/.test(name)) : [];
+  return pids.flatMap((name) => {
+    const stat = readProcFile(Number(name), "stat");
+    // The command name stands in parentheses and may contain both: the fields start after the last.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, parentPid, groupId] = fields;
+    const startTime = fields[19];
+    if (state === "Z" || startTime === undefined) return [];
+    return [{ pid: Number(name), parentPid: Number(parentPid), groupId: Number(groupId), startTime }];
+  });
 }
 
 /** All that have `ancestorPid` above them, by the parents of this moment. */
@@ -178,32 +163,34 @@ export function descendantsOf(ancestorPid: number, processes: readonly ProcessIn
   return found;
 }
 
-/** Whether the process was started with that variable; false for processes of other users. */
-export function hasEnvironment(pid: number, name: string, value: string): boolean {
-  return (readProcFile(pid, "environ") ?? "").split("\0").includes(`${name}=${value}`);
+/** Whether the process was started with one of these markers; false for processes of other users. */
+export function hasMarker(pid: number, markers: Iterable<string>): boolean {
+  const wanted = [...markers].map((marker) => `${MARKER_VARIABLE}=${marker}`);
+  const environment = wanted.length === 0 ? [] : readProcFile(pid, "environ").split("\0");
+  return wanted.some((variable) => environment.includes(variable));
 }
 
 /** The command line for people. */
 export function commandOf(pid: number): string {
-  const words = (readProcFile(pid, "cmdline") ?? "").split("\0").filter((word) => word !== "");
+  const words = readProcFile(pid, "cmdline")
+    .split("\0")
+    .filter((word) => word !== "");
   const line = words.map((word) => (/\s/.test(word) ? JSON.stringify(word) : word)).join(" ");
   return line.length <= 200 ? line : `${line.slice(0, 200)}…`;
 }
 
-function readProcFile(pid: number, file: string): string | undefined {
+function readProcFile(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
   } catch {
-    return undefined; // gone, or not ours to read: either way nothing of ours
+    return ""; // gone, or not ours to read: either way nothing of ours
   }
 }
-
-export type ResourceCounts = ReadonlyMap<string, number>;
 
 /** Kinds that come and go with Node's own work, or that live in the standard streams. */
 const IGNORED = new Set(["TTYWrap", "Immediate", "CloseReq", "TickObject", "FSReqCallback", "FSReqPromise"]);
 
-function countResources(): ResourceCounts {
+function countResources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) {
     if (!IGNORED.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
@@ -214,18 +201,6 @@ function countResources(): ResourceCounts {
 /** The standard streams open their handles on first use: used before the snapshot, they are in it. */
 function openStandardStreams(): readonly NodeJS.WriteStream[] {
   return [process.stdout, process.stderr];
-}
-
-export interface ResourceGrowth {
-  readonly kind: string;
-  readonly before: number;
-  readonly now: number;
-}
-
-function growthSince(before: ResourceCounts, now: ResourceCounts): ResourceGrowth[] {
-  return [...now]
-    .map(([kind, count]) => ({ kind, before: before.get(kind) ?? 0, now: count }))
-    .filter((growth) => growth.now > growth.before);
 }
 
 /** Sockets and pipes with their addresses, for the message of a failure: the counts alone find no culprit. */

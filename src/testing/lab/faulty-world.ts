@@ -8,9 +8,9 @@ import type {
   Files,
   HttpPool,
   HttpPoolOptions,
-  ResolvedAddress,
   SpawnRequest,
   Thread,
+  ThreadListener,
   World,
 } from "../../base/ports/world.js";
 import { FakeChild } from "../kit/world/child.js";
@@ -99,11 +99,13 @@ export class FaultyWorld {
   readonly world: World;
   readonly #base: World;
   readonly #baseFiles: Files;
-  readonly #counts = new Map<Operation, number>();
+  /** How often each operation was asked for. */
+  readonly counts: Map<Operation, number> = new Map();
+  /** The operation that failed, with its subject; undefined when it has not come to that. */
+  hit: string | undefined;
   #plan: PlannedFault | undefined;
   #isCounting = true;
   #isFull = false;
-  #hit: string | undefined;
   /** Requests that are under way outside of this process's memory: time must not pass for them. */
   #outside = 0;
   /** When a socket was last heard of: the rest of an answer follows its beginning. */
@@ -118,16 +120,6 @@ export class FaultyWorld {
     this.#baseFiles = files;
     this.#plan = plan;
     this.world = this.#wrapped();
-  }
-
-  /** How often each operation was asked for. */
-  get counts(): ReadonlyMap<Operation, number> {
-    return this.#counts;
-  }
-
-  /** The operation that failed, with its subject; undefined when it has not come to that. */
-  get hit(): string | undefined {
-    return this.#hit;
   }
 
   /** Something is under way that no fake clock knows of: a real disk, thread or socket. */
@@ -153,12 +145,20 @@ export class FaultyWorld {
   #fails(operation: Operation, subject: string): Fault | undefined {
     if (this.#isFull && FITTING[operation].includes("full")) return "full";
     if (!this.#isCounting) return undefined;
-    const count = (this.#counts.get(operation) ?? 0) + 1;
-    this.#counts.set(operation, count);
+    const count = (this.counts.get(operation) ?? 0) + 1;
+    this.counts.set(operation, count);
     if (this.#plan?.operation !== operation || this.#plan.nth !== count) return undefined;
-    this.#hit = `${operation} ${subject}`;
+    this.hit = `${operation} ${subject}`;
     this.#isFull = this.#plan.fault === "full";
     return this.#plan.fault;
+  }
+
+  /** The same, with `slow` waited out: it is no failure. */
+  async #slowed(operation: Operation, subject: string): Promise<Fault | undefined> {
+    const fault = this.#fails(operation, subject);
+    if (fault !== "slow") return fault;
+    await new Promise<void>((resolve) => this.#base.after(SLOW_MS, resolve));
+    return undefined;
   }
 
   /** Throws the planned error of an operation that can only fail with one. */
@@ -175,24 +175,29 @@ export class FaultyWorld {
       after: (delayMs, run) => base.after(delayMs, run),
       soon: (run) => base.soon(run),
       deadline: (timeoutMs, parent) => base.deadline(timeoutMs, parent),
+      processes: base.processes,
+      randomBytes: (count) => base.randomBytes(count),
+      random: () => base.random(),
+      env: base.env,
+      platform: base.platform,
+      log: base.log,
       spawn: (request) => this.#spawn(request),
       thread: (script, data) => this.#thread(script, data),
       fetch: this.#fetch,
-      lookup: (host) => this.#lookup(host),
+      lookup: async (host) => {
+        const fault = this.#fails("lookup", host);
+        if (fault === "stall") return await never(undefined);
+        if (fault !== undefined) throw networkError(fault, host);
+        return await base.lookup(host);
+      },
       httpPool: (options) => this.#httpPool(options),
       listen: async (port, answer) => {
         this.#demand("listen", `listen 127.0.0.1:${port}`);
         return await base.listen(port, answer);
       },
       files: this.#files(),
-      processes: base.processes,
       watch: (path, onChange) =>
         this.#fails("watch", path) === undefined ? base.watch(path, onChange) : { close: () => {} },
-      randomBytes: (count) => base.randomBytes(count),
-      random: () => base.random(),
-      env: base.env,
-      platform: base.platform,
-      log: base.log,
     };
   }
 
@@ -209,9 +214,8 @@ export class FaultyWorld {
       throw errno(fault, path);
     };
     const atomic = async <T>(name: FileOperation, path: string, text: string, work: () => Promise<T>): Promise<T> => {
-      const fault = this.#fails(`files.${name}`, path);
-      if (fault === "slow") await new Promise<void>((resolve) => this.#base.after(SLOW_MS, resolve));
-      if (fault === undefined || fault === "slow") return await this.#away(work);
+      const fault = await this.#slowed(`files.${name}`, path);
+      if (fault === undefined) return await this.#away(work);
       // A file is replaced by a rename: the torn text is a draft of another name, which a full disk may keep.
       if (fault === "torn" || fault === "short") await files.writeAtomic(`${path}.draft.tmp`, partOf(text, fault));
       throw errno(fault, path);
@@ -245,9 +249,8 @@ export class FaultyWorld {
   /** It is not replaced but made: what was torn is there under its own name. */
   async #createNew(path: string, text: string): Promise<boolean> {
     const files = this.#baseFiles;
-    const fault = this.#fails("files.createNew", path);
-    if (fault === "slow") await new Promise<void>((resolve) => this.#base.after(SLOW_MS, resolve));
-    if (fault === undefined || fault === "slow") return await this.#away(() => files.createNew(path, text));
+    const fault = await this.#slowed("files.createNew", path);
+    if (fault === undefined) return await this.#away(() => files.createNew(path, text));
     if ((fault === "torn" || fault === "short") && !(await files.createNew(path, partOf(text, fault)))) return false;
     throw errno(fault, path);
   }
@@ -286,15 +289,10 @@ export class FaultyWorld {
 
   #thread(script: URL, data: unknown): Thread {
     const fault = this.#fails("thread", "");
-    if (fault === undefined) return this.#countedThread(script, data);
-    return {
-      post: () => {},
-      listen: (listener) => this.#base.soon(() => listener.onFailed(errno(fault, "a thread"))),
-      end: () => {},
-    };
-  }
-
-  #countedThread(script: URL, data: unknown): Thread {
+    if (fault !== undefined) {
+      const fail = (listener: ThreadListener) => this.#base.soon(() => listener.onFailed(errno(fault, "a thread")));
+      return { post: () => {}, listen: fail, end: () => {} };
+    }
     const thread = this.#base.thread(script, data);
     let waiting = 0;
     const done = (): void => {
@@ -309,19 +307,10 @@ export class FaultyWorld {
       },
       listen: (listener) =>
         thread.listen({
-          onMessage: (message) => {
-            done();
-            listener.onMessage(message);
-          },
-          onFailed: (error) => {
-            done();
-            listener.onFailed(error);
-          },
+          onMessage: before(done, (message: unknown) => listener.onMessage(message)),
+          onFailed: before(done, (error: Error) => listener.onFailed(error)),
         }),
-      end: () => {
-        done();
-        thread.end();
-      },
+      end: before(done, () => thread.end()),
     };
   }
 
@@ -331,11 +320,9 @@ export class FaultyWorld {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     if (fault === "stall") return await never(signal ?? undefined);
     if (fault !== undefined) throw new TypeError("fetch failed", { cause: networkError(fault, url) });
-    this.#outside += 1;
     try {
-      return await this.#base.fetch(input, init);
+      return await this.#away(() => this.#base.fetch(input, init));
     } finally {
-      this.#outside -= 1;
       this.#outsideMs = performance.now();
     }
   };
@@ -347,13 +334,6 @@ export class FaultyWorld {
     } finally {
       this.#outside -= 1;
     }
-  }
-
-  async #lookup(host: string): Promise<readonly ResolvedAddress[]> {
-    const fault = this.#fails("lookup", host);
-    if (fault === "stall") return await never(undefined);
-    if (fault !== undefined) throw networkError(fault, host);
-    return await this.#base.lookup(host);
   }
 
   #httpPool(options: HttpPoolOptions): HttpPool {
@@ -379,6 +359,13 @@ export class FaultyWorld {
       close: () => pool.close(),
     };
   }
+}
+
+function before<Args extends unknown[]>(first: () => void, then: (...args: Args) => void): (...args: Args) => void {
+  return (...args) => {
+    first();
+    then(...args);
+  };
 }
 
 function partOf(text: string, fault: Fault): string {

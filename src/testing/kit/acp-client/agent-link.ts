@@ -75,20 +75,24 @@ export function processLink(agent: AgentCommand): AgentLink {
     stderr: () => Buffer.concat(stderr).toString("utf8"),
     kill: (signal) => child.kill(signal),
     killGroup,
-    end: async () => {
+    end: () => {
       child.stdin.end();
-      const timer = realSetTimeout(() => {
+      return orForced(exit, endWithinMs, () => {
         wasForced = true;
         killGroup("SIGKILL");
-      }, endWithinMs);
-      const ended = await exit;
-      clearTimeout(timer);
-      return ended;
+      });
     },
     dispose: async () => {
       for (const stream of child.stdio) stream?.destroy();
     },
   };
+}
+
+async function orForced(exit: Promise<AgentExit>, withinMs: number, force: () => void): Promise<AgentExit> {
+  const timer = realSetTimeout(force, withinMs);
+  const ended = await exit;
+  clearTimeout(timer);
+  return ended;
 }
 
 /** Over byte streams too, so that raw lines and the record work as they do with a process. */
@@ -122,15 +126,12 @@ export function streamsLink(streams: AgentStreams): AgentLink {
     stderr: () => "",
     kill: () => fromAgent.destroy(),
     killGroup: () => {},
-    end: async () => {
+    end: () => {
       toAgent.end();
-      const timer = realSetTimeout(() => {
+      return orForced(exit, endWithinMs, () => {
         wasForced = true;
         fromAgent.destroy();
-      }, endWithinMs);
-      const ended = await exit;
-      clearTimeout(timer);
-      return ended;
+      });
     },
     dispose: async () => {},
   };

@@ -1,5 +1,6 @@
 // How a scripted tool's reply looks on the wire. Pure, but for the facts about the process that are handed in.
 import { unreachable } from "../../../base/id.js";
+import { defined } from "../../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import type { Behaviour, ToolReply, ToolScript } from "./behaviour.js";
 
@@ -27,14 +28,16 @@ export function isDeferred(reply: ToolReply): reply is DeferredReply {
   return reply.kind === "ask_client" || reply.kind === "ask_input" || reply.kind === "held";
 }
 
-export function answerOf(reply: ImmediateReply, args: JsonObject, facts: () => ProcessFacts): Answer {
+export function answerOf(reply: ImmediateReply, args: JsonObject, host: { facts(): ProcessFacts }): Answer {
   switch (reply.kind) {
     case "echo":
       return textAnswer(JSON.stringify(args));
     case "text":
       return textAnswer(reply.text);
-    case "content":
-      return contentAnswer(reply);
+    case "content": {
+      const { content, structured: structuredContent, isError } = reply;
+      return { result: { content, ...defined({ structuredContent, isError }) } };
+    }
     case "structured":
       return structuredAnswer(reply.value);
     case "image":
@@ -44,20 +47,24 @@ export function answerOf(reply: ImmediateReply, args: JsonObject, facts: () => P
     case "error":
       return { result: { content: [{ type: "text", text: reply.text }], isError: true } };
     case "protocol_error":
-      return { error: { code: reply.code, message: reply.message } };
+      return errorAnswer(reply.code, reply.message);
     case "raw":
       return { result: reply.result };
     case "env":
-      return structuredAnswer({ names: [...facts().envNames].sort() });
+      return structuredAnswer({ names: [...host.facts().envNames].sort() });
     case "cwd":
-      return textAnswer(facts().cwd);
+      return textAnswer(host.facts().cwd);
     case "pid": {
-      const { pid, children } = facts();
+      const { pid, children } = host.facts();
       return structuredAnswer({ pid, children });
     }
     default:
       return unreachable(reply);
   }
+}
+
+export function errorAnswer(code: number, message: string): Answer {
+  return { error: { code, message } };
 }
 
 export function textAnswer(text: string): Answer {
@@ -67,29 +74,16 @@ export function textAnswer(text: string): Answer {
 /** The entry of a tool in `tools/list`. */
 function definitionOf(tool: ToolScript): JsonObject {
   const { name, title, description, inputSchema, outputSchema, annotations, task } = tool;
+  const execution = task && { taskSupport: task.support ?? "required" };
   return {
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
+    ...defined({ name, title, description }),
     inputSchema: inputSchema ?? { type: "object", properties: {} },
-    ...(outputSchema !== undefined && { outputSchema }),
-    ...(annotations !== undefined && { annotations }),
-    ...(task !== undefined && { execution: { taskSupport: task.support ?? "required" } }),
+    ...defined({ outputSchema, annotations, execution }),
   };
 }
 
 function structuredAnswer(value: JsonValue): Answer {
   return { result: { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value } };
-}
-
-function contentAnswer(reply: Extract<ToolReply, { readonly kind: "content" }>): Answer {
-  return {
-    result: {
-      content: reply.content,
-      ...(reply.structured !== undefined && { structuredContent: reply.structured }),
-      ...(reply.isError !== undefined && { isError: reply.isError }),
-    },
-  };
 }
 
 const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -103,7 +97,7 @@ export function initializeAnswer(behaviour: Behaviour, params: JsonObject): Answ
       protocolVersion: protocolVersion ?? agreed,
       capabilities: capabilitiesOf(behaviour),
       serverInfo: serverInfoOf(behaviour),
-      ...(instructions !== undefined && { instructions }),
+      ...defined({ instructions }),
     },
   };
 }
@@ -123,7 +117,7 @@ export function pageAnswer(behaviour: Behaviour, tools: readonly ToolScript[], c
   const all: readonly JsonValue[] = [...tools.map(definitionOf), ...(rawTools ?? [])];
   const from = cursor === undefined ? 0 : typeof cursor === "string" && cursor !== "" ? Number(cursor) : Number.NaN;
   if (!Number.isInteger(from) || from < 0) {
-    return { error: { code: INVALID_PARAMS, message: `Invalid cursor: ${JSON.stringify(cursor)}` } };
+    return errorAnswer(INVALID_PARAMS, `Invalid cursor: ${JSON.stringify(cursor)}`);
   }
   const to = from + (pageSize ?? Math.max(1, all.length));
   const hasMore = to < all.length || endlessPages === true;
@@ -187,7 +181,7 @@ export class HeldCall {
 
   /** The request failed: a JSON-RPC error. */
   respondWithProtocolError(code: number, message: string): void {
-    this.#end({ error: { code, message } });
+    this.#end(errorAnswer(code, message));
   }
 
   #end(answer: Answer): void {

@@ -1,5 +1,5 @@
 // Turns JSON from a command line or a test into a checked Behaviour, or says exactly what is wrong with it.
-import type { Behaviour, Stage, Step, TaskScript, ToolReply, ToolScript } from "./behaviour.js";
+import { type Behaviour, STAGES, type Step, type TaskScript, type ToolReply, type ToolScript } from "./behaviour.js";
 
 /** The problems of `value`, each beginning with its path; none when it fits. */
 export type Check = (value: unknown, path: string) => string[];
@@ -56,13 +56,13 @@ function record<T>(fields: Fields<T>): Check {
 }
 
 /** A union discriminated by the field `tag`. */
-function variants(tag: string, cases: Readonly<Record<string, Check>>): Check {
+function variants(tag: string, cases: Readonly<Record<string, Readonly<Record<string, Check>>>>): Check {
   return (value, path) => {
     if (!isRecord(value)) return [`${path}: expected an object, got ${show(value)}`];
     const word = value[tag];
-    const check = typeof word === "string" && Object.hasOwn(cases, word) ? cases[word] : undefined;
-    if (!check) return [`${path}.${tag}: expected one of ${Object.keys(cases).join(", ")}, got ${show(word)}`];
-    return check(value, path);
+    const fields = typeof word === "string" && Object.hasOwn(cases, word) ? cases[word] : undefined;
+    if (!fields) return [`${path}.${tag}: expected one of ${Object.keys(cases).join(", ")}, got ${show(word)}`];
+    return record({ [tag]: text, ...fields })(value, path);
   };
 }
 
@@ -76,36 +76,31 @@ function show(value: unknown): string {
   return words.length <= 60 ? words : `${words.slice(0, 60)}…`;
 }
 
-type StepOf<Name extends Step["do"]> = Extract<Step, { readonly do: Name }>;
-type ReplyOf<Kind extends ToolReply["kind"]> = Extract<ToolReply, { readonly kind: Kind }>;
-
 /** Tools contain steps and steps contain tools: one of the two has to be looked up late. */
 const tools: Check = (value, path) => list(record(TOOL))(value, path);
 
-const STEPS: { readonly [Name in Step["do"]]: Fields<StepOf<Name>> } = {
-  delay: { do: text, ms: count },
-  never: { do: text },
-  await_cancel: { do: text },
-  await_notification: { do: text, method: nonEmptyText },
-  hold: { do: text, name: nonEmptyText },
-  progress: { do: text, progress: finite, total: optional(finite), message: optional(text) },
-  notify: { do: text, method: nonEmptyText, params: optional(plainObject) },
-  list_changed: { do: text, count: optional(positive) },
-  set_tools: { do: text, tools },
-  garbage: { do: text, text },
-  huge_line: { do: text, bytes: positive },
-  stray_reply: { do: text, id: requestId },
-  stderr: { do: text, text },
-  stderr_flood: { do: text, bytes: positive },
+const STEPS: { readonly [Name in Step["do"]]: Fields<Omit<Extract<Step, { do: Name }>, "do">> } = {
+  delay: { ms: count },
+  never: {},
+  await_cancel: {},
+  await_notification: { method: nonEmptyText },
+  hold: { name: nonEmptyText },
+  progress: { progress: finite, total: optional(finite), message: optional(text) },
+  notify: { method: nonEmptyText, params: optional(plainObject) },
+  list_changed: { count: optional(positive) },
+  set_tools: { tools },
+  garbage: { text },
+  huge_line: { bytes: positive },
+  stray_reply: { id: requestId },
+  stderr: { text },
+  stderr_flood: { bytes: positive },
   spawn_children: {
-    do: text,
     count: positive,
     ownSession: optional(flag),
     ignoresSigterm: optional(flag),
     holdsStdout: optional(flag),
   },
   crash: {
-    do: text,
     exitCode: optional(count),
     signal: optional(oneOf(["SIGKILL", "SIGSEGV", "SIGABRT"])),
     stderr: optional(text),
@@ -113,30 +108,25 @@ const STEPS: { readonly [Name in Step["do"]]: Fields<StepOf<Name>> } = {
   },
 };
 
-const REPLIES: { readonly [Kind in ToolReply["kind"]]: Fields<ReplyOf<Kind>> } = {
-  echo: { kind: text },
-  text: { kind: text, text },
-  content: { kind: text, content: list(json), structured: optional(json), isError: optional(flag) },
-  structured: { kind: text, value: json },
-  image: { kind: text },
-  bytes: { kind: text, bytes: count },
-  error: { kind: text, text },
-  protocol_error: { kind: text, code: integer, message: text },
-  raw: { kind: text, result: json },
-  env: { kind: text },
-  cwd: { kind: text },
-  pid: { kind: text },
-  ask_client: { kind: text, method: nonEmptyText, params: optional(plainObject) },
-  ask_input: {
-    kind: text,
-    inputRequests: optional(plainObject),
-    requestState: optional(text),
-    rounds: optional(positive),
-  },
-  held: { kind: text },
+const REPLIES: { readonly [Kind in ToolReply["kind"]]: Fields<Omit<Extract<ToolReply, { kind: Kind }>, "kind">> } = {
+  echo: {},
+  text: { text },
+  content: { content: list(json), structured: optional(json), isError: optional(flag) },
+  structured: { value: json },
+  image: {},
+  bytes: { bytes: count },
+  error: { text },
+  protocol_error: { code: integer, message: text },
+  raw: { result: json },
+  env: {},
+  cwd: {},
+  pid: {},
+  ask_client: { method: nonEmptyText, params: optional(plainObject) },
+  ask_input: { inputRequests: optional(plainObject), requestState: optional(text), rounds: optional(positive) },
+  held: {},
 };
 
-const steps: Check = list(variants("do", recordsOf(STEPS)));
+const steps: Check = list(variants("do", STEPS));
 
 const TASK: Fields<TaskScript> = {
   support: optional(oneOf(["optional", "required"])),
@@ -164,20 +154,10 @@ const TOOL: Fields<ToolScript> = {
   outputSchema: optional(plainObject),
   annotations: optional(plainObject),
   steps: optional(steps),
-  reply: variants("kind", recordsOf(REPLIES)),
+  reply: variants("kind", REPLIES),
   task: optional(record(TASK)),
   replies: optional(positive),
   ignoresCancel: optional(flag),
-};
-
-const STAGE_STEPS: Fields<{ readonly [stage in Stage]: readonly Step[] }> = {
-  start: optional(steps),
-  initialize: optional(steps),
-  initialized: optional(steps),
-  "server/discover": optional(steps),
-  "subscriptions/listen": optional(steps),
-  "tools/list": optional(steps),
-  "tools/call": optional(steps),
 };
 
 const BEHAVIOUR: Fields<Behaviour> = {
@@ -194,7 +174,7 @@ const BEHAVIOUR: Fields<Behaviour> = {
   rawTools: optional(list(json)),
   pageSize: optional(positive),
   endlessPages: optional(flag),
-  steps: optional(record(STAGE_STEPS)),
+  steps: optional(record(Object.fromEntries(STAGES.map((stage) => [stage, optional(steps)])))),
   garbageBetween: optional(text),
   ignoresEof: optional(flag),
   ignoresSigterm: optional(flag),
@@ -204,18 +184,13 @@ const BEHAVIOUR: Fields<Behaviour> = {
   taskFile: optional(nonEmptyText),
 };
 
-const checkBehaviour: Check = record(BEHAVIOUR);
-
 /** Throws an error that lists every problem with its path. */
 export function parseBehaviour(value: unknown): Behaviour {
-  if (fits(value)) return value;
-  throw new Error(`not a behaviour of a scripted server:\n  ${checkBehaviour(value, "behaviour").join("\n  ")}`);
+  assertBehaviour(value);
+  return value;
 }
 
-function fits(value: unknown): value is Behaviour {
-  return checkBehaviour(value, "behaviour").length === 0;
-}
-
-function recordsOf(cases: Readonly<Record<string, Readonly<Record<string, Check>>>>): Record<string, Check> {
-  return Object.fromEntries(Object.entries(cases).map(([name, fields]) => [name, record(fields)]));
+function assertBehaviour(value: unknown): asserts value is Behaviour {
+  const problems = record(BEHAVIOUR)(value, "behaviour");
+  if (problems.length > 0) throw new Error(`not a behaviour of a scripted server:\n  ${problems.join("\n  ")}`);
 }

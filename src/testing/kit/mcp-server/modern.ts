@@ -1,7 +1,7 @@
 // The modern era (2026-07-28) of a scripted server: which requests it takes, what its results carry, who listens for changes.
+import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import type { Answer } from "./answers.js";
-import { capabilitiesOf, serverInfoOf } from "./answers.js";
+import { type Answer, capabilitiesOf, errorAnswer, serverInfoOf } from "./answers.js";
 import type { Behaviour } from "./behaviour.js";
 import type { Flow } from "./steps.js";
 
@@ -9,7 +9,6 @@ const META = "io.modelcontextprotocol/";
 const MODERN_VERSIONS: readonly string[] = ["2026-07-28"];
 const INVALID_PARAMS = -32602;
 const UNSUPPORTED_VERSION = -32022;
-const INTERNAL_ERROR = -32603;
 
 /** What a change notice is called in the filter of `subscriptions/listen`. */
 const FILTERS: Readonly<Record<string, string>> = {
@@ -23,32 +22,31 @@ type Era = "legacy" | "modern";
 /** Takes requests of the era the server speaks; a server of both keeps to the one the client has begun with. */
 export class EraSelector {
   readonly #behaviour: Behaviour;
-  #pinned: Era | undefined;
+  /** What the client has begun with; undefined while that is open. */
+  era: Era | undefined;
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
-    if (behaviour.era !== "dual") this.#pinned = behaviour.era ?? "legacy";
-  }
-
-  /** What the client has begun with; undefined while that is open. */
-  get era(): Era | undefined {
-    return this.#pinned;
+    if (behaviour.era !== "dual") this.era = behaviour.era ?? "legacy";
   }
 
   /** The era of the request, or the answer that refuses it. */
   judge(method: string, params: JsonObject): Era | Answer {
     const meta = metaOf(params);
     const claim = meta[`${META}protocolVersion`];
-    const era = this.#pinned ?? (claim === undefined ? "legacy" : "modern");
+    const era = this.era ?? (claim === undefined ? "legacy" : "modern");
     // As the SDK's servers do it: after the probe alone, the client may still begin with `initialize`.
-    if (method !== "server/discover") this.#pinned = era;
+    if (method !== "server/discover") this.era = era;
     if (era === "legacy") return era;
     const versions = modernVersions(this.#behaviour);
     const asked = method === "initialize" ? params["protocolVersion"] : claim;
-    if (typeof asked === "string" && !versions.includes(asked)) return unsupported(versions, asked);
-    if (typeof claim !== "string") return invalidParams("the _meta envelope is missing");
+    if (typeof asked === "string" && !versions.includes(asked)) {
+      const message = `Unsupported protocol version: ${asked}`;
+      return { error: { code: UNSUPPORTED_VERSION, message, data: { supported: versions, requested: asked } } };
+    }
+    if (typeof claim !== "string") return errorAnswer(INVALID_PARAMS, "the _meta envelope is missing");
     if (!isJsonObject(meta[`${META}clientCapabilities`]))
-      return invalidParams("the envelope has no clientCapabilities");
+      return errorAnswer(INVALID_PARAMS, "the envelope has no clientCapabilities");
     return era;
   }
 }
@@ -59,7 +57,7 @@ export function discoverAnswer(behaviour: Behaviour): Answer {
     result: {
       supportedVersions: modernVersions(behaviour),
       capabilities: capabilitiesOf(behaviour),
-      ...(instructions !== undefined && { instructions }),
+      ...defined({ instructions }),
       ttlMs: 0,
       cacheScope: "private",
     },
@@ -87,13 +85,8 @@ export function inputAnswer(
   const done = typeof echoed === "string" ? Number(echoed.slice(echoed.lastIndexOf("#") + 1)) : 0;
   const answered = requestState === undefined ? Number(inputResponses !== undefined) : done;
   if (answered >= rounds) return undefined;
-  return {
-    result: {
-      resultType: "input_required",
-      ...(inputRequests !== undefined && { inputRequests }),
-      ...(requestState !== undefined && { requestState: `${requestState}#${answered + 1}` }),
-    },
-  };
+  const state = requestState === undefined ? undefined : `${requestState}#${answered + 1}`;
+  return { result: { resultType: "input_required", ...defined({ inputRequests, requestState: state }) } };
 }
 
 /** One stream of change notices that a client has opened. */
@@ -111,17 +104,12 @@ export class Subscriptions {
     this.#behaviour = behaviour;
   }
 
-  /** The answer when it is refused, otherwise nothing: then `acknowledged` is to be sent. */
-  refusal(): Answer | undefined {
-    if (this.#behaviour.listen !== "refuse") return undefined;
-    return { error: { code: INTERNAL_ERROR, message: "Subscription limit reached" } };
-  }
-
+  /** The message that acknowledges it. */
   open(flow: Flow): JsonObject {
-    const wanted = isJsonObject(flow.params["notifications"]) ? flow.params["notifications"] : {};
-    const filters =
-      this.#behaviour.listen === "empty" ? [] : Object.keys(wanted).filter((name) => wanted[name] === true);
-    const taskIds = this.#behaviour.listen !== "empty" && Array.isArray(wanted["taskIds"]) ? wanted["taskIds"] : [];
+    const { notifications } = flow.params;
+    const wanted = isJsonObject(notifications) && this.#behaviour.listen !== "empty" ? notifications : {};
+    const filters = Object.keys(wanted).filter((name) => wanted[name] === true);
+    const taskIds = Array.isArray(wanted["taskIds"]) ? wanted["taskIds"] : [];
     this.#open.add({ flow, filters, taskIds });
     return tagged("notifications/subscriptions/acknowledged", flow, {
       notifications: {
@@ -135,21 +123,13 @@ export class Subscriptions {
     for (const subscription of this.#open) if (subscription.flow === flow) this.#open.delete(subscription);
   }
 
-  /** What is to be said of a task, for each stream that asked for it. */
-  taskNotices(state: JsonObject): { readonly flow: Flow; readonly message: JsonObject }[] {
-    const hearing = [...this.#open].filter(
-      ({ taskIds, flow }) => taskIds.includes(state["taskId"] ?? null) && !flow.isStopped,
-    );
-    return hearing.map(({ flow }) => ({ flow, message: tagged("notifications/tasks", flow, state) }));
-  }
-
-  /** The notice for each stream that asked for it. */
-  notices(method: string): { readonly flow: Flow; readonly message: JsonObject }[] {
-    const filter = FILTERS[method];
-    const hearing = [...this.#open].filter(
-      ({ filters, flow }) => filter !== undefined && filters.includes(filter) && !flow.isStopped,
-    );
-    return hearing.map(({ flow }) => ({ flow, message: tagged(method, flow, {}) }));
+  /** The notice of a change, or of a task, for each stream that asked for it. */
+  notices(method: string, task?: JsonObject): { readonly flow: Flow; readonly message: JsonObject }[] {
+    const filter = FILTERS[method] ?? "";
+    const isWanted = ({ filters, taskIds }: Subscription) =>
+      task ? taskIds.includes(task["taskId"] ?? null) : filters.includes(filter);
+    const hearing = [...this.#open].filter((one) => isWanted(one) && !one.flow.isStopped);
+    return hearing.map(({ flow }) => ({ flow, message: tagged(method, flow, task ?? {}) }));
   }
 }
 
@@ -173,13 +153,4 @@ function modernVersions(behaviour: Behaviour): readonly string[] {
 
 function metaOf(value: JsonObject): JsonObject {
   return isJsonObject(value["_meta"]) ? value["_meta"] : {};
-}
-
-function invalidParams(message: string): Answer {
-  return { error: { code: INVALID_PARAMS, message } };
-}
-
-function unsupported(supported: readonly string[], requested: string): Answer {
-  const message = `Unsupported protocol version: ${requested}`;
-  return { error: { code: UNSUPPORTED_VERSION, message, data: { supported, requested } } };
 }

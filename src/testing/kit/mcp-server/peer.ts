@@ -2,7 +2,16 @@
 import { Cell } from "../../../base/async/cell.js";
 import { orAborted, sleep } from "../../../base/async/deadline.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { type Answer, answerOf, HeldCall, initializeAnswer, isDeferred, pageAnswer, textAnswer } from "./answers.js";
+import {
+  type Answer,
+  answerOf,
+  errorAnswer,
+  HeldCall,
+  initializeAnswer,
+  isDeferred,
+  pageAnswer,
+  textAnswer,
+} from "./answers.js";
 import { type Behaviour, echoTool, type ToolScript } from "./behaviour.js";
 import type { Host, RequestId } from "./host.js";
 import {
@@ -14,15 +23,15 @@ import {
   Subscriptions,
   streamEnd,
 } from "./modern.js";
-import { Flow, notification, runSteps, type StepServer, sendProgress } from "./steps.js";
-import { TaskRequests, type TaskServer, TaskStore } from "./tasks.js";
+import { Flow, notification, runSteps, sendProgress } from "./steps.js";
+import { TaskRequests, TaskStore } from "./tasks.js";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INVALID_REQUEST = -32600;
 const INTERNAL_ERROR = -32603;
 
-export class ScriptedPeer implements StepServer, TaskServer {
+export class ScriptedPeer {
   readonly host: Host;
   readonly #behaviour: Behaviour;
   readonly #closing = new AbortController();
@@ -34,7 +43,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
   readonly #eras: EraSelector;
   readonly #subscriptions: Subscriptions;
   readonly #modernFlows = new WeakSet<Flow>();
-  readonly #asked = new Map<string, (response: JsonObject) => void>();
+  readonly #asked = new Map<JsonValue | undefined, (response: JsonObject) => void>();
   readonly #taskRequests: TaskRequests;
   #tools: readonly ToolScript[];
   #isStarted = false;
@@ -62,8 +71,8 @@ export class ScriptedPeer implements StepServer, TaskServer {
   receive(message: unknown): void {
     if (this.#closing.signal.aborted) return;
     if (!this.#isStarted) this.#backlog.push(message);
-    else if (!isJsonObject(message)) this.#refuse(null, INVALID_REQUEST, "not a JSON-RPC message");
-    else if (typeof message["method"] !== "string") this.#receiveResponse(message);
+    else if (!isJsonObject(message)) this.#refuse("not a JSON-RPC message");
+    else if (typeof message["method"] !== "string") this.#asked.get(message["id"])?.(message);
     else if (message["id"] === undefined) this.#receiveNotification(message["method"], paramsOf(message));
     else this.#receiveRequest(message["id"], message["method"], paramsOf(message));
   }
@@ -73,8 +82,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
     const { method } = message;
     const isLegacy = (this.#behaviour.era ?? "legacy") === "legacy";
     if (isLegacy || !isChangeNotice(method)) return this.#put(message, flow);
-    const notices = this.#subscriptions.notices(method);
-    for (const notice of notices) this.#put(notice.message, notice.flow);
+    for (const notice of this.#subscriptions.notices(method)) this.#put(notice.message, notice.flow);
     // A modern client hears only what it listens for; a legacy one of a server of both eras hears everything.
     if (this.#eras.era !== "modern") this.#put(message, flow);
   }
@@ -98,15 +106,15 @@ export class ScriptedPeer implements StepServer, TaskServer {
 
   /** A legacy client hears of every task, a modern one of those it listens for. */
   announceTask(state: JsonObject): void {
-    if (this.#eras.era !== "modern") return this.send(notification("notifications/tasks/status", state));
-    for (const { message, flow } of this.#subscriptions.taskNotices(state)) this.#put(message, flow);
+    if (this.#eras.era !== "modern") return this.notify("notifications/tasks/status", state);
+    for (const { message, flow } of this.#subscriptions.notices("notifications/tasks", state)) this.#put(message, flow);
   }
 
   /** Sends a request to the client; resolves with its whole response, result or error. */
   async request(method: string, params: JsonObject | undefined, signal: AbortSignal, flow?: Flow): Promise<JsonObject> {
     const id = `scripted-${++this.#requestCount}`;
     const response = new Promise<JsonObject>((resolve) => this.#asked.set(id, resolve));
-    this.send({ jsonrpc: "2.0", id, method, ...(params !== undefined && { params }) }, flow);
+    this.send({ id, ...notification(method, params) }, flow);
     try {
       return await orAborted(response, AbortSignal.any([signal, this.#closing.signal]));
     } finally {
@@ -137,11 +145,6 @@ export class ScriptedPeer implements StepServer, TaskServer {
     while (this.#work.size > 0) await Promise.all(this.#work);
   }
 
-  #receiveResponse(message: JsonObject): void {
-    const { id } = message;
-    if (typeof id === "string") this.#asked.get(id)?.(message);
-  }
-
   #receiveNotification(method: string, params: JsonObject): void {
     const { requestId } = params;
     if (method === "notifications/cancelled" && isRequestId(requestId)) this.#flows.get(requestId)?.cancel();
@@ -151,7 +154,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
   }
 
   #receiveRequest(id: JsonValue, method: string, params: JsonObject): void {
-    if (!isRequestId(id)) return this.#refuse(null, INVALID_REQUEST, "the id is neither a string nor a number");
+    if (!isRequestId(id)) return this.#refuse("the id is neither a string nor a number");
     const meta = params["_meta"];
     const token = isJsonObject(meta) ? meta["progressToken"] : undefined;
     const flow = new Flow(this.#closing.signal, { id, params, progressToken: isRequestId(token) ? token : undefined });
@@ -161,7 +164,7 @@ export class ScriptedPeer implements StepServer, TaskServer {
         await this.#answer(method, flow);
       } catch (error) {
         if (flow.isStopped) return;
-        this.#reply(flow, { error: { code: INTERNAL_ERROR, message: String(error) } });
+        this.#reply(flow, errorAnswer(INTERNAL_ERROR, String(error)));
         throw error;
       } finally {
         if (this.#flows.get(id) === flow) this.#flows.delete(id);
@@ -201,16 +204,16 @@ export class ScriptedPeer implements StepServer, TaskServer {
   }
 
   #refuseMethod(flow: Flow, method: string): void {
-    this.#reply(flow, { error: { code: METHOD_NOT_FOUND, message: `Method not found: ${method}` } });
+    this.#reply(flow, errorAnswer(METHOD_NOT_FOUND, `Method not found: ${method}`));
   }
 
   /** Stays open until the client leaves, unless the script says otherwise. */
   async #listen(flow: Flow): Promise<void> {
     await runSteps(this.#behaviour.steps?.["subscriptions/listen"], flow, this);
-    const refusal = this.#subscriptions.refusal();
-    if (refusal) return this.#reply(flow, refusal);
+    const { listen } = this.#behaviour;
+    if (listen === "refuse") return this.#reply(flow, errorAnswer(INTERNAL_ERROR, "Subscription limit reached"));
     this.#put(this.#subscriptions.open(flow), flow);
-    if (this.#behaviour.listen === "end") this.#reply(flow, streamEnd(flow));
+    if (listen === "end") this.#reply(flow, streamEnd(flow));
     else await orAborted(new Promise<never>(() => {}), flow.waits).catch(() => undefined);
     this.#subscriptions.close(flow);
   }
@@ -218,21 +221,13 @@ export class ScriptedPeer implements StepServer, TaskServer {
   async #call(flow: Flow): Promise<void> {
     const { params } = flow;
     const tool = this.#tools.find(({ name }) => name === params["name"]);
-    if (!tool) {
-      const message = `Unknown tool: ${JSON.stringify(params["name"])}`;
-      return this.#reply(flow, { error: { code: INVALID_PARAMS, message } });
-    }
+    if (!tool) return this.#reply(flow, errorAnswer(INVALID_PARAMS, `Unknown tool: ${JSON.stringify(params["name"])}`));
     if (tool.ignoresCancel) flow.ignoreCancel();
     const args = isJsonObject(params["arguments"]) ? params["arguments"] : {};
     if (this.#answeredByTask(tool, args, flow)) return;
     await runSteps(tool.steps, flow, this);
     const { reply } = tool;
-    if (!isDeferred(reply))
-      return this.#reply(
-        flow,
-        answerOf(reply, args, () => this.host.facts()),
-        tool.replies,
-      );
+    if (!isDeferred(reply)) return this.#reply(flow, answerOf(reply, args, this.host), tool.replies);
     if (reply.kind === "held") return await this.#hold(tool, args, flow);
     if (reply.kind === "ask_input") {
       const { inputResponses = null, requestState = null } = params;
@@ -253,12 +248,8 @@ export class ScriptedPeer implements StepServer, TaskServer {
       return true;
     }
     const isHeld = reply.kind === "held";
-    const end = isDeferred(reply) ? undefined : answerOf(reply, args, () => this.host.facts());
-    const { id, answer } = this.#taskRequests.begin(
-      task,
-      era,
-      isHeld ? undefined : (end ?? textAnswer(JSON.stringify(args))),
-    );
+    const end = isDeferred(reply) ? textAnswer(JSON.stringify(args)) : answerOf(reply, args, this.host);
+    const { id, answer } = this.#taskRequests.begin(task, era, isHeld ? undefined : end);
     this.#reply(flow, answer);
     if (isHeld) this.#holdTask(tool, args, id);
     return true;
@@ -298,8 +289,8 @@ export class ScriptedPeer implements StepServer, TaskServer {
     for (let sent = 0; sent < times; sent++) this.send({ jsonrpc: "2.0", id, ...whole }, flow);
   }
 
-  #refuse(id: null, code: number, message: string): void {
-    this.send({ jsonrpc: "2.0", id, error: { code, message } });
+  #refuse(message: string): void {
+    this.send({ jsonrpc: "2.0", id: null, ...errorAnswer(INVALID_REQUEST, message) });
   }
 
   #run(work: () => Promise<void>): void {

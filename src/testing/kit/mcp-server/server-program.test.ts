@@ -8,7 +8,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Feed } from "../feed.js";
-import { hasEnvironment, type LeakCheck, leakCheck, listProcesses } from "../leaks.js";
+import { hasMarker, type LeakCheck, leakCheck, listProcesses } from "../leaks.js";
 import { type Behaviour, echoTool } from "./behaviour.js";
 import { MARKER_VARIABLE, scriptedAcpServer, scriptedServer } from "./scripted-server.js";
 
@@ -216,9 +216,7 @@ test.runIf(process.platform === "linux")(
     await exitOf(child);
     const [plain, daemon] = grandchildren.map((one) => listProcesses().find((info) => info.pid === one));
     if (!plain || !daemon) throw new Error("a grandchild is gone");
-    expect(
-      hasEnvironment(plain.pid, MARKER_VARIABLE, marker) && hasEnvironment(daemon.pid, MARKER_VARIABLE, marker),
-    ).toBe(true);
+    expect(hasMarker(plain.pid, [marker]) && hasMarker(daemon.pid, [marker])).toBe(true);
     expect(daemon.groupId).toBe(daemon.pid);
     expect(plain.groupId).not.toBe(plain.pid);
     expect(leaks.find().processes).toHaveLength(2);

@@ -2,28 +2,21 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { orAborted, sleep } from "../../../base/async/deadline.js";
 import { unreachable } from "../../../base/id.js";
+import { defined } from "../../../base/json/defined.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { CallProgress } from "./answers.js";
-import type { CrashStep, Step, ToolScript } from "./behaviour.js";
+import type { CrashStep, Step } from "./behaviour.js";
 import type { Host, RequestId } from "./host.js";
-
-/** What steps ask of the server they belong to. */
-export interface StepServer {
-  readonly host: Host;
-  send(message: JsonObject, flow: Flow): void;
-  setTools(tools: readonly ToolScript[]): void;
-  untilNotified(method: string, signal: AbortSignal): Promise<void>;
-  untilReleased(name: string, signal: AbortSignal): Promise<void>;
-}
+import type { ScriptedPeer } from "./peer.js";
 
 const FLOOD_LINE_BYTES = 1_024;
 
 /** Rejects with the abort reason when the flow is stopped meanwhile. */
-export async function runSteps(steps: readonly Step[] | undefined, flow: Flow, server: StepServer): Promise<void> {
+export async function runSteps(steps: readonly Step[] | undefined, flow: Flow, server: ScriptedPeer): Promise<void> {
   for (const step of steps ?? []) await runStep(step, flow, server);
 }
 
-async function runStep(step: Step, flow: Flow, server: StepServer): Promise<void> {
+async function runStep(step: Step, flow: Flow, server: ScriptedPeer): Promise<void> {
   const { host } = server;
   switch (step.do) {
     case "delay":
@@ -66,19 +59,14 @@ async function runStep(step: Step, flow: Flow, server: StepServer): Promise<void
 }
 
 export function notification(method: string, params?: JsonObject): JsonObject {
-  return { jsonrpc: "2.0", method, ...(params !== undefined && { params }) };
+  return { jsonrpc: "2.0", method, ...defined({ params }) };
 }
 
-export function sendProgress(progress: CallProgress, flow: Flow, server: Pick<StepServer, "send">): void {
+export function sendProgress(progress: CallProgress, flow: Flow, server: ScriptedPeer): void {
   const progressToken = flow.request?.progressToken;
   if (progressToken === undefined) return;
   const { progress: done, total, message } = progress;
-  const params = {
-    progressToken,
-    progress: done,
-    ...(total !== undefined && { total }),
-    ...(message !== undefined && { message }),
-  };
+  const params = { progressToken, progress: done, ...defined({ total, message }) };
   server.send(notification("notifications/progress", params), flow);
 }
 
@@ -117,26 +105,19 @@ interface FlowRequest {
 
 export class Flow {
   readonly request: FlowRequest | undefined;
-  readonly #closed: AbortSignal;
+  /** Ends every wait: the server is gone. */
+  readonly closed: AbortSignal;
   readonly #cancellation = new AbortController();
+  readonly cancelled: AbortSignal = this.#cancellation.signal;
   #ignoresCancel = false;
 
-  /** `closed` ends every wait: the server is gone. */
   constructor(closed: AbortSignal, request?: FlowRequest) {
-    this.#closed = closed;
+    this.closed = closed;
     this.request = request;
   }
 
   get params(): JsonObject {
     return this.request?.params ?? {};
-  }
-
-  get cancelled(): AbortSignal {
-    return this.#cancellation.signal;
-  }
-
-  get closed(): AbortSignal {
-    return this.#closed;
   }
 
   /** True when the answer must be kept back, as the protocol wants it after a cancellation. */
@@ -146,7 +127,7 @@ export class Flow {
 
   /** What waits stop on. */
   get waits(): AbortSignal {
-    return this.#ignoresCancel ? this.#closed : AbortSignal.any([this.#closed, this.cancelled]);
+    return this.#ignoresCancel ? this.closed : AbortSignal.any([this.closed, this.cancelled]);
   }
 
   cancel(): void {

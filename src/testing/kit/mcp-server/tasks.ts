@@ -4,9 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { sleep } from "../../../base/async/deadline.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
-import { type Answer, TASK_EXTENSION } from "./answers.js";
+import { type Answer, errorAnswer, TASK_EXTENSION, textAnswer } from "./answers.js";
 import type { TaskScript } from "./behaviour.js";
-import type { Host } from "./host.js";
+import type { ScriptedPeer } from "./peer.js";
 import type { Flow } from "./steps.js";
 
 export type TaskEra = "legacy" | "modern";
@@ -71,7 +71,7 @@ export class TaskStore {
     const task = this.#find(id);
     if (!task) return undefined;
     const status = statusOf(task);
-    if (status === "cancelled") return { error: { code: -32_800, message: "the task was cancelled" } };
+    if (status === "cancelled") return errorAnswer(-32_800, "the task was cancelled");
     return status === "completed" || status === "failed" ? endOf(task) : undefined;
   }
 
@@ -141,8 +141,8 @@ function statusOf(task: KeptTask): Status {
 
 /** One that asked for something tells what it was given. */
 function endOf({ answer, given }: KeptTask): Answer {
-  if (given !== undefined) return { result: { content: [{ type: "text", text: JSON.stringify(given) }] } };
-  return answer ?? { error: { code: -32_603, message: "it has no answer" } };
+  if (given !== undefined) return textAnswer(JSON.stringify(given));
+  return answer ?? errorAnswer(-32_603, "it has no answer");
 }
 
 function detailOf(task: KeptTask, status: Status): JsonObject {
@@ -164,23 +164,15 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const LOOK_MS = 10;
 
-/** The operations of the server that task requests need. */
-export interface TaskServer {
-  readonly host: Host;
-  request(method: string, params: JsonObject | undefined, signal: AbortSignal, flow?: Flow): Promise<JsonObject>;
-  /** Unless the connection is closed by then. */
-  later(ms: number, run: () => void): void;
-  /** Sends the task's state to the clients that listen for it. */
-  announceTask(state: JsonObject): void;
-}
+const NOT_FOUND = errorAnswer(INVALID_PARAMS, "Failed to retrieve task: Task not found");
 
 export class TaskRequests {
   readonly store: TaskStore;
-  readonly #server: TaskServer;
+  readonly #server: ScriptedPeer;
   /** Legacy questions that have been put: one is enough. */
   readonly #put = new Set<JsonValue | undefined>();
 
-  constructor(store: TaskStore, server: TaskServer) {
+  constructor(store: TaskStore, server: ScriptedPeer) {
     this.store = store;
     this.#server = server;
   }
@@ -190,7 +182,7 @@ export class TaskRequests {
     if (era === "modern") return declares(params);
     if (params["task"] !== undefined) return true;
     if (script.support === "optional") return false;
-    return { error: { code: METHOD_NOT_FOUND, message: "Task augmentation is required for this tool" } };
+    return errorAnswer(METHOD_NOT_FOUND, "Task augmentation is required for this tool");
   }
 
   /** The answer to the call; the work goes on without it. */
@@ -216,7 +208,7 @@ export class TaskRequests {
       return undefined;
     }
     const state = this.store.state(id, era);
-    if (!state) return { error: { code: INVALID_PARAMS, message: "Failed to retrieve task: Task not found" } };
+    if (!state) return NOT_FOUND;
     switch (method) {
       case "tasks/get":
         return { result: state };
@@ -238,9 +230,7 @@ export class TaskRequests {
     for (;;) {
       const end = this.store.end(id);
       if (end) return end;
-      if (!this.store.state(id, "legacy")) {
-        return { error: { code: INVALID_PARAMS, message: "Failed to retrieve task: Task not found" } };
-      }
+      if (!this.store.state(id, "legacy")) return NOT_FOUND;
       const asks = this.store.question(id);
       if (asks && !this.#put.has(id)) {
         this.#put.add(id);

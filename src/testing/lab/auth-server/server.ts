@@ -187,9 +187,9 @@ export class AuthServer implements AsyncDisposable {
     if (response.destroyed) return;
     record.answer = this.#endpoints.answer(record, pathname);
     await this.#holds.after.get(record.endpoint);
-    const { status, headers, body } = record.answer;
-    response.writeHead(status, { ...(body && { "content-type": "application/json" }), ...headers });
-    response.end(body && JSON.stringify(body));
+    const { status, headers, body: answer } = record.answer;
+    response.writeHead(status, { ...(answer && { "content-type": "application/json" }), ...headers });
+    response.end(answer && JSON.stringify(answer));
   }
 }
 
