@@ -41,13 +41,10 @@ describe("the tools of a request", () => {
     expect(compileTools([free], { id: "anthropic/x" }).refused[0]?.reason).toMatch(/^it has no strict form: /);
   });
 
-  test("share Anthropic's allowance of strict tools: the first get it, the rest go without, with a note", () => {
+  test("share Anthropic's allowance of strict tools: the first get it, the rest go without", () => {
     const make = (_: unknown, index: number) => tool(`t${index}`, { ...open, required: ["a"] }, { strict: true });
     const compiled = compileTools(Array.from({ length: 25 }, make), { id: "anthropic/x" });
     expect(compiled.tools.filter(({ strict }) => strict === true)).toHaveLength(20);
-    expect(compiled.notes.get("t20")).toEqual([
-      "It is offered without strict decoding: a request may have 20 strict tools.",
-    ]);
     const optional = compileTools(
       Array.from({ length: 30 }, (_, index) => tool(`t${index}`, open, { strict: true })).slice(0, 20),
       { id: "anthropic/x" },

@@ -280,12 +280,11 @@ describe("strict", () => {
     expect(nullable.ok && (nullable.restore?.({ n: null }) ?? { n: null })).toEqual({ n: null });
   });
 
-  test("falls back with a note where there is no strict form, unless it is required", () => {
+  test("falls back where there is no strict form, unless it is required", () => {
     const free: JsonSchema = { type: "object", properties: { map: { type: "object", additionalProperties: true } } };
     expect(compileSchema(free, "openai-chat", { strict: true })).toMatchObject({
       ok: true,
       strict: false,
-      notes: ["It is offered without strict decoding: it has an object with keys of any name."],
     });
     expect(compileSchema(free, "openai-chat", { strict: "required" })).toEqual({
       ok: false,

@@ -11,8 +11,8 @@ import {
   dialectOf,
   NoForm,
   OPTION_KEYS,
+  RULES,
   type Rules,
-  rulesOf,
 } from "./rules.js";
 import { ANY, Fuel, mayBe, OutOfFuel, optionsWords, type Shape, saying, shapeWords, wordsAlone } from "./shape.js";
 import { type Written, writeSchema } from "./write.js";
@@ -34,33 +34,25 @@ export function compileSchema(raw: JsonSchema, dialect: DialectName, options: Di
 }
 
 function compile(raw: JsonSchema, dialect: DialectName, strict: boolean | "required"): CompiledSchema {
-  if (dialect === "plain" && isPlain(raw)) return { ok: true, schema: raw, notes: [] };
-  const strictRules = strict === false ? undefined : rulesOf(dialect, true);
-  if (strictRules === undefined) return ordinary(raw, dialect, []);
-  const form = attempt(raw, strictRules, (schema) => strictLimit(dialect, schema));
-  if (typeof form !== "string") return finished(form, true, form.notes);
-  if (strict === "required") return { ok: false, reason: `it has no strict form: ${form}` };
-  return ordinary(raw, dialect, [`It is offered without strict decoding: ${form}.`]);
-}
-
-function ordinary(raw: JsonSchema, dialect: DialectName, notes: readonly string[]): CompiledSchema {
-  const rules = rulesOf(dialect, false);
-  const form = rules === undefined ? "there is no such form" : attempt(raw, rules, () => undefined);
+  if (dialect === "plain" && isPlain(raw)) return { ok: true, schema: raw };
+  const rules = RULES[dialect];
+  if (strict !== false && rules.strict) {
+    const form = attempt(raw, rules.strict, (schema) => strictLimit(dialect, schema));
+    if (typeof form !== "string") return finished(form, true);
+    if (strict === "required") return { ok: false, reason: `it has no strict form: ${form}` };
+  }
+  const form = attempt(raw, rules.loose, () => undefined);
   if (typeof form === "string") return { ok: false, reason: form };
-  return finished(form, saysStrict(dialect) ? false : undefined, [...notes, ...form.notes]);
+  // The Responses API decodes strictly unless told otherwise, and refuses schemas that are not made for it.
+  const saysStrict = dialect === "openai-chat" || dialect === "openai-responses";
+  return finished(form, saysStrict ? false : undefined);
 }
 
-/** The Responses API decodes strictly unless told otherwise, and refuses schemas that are not made for it. */
-function saysStrict(dialect: DialectName): boolean {
-  return dialect === "openai-chat" || dialect === "openai-responses";
-}
-
-function finished(written: Written, strict: boolean | undefined, notes: readonly string[]): CompiledSchema {
+function finished(written: Written, strict: boolean | undefined): CompiledSchema {
   // Nothing to restore when the form left all names as they were and made nothing nullable.
-  const isSame = written.names.isEmpty && written.nullables.size === 0;
+  const isSame = written.originals.size === 0 && written.nullables.size === 0;
   const restoreArguments = (args: JsonValue) => restore(args, written.schema, written, 0);
-  const restoring = isSame ? undefined : restoreArguments;
-  return { ok: true, schema: written.schema, notes, ...defined({ strict, restore: restoring }) };
+  return { ok: true, schema: written.schema, ...defined({ strict, restore: isSame ? undefined : restoreArguments }) };
 }
 
 function strictLimit(dialect: DialectName, schema: JsonObject): string | undefined {
@@ -124,7 +116,7 @@ function restore(value: JsonValue, schema: JsonValue | undefined, written: Writt
     // A null that stands for "left out" in the strict form would be no valid value in the tool's own.
     if (field === undefined || (field === null && nullables?.has(key) === true)) continue;
     const inside = Object.hasOwn(properties, key) ? properties[key] : form?.["additionalProperties"];
-    entries.push([written.names.original(key) ?? key, restore(field, inside, written, depth + 1)]);
+    entries.push([written.originals.get(key) ?? key, restore(field, inside, written, depth + 1)]);
   }
   // Not by assignment: one of the names may be `__proto__`.
   return Object.fromEntries(entries);
@@ -160,22 +152,17 @@ function isFitting(value: readonly JsonValue[] | JsonObject, form: JsonObject): 
 
 // How large a schema may be for a provider to decode strictly by it. Beyond that, tools are offered without.
 
-export interface Extent {
-  properties: number;
-  depth: number;
-  /** Characters of names and allowed values. */
-  chars: number;
-  options: number;
-  optional: number;
-  unions: number;
-  /** Characters in the longest list of allowed texts with more than 250 of them. */
-  longList: number;
-}
+/**
+ * Of one schema. `chars`: characters of names and allowed values; `longList`: those in the longest list of allowed texts
+ * with more than 250 of them.
+ */
+const NO_EXTENT = { properties: 0, depth: 0, chars: 0, options: 0, optional: 0, unions: 0, longList: 0 };
+type Extent = typeof NO_EXTENT;
 
 const LONG_LIST = 250;
 
 function extentOf(schema: JsonObject): Extent {
-  const extent = { properties: 0, depth: 0, chars: 0, options: 0, optional: 0, unions: 0, longList: 0 };
+  const extent = { ...NO_EXTENT };
   measure(schema, 1, extent);
   return extent;
 }
@@ -232,18 +219,11 @@ function overAnthropic(extent: Pick<Extent, "optional" | "unions">): string | un
 
 // The tools of one request in the model's dialect: those it takes, those it cannot, and the way back for its calls.
 
-export interface RefusedTool {
-  readonly name: string;
-  /** A clause that completes "The tool cannot be offered: …". */
-  readonly reason: string;
-}
-
 export interface CompiledTools {
   /** In the order given, so that appending tools leaves the bytes before them as they were. */
   readonly tools: readonly ModelTool[];
-  readonly refused: readonly RefusedTool[];
-  /** What the forms could not keep, by tool. */
-  readonly notes: ReadonlyMap<string, readonly string[]>;
+  /** `reason`: a clause that completes "The tool cannot be offered: …". */
+  readonly refused: readonly { readonly name: string; readonly reason: string }[];
   /**
    * The same call with the arguments its tool wants: names it was shown under other ones, and nulls that meant "left out"
    * in strict form. For running the call; the transcript keeps what the model wrote. Invalid JSON passes through.
@@ -261,8 +241,7 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
   const dialect = model.dialect ?? dialectOf(model.id) ?? "plain";
   const budget = new StrictBudget(dialect);
   const offered: ModelTool[] = [];
-  const refused: RefusedTool[] = [];
-  const notes = new Map<string, readonly string[]>();
+  const refused: { name: string; reason: string }[] = [];
   const restores = new Map<string, NonNullable<Form["restore"]>>();
   for (const tool of tools) {
     const form = budget.admit(compileSchema(tool.inputSchema, dialect, { strict: wantsStrict(tool, dialect) }), tool);
@@ -271,10 +250,9 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
       continue;
     }
     offered.push(asOffered(tool, form, dialect));
-    if (form.notes.length > 0) notes.set(tool.name, form.notes);
     if (form.restore !== undefined) restores.set(tool.name, form.restore);
   }
-  return { tools: offered, refused, notes, restore: (call) => restored(call, restores.get(call.name)) };
+  return { tools: offered, refused, restore: (call) => restored(call, restores.get(call.name)) };
 }
 
 function wantsStrict(tool: ModelTool, dialect: DialectName): boolean | "required" {
@@ -333,7 +311,6 @@ class StrictBudget {
       return form;
     }
     if (wantsStrict(tool, this.#dialect) === "required") return { ok: false, reason: `it has no strict form: ${over}` };
-    const loose = compileSchema(tool.inputSchema, this.#dialect);
-    return loose.ok ? { ...loose, notes: [`It is offered without strict decoding: ${over}.`, ...loose.notes] } : loose;
+    return compileSchema(tool.inputSchema, this.#dialect);
   }
 }

@@ -5,7 +5,7 @@ import { BOUND_NAMES, type Bound } from "./shape.js";
 
 export interface DialectOptions {
   /**
-   * `true`: the provider's strict form, where the schema has one, else the ordinary form and a note.
+   * `true`: the provider's strict form, where the schema has one, else the ordinary form.
    * `"required"`: the strict form or nothing. Dialects that know no strict form ignore it.
    */
   readonly strict?: boolean | "required";
@@ -17,8 +17,6 @@ export type CompiledSchema =
       readonly schema: JsonSchema;
       /** What to send as the tool's `strict`; left out where the provider has no such word. */
       readonly strict?: boolean;
-      /** What the form could not keep, in words; the same is said in the descriptions the model reads. */
-      readonly notes: readonly string[];
       /** Arguments written to this form, as the tool itself wants them. Left out when they are the same. */
       readonly restore?: (args: JsonValue) => JsonValue;
     }
@@ -126,7 +124,7 @@ const anthropicStrict: Rules = {
   objects: "closed",
 };
 
-const RULES: Readonly<Record<DialectName, { readonly loose: Rules; readonly strict?: Rules }>> = {
+export const RULES: Readonly<Record<DialectName, { readonly loose: Rules; readonly strict?: Rules }>> = {
   anthropic: { loose: anthropic, strict: anthropicStrict },
   "openai-chat": { loose: openai, strict: openaiStrict },
   "openai-responses": { loose: openai, strict: openaiStrict },
@@ -160,7 +158,3 @@ const RULES: Readonly<Record<DialectName, { readonly loose: Rules; readonly stri
   },
   plain: { loose: { ...open, names: /^/, maxDepth: 64 } },
 };
-
-export function rulesOf(dialect: DialectName, isStrict: boolean): Rules | undefined {
-  return isStrict ? RULES[dialect].strict : RULES[dialect].loose;
-}

@@ -27,10 +27,10 @@ import {
 
 export interface Written {
   readonly schema: JsonObject;
-  readonly names: Names;
+  /** Property names that the provider refuses, by the name they have in the form. */
+  readonly originals: ReadonlyMap<string, string>;
   /** Objects some of whose properties may be null in this form only, and which. */
   readonly nullables: ReadonlyMap<JsonObject, ReadonlySet<string>>;
-  readonly notes: readonly string[];
 }
 
 export function writeSchema(shape: Shape, rules: Rules, fuel: Fuel): Written {
@@ -40,20 +40,18 @@ export function writeSchema(shape: Shape, rules: Rules, fuel: Fuel): Written {
 class Writer {
   readonly #rules: Rules;
   readonly #fuel: Fuel;
-  readonly #names: Names;
+  readonly #originals = new Map<string, string>();
   readonly #nullables = new Map<JsonObject, ReadonlySet<string>>();
-  readonly #notes = new Set<string>();
 
   constructor(rules: Rules, fuel: Fuel) {
     this.#rules = rules;
     this.#fuel = fuel;
-    this.#names = new Names(rules.names);
   }
 
   root(shape: Shape): Written {
     // The title of the whole is the tool's name once more; it is not worth a sentence.
     const schema = this.#one(this.#rules.keywords.has("title") ? shape : untitled(shape), "object", 0);
-    return { schema, names: this.#names, nullables: this.#nullables, notes: [...this.#notes] };
+    return { schema, originals: this.#originals, nullables: this.#nullables };
   }
 
   #write(shape: Shape, depth: number): JsonObject {
@@ -76,7 +74,6 @@ class Writer {
     if (this.#rules.objects === "closed")
       throw new NoForm(`it is nested more than ${this.#rules.maxDepth} levels deep`);
     const told = saying(wordsAlone(shape), `Here: ${shapeWords(shape)}.`);
-    this.#note("Parts nested too deep are told in words only.");
     const kind = shape.kinds?.[0] ?? shape.forms?.find((form) => form.kinds !== undefined)?.kinds?.[0];
     if (kind === undefined && this.#rules.any === "empty") return this.#words(told, {});
     if (kind !== "array") return this.#one(told, kind ?? "object", depth);
@@ -142,7 +139,7 @@ class Writer {
   #one(shape: Shape, kinds: Kind | readonly Kind[], depth: number): JsonObject {
     const list = typeof kinds === "string" ? [kinds] : kinds;
     const node: Node = { type: list.length === 1 && list[0] !== undefined ? list[0] : list };
-    const says = writeKeywords(node, shape, { kinds: list, rules: this.#rules, fuel: this.#fuel });
+    const says = this.#keywords(node, shape, list);
     if (list.includes("array")) {
       node["items"] = this.#write(shape.items ?? ANY, depth + 1);
       if (shape.isUnique === true) {
@@ -156,6 +153,64 @@ class Writer {
     return written;
   }
 
+  /**
+   * What one value may be, beside its kind, as keywords where the dialect has them. Returns the constraints that have none,
+   * a sentence each.
+   */
+  #keywords(node: Node, shape: Shape, kinds: readonly Kind[]): string[] {
+    const { options, pattern, format } = shape;
+    const { formats, keywords, objects } = this.#rules;
+    const says: string[] = [];
+    const isListed = options !== undefined && this.#options(node, options, kinds, says);
+    for (const bound of BOUND_NAMES) this.#bound(node, bound, shape.bounds[bound], kinds, says);
+    if (isListed) return says; // pattern and format have nothing to add
+    if (pattern !== undefined && kinds.includes("string")) {
+      if (keywords.has("pattern") && isPattern(pattern, objects === "closed")) node["pattern"] = pattern;
+      else says.push(patternSentence(pattern));
+    }
+    if (format === undefined) return says;
+    if (formats === undefined || (formats.has(format) && isPlaceFor(format, kinds))) node["format"] = format;
+    else says.push(`Format: ${format.slice(0, 80)}.`);
+    return says;
+  }
+
+  /** True when they are written. */
+  #options(node: Node, options: readonly JsonValue[], kinds: readonly Kind[], says: string[]): boolean {
+    this.#fuel.spend(options.length / 4);
+    const { options: allowed, objects } = this.#rules;
+    const isTaken = options.every((option) => {
+      if (!isOfKinds(option, kinds)) return false;
+      if (allowed === "texts") return typeof option === "string" && option !== "";
+      return allowed === "all" || typeof option !== "object" || option === null;
+    });
+    if (isTaken) node["enum"] = options;
+    else says.push(options.length === 1 ? `Must be ${optionsWords(options)}.` : `One of ${optionsWords(options)}.`);
+    if (!isTaken && objects === "closed") {
+      throw new NoForm("some of its allowed values are objects or lists, or of another type than it says");
+    }
+    return isTaken;
+  }
+
+  #bound(node: Node, bound: Bound, value: number | undefined, kinds: readonly Kind[], says: string[]): void {
+    const of = BOUNDS[bound];
+    if (value === undefined || !(kinds.includes(of) || (of === "number" && kinds.includes("integer")))) return;
+    const { keywords, maxRepeat, objects, optional } = this.#rules;
+    const isLong = maxRepeat !== undefined && of !== "number" && value > maxRepeat;
+    // The strict form of Anthropic's knows this one bound, and only with this value.
+    const isLeastOne = bound === "minItems" && value === 1 && objects === "closed" && optional === "omitted";
+    if ((keywords.has(bound) && !isLong) || isLeastOne) node[bound] = value;
+    else says.push(boundSentence(bound, value));
+  }
+
+  /** The name itself, or one the provider takes that depends on nothing but it. */
+  #nameFor(name: string): string {
+    if (this.#rules.names.test(name)) return name;
+    const stem = name.slice(0, MAX_STEM).replace(/[^a-zA-Z0-9_.-]/g, "_");
+    const short = `${stem}_${hashJson(name).slice(0, 8)}`;
+    this.#originals.set(short, name);
+    return short;
+  }
+
   /** Returns the properties that may be null in this form only. */
   #object(node: Node, shape: Shape, depth: number, says: string[]): ReadonlySet<string> {
     const { objects, optional } = this.#rules;
@@ -164,7 +219,7 @@ class Writer {
     const required: string[] = [];
     const taken = new Set<string>();
     for (const [name, property] of shape.properties) {
-      const key = this.#names.of(name);
+      const key = this.#nameFor(name);
       if (taken.has(key)) throw new NoForm(`two of its properties would both be called ${JSON.stringify(key)}`);
       taken.add(key);
       const isRequired = shape.required.has(name);
@@ -215,16 +270,11 @@ class Writer {
     if (shape.title !== undefined && keywords.has("title")) node["title"] = shape.title;
     const lead = shape.description ?? (keywords.has("title") ? undefined : shape.title);
     const own = typeof node["description"] === "string" ? [node["description"]] : [];
-    for (const sentence of says) this.#note(sentence);
     const parts = [...(lead === undefined ? [] : [lead]), ...own, ...new Set(says)];
     if (parts.length === 0) return node;
     const { type, anyOf, ...rest } = node;
     const first = defined({ type, anyOf });
     return { ...first, description: parts.join(" "), ...rest };
-  }
-
-  #note(note: string): void {
-    if (this.#notes.size < 20) this.#notes.add(note);
   }
 }
 
@@ -241,71 +291,9 @@ function withNullForm(node: JsonObject): JsonObject {
   return isJsonObject(first) ? { ...node, anyOf: [withNullForm(first), ...rest] } : { anyOf: [node, { type: "null" }] };
 }
 
-// What one value may be, beside its kind: allowed values, bounds, pattern and format as keywords where a dialect has them.
-
 /** A schema that is being written. */
-export interface Node {
+interface Node {
   [keyword: string]: JsonValue;
-}
-
-interface Writing {
-  readonly node: Node;
-  readonly shape: Shape;
-  readonly kinds: readonly Kind[];
-  readonly rules: Rules;
-  readonly says: string[];
-}
-
-/** Returns the constraints that have no keyword, a sentence each. */
-function writeKeywords(
-  node: Node,
-  shape: Shape,
-  { kinds, rules, fuel }: { readonly kinds: readonly Kind[]; readonly rules: Rules; readonly fuel: Fuel },
-): string[] {
-  const says: string[] = [];
-  const writing: Writing = { node, shape, kinds, rules, says };
-  const hasOptions = writeOptions(writing, fuel);
-  for (const bound of BOUND_NAMES) writeBound(writing, bound);
-  if (kinds.includes("string") && shape.pattern !== undefined && !hasOptions) writePattern(writing, shape.pattern);
-  if (shape.format !== undefined && !hasOptions) writeFormat(writing, shape.format);
-  return says;
-}
-
-/** True when they are written: then pattern and format have nothing to add. */
-function writeOptions({ node, shape, kinds, rules, says }: Writing, fuel: Fuel): boolean {
-  const { options } = shape;
-  if (options === undefined) return false;
-  fuel.spend(options.length / 4);
-  const allowed = rules.options;
-  const isTaken = options.every((option) => {
-    if (!isOfKinds(option, kinds)) return false;
-    if (allowed === "texts") return typeof option === "string" && option !== "";
-    return allowed === "all" || typeof option !== "object" || option === null;
-  });
-  if (isTaken) node["enum"] = options;
-  else says.push(options.length === 1 ? `Must be ${optionsWords(options)}.` : `One of ${optionsWords(options)}.`);
-  if (!isTaken && rules.objects === "closed") {
-    throw new NoForm("some of its allowed values are objects or lists, or of another type than it says");
-  }
-  return isTaken;
-}
-
-function writeBound({ node, shape, kinds, rules, says }: Writing, bound: Bound): void {
-  const value = shape.bounds[bound];
-  const of = BOUNDS[bound];
-  if (value === undefined || !(kinds.includes(of) || (of === "number" && kinds.includes("integer")))) return;
-  const { keywords, maxRepeat, objects, optional } = rules;
-  const isLong = maxRepeat !== undefined && of !== "number" && value > maxRepeat;
-  // The strict form of Anthropic's knows this one bound, and only with this value.
-  const isLeastOne = bound === "minItems" && value === 1 && objects === "closed" && optional === "omitted";
-  if ((keywords.has(bound) && !isLong) || isLeastOne) node[bound] = value;
-  else says.push(boundSentence(bound, value));
-}
-
-function writePattern({ node, rules, says }: Writing, pattern: string): void {
-  const isWritten = rules.keywords.has("pattern") && isPattern(pattern, rules.objects === "closed");
-  if (isWritten) node["pattern"] = pattern;
-  else says.push(patternSentence(pattern));
 }
 
 /** One that is no regular expression here is one nowhere. Decoders take no look-around and no references back. */
@@ -318,45 +306,12 @@ function isPattern(pattern: string, isDecoded: boolean): boolean {
   }
 }
 
-function writeFormat({ node, kinds, rules, says }: Writing, format: string): void {
-  const { formats } = rules;
-  const isNumeric = /^(?:int|uint|float|double)/.test(format);
-  const isPlace = isNumeric
-    ? kinds.includes(format.startsWith("int") ? "integer" : "number")
-    : kinds.includes("string");
-  if (formats === undefined || (formats.has(format) && isPlace)) node["format"] = format;
-  else says.push(`Format: ${format.slice(0, 80)}.`);
+function isPlaceFor(format: string, kinds: readonly Kind[]): boolean {
+  if (!/^(?:int|uint|float|double)/.test(format)) return kinds.includes("string");
+  return kinds.includes(format.startsWith("int") ? "integer" : "number");
 }
-
-// Property names a provider refuses, under names it takes, and the table that leads back.
 
 const MAX_STEM = 50;
-
-export class Names {
-  readonly #allowed: RegExp;
-  readonly #originals = new Map<string, string>();
-
-  constructor(allowed: RegExp) {
-    this.#allowed = allowed;
-  }
-
-  /** The name itself, or one that depends on nothing but it. */
-  of(name: string): string {
-    if (this.#allowed.test(name)) return name;
-    const stem = name.slice(0, MAX_STEM).replace(/[^a-zA-Z0-9_.-]/g, "_");
-    const short = `${stem}_${hashJson(name).slice(0, 8)}`;
-    this.#originals.set(short, name);
-    return short;
-  }
-
-  original(name: string): string | undefined {
-    return this.#originals.get(name);
-  }
-
-  get isEmpty(): boolean {
-    return this.#originals.size === 0;
-  }
-}
 
 // Shapes as they are about to be written: a kind at a time, without words that say nothing, with words of what they stand in.
 
@@ -364,17 +319,10 @@ export class Names {
 function apart(shape: Shape): readonly Shape[] {
   const { title: _title, description: _description, default: _default, options, ...rest } = shape;
   return (shape.kinds ?? []).map((kind): Shape => {
-    const own = options?.filter((option) => mayHold(kind, option));
+    const own = options?.filter((option) => isOfKinds(option, [kind]));
     const fitting = own === undefined || own.length === 0 ? {} : { options: own };
     return { ...rest, ...fitting, kinds: [kind], says: [] };
   });
-}
-
-function mayHold(kind: Kind, value: JsonValue): boolean {
-  if (value === null) return kind === "null";
-  if (Array.isArray(value)) return kind === "array";
-  if (typeof value === "number") return kind === "number" || (kind === "integer" && Number.isInteger(value));
-  return typeof value === kind;
 }
 
 /** Generators give every property its own name as a title: tokens that say nothing. */

@@ -76,7 +76,10 @@ export class ModelLists {
     try {
       let next: Readonly<Record<string, string>> | undefined = {};
       for (let page = 0; next !== undefined && page < MODEL_LIMITS.model.listMaxPages; page++) {
-        const body: JsonValue = await orAborted(fetchPage(provider, connection, next, deadline.signal), deadline.signal);
+        const body: JsonValue = await orAborted(
+          fetchPage(provider, connection, next, deadline.signal),
+          deadline.signal,
+        );
         const { entries, modelOf, nextOf } = FORMATS[provider.listFormat];
         models.push(...listIn(body, entries).flatMap((entry) => modelOf(entry) ?? []));
         next = isJsonObject(body) ? nextOf?.(body) : undefined;
