@@ -27,11 +27,10 @@ interface FileChange {
   readonly isReplaced?: boolean;
 }
 
-/** The change a call would make; nothing is written. Throws a sentence for the model. */
-type PlanChange<A> = (args: A, context: BuiltinContext, signal: AbortSignal) => Promise<FileChange>;
-
-/** How a tool that changes one file is previewed and run. */
-function changing<F extends Fields>(plan: PlanChange<Values<F>>): Required<Pick<ToolSpec<F>, "preview" | "run">> {
+/** How a tool that changes one file is previewed and run. `plan` writes nothing, and throws a sentence for the model. */
+function changing<F extends Fields>(
+  plan: (args: Values<F>, context: BuiltinContext, signal: AbortSignal) => Promise<FileChange>,
+): Required<Pick<ToolSpec<F>, "preview" | "run">> {
   return {
     preview: async (args, { title }, context, signal) => {
       const change = await plan(args, context, signal);

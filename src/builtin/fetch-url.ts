@@ -68,20 +68,19 @@ async function follow(first: string, options: FetchOptions): Promise<ToolOutcome
 
 async function outcomeOf(got: Got, from: URL, world: World): Promise<ToolOutcome> {
   const content = await pageContent(got, from, world);
-  const kind = got.contentType === "" ? "an unnamed kind" : got.contentType;
-  const size = `${got.isCut ? "more than " : ""}${got.body.length} bytes`;
-  if (!content) return failed(`${from.href} is ${kind} of ${size}: nothing that could be read here.`);
+  if (!content) {
+    const size = `${got.isCut ? "more than " : ""}${got.body.length} bytes`;
+    const kind = got.contentType || "an unnamed kind";
+    return failed(`${from.href} is ${kind} of ${size}: nothing that could be read here.`);
+  }
   const status = got.status >= 400 ? `The server answered with status ${got.status}.` : undefined;
   const cut = got.isCut ? "[The page is longer than what is shown.]" : undefined;
   const parts = [`[from ${from.href}]`, status, ...content, cut].filter((part) => part !== undefined);
   return status === undefined ? done(...parts) : failed(...parts);
 }
 
-interface Address {
-  readonly url: URL;
-  /** To be dialled, and no others: a name that is looked up again may lead elsewhere. */
-  readonly addresses: readonly ResolvedAddress[];
-}
+/** `addresses` are dialled, and no others: a name that is looked up again may lead elsewhere. */
+type Address = { readonly url: URL; readonly addresses: readonly ResolvedAddress[] };
 
 /**
  * The address, or why it may not be reached. A name is judged by the addresses it resolves to. A redirect is judged like any
@@ -122,7 +121,7 @@ async function get({ url, addresses }: Address, { world, signal }: FetchOptions)
   const isTls = url.protocol === "https:";
   const pool = world.httpPool({ isTls, addresses, maxIdleMs: LIMITS.httpIdleSocketMs });
   try {
-    const response = await answerTo(send(pool, url, isTls), signal);
+    const response = await answerTo(pool.request(requestOf(url, isTls)), signal);
     const { "content-type": contentType = "", location } = response.headers;
     return { status: response.statusCode ?? 0, contentType, location, ...(await readBody(response, signal)) };
   } finally {
@@ -130,18 +129,14 @@ async function get({ url, addresses }: Address, { world, signal }: FetchOptions)
   }
 }
 
-function send(pool: HttpPool, url: URL, isTls: boolean): ClientRequest {
+function requestOf(url: URL, isTls: boolean): Parameters<HttpPool["request"]>[0] {
   const hostname = url.hostname.replace(/^\[(.*)\]$/u, "$1");
   const isName = !/^[\d.]+$|:/u.test(hostname);
-  const headers = [
-    ["host", url.host],
-    ["user-agent", `tenon/${VERSION}`],
-    ["accept", "text/html, text/markdown, text/plain, application/json;q=0.9, */*;q=0.5"],
-    ["accept-encoding", "gzip, deflate, br"],
-  ].flat();
-  const path = `${url.pathname}${url.search}`;
+  const accept = "text/html, text/markdown, text/plain, application/json;q=0.9, */*;q=0.5";
+  const named = ["host", url.host, "user-agent", `tenon/${VERSION}`];
+  const headers = [...named, "accept", accept, "accept-encoding", "gzip, deflate, br"];
   const servername = isTls && isName ? hostname : "";
-  return pool.request({ method: "GET", hostname, port: url.port, path, servername, headers });
+  return { method: "GET", hostname, port: url.port, path: `${url.pathname}${url.search}`, servername, headers };
 }
 
 function answerTo(request: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
@@ -193,10 +188,10 @@ function unpacked(response: IncomingMessage): Readable {
 }
 
 const UNPACKERS: ReadonlyMap<string, () => ReturnType<typeof createGunzip>> = new Map([
-  ["gzip", () => createGunzip()],
-  ["x-gzip", () => createGunzip()],
-  ["deflate", () => createInflate()],
-  ["br", () => createBrotliDecompress()],
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
 ]);
 
 /** A page as text, an image as an image; undefined for what a model cannot read. */

@@ -5,18 +5,12 @@ import { BUILTIN_LIMITS } from "./limits.js";
 
 /** Their content is for machines or for finding one's way about the site. */
 const DROPPED: ReadonlySet<string> = new Set(
-  [
-    ["script", "style", "noscript", "template", "iframe", "svg", "textarea", "select", "button", "nav", "footer"],
-    ["head", "object", "canvas"],
-  ].flat(),
+  "script style noscript template iframe svg textarea select button nav footer head object canvas".split(" "),
 );
 const PARAGRAPHS: ReadonlySet<string> = new Set(
-  [
-    ["p", "div", "section", "article", "main", "header", "aside", "ul", "ol", "dl", "table", "blockquote", "figure"],
-    ["h1", "h2", "h3", "h4", "h5", "h6"],
-  ].flat(),
+  "p div section article main header aside ul ol dl table blockquote figure h1 h2 h3 h4 h5 h6".split(" "),
 );
-const LINES: ReadonlySet<string> = new Set(["br", "tr", "dt", "dd", "figcaption", "summary", "option"]);
+const LINES: ReadonlySet<string> = new Set("br tr dt dd figcaption summary option".split(" "));
 
 /** What is parsed in one go: about a millisecond. */
 const SLICE_CHARS = 16_384;
@@ -98,7 +92,7 @@ class PageWriter {
     else if (name === "code" && this.#preformatted === 0) this.#put("`");
     else if (name === "td" || name === "th") this.#put(" | ");
     else if (name === "a") this.#openLink(attributes["href"] ?? "");
-    else if (name === "img") this.#image(attributes["alt"] ?? "");
+    else if (name === "img" && attributes["alt"]?.trim()) this.#words(`[image: ${attributes["alt"].trim()}]`);
     else if (PARAGRAPHS.has(name)) this.#put("\n\n");
     else if (LINES.has(name)) this.#put("\n");
   }
@@ -150,10 +144,6 @@ class PageWriter {
     if (Math.max(before, this.#preformatted) === 1 && before !== this.#preformatted) this.#put("\n```\n");
   }
 
-  #image(alt: string): void {
-    if (alt.trim() !== "") this.#words(`[image: ${alt.trim()}]`);
-  }
-
   #openLink(href: string): void {
     this.#link = { href: href.trim(), at: this.#parts.length, newlines: this.#newlines, space: this.#space };
   }
@@ -162,13 +152,7 @@ class PageWriter {
   #endLink(): void {
     const link = this.#link;
     this.#link = undefined;
-    if (
-      !link ||
-      link.href === "" ||
-      link.href.length > BUILTIN_LIMITS.fetchPage.maxLinkChars ||
-      link.href.startsWith("#")
-    )
-      return;
+    if (!link || link.href.length > BUILTIN_LIMITS.fetchPage.maxLinkChars || /^(?:#|$)/u.test(link.href)) return;
     const words = this.#parts.slice(link.at).join("").trim();
     const url = URL.canParse(link.href, this.#base.href) ? new URL(link.href, this.#base) : undefined;
     if (words === "" || (url?.protocol !== "https:" && url?.protocol !== "http:")) return;

@@ -30,8 +30,6 @@ const fields = {
   ),
 };
 
-type Arguments = Values<typeof fields>;
-
 export const runCommand: BuiltinTool = builtinTool({
   name: "run_command",
   title: "Run a command",
@@ -48,17 +46,16 @@ export const runCommand: BuiltinTool = builtinTool({
     if (args.background && !context.commands.hasRoom) {
       return failed(`There are ${BUILTIN_LIMITS.commandsAtOnce} commands in the background already: stop one first.`);
     }
-    return await runIn(context.ports.terminal ? place.path : place.realPath, args, { run, context, look });
+    return await runIn(context.ports.terminal ? place.path : place.realPath, args, run, { context, look });
   },
 });
 
-interface CallParts {
-  readonly run: BuiltinRun;
-  readonly context: BuiltinContext;
-  readonly look: BuiltinPresentation;
-}
-
-async function runIn(cwd: string, args: Arguments, { run, context, look }: CallParts): Promise<ToolOutcome> {
+async function runIn(
+  cwd: string,
+  args: Values<typeof fields>,
+  run: BuiltinRun,
+  { context, look }: { readonly context: BuiltinContext; readonly look: BuiltinPresentation },
+): Promise<ToolOutcome> {
   const { world, ports, commands } = context;
   const { headChars, tailChars } = BUILTIN_LIMITS.commandOutput;
   const { env, withheld } = context.environment();
@@ -71,7 +68,7 @@ async function runIn(cwd: string, args: Arguments, { run, context, look }: CallP
     maxOutputBytes: headChars + tailChars,
   };
   const started: { command?: RunningCommand } = {};
-  using pace = new OutputPace(world, async () => {
+  using pace = outputPace(world, async () => {
     const { text } = (await started.command?.output(0)) ?? { text: "" };
     run.report(text.length, terminalText(text).trimEnd().split("\n").slice(-SHOWN_LINES).join("\n"));
   });
@@ -179,32 +176,24 @@ function unknownCommand(wanted: string, { commands: { background } }: BuiltinCon
 }
 
 /** Reports new output soon, at most once per interval, and never after the end. */
-class OutputPace implements Disposable {
-  readonly #world: World;
-  readonly #report: () => Promise<void>;
-  #timer: Timer | undefined;
-  #isOver = false;
-
-  constructor(world: World, report: () => Promise<void>) {
-    this.#world = world;
-    this.#report = report;
-  }
-
-  /** There is more output. */
-  touch(): void {
-    if (this.#timer || this.#isOver) return;
-    this.#timer = this.#world.after(BUILTIN_LIMITS.commandProgressMs, () => {
-      this.#timer = undefined;
-      this.#report().catch((thrown: unknown) => {
-        this.#world.log.debug("builtin.progress_failed", { error: messageOf(thrown) });
+function outputPace(world: World, report: () => Promise<void>): Disposable & { touch(): void } {
+  let timer: Timer | undefined;
+  let isOver = false;
+  const logFailure = (thrown: unknown) => world.log.debug("builtin.progress_failed", { error: messageOf(thrown) });
+  return {
+    /** There is more output. */
+    touch: () => {
+      if (timer || isOver) return;
+      timer = world.after(BUILTIN_LIMITS.commandProgressMs, () => {
+        timer = undefined;
+        report().catch(logFailure);
       });
-    });
-  }
-
-  [Symbol.dispose](): void {
-    this.#isOver = true;
-    this.#timer?.clear();
-  }
+    },
+    [Symbol.dispose]: () => {
+      isOver = true;
+      timer?.clear();
+    },
+  };
 }
 
 /** Bash where it is, since models write for it; the shell every system has otherwise. No profile is read. */

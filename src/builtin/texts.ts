@@ -5,7 +5,7 @@ import type { Files } from "../base/ports/world.js";
 import type { ToolOutcome } from "../tools/index.js";
 import type { Folders, LocatedPath } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import type { BuiltinPorts, ClientFiles } from "./ports.js";
+import type { BuiltinPorts } from "./ports.js";
 import { failed } from "./tool.js";
 
 export type Loaded =
@@ -26,10 +26,6 @@ export class Texts {
     this.#ports = ports;
   }
 
-  get #client(): ClientFiles {
-    return this.#ports.fs ?? {};
-  }
-
   /** Exactly what is there: nothing is replaced or normalised, so that it can be written back. */
   async load(place: LocatedPath, signal: AbortSignal): Promise<Loaded> {
     const { found } = place;
@@ -47,9 +43,10 @@ export class Texts {
 
   /** Undefined when there is no editor to ask. */
   async fromEditor(place: LocatedPath, signal: AbortSignal): Promise<Loaded | undefined> {
-    if (!this.#client.readText) return undefined;
+    const { fs } = this.#ports;
+    if (!fs?.readText) return undefined;
     try {
-      return { kind: "text", text: await this.#client.readText(place.path, {}, signal) };
+      return { kind: "text", text: await fs.readText(place.path, {}, signal) };
     } catch (thrown) {
       signal.throwIfAborted();
       if (!place.found) return { kind: "absent" };
@@ -89,7 +86,7 @@ export class Texts {
    * read just now, and is not asked for twice.
    */
   async isStill(place: LocatedPath, basis: string, signal: AbortSignal): Promise<boolean> {
-    if (this.#client.readText) return true;
+    if (this.#ports.fs?.readText) return true;
     const found = await this.#files.find(place.path);
     const now: LocatedPath = { ...place, realPath: found?.realPath ?? place.realPath, found };
     return (await this.basisOf(now, await this.load(now, signal))) === basis;
@@ -99,8 +96,9 @@ export class Texts {
   async save(place: LocatedPath, text: string, signal: AbortSignal): Promise<ToolOutcome | undefined> {
     signal.throwIfAborted();
     const shown = this.#folders.show(place.path);
+    const { fs } = this.#ports;
     try {
-      if (this.#client.writeText) await this.#client.writeText(place.path, text, signal);
+      if (fs?.writeText) await fs.writeText(place.path, text, signal);
       else await this.#files.saveText(place.realPath, text);
       return undefined;
     } catch (thrown) {

@@ -8,7 +8,7 @@ import type { ToolAnnotations, ToolDefinition, ToolOutcome } from "../tools/inde
 import type { CommandEnvironment, Commands } from "./commands.js";
 import { type Fields, objectSchema, readFields, type Values } from "./fields.js";
 import type { Folders } from "./folders.js";
-import type { BuiltinKind, BuiltinPorts, BuiltinPresentation } from "./ports.js";
+import type { BuiltinPorts, BuiltinPresentation } from "./ports.js";
 import type { Texts } from "./texts.js";
 
 /** The names models call the tools by, in the order they are offered. */
@@ -55,9 +55,7 @@ export interface BuiltinRun {
 }
 
 /** How a call looks: `path` is the file or folder it works on. */
-export interface CallLook {
-  readonly kind: BuiltinKind;
-  readonly title: string;
+export interface CallLook extends Pick<BuiltinPresentation, "kind" | "title"> {
   readonly path?: string;
   readonly line?: number;
 }
@@ -72,12 +70,15 @@ export interface ToolSpec<F extends Fields> {
   isOffered?(ports: BuiltinPorts): boolean;
   look(args: Values<F>, context: BuiltinContext): CallLook;
   /** The presentation with facts that only the files have: for the question whether the call is allowed. */
-  preview?(args: Values<F>, look: BuiltinPresentation, context: BuiltinContext, signal: AbortSignal): Preview;
+  preview?(
+    args: Values<F>,
+    look: BuiltinPresentation,
+    context: BuiltinContext,
+    signal: AbortSignal,
+  ): Promise<BuiltinPresentation>;
   /** A thrown error is a failure of the call with its message for the model; an aborted call is cancelled. */
   run(args: Values<F>, run: BuiltinRun, context: BuiltinContext, look: BuiltinPresentation): Promise<ToolOutcome>;
 }
-
-type Preview = Promise<BuiltinPresentation>;
 
 /** Annotations of tools that change nothing and reach nothing beyond this machine. */
 export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
@@ -86,7 +87,7 @@ export type PreparedTool =
   | {
       readonly ok: true;
       readonly presentation: BuiltinPresentation;
-      readonly preview: (signal: AbortSignal) => Preview;
+      readonly preview: (signal: AbortSignal) => Promise<BuiltinPresentation>;
       readonly run: (run: BuiltinRun) => Promise<ToolOutcome>;
     }
   | { readonly ok: false; readonly reason: string };

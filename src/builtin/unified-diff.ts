@@ -65,20 +65,16 @@ function hunksOf(parts: readonly ChangeObject<string[]>[]): readonly Hunk[] {
   let hunk: Hunk | undefined;
   let [oldLine, newLine] = [1, 1];
   const add = (mark: " " | "+" | "-", lines: readonly string[]) => {
-    const isOld = mark !== "+";
-    const isNew = mark !== "-";
     hunk ??= { oldStart: oldLine, oldLines: 0, newStart: newLine, newLines: 0, lines: [] };
     for (const line of lines) {
-      const isEnded = line.endsWith("\n");
-      hunk.lines.push(
-        mark + (isEnded ? line.slice(0, -1) : line),
-        ...(isEnded ? [] : ["\\ No newline at end of file"]),
-      );
+      if (line.endsWith("\n")) hunk.lines.push(mark + line.slice(0, -1));
+      else hunk.lines.push(mark + line, "\\ No newline at end of file");
     }
-    if (isOld) hunk.oldLines += lines.length;
-    if (isNew) hunk.newLines += lines.length;
-    if (isOld) oldLine += lines.length;
-    if (isNew) newLine += lines.length;
+    const [oldCount, newCount] = [mark === "+" ? 0 : lines.length, mark === "-" ? 0 : lines.length];
+    hunk.oldLines += oldCount;
+    hunk.newLines += newCount;
+    oldLine += oldCount;
+    newLine += newCount;
   };
   for (const [index, { added, removed, value }] of parts.entries()) {
     if (added || removed) {

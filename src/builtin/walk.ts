@@ -45,10 +45,10 @@ export class Walk {
   get notes(): readonly string[] {
     const folders = this.#unreadable === 1 ? "1 folder" : `${this.#unreadable} folders`;
     return [
-      ...(this.#cut === undefined ? [] : [this.#cut]),
-      ...(this.#unreadable === 0 ? [] : [`${folders} could not be read.`]),
-      ...(this.#hasCutRules ? ["The .gitignore files have more or longer rules than are used."] : []),
-    ];
+      this.#cut ?? [],
+      this.#unreadable === 0 ? [] : `${folders} could not be read.`,
+      this.#hasCutRules ? "The .gitignore files have more or longer rules than are used." : [],
+    ].flat();
   }
 
   async *entries(): AsyncGenerator<WalkedEntry> {
@@ -66,10 +66,10 @@ export class Walk {
       this.#unreadable += 1;
       return;
     }
-    const hasRules = !this.#options.includeIgnored && found.some(isIgnoreFile);
-    const own = hasRules
-      ? await readIgnoreFile(this.#world.files, place, (path) => below(folder, path), outer)
-      : undefined;
+    const isRuled = found.some(({ name, kind }) => name === ".gitignore" && kind === "file");
+    const ownPath = (path: string) => (folder === "" ? path : path.slice(folder.length + 1));
+    const hasRules = isRuled && !this.#options.includeIgnored;
+    const own = hasRules ? await readIgnoreFile(this.#world.files, place, ownPath, outer) : undefined;
     const rules = own ? [...outer, own] : outer;
     if (own?.isCut) this.#hasCutRules = true;
     for (const { name, kind } of [...found].sort((one, other) => (one.name < other.name ? -1 : 1))) {
@@ -99,14 +99,6 @@ export class Walk {
     }
     return this.#cut !== undefined;
   }
-}
-
-function isIgnoreFile({ name, kind }: { name: string; kind: EntryKind }): boolean {
-  return name === ".gitignore" && kind === "file";
-}
-
-function below(folder: string, path: string): string {
-  return folder === "" ? path : path.slice(folder.length + 1);
 }
 
 async function readIgnoreFile(
@@ -177,10 +169,10 @@ export function parseIgnoreFile(
   const rules: Rule[] = [];
   let isCut = false;
   for (const line of text.split("\n")) {
-    const rule = line.length > LIMITS.glob.maxChars ? "too long" : parseRule(line);
-    if (rule === undefined) continue;
-    isCut ||= rule === "too long";
-    if (rule === "too long") continue;
+    const isTooLong = line.length > LIMITS.glob.maxChars;
+    isCut ||= isTooLong;
+    const rule = isTooLong ? undefined : parseRule(line);
+    if (!rule) continue;
     if (count >= maxRules || chars + rule.chars > maxChars) return { ownPath, rules, isCut: true };
     rules.push(rule);
     count += 1;

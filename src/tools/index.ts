@@ -69,9 +69,9 @@ export {
   grantLabel,
   neverLabel,
 } from "./policy/stored-approvals.js";
-export type { ModelMedia } from "./result/blocks.js";
+export type { ModelMedia, ResultContext } from "./result/blocks.js";
 export { hostText } from "./result/blocks.js";
-export type { ModelResult, Presented, ResultContext } from "./result/present.js";
+export type { ModelResult, Presented } from "./result/present.js";
 export { presentOutcome, toModelResult } from "./result/present.js";
 export { READ_RESOURCE, ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";

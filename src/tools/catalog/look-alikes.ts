@@ -11,9 +11,8 @@ export interface NamedTool {
   readonly title?: string | undefined;
 }
 
-interface Known {
-  readonly server: string;
-  readonly isOwn: boolean;
+/** A name or title of a tool. */
+interface Known extends Pick<NamedTool, "server" | "isOwn"> {
   readonly text: string;
   readonly what: "name" | "title";
   readonly tool: string;
@@ -37,7 +36,11 @@ export class LookAlikes {
       this.#note({ server, isOwn, text: name, what: "name", tool: name });
       if (title !== undefined) this.#note({ server, isOwn, text: title, what: "title", tool: name });
     }
-    for (const server of servers) this.#noteServer(server);
+    for (const server of servers) {
+      const key = skeleton(server);
+      const alike = this.#servers.get(key) ?? new Set();
+      if (alike.size < MAX_ALIKE) this.#servers.set(key, alike.add(server));
+    }
   }
 
   /** What of a tool looks like another's, a sentence each. Exactly the same name at two servers is no imitation. */
@@ -45,8 +48,13 @@ export class LookAlikes {
     if (tool.isOwn) return [];
     const { server, name, title } = tool;
     const rival = [...(this.#servers.get(skeleton(server)) ?? [])].find((other) => other !== server);
-    const likeName = this.#likeName(tool, name);
-    const likeTitle = title === undefined ? undefined : this.#likeTitle(tool, title);
+    const likeName = this.#alike(tool, name).find(({ text, what, isOwn }) => {
+      return text !== name && (what === "name" || isOwn);
+    });
+    // Titles of different servers are often the same words; only letters that are not what they seem count there.
+    const likeTitle = this.#alike(tool, title).find(({ text, isOwn, tool: other }) =>
+      isOwn ? other !== name : plainForm(text) !== plainForm(title ?? ""),
+    );
     return [
       rival === undefined ? [] : `The name of its server looks like ${shown(rival)}.`,
       likeName ? `Its name looks like ${described(likeName)}.` : [],
@@ -54,26 +62,8 @@ export class LookAlikes {
     ].flat();
   }
 
-  #likeName(tool: NamedTool, name: string): Known | undefined {
-    return this.#alike(tool, name).find(({ text, what, isOwn }) => text !== name && (what === "name" || isOwn));
-  }
-
-  /** Titles of different servers are often the same words; only letters that are not what they seem count there. */
-  #likeTitle(tool: NamedTool, title: string): Known | undefined {
-    return this.#alike(tool, title).find(({ text, isOwn, tool: other }) =>
-      isOwn ? other !== tool.name : plainForm(text) !== plainForm(title),
-    );
-  }
-
-  #alike({ server }: NamedTool, text: string): readonly Known[] {
+  #alike({ server }: NamedTool, text = ""): readonly Known[] {
     return (this.#known.get(skeleton(text)) ?? []).filter((known) => known.isOwn || known.server !== server);
-  }
-
-  #noteServer(name: string): void {
-    const key = skeleton(name);
-    const alike = this.#servers.get(key) ?? new Set();
-    if (alike.size < MAX_ALIKE) alike.add(name);
-    this.#servers.set(key, alike);
   }
 
   #note(known: Known): void {

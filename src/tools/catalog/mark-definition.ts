@@ -54,11 +54,10 @@ class SchemaMarker {
       if (key === "patternProperties") return [key, this.#patterns(value)];
       if (DATA.has(key)) return [key, this.#data(value)];
       if (NAMES.has(key)) return [key, this.#namesIn(value)];
-      if (WORDS.has(key))
-        return [
-          key,
-          typeof value === "string" ? markForeign(cut(value, TOOL_LIMITS.descriptionMaxChars)) : this.#inside(value),
-        ];
+      if (WORDS.has(key) && typeof value === "string") {
+        return [key, markForeign(cut(value, TOOL_LIMITS.descriptionMaxChars))];
+      }
+      if (WORDS.has(key)) return [key, this.#inside(value)];
       return [markExactly(key), this.#inside(value)];
     });
   }

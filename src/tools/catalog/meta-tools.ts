@@ -7,7 +7,8 @@ import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence } from "../one-line.js";
 import { failed, type SourceCall, type ToolDefinition, type ToolOutcome, type ToolSource } from "../tool.js";
-import type { FoundTool, SearchAnswer, SearchRequest } from "./tool-search.js";
+import type { SessionCatalog } from "./session-catalog.js";
+import type { FoundTool } from "./tool-search.js";
 
 export const SEARCH_TOOLS = "tenon_search_tools";
 export const CALL_TOOL = "tenon_call_tool";
@@ -53,50 +54,40 @@ const callTool: ToolDefinition = {
   },
 };
 
-export interface SearchPort {
-  search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
-}
-
 /** A source of Tenon itself. `tenon_call_tool` is unwrapped before a call runs and never gets here by the usual way. */
-export function searchMetaSource(port: SearchPort): ToolSource {
+export function searchMetaSource(catalog: Pick<SessionCatalog, "search">): ToolSource {
   return {
     name: "tenon",
     origin: "builtin",
     tools: new Cell([searchTools, callTool]),
     call: (call) =>
       call.tool === SEARCH_TOOLS
-        ? answerSearch(port, call)
+        ? answerSearch(catalog, call)
         : Promise.resolve(failed(`${CALL_TOOL} needs the name of another tool`)),
   };
 }
 
-async function answerSearch(port: SearchPort, { arguments: given, signal }: SourceCall): Promise<ToolOutcome> {
-  const { query, server, limit } = given;
+async function answerSearch(
+  catalog: Pick<SessionCatalog, "search">,
+  { arguments: { query, server, limit }, signal }: SourceCall,
+): Promise<ToolOutcome> {
   if (typeof query !== "string" || query.trim() === "") {
     return failed(`${SEARCH_TOOLS} needs "query": what the tool should do, in a few words`);
   }
-  const answer = await port.search(
-    {
-      query,
-      ...defined({
-        server: typeof server === "string" && server !== "" ? server : undefined,
-        limit: typeof limit === "number" && Number.isFinite(limit) ? Math.floor(limit) : undefined,
-      }),
-    },
-    signal,
-  );
+  const bounds = {
+    server: typeof server === "string" && server !== "" ? server : undefined,
+    limit: typeof limit === "number" && Number.isFinite(limit) ? Math.floor(limit) : undefined,
+  };
+  const answer = await catalog.search({ query, ...defined(bounds) }, signal);
   if (answer.kind === "no_server") {
     return failed(`There is no server ${JSON.stringify(server)}. The servers are: ${answer.servers.join(", ")}.`);
   }
-  if (answer.tools.length === 0) {
+  const { tools } = answer;
+  if (tools.length === 0) {
     return { kind: "done", content: [text("No tool was found. Try other words, or search without a server.")] };
   }
-  return { kind: "done", content: [text(resultText(answer.tools))] };
-}
-
-function resultText(tools: readonly FoundTool[]): string {
   const head = `${tools.length} ${tools.length === 1 ? "tool" : "tools"} found, the best first. Call one with ${CALL_TOOL}({"name": "…", "arguments": {…}}).`;
-  return [head, ...tools.map(toolText)].join("\n\n");
+  return { kind: "done", content: [text([head, ...tools.map(toolText)].join("\n\n"))] };
 }
 
 function toolText({ tool, isOffered }: FoundTool): string {

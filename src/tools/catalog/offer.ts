@@ -154,9 +154,13 @@ export class KnownTools {
         continue;
       }
       const rival = byId.get(made.tool.id);
-      const [winner, loser] = rival && isStronger(rival, made) ? [rival, made] : [made, rival];
+      // A tool that has the name by itself keeps it against one that was given it; of equals the last one counts.
+      const [winner, loser] = rival && hasOwnName(rival) && !hasOwnName(made) ? [rival, made] : [made, rival];
       byId.set(made.tool.id, winner);
-      if (loser) leftOut.push(nameTaken(loser, winner));
+      if (!loser) continue;
+      const { name } = winner.tool.definition;
+      const reason = `the tool "${winner.raw.name}" of the same server is called "${name}" too, and that one counts`;
+      leftOut.push({ ownName: loser.raw.name, kind: "shadowed", reason });
     }
     this.tools = [...byId.values()];
     this.leftOut = leftOut;
@@ -221,16 +225,8 @@ function titleOf(title: string): string {
   return isShort ? title : cut(title.replaceAll(/[\s\u0085]+/gu, " ").trim(), MAX_TITLE_CHARS);
 }
 
-/** A tool that has the name by itself keeps it against one that was given it; of equals the last one counts. */
-function isStronger(rival: KnownTool, known: KnownTool): boolean {
-  const isOwn = ({ raw, tool }: KnownTool) => raw.name === tool.definition.name;
-  return isOwn(rival) && !isOwn(known);
-}
-
-function nameTaken(loser: KnownTool, winner: KnownTool): LeftOut {
-  const { name } = winner.tool.definition;
-  const reason = `the tool "${winner.raw.name}" of the same server is called "${name}" too, and that one counts`;
-  return { ownName: loser.raw.name, kind: "shadowed", reason };
+function hasOwnName({ raw, tool }: KnownTool): boolean {
+  return raw.name === tool.definition.name;
 }
 
 /**
@@ -348,15 +344,16 @@ export function resolveTool(name: string, sources: readonly KnownTools[]): Resol
   const all = sources.flatMap(({ tools }) => tools);
   const wanted = name.trim();
   if (wanted === "") return { kind: "none", similar: [] };
-  const folded = fold(wanted);
+  const folded = wanted.toLowerCase();
   const ways: readonly ((known: KnownTool) => boolean)[] = [
     ({ tool }) => tool.id === wanted,
     (known) => pathOf(known) === wanted || known.tool.label === wanted,
     ({ raw, tool }) => raw.name === wanted || tool.definition.name === wanted,
-    (known) =>
-      [known.tool.id, pathOf(known), known.tool.label, known.raw.name, known.tool.definition.title ?? ""].some(
-        (one) => fold(one) === folded,
-      ),
+    (known) => {
+      const { tool, raw } = known;
+      const names = [tool.id, pathOf(known), tool.label, raw.name, tool.definition.title ?? ""];
+      return names.some((one) => one.toLowerCase() === folded);
+    },
   ];
   for (const fits of ways) {
     const candidates = all.filter(fits);
@@ -364,9 +361,9 @@ export function resolveTool(name: string, sources: readonly KnownTools[]): Resol
     if (first && candidates.length === 1) return { kind: "one", known: first };
     if (candidates.length > 1) return { kind: "many", candidates };
   }
-  const isSimilar = (known: KnownTool) => {
-    const own = fold(known.raw.name);
-    return own.includes(folded) || folded.endsWith(own) || fold(known.tool.id).includes(folded);
+  const isSimilar = ({ raw, tool }: KnownTool) => {
+    const own = raw.name.toLowerCase();
+    return own.includes(folded) || folded.endsWith(own) || tool.id.toLowerCase().includes(folded);
   };
   return { kind: "none", similar: all.filter(isSimilar).slice(0, MAX_SIMILAR) };
 }
@@ -374,10 +371,6 @@ export function resolveTool(name: string, sources: readonly KnownTools[]): Resol
 /** `server/tool`: the shortest name that means one tool whatever else is connected. */
 export function pathOf({ source, raw }: KnownTool): string {
   return `${source.name}/${raw.name}`;
-}
-
-function fold(text: string): string {
-  return text.toLowerCase();
 }
 
 /** What a prompt names as `@tool:name`; the name ends at white space, and punctuation after it is not part of it. */

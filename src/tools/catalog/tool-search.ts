@@ -62,7 +62,11 @@ export class ToolSearch {
       const before = this.#indexed.get(name);
       if (before && before.length === tools.length && before.every((one, index) => one === tools[index])) continue;
       this.#indexed.set(name, tools);
-      this.#index.setServer(name, tools.map(documentOf));
+      const documents = tools.map(({ tool: { id, definition } }) => {
+        const { name: own, title, description, inputSchema: schema } = definition;
+        return { id, server: name, name: own, ...defined({ title }), description, schema };
+      });
+      this.#index.setServer(name, documents);
     }
     const names = new Set(servers.map(({ source }) => source.name));
     for (const name of this.#indexed.keys()) {
@@ -77,13 +81,14 @@ export class ToolSearch {
     const servers = offering.book.active
       .filter(({ source }) => source.origin !== "builtin")
       .map(({ source }) => source.name);
-    const meant = server === undefined ? undefined : nameLike(server, servers);
+    const isLike = (name: string) => name.toLowerCase() === server?.toLowerCase();
+    const meant = servers.find((name) => name === server) ?? servers.find(isLike);
     if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
     const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
     const ranked = await this.#rank(query, count, meant, signal);
     for (const { known, score } of ranked) offering.pick(known, { how: "found", query, score });
-    const isOffered = ({ id }: CatalogTool) => offering.list.how.has(id);
-    const tools = ranked.map(({ known: { tool }, score }) => ({ tool, score, isOffered: isOffered(tool) }));
+    const { how } = offering.list;
+    const tools = ranked.map(({ known: { tool }, score }) => ({ tool, score, isOffered: how.has(tool.id) }));
     return { kind: "found", tools };
   }
 
@@ -116,15 +121,6 @@ export class ToolSearch {
       return isUsable ? [{ known, score }] : [];
     });
   }
-}
-
-function documentOf({ tool, source }: KnownTool) {
-  const { name, title, description, inputSchema: schema } = tool.definition;
-  return { id: tool.id, server: source.name, name, ...defined({ title }), description, schema };
-}
-
-function nameLike(name: string, names: readonly string[]): string | undefined {
-  return names.find((one) => one === name) ?? names.find((one) => one.toLowerCase() === name.toLowerCase());
 }
 
 const FIRST_FACTOR = 4;

@@ -36,11 +36,12 @@ function byRules(question: PolicyQuestion, rules: readonly PolicyRule[]): Policy
   for (const rule of rules) {
     const verdict = matchRule(rule, question, meter);
     if (verdict === "no" || (verdict === "unclear" && rule.effect === "allow")) continue;
+    const name = rule.place === undefined ? "a rule" : `the rule at ${rule.place}`;
     if (verdict === "unclear") {
-      return { effect: "ask", rule, reason: `whether ${nameOf(rule)} is about these arguments cannot be decided` };
+      return { effect: "ask", rule, reason: `whether ${name} is about these arguments cannot be decided` };
     }
     const why = rule.reason === undefined ? "" : `: ${rule.reason}`;
-    return { effect: rule.effect, rule, reason: `${nameOf(rule)} ${VERBS[rule.effect]}${why}` };
+    return { effect: rule.effect, rule, reason: `${name} ${VERBS[rule.effect]}${why}` };
   }
   return undefined;
 }
@@ -51,17 +52,14 @@ const VERBS: Readonly<Record<PolicyEffect, string>> = {
   deny: "denies it",
 };
 
-function nameOf({ place }: PolicyRule): string {
-  return place === undefined ? "a rule" : `the rule at ${place}`;
-}
-
 function byDefault(question: PolicyQuestion): PolicyDecision {
   const { readOnly, openWorld } = hintsOf(question);
   // A fetched address can carry away what was read, so reading beyond this machine is asked about.
   if (question.origin === "builtin" && readOnly && !openWorld) {
     return { effect: "allow", reason: "it is a tool of Tenon's own that changes nothing" };
   }
-  if (question.mode === "auto-edit" && isOwnEdit(question)) {
+  // A tool of Tenon's own that changes files and reaches nothing else.
+  if (question.mode === "auto-edit" && question.origin === "builtin" && !readOnly && !openWorld) {
     return { effect: "allow", reason: "edits are not asked about in the mode auto-edit" };
   }
   return { effect: "ask", reason: "no rule is about it" };
@@ -141,11 +139,13 @@ class MatchMeter {
 }
 
 /** One meter for all rules of a call. */
-function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter = new MatchMeter()): Verdict {
+function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter): Verdict {
   const { effect, origin } = rule;
   const isMeant = origin ? origin.includes(subject.origin) : effect !== "allow" || subject.origin !== "project";
   if (!isMeant) return "no";
-  if (rule.annotations && !hasHints(rule.annotations, subject)) return "no";
+  const { annotations: wanted } = rule;
+  const hints = wanted && hintsOf(subject);
+  if (hints && HINTS.some((hint) => (wanted[hint] ?? hints[hint]) !== hints[hint])) return "no";
   try {
     const isNamed = (glob: string | undefined, name: string) => glob === undefined || globOf(glob)(name, meter.spend);
     if (!isNamed(rule.server, subject.server) || !isNamed(rule.tool, subject.tool)) return "no";
@@ -170,11 +170,6 @@ function globOf(glob: string): GlobMatcher {
   return matcher;
 }
 
-function hasHints(wanted: HintCondition, subject: PolicySubject): boolean {
-  const hints = hintsOf(subject);
-  return HINTS.every((hint) => (wanted[hint] ?? hints[hint]) === hints[hint]);
-}
-
 const HINTS = ["readOnly", "destructive", "idempotent", "openWorld"] as const;
 
 function testCondition(
@@ -186,10 +181,10 @@ function testCondition(
   if (pointerSteps(condition.pointer) === undefined) return "unclear";
   const value = valueAtPointer(subject.arguments, condition.pointer);
   if (value === undefined) return "no";
-  if ("equals" in condition) return sameJson(value, condition.equals, () => meter.spend(1)) ? "yes" : "no";
-  if ("oneOf" in condition)
-    return condition.oneOf.some((one) => sameJson(value, one, () => meter.spend(1))) ? "yes" : "no";
-  const test = ownTest(condition, subject, { effect, meter }) ?? textTest(condition, subject.paths, meter);
+  const isSame = (wanted: JsonValue) => sameJson(value, wanted, () => meter.spend(1));
+  if ("equals" in condition) return isSame(condition.equals) ? "yes" : "no";
+  if ("oneOf" in condition) return condition.oneOf.some(isSame) ? "yes" : "no";
+  const test = ownTest(condition, subject, effect, meter) ?? textTest(condition, subject.paths, meter);
   const verdicts = (Array.isArray(value) ? value : [value]).map((one): Verdict => {
     meter.spend(1);
     return typeof one === "string" ? test(one) : "unclear";
@@ -220,15 +215,19 @@ function textTest(condition: TextCondition, paths: PathTable, meter: MatchMeter)
 function ownTest(
   condition: TextCondition,
   { origin, tool, platform }: PolicySubject,
-  { effect, meter }: { readonly effect: PolicyEffect; readonly meter: MatchMeter },
+  effect: PolicyEffect,
+  meter: MatchMeter,
 ): ((text: string) => Verdict) | undefined {
   if (origin !== "builtin") return undefined;
   const isMatch = (glob: string, text: string) => globOf(glob)(text, meter.spend);
   if (tool === RUN_COMMAND && condition.pointer === "/command") {
     return (text) => {
       if (effect !== "allow") return deniesCommand(condition, meter.commandStarts(text, platform), isMatch);
+      // An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning.
       meter.spend(COMMAND_STEPS * text.length);
-      return allowsCommand(condition, text, platform, isMatch) ? "yes" : "no";
+      const parsed = parseCommand(text, platform);
+      if ("prefix" in condition) return hasCommandPrefix(condition.prefix, parsed, platform) ? "yes" : "no";
+      return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text) ? "yes" : "no";
     };
   }
   if (tool !== FETCH_URL || condition.pointer !== "/url" || effect !== "allow") return undefined;
@@ -240,18 +239,6 @@ const COMMAND_STEPS = 4;
 /** The same for a rule that denies, which looks for all its programs. */
 const STARTS_STEPS = 64;
 type IsMatch = (glob: string, text: string) => boolean;
-
-/** An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning. */
-function allowsCommand(
-  condition: TextCondition,
-  text: string,
-  platform: NodeJS.Platform | undefined,
-  isMatch: IsMatch,
-): boolean {
-  const parsed = parseCommand(text, platform);
-  if ("prefix" in condition) return hasCommandPrefix(condition.prefix, parsed, platform);
-  return "glob" in condition && parsed.kind === "simple" && isMatch(condition.glob, text);
-}
 
 function deniesCommand(condition: TextCondition, starts: CommandStarts, isMatch: IsMatch): Verdict {
   if ("prefix" in condition) return mayHavePrefix(condition.prefix, starts);
@@ -354,10 +341,4 @@ export function hintsOf({ origin, annotations, trustsAnnotations }: HintedTool):
     idempotent: readOnly || given?.idempotentHint === true,
     openWorld: given?.openWorldHint !== false,
   };
-}
-
-/** A tool of Tenon's own that changes files and reaches nothing else: what `auto-edit` is about. */
-function isOwnEdit(tool: HintedTool): boolean {
-  const { readOnly, openWorld } = hintsOf(tool);
-  return tool.origin === "builtin" && !readOnly && !openWorld;
 }

@@ -4,7 +4,7 @@ import { LIMITS } from "../../base/limits.js";
 import { base64Bytes, type ContentBlock, type TextBlock, text } from "../../base/text/content.js";
 import { hostLine, markForeign, quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
-import type { KeepFacts, ResultStore } from "./store.js";
+import type { ResultStore } from "./store.js";
 
 const own = new WeakSet<ContentBlock>();
 
@@ -28,6 +28,13 @@ export interface ModelMedia {
   readonly audio: boolean;
   /** PDF. */
   readonly documents: boolean;
+}
+
+export interface ResultContext {
+  readonly store: ResultStore;
+  /** `server / tool`. */
+  readonly origin: string;
+  readonly media: ModelMedia;
 }
 
 export interface Media {
@@ -60,17 +67,13 @@ function mediaKind(mimeType: string): Media["kind"] {
 
 /** One for each result: media that were given count against those that follow. */
 export class MediaAllowance {
-  readonly #store: ResultStore;
-  readonly #accepts: ModelMedia;
-  readonly #facts: KeepFacts;
+  readonly #context: ResultContext;
   #count = 0;
   #bytes = 0;
   #keptCount = 0;
 
-  constructor(store: ResultStore, accepts: ModelMedia, facts: KeepFacts) {
-    this.#store = store;
-    this.#accepts = accepts;
-    this.#facts = facts;
+  constructor(context: ResultContext) {
+    this.#context = context;
   }
 
   /** The block for the model, or a line about it instead. */
@@ -86,7 +89,7 @@ export class MediaAllowance {
 
   #obstacle({ kind, bytes }: Media): string | undefined {
     if (kind === "data") return "not text, so not shown";
-    const { images, audio, documents } = this.#accepts;
+    const { images, audio, documents } = this.#context.media;
     const isTaken = kind === "image" ? images : kind === "audio" ? audio : documents;
     if (!isTaken) return "this model does not take it; the person has it";
     if (bytes > LIMITS.resultMaxImageBytes) return "too large for the model; the person has it";
@@ -101,7 +104,8 @@ export class MediaAllowance {
     if (this.#keptCount >= TOOL_LIMITS.resultMedia.max || media.bytes === 0) return hostLine(words);
     this.#keptCount += 1;
     const { mimeType, uri } = media;
-    const kept = await this.#store.keepBase64(media.data, { ...this.#facts, mimeType, ...defined({ uri }) });
+    const { store, origin } = this.#context;
+    const kept = await store.keepBase64(media.data, { origin, mimeType, ...defined({ uri }) });
     return hostLine(kept.ok ? `${words}. ${passOn(kept.result.handle)} as base64` : words);
   }
 }

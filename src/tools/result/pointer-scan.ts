@@ -1,4 +1,5 @@
 // Finds the place a JSON pointer leads to in a long JSON text, byte by byte: nothing is parsed on the way, nothing is kept.
+import { parseJson } from "../../base/json/json.js";
 
 /** `found`: where the value begins and ends. `missing`: how far the pointer leads, and why no further. */
 export type ScanResult =
@@ -6,7 +7,7 @@ export type ScanResult =
   | { readonly kind: "missing"; readonly steps: number; readonly reason: string }
   | { readonly kind: "not_json"; readonly at: number };
 
-type Mode = "value" | "first_key" | "key" | "in_key" | "colon" | "first_element" | "skip" | "after" | "done";
+type Mode = "value" | "first_key" | "key" | "in_key" | "colon" | "first_element" | "skip" | "after";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -62,24 +63,10 @@ export class PointerScan {
   }
 
   #take(byte: number): void {
-    switch (this.#mode) {
-      case "in_key":
-        return this.#takeInKey(byte);
-      case "skip":
-        return this.#takeSkipped(byte);
-      case "done":
-        return;
-      case "value":
-      case "first_key":
-      case "key":
-      case "colon":
-      case "first_element":
-      case "after":
-        if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) this.#takeMark(byte);
-    }
-  }
-
-  #takeMark(byte: number): void {
+    if (this.#result) return;
+    if (this.#mode === "in_key") return this.#takeInKey(byte);
+    if (this.#mode === "skip") return this.#takeSkipped(byte);
+    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
     switch (this.#mode) {
       case "value":
         return this.#takeValue(byte);
@@ -89,8 +76,7 @@ export class PointerScan {
       case "key":
         return this.#takeKey(byte);
       case "colon":
-        if (byte !== COLON) return this.#refuse();
-        return this.#goOn();
+        return byte === COLON ? this.#goOn() : this.#refuse();
       case "first_element":
         if (byte === CLOSE_LIST) return this.#miss("it is an empty list");
         this.#goOn();
@@ -186,20 +172,15 @@ export class PointerScan {
   /** The value that was skipped is over. */
   #leave(past = 0): void {
     if (this.#start === undefined) this.#mode = "after";
-    else this.#settle({ kind: "found", start: this.#start, end: this.#at + past });
+    else this.#result = { kind: "found", start: this.#start, end: this.#at + past };
   }
 
   #miss(reason: string): void {
-    this.#settle({ kind: "missing", steps: this.#matched, reason });
+    this.#result = { kind: "missing", steps: this.#matched, reason };
   }
 
   #refuse(): void {
-    this.#settle({ kind: "not_json", at: this.#at });
-  }
-
-  #settle(result: ScanResult): void {
-    this.#result = result;
-    this.#mode = "done";
+    this.#result = { kind: "not_json", at: this.#at };
   }
 }
 
@@ -216,10 +197,6 @@ function isPlain(byte: number): boolean {
 
 function isText(json: string, wanted: string): boolean {
   if (!json.includes("\\")) return json.slice(1, -1) === wanted;
-  try {
-    const text: unknown = JSON.parse(json);
-    return text === wanted;
-  } catch {
-    return false;
-  }
+  const parsed = parseJson(json);
+  return parsed.ok && parsed.value === wanted;
 }

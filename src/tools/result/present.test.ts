@@ -12,8 +12,8 @@ import { watchEventLoop } from "../../testing/lab/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolOutcome } from "../tool.js";
-import { hostText } from "./blocks.js";
-import { presentOutcome, type ResultContext, toModelResult } from "./present.js";
+import { hostText, type ResultContext } from "./blocks.js";
+import { presentOutcome, toModelResult } from "./present.js";
 import { readWhole } from "./read-range.js";
 import { ResultStore } from "./store.js";
 

@@ -15,9 +15,9 @@ import {
   isHostText,
   lineCount,
   MediaAllowance,
-  type ModelMedia,
   mediaOf,
   passOn,
+  type ResultContext,
   startOf,
   type TextBound,
   tailWithin,
@@ -31,13 +31,6 @@ export interface ModelResult {
   readonly content: readonly ContentBlock[];
   /** The author of these words (`server / tool`): data, never instructions. Unset for Tenon's own words about a call. */
   readonly origin?: string;
-}
-
-export interface ResultContext {
-  readonly store: ResultStore;
-  /** `server / tool`. */
-  readonly origin: string;
-  readonly media: ModelMedia;
 }
 
 export interface Presented {
@@ -103,10 +96,10 @@ class Presentation {
   readonly #facts: { readonly origin: string };
   readonly #media: MediaAllowance;
 
-  constructor({ store, origin, media }: ResultContext) {
-    this.#store = store;
-    this.#facts = { origin };
-    this.#media = new MediaAllowance(store, media, this.#facts);
+  constructor(context: ResultContext) {
+    this.#store = context.store;
+    this.#facts = { origin: context.origin };
+    this.#media = new MediaAllowance(context);
   }
 
   async present(answer: ToolAnswer): Promise<Readonly<Record<"model" | "person", readonly ContentBlock[]>>> {

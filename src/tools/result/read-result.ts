@@ -66,38 +66,31 @@ async function readResult(store: ResultStore, given: JsonObject): Promise<string
   const { handle, grep, pointer } = given;
   if (typeof handle !== "string") throw new Unreadable('it needs "handle", for example "r12"');
   const result = await findResult(store, handle.trim());
-  if (result.form === "bytes" || result.form === "base64") throw new Unreadable(notText(result));
+  const { form, mimeType, bytes } = result;
+  if (form === "bytes" || form === "base64") {
+    const type = mimeType === undefined ? "" : ` (${quoted(mimeType)})`;
+    const use = `it can only be passed to a tool, as {"$result":"${result.handle}"}`;
+    throw new Unreadable(`${result.handle} is no text${type}, ${bytes} bytes: ${use}`);
+  }
   if (typeof pointer === "string") return await shownValue(store, result, pointer);
   if (typeof grep === "string" && grep !== "") return await shownMatches(store, result, grep, given);
   return await shownPage(store, result, given);
-}
-
-function notText({ handle, mimeType, bytes }: KeptResult): string {
-  const type = mimeType === undefined ? "" : ` (${quoted(mimeType)})`;
-  return `${handle} is no text${type}, ${bytes} bytes: it can only be passed to a tool, as {"$result":"${handle}"}`;
 }
 
 async function shownPage(store: ResultStore, result: KeptResult, given: JsonObject): Promise<string> {
   const byte = wholeNumber(given["byte"]);
   const start: PageStart = byte === undefined ? { line: Math.max(1, wholeNumber(given["line"]) ?? 1) } : { byte };
   const maxLines = Math.min(Math.max(1, wholeNumber(given["lines"]) ?? PAGE_BOUND.maxLines), PAGE_BOUND.maxLines);
-  const { text, from, to, firstLine, lastLine, next } = await readPage(store, result, start, {
-    ...PAGE_BOUND,
-    maxLines,
-  });
+  const page = await readPage(store, result, start, { ...PAGE_BOUND, maxLines });
+  const { text, from, to, firstLine, lastLine, next } = page;
   const { handle, bytes, lines } = result;
   const all = lines === undefined ? "" : ` of ${lines}`;
-  const isMidLine = next !== undefined && "byte" in next;
-  const range =
-    firstLine === undefined || lastLine === undefined ? [] : [lineRange(firstLine, lastLine, isMidLine) + all];
-  const place = [...range, `bytes ${from} to ${to} of ${bytes}`].join(", ");
+  const one = `${next && "byte" in next ? "a part of line" : "line"} ${firstLine}`;
+  const shown = firstLine === lastLine ? one : `lines ${firstLine} to ${lastLine}`;
+  const range = firstLine === undefined ? "" : `${shown}${all}, `;
+  const place = `${range}bytes ${from} to ${to} of ${bytes}`;
   const end = next === undefined ? "this is the end" : `go on with ${JSON.stringify({ handle, ...next })}`;
   return `${hostLine(`${head(result)}, ${place}; ${end}`)}\n${text}`;
-}
-
-function lineRange(first: number, last: number, isMidLine: boolean): string {
-  if (isMidLine && first === last) return `a part of line ${first}`;
-  return first === last ? `line ${first}` : `lines ${first} to ${last}`;
 }
 
 async function shownMatches(store: ResultStore, result: KeptResult, grep: string, given: JsonObject): Promise<string> {

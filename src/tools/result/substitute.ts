@@ -27,10 +27,7 @@ export type Substituted =
   /** In words for the model, without a full stop. */
   | { readonly ok: false; readonly reason: string };
 
-interface Reference {
-  readonly handle: string;
-  readonly pointer?: string;
-}
+type Reference = Omit<Inserted, "bytes">;
 
 const KEY = "$result";
 const ESCAPED_KEY = /^\$(\$+result)$/;
@@ -110,17 +107,17 @@ class Walk {
     }
     const place = await findValue(this.#store, found, pointer);
     const bytes = place.end - place.start;
-    if (bytes > this.#bytesLeft) throw new Refused(tooLarge(handle, pointer, bytes, this.#bytesLeft));
+    const what = `what is at ${quoted(pointer)} of ${handle}`;
+    const size = `${what} has ${bytes} bytes, and at most`;
+    if (bytes > this.#bytesLeft) throw new Refused(`${size} ${this.#bytesLeft} can be put in`);
     const json = await readBetween(this.#store, handle, place);
     // A text is quickly unescaped; lists and objects take long to parse.
-    const isText = json.startsWith('"');
-    if (!isText && bytes > TOOL_LIMITS.resultInsert.maxParsedBytes) {
-      throw new Refused(
-        `${tooLarge(handle, pointer, bytes, TOOL_LIMITS.resultInsert.maxParsedBytes)}, unless it is a text`,
-      );
+    const { maxParsedBytes } = TOOL_LIMITS.resultInsert;
+    if (bytes > maxParsedBytes && !json.startsWith('"')) {
+      throw new Refused(`${size} ${maxParsedBytes} can be put in, unless it is a text`);
     }
     const parsed = parseJson(json);
-    if (!parsed.ok) throw new Refused(`what is at ${quoted(pointer)} of ${handle} is not JSON: ${parsed.reason}`);
+    if (!parsed.ok) throw new Refused(`${what} is not JSON: ${parsed.reason}`);
     this.#count({ handle, pointer, bytes });
     return parsed.value;
   }
@@ -129,10 +126,6 @@ class Walk {
     this.#bytesLeft -= inserted.bytes;
     this.inserted.push(inserted);
   }
-}
-
-function tooLarge(handle: string, pointer: string, bytes: number, maxBytes: number): string {
-  return `what is at ${quoted(pointer)} of ${handle} has ${bytes} bytes, and at most ${maxBytes} can be put in`;
 }
 
 function referenceOf(value: JsonObject): Reference | undefined {

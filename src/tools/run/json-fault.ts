@@ -12,12 +12,14 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const NUMBER_BEGUN = /^(?:-|\.|[eE][+-]?)$/;
 const LITERALS = ["true", "false", "null"] as const;
 
-/** Undefined for valid JSON: it agrees with `JSON.parse`, whose own messages leave the place out now and then. */
+/**
+ * Undefined for valid JSON: it agrees with `JSON.parse`, whose own messages leave the place out now and then. Keeps no stack
+ * of calls: models and attackers nest deeper than one.
+ */
 export function jsonFault(text: string): JsonFault | undefined {
   return new Scanner(text).run();
 }
 
-/** Keeps no stack of calls: models and attackers nest deeper than one. */
 class Scanner {
   readonly #text: string;
   /** Of each open list or object, how it ends. */
@@ -45,17 +47,13 @@ class Scanner {
   #value(): JsonFault | undefined {
     for (;;) {
       this.#skipSpace();
-      if (this.#take("[")) {
-        this.#skipSpace();
-        if (this.#take("]")) return undefined;
-        this.#open.push("]");
-      } else if (this.#take("{")) {
-        this.#skipSpace();
-        if (this.#take("}")) return undefined;
-        this.#open.push("}");
-        const fault = this.#key("a property name in double quotes or }");
-        if (fault) return fault;
-      } else return this.#text[this.#at] === '"' ? this.#string() : this.#plain();
+      const end = this.#take("[") ? "]" : this.#take("{") ? "}" : undefined;
+      if (!end) return this.#text[this.#at] === '"' ? this.#string() : this.#plain();
+      this.#skipSpace();
+      if (this.#take(end)) return undefined;
+      this.#open.push(end);
+      const fault = end === "}" ? this.#key("a property name in double quotes or }") : undefined;
+      if (fault) return fault;
     }
   }
 
@@ -70,14 +68,10 @@ class Scanner {
 
   #string(): JsonFault | undefined {
     for (this.#at += 1; this.#at < this.#text.length; this.#at += 1) {
+      if (this.#take('"')) return undefined;
       const code = this.#text.charCodeAt(this.#at);
-      if (code === 0x22) {
-        this.#at += 1;
-        return undefined;
-      }
       if (code < 0x20) return this.#fault("an escape such as \\n instead of a bare control character");
-      if (code !== 0x5c) continue;
-      const fault = this.#escape();
+      const fault = code === 0x5c ? this.#escape() : undefined;
       if (fault) return fault;
     }
     return this.#fault("the rest of a text in double quotes");
@@ -91,11 +85,8 @@ class Scanner {
       return this.#fault('one of "\\/bfnrtu after a backslash');
     if (letter !== "u") return undefined;
     for (let digit = 0; digit < 4; digit++) {
-      if (!/^[0-9a-fA-F]$/.test(this.#text[this.#at + 1] ?? "")) {
-        this.#at += 1;
-        return this.#fault("four hexadecimal digits after \\u");
-      }
       this.#at += 1;
+      if (!/^[0-9a-fA-F]$/.test(this.#text[this.#at] ?? "")) return this.#fault("four hexadecimal digits after \\u");
     }
     return undefined;
   }
