@@ -214,7 +214,10 @@ class LocalCommand implements RunningCommand {
     stream.on("data", (chunk: Buffer) => {
       this.#bytes += chunk.length;
       this.#output.push(decoder.write(chunk));
-      if (this.#bytes > BUILTIN_LIMITS.commandMaxBytes) this.#stopFlood();
+      if (this.#bytes > BUILTIN_LIMITS.commandMaxBytes && this.#cutOff === undefined) {
+        this.#cutOff = `it printed more than ${BUILTIN_LIMITS.commandMaxBytes} bytes and was ended`;
+        this.#child.signalGroup("SIGKILL");
+      }
       this.#onOutput();
     });
     return new Promise((resolve) => {
@@ -225,12 +228,6 @@ class LocalCommand implements RunningCommand {
       stream.once("close", end);
       stream.on("error", () => {}); // `close` follows
     });
-  }
-
-  #stopFlood(): void {
-    if (this.#cutOff !== undefined) return;
-    this.#cutOff = `it printed more than ${BUILTIN_LIMITS.commandMaxBytes} bytes and was ended`;
-    this.#child.signalGroup("SIGKILL");
   }
 }
 

@@ -59,7 +59,9 @@ export const grep: BuiltinTool = builtinTool({
     const request = { ...args, ...facts, isWanted: globbed?.matches };
     // A file in a folder is shown by the path through which the folder was named.
     const show = (hit: Hit) => folders.show(join(path, relative(realPath, hit.path)));
-    const { lines, isMore } = await collect(hitsFor(world, request), args, show);
+    const ripgrep = !isLiteral && NEEDS_BACKTRACKING.test(source) ? undefined : findRipgrep(world);
+    const hits = ripgrep === undefined ? ownHits(world, request) : ripgrepHits(world, ripgrep, request);
+    const { lines, isMore } = await collect(hits, args, show);
     const more = isMore ? ["There is more: take a narrower pattern, glob or folder."] : [];
     const ending = [...more, ...notes].map((note) => `[${note}]`);
     return done([...(lines.length === 0 ? ["Nothing was found."] : lines), ...ending].join("\n"));
@@ -68,12 +70,6 @@ export const grep: BuiltinTool = builtinTool({
 
 /** Lookaround and back references: ripgrep's own engine has neither. */
 const NEEDS_BACKTRACKING = /\(\?<?[=!]|\\[1-9]/u;
-
-function hitsFor(world: World, request: GrepRequest): AsyncGenerator<Hit> {
-  const needsUs = !request.isLiteral && NEEDS_BACKTRACKING.test(request.source);
-  const program = needsUs ? undefined : findRipgrep(world);
-  return program === undefined ? ownHits(world, request) : ripgrepHits(world, program, request);
-}
 
 /** The problem in words, when there is one. `(?i)` at the start is how other tools spell `ignore_case`. */
 function compilePattern(source: string, isLiteral: boolean, ignoreCase: boolean): RegExp | string {
@@ -219,9 +215,9 @@ async function* ripgrepHits(world: World, command: string, request: GrepRequest)
   }
 }
 
-async function* hitsOf(child: Child): AsyncGenerator<Hit> {
+async function* hitsOf({ stdout }: Child): AsyncGenerator<Hit> {
   const lines = new LineSplitter(BUILTIN_LIMITS.grepMaxRecordBytes);
-  for await (const chunk of child.stdout) if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
+  for await (const chunk of stdout) if (chunk instanceof Uint8Array) yield* hitsIn(lines.push(chunk));
   yield* hitsIn(lines.flush());
 }
 

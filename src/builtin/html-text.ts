@@ -33,14 +33,6 @@ export async function pageText(html: string, base: URL, pace: Pick<Pace, "run">)
   return writer.result();
 }
 
-interface OpenLink {
-  readonly href: string;
-  /** Where its words begin, and what was owed before them. */
-  readonly at: number;
-  readonly newlines: number;
-  readonly space: string;
-}
-
 /** Hears the parser. Every element that is opened is closed again, by the page or by the parser. */
 class PageWriter {
   readonly #base: URL;
@@ -56,7 +48,8 @@ class PageWriter {
   #isTitle = false;
   #preformatted = 0;
   /** Links do not nest. */
-  #link: OpenLink | undefined;
+  /** Where its words begin, and what was owed before them. */
+  #link: { readonly href: string; readonly at: number; readonly newlines: number; readonly space: string } | undefined;
 
   constructor(base: URL) {
     this.#base = base;
@@ -91,8 +84,10 @@ class PageWriter {
     else if (name === "pre") this.#fence(1);
     else if (name === "code" && this.#preformatted === 0) this.#put("`");
     else if (name === "td" || name === "th") this.#put(" | ");
-    else if (name === "a") this.#openLink(attributes["href"] ?? "");
-    else if (name === "img" && attributes["alt"]?.trim()) this.#words(`[image: ${attributes["alt"].trim()}]`);
+    else if (name === "a") {
+      const href = (attributes["href"] ?? "").trim();
+      this.#link = { href, at: this.#parts.length, newlines: this.#newlines, space: this.#space };
+    } else if (name === "img" && attributes["alt"]?.trim()) this.#words(`[image: ${attributes["alt"].trim()}]`);
     else if (PARAGRAPHS.has(name)) this.#put("\n\n");
     else if (LINES.has(name)) this.#put("\n");
   }
@@ -142,10 +137,6 @@ class PageWriter {
     const before = this.#preformatted;
     this.#preformatted = Math.max(0, before + step);
     if (Math.max(before, this.#preformatted) === 1 && before !== this.#preformatted) this.#put("\n```\n");
-  }
-
-  #openLink(href: string): void {
-    this.#link = { href: href.trim(), at: this.#parts.length, newlines: this.#newlines, space: this.#space };
   }
 
   /** A link without words, or within the page, is none to a reader. */

@@ -131,11 +131,8 @@ export function presentationOf(
   tool: Pick<CatalogTool, "origin">,
   progress: ToolProgress,
 ): BuiltinPresentation | undefined {
-  return tool.origin === "builtin" && isBuiltinProgress(progress) ? progress.presentation : undefined;
-}
-
-function isBuiltinProgress(progress: ToolProgress): progress is BuiltinProgress {
-  return "presentation" in progress;
+  const isOurs = (one: ToolProgress): one is BuiltinProgress => "presentation" in one;
+  return tool.origin === "builtin" && isOurs(progress) ? progress.presentation : undefined;
 }
 
 const MAX_TITLE_CHARS = 160;

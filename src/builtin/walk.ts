@@ -123,18 +123,13 @@ async function ignoreFilesAbove(files: Files, start: string): Promise<readonly I
     const prefix = way;
     const own = way === "" ? undefined : await readIgnoreFile(files, folder, (path) => `${prefix}/${path}`, found);
     if (own) found.unshift(own);
-    if (await isRepository(files, join(folder, ".git"))) return found;
+    // An empty folder is none: it keeps the place free while a server runs in the sandbox. One that cannot be read counts.
+    const kind = await files.kindOf(join(folder, ".git"));
+    const entries = kind === "folder" ? await files.entries(join(folder, ".git")).catch(() => undefined) : undefined;
+    if (kind !== undefined && entries?.length !== 0) return found;
     if (dirname(folder) === folder) return [];
     way = way === "" ? basename(folder) : `${basename(folder)}/${way}`;
   }
-}
-
-/** An empty folder is none: it keeps the place free while a server runs in the sandbox. */
-async function isRepository(files: Files, git: string): Promise<boolean> {
-  const kind = await files.kindOf(git);
-  if (kind !== "folder") return kind !== undefined;
-  const entries = await files.entries(git).catch(() => undefined); // one that cannot be read counts
-  return entries === undefined || entries.length > 0;
 }
 
 // The rules of `.gitignore` files: the last one that fits decides, deeper files before those above them.
@@ -182,7 +177,9 @@ export function parseIgnoreFile(
 }
 
 function parseRule(line: string): Rule | undefined {
-  const trimmed = withoutEnd(line);
+  const end = line.trimEnd();
+  // Spaces at the end do not count, unless a backslash stands before the first.
+  const trimmed = end.endsWith("\\") && line.length > end.length ? `${end} ` : end;
   if (trimmed === "" || trimmed.startsWith("#")) return undefined;
   const isNegated = trimmed.startsWith("!");
   const body = isNegated ? trimmed.slice(1) : trimmed;
@@ -192,12 +189,6 @@ function parseRule(line: string): Rule | undefined {
   const isName = !path.includes("/");
   const matches = plainPathGlob(path.startsWith("/") ? path.slice(1) : path);
   return { matches, isNegated, isFolderOnly, isName, chars: path.length };
-}
-
-/** Spaces at the end do not count, unless a backslash stands before the first. */
-function withoutEnd(line: string): string {
-  const trimmed = line.trimEnd();
-  return trimmed.endsWith("\\") && line.length > trimmed.length ? `${trimmed} ` : trimmed;
 }
 
 /** `files` from the outermost to the innermost. What lies in an ignored folder is never asked about. */

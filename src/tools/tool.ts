@@ -96,8 +96,6 @@ export interface ToolCall {
   readonly argumentsJson: string;
 }
 
-export type ToolArguments = JsonObject;
-
 // The port every tool comes through, whether a server, Tenon itself or an embedder provides it.
 /** What is enough to ask a source again for a call it goes on with by itself, also from another process. */
 export interface LastingCall {
@@ -113,7 +111,7 @@ export interface SourceCall {
   readonly toolCallId?: string;
   /** The source's own name of the tool. */
   readonly tool: string;
-  readonly arguments: ToolArguments;
+  readonly arguments: JsonObject;
   readonly signal: AbortSignal;
   /** What the person was shown the change of: it must not be made from anything else. For Tenon's own tools. */
   readonly expected?: string;
@@ -187,14 +185,11 @@ function isClean(part: string): boolean {
 
 function hashOf(server: string, tool: string): string {
   const digest = createHash("sha256").update(`${server}\0${tool}`).digest();
-  let bits = 0n;
-  for (const byte of digest.subarray(0, 5)) bits = (bits << 8n) | BigInt(byte);
-  let text = "";
-  for (let index = 0; index < HASH_LENGTH; index++) {
-    text = BASE32.charAt(Number(bits & 31n)) + text;
-    bits >>= 5n;
-  }
-  return text;
+  const bits = Array.from(digest.subarray(0, 5), (byte) => byte.toString(2).padStart(8, "0")).join("");
+  return Array.from(
+    { length: HASH_LENGTH },
+    (_, at) => BASE32[Number.parseInt(bits.slice(5 * at, 5 * at + 5), 2)],
+  ).join("");
 }
 
 function toolId(text: string): ToolId {

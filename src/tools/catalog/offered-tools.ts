@@ -249,15 +249,7 @@ interface Wish extends OfferedTool {
 }
 
 /** The tools one source would add. */
-interface Share {
-  readonly source: KnownTools;
-  readonly wishes: readonly Wish[];
-  /** How many of the wishes need room. */
-  readonly wanted: number;
-  /** Offered before as `always`. */
-  readonly count: number;
-  readonly hasHeld: boolean;
-}
+type Share = ReturnType<typeof shareOf>;
 
 /**
  * A server's tools are offered together or go behind search together: half a server is of little use. Tools that were
@@ -280,7 +272,8 @@ function planOffer(offering: Offering): Plan {
   return { append, behind, overBudget, hasHeld: shares.some((share) => share.hasHeld) };
 }
 
-function shareOf(source: KnownTools, offering: Offering, behind: Map<ToolId, BehindCause>): Share {
+/** `wanted`: how many of the wishes need room. `count`: offered before as `always`. */
+function shareOf(source: KnownTools, offering: Offering, behind: Map<ToolId, BehindCause>) {
   const wishes: Wish[] = [];
   let count = 0;
   let hasHeld = false;

@@ -107,12 +107,8 @@ function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
     const now = how ? "was offered to the model, and a call of it asks first" : "is held back";
     return answer("not_approved", `${now}: ${held}`);
   }
-  if (how) {
-    return answer(
-      "offered",
-      `is offered to the model: ${howWords(known, how, state)}${serverWords(known.source.state?.value)}`,
-    );
-  }
+  const server = serverWords(known.source.state?.value);
+  if (how) return answer("offered", `is offered to the model: ${howWords(known, how, state)}${server}`);
   const pick = offering.picks.get(tool.id);
   if (pick) return answer("loaded", `is behind search and can be called: ${pickWords(pick)}`);
   const cause = plan.behind.get(tool.id);
@@ -193,7 +189,11 @@ function whyAbsent(name: string, { list, offering: { book }, absent }: CatalogSt
   return [
     ...book.active.map((source) => () => whyLeftOut(name, source)),
     () => whyShadowed(name, book),
-    ...absent.map((server) => () => whyAbsentServer(name, server)),
+    ...absent.map((server) => (): WhyAnswer | undefined => {
+      const kind = server.kind === "failed" ? "server_failed" : server.kind;
+      const text = `The server "${server.name}" is not used: ${server.reason}.`;
+      return isOf(name, server.name) ? { kind, text } : undefined;
+    }),
     ...book.active.map((source) => () => whyServer(name, source)),
   ].reduce<WhyAnswer | undefined>((answer, next) => answer ?? next(), undefined);
 }
@@ -214,12 +214,6 @@ function whyShadowed(name: string, { shadowed }: Offering["book"]): WhyAnswer | 
     return source.name === name || tools.some(({ raw }) => isNameOf(name, source.name, raw.name));
   });
   return one && { kind: "shadowed", text: `${shadowText(one).replace("the", "The")}.` };
-}
-
-function whyAbsentServer(name: string, server: AbsentServer): WhyAnswer | undefined {
-  if (!isOf(name, server.name)) return undefined;
-  const kind = server.kind === "failed" ? "server_failed" : server.kind;
-  return { kind, text: `The server "${server.name}" is not used: ${server.reason}.` };
 }
 
 function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | undefined {

@@ -19,7 +19,7 @@ const SHELL_WORDS: ReadonlySet<string> = new Set(
 );
 
 export function parseCommand(text: string, platform: NodeJS.Platform = "linux"): ParsedCommand {
-  const words = platform === "win32" ? plainWords(text, PLAIN_ON_WINDOWS) : quotedWords(text);
+  const words = platform === "win32" ? plainWords(text) : quotedWords(text);
   if (typeof words === "string") return { kind: "complex", why: words };
   const [program] = words;
   if (program === undefined) return { kind: "complex", why: "it is empty" };
@@ -32,8 +32,8 @@ export function parseCommand(text: string, platform: NodeJS.Platform = "linux"):
 }
 
 /** The words, or why there are none. */
-function plainWords(text: string, plain: RegExp): readonly string[] | string {
-  const odd = Array.from(text).find((letter) => letter !== " " && letter !== "\t" && !plain.test(letter));
+function plainWords(text: string): readonly string[] | string {
+  const odd = Array.from(text).find((letter) => letter !== " " && letter !== "\t" && !PLAIN_ON_WINDOWS.test(letter));
   return odd === undefined ? text.split(/[ \t]+/u).filter((word) => word !== "") : special(odd);
 }
 
@@ -42,7 +42,7 @@ function quotedWords(text: string): readonly string[] | string {
   let word: string | undefined;
   let quote: string | undefined;
   for (const letter of text) {
-    if (isControl(letter) && letter !== "\t") return special(letter);
+    if (/\p{Cc}/u.test(letter) && letter !== "\t") return special(letter);
     if (quote !== undefined) {
       if (letter === quote) quote = undefined;
       else if (quote === '"' && /[$`\\!]/u.test(letter)) return special(letter);
@@ -59,10 +59,6 @@ function quotedWords(text: string): readonly string[] | string {
   if (quote !== undefined) return "a quote is not closed";
   if (word !== undefined) words.push(word);
   return words;
-}
-
-function isControl(letter: string): boolean {
-  return /\p{Cc}/u.test(letter);
 }
 
 const SPECIALS: readonly (readonly [string, string])[] = [

@@ -189,7 +189,11 @@ function testCondition(
     meter.spend(1);
     return typeof one === "string" ? test(one) : "unclear";
   });
-  return overall(verdicts, effect);
+  // For `allow` all texts must match, and an empty list is no consent; for the others one is enough.
+  const decisive = effect === "allow" ? "no" : "yes";
+  if (verdicts.includes(decisive)) return decisive;
+  if (verdicts.includes("unclear")) return "unclear";
+  return effect === "allow" && verdicts.length > 0 ? "yes" : "no";
 }
 
 type TextCondition = Exclude<ArgumentCondition, { readonly equals: JsonValue } | { readonly oneOf: unknown }>;
@@ -222,7 +226,11 @@ function ownTest(
   const isMatch = (glob: string, text: string) => globOf(glob)(text, meter.spend);
   if (tool === RUN_COMMAND && condition.pointer === "/command") {
     return (text) => {
-      if (effect !== "allow") return deniesCommand(condition, meter.commandStarts(text, platform), isMatch);
+      if (effect !== "allow") {
+        const starts = meter.commandStarts(text, platform);
+        if ("prefix" in condition) return mayHavePrefix(condition.prefix, starts);
+        return "glob" in condition ? mayRun((start) => isMatch(condition.glob, start.trimEnd()), starts) : "unclear";
+      }
       // An allow is for one program with literal words: anything compound, substituted or redirected is more than its beginning.
       meter.spend(COMMAND_STEPS * text.length);
       const parsed = parseCommand(text, platform);
@@ -240,13 +248,6 @@ const COMMAND_STEPS = 4;
 const STARTS_STEPS = 64;
 type IsMatch = (glob: string, text: string) => boolean;
 
-function deniesCommand(condition: TextCondition, starts: CommandStarts, isMatch: IsMatch): Verdict {
-  if ("prefix" in condition) return mayHavePrefix(condition.prefix, starts);
-  if (!("glob" in condition)) return "unclear";
-  const { glob } = condition;
-  return mayRun((start) => isMatch(glob, start.trimEnd()), starts);
-}
-
 /** The host is compared as a whole: `https://example.org` begins `https://example.org.evil.net` too. */
 function allowsAddress(condition: TextCondition, text: string, isMatch: IsMatch): boolean {
   if (!URL.canParse(text) || "under" in condition) return false;
@@ -259,14 +260,6 @@ function allowsAddress(condition: TextCondition, text: string, isMatch: IsMatch)
   const rest = `${pathname}${search}`;
   if ("prefix" in condition) return hosts.toLowerCase() === host && rest.startsWith(paths);
   return isMatch(hosts.toLowerCase(), host) && isMatch(paths === "" ? "/" : paths, rest);
-}
-
-/** For `allow` all texts must match, and an empty list is no consent; for the others one is enough. */
-function overall(verdicts: readonly Verdict[], effect: PolicyEffect): Verdict {
-  const decisive = effect === "allow" ? "no" : "yes";
-  if (verdicts.includes(decisive)) return decisive;
-  if (verdicts.includes("unclear")) return "unclear";
-  return effect === "allow" && verdicts.length > 0 ? "yes" : "no";
 }
 
 /** `ask` puts it to the person every time, whatever was answered before. */

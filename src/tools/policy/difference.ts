@@ -28,17 +28,15 @@ export function definitionHash(definition: ToolDefinition): string {
  * Bounded, and what is left out is counted. `before` is undefined when the earlier definition was too large to be kept.
  */
 export function definitionDifference(before: JsonObject | undefined, after: ToolDefinition): readonly string[] {
-  const lines = before === undefined ? wholeLines(after) : changeLines(before, definitionData(after));
+  const data = definitionData(after);
+  const whole = () => Array.from(leavesOf(data), ([path, value]) => textLines(`${path}: `, show(value))).flat();
+  const lines = before ? changeLines(before, data) : [TOO_LARGE, ...whole()];
   const shown = lines.slice(0, TOOL_LIMITS.differenceMaxLines);
   const hidden = lines.length - shown.length;
   return hidden === 0 ? shown : [...shown, `… and ${hidden} more lines`];
 }
 
-function wholeLines(after: ToolDefinition): readonly string[] {
-  const lines = ["The earlier definition was too large to be kept; this is the one of now."];
-  for (const [path, value] of leavesOf(definitionData(after))) lines.push(...textLines(`${path}: `, show(value)));
-  return lines;
-}
+const TOO_LARGE = "The earlier definition was too large to be kept; this is the one of now.";
 
 function changeLines(before: JsonObject, after: JsonObject): readonly string[] {
   const old = leavesOf(before);

@@ -113,10 +113,10 @@ async function isHook(path: string, place: ProtectionPlace): Promise<boolean> {
   const { home, configHome = home === undefined ? undefined : join(home, ".config") } = place;
   const repository = await repositoryOf(path, place);
   const configs = [
-    ...(repository ? [join(repository.common, "config"), join(repository.common, "config.worktree")] : []),
-    ...(home === undefined ? [] : [join(home, ".gitconfig")]),
-    ...(configHome === undefined ? [] : [join(configHome, "git", "config")]),
-  ];
+    repository ? [join(repository.common, "config"), join(repository.common, "config.worktree")] : [],
+    home === undefined ? [] : join(home, ".gitconfig"),
+    configHome === undefined ? [] : join(configHome, "git", "config"),
+  ].flat();
   for (let next = 0; next < configs.length; next += 1) {
     const config = configs[next] ?? "";
     const text = await smallText(config, place);
@@ -223,11 +223,8 @@ export function pathsInCommand(command: string, { cwd, home }: Base): readonly W
     const path = pathIn("path", word, { cwd, home });
     const known = path === undefined ? undefined : found.get(path);
     if (path === undefined || (known && !known.isLoose)) continue;
-    found.set(path, {
-      text: command,
-      path,
-      ...(isBare ? { isBare, ...defined({ isLoose: isLoose || undefined }) } : {}),
-    });
+    const doubts = defined({ isBare: isBare || undefined, isLoose: (isBare && isLoose) || undefined });
+    found.set(path, { text: command, path, ...doubts });
   }
   return [...found.values()];
 }
@@ -281,11 +278,7 @@ function valuesOf(word: string): readonly string[] {
   if (!word.startsWith("-")) return [];
   const equals = word.indexOf("=");
   const path = /[./~].*$/u.exec(word)?.[0];
-  return [
-    ...(equals < 0 ? [] : [word.slice(equals + 1)]),
-    ...(/^-[^-]./u.test(word) ? [word.slice(2)] : []),
-    ...(path === undefined ? [] : [path]),
-  ];
+  return [equals < 0 ? [] : word.slice(equals + 1), /^-[^-]./u.test(word) ? word.slice(2) : [], path ?? []].flat();
 }
 
 /**

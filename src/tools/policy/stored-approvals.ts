@@ -346,20 +346,17 @@ export function grantedCall(
   }
   if (EDIT_TOOLS.includes(tool)) return { offer: { kind: "edits" } };
   if (tool === FETCH_URL) {
-    const site = siteOf(given["url"]);
-    return site === undefined ? {} : { offer: { kind: "site", project, site } };
+    const { url } = given;
+    if (typeof url !== "string" || !URL.canParse(url)) return {};
+    const { origin: site, username, password } = new URL(url);
+    const isOpen = site !== "null" && username === "" && password === "";
+    return isOpen ? { offer: { kind: "site", project, site } } : {};
   }
   if (tool === READ_RESOURCE) {
     const of = given["server"];
     return typeof of === "string" ? { offer: { kind: "resources", server: of } } : {};
   }
   return inSession;
-}
-
-function siteOf(url: unknown): string | undefined {
-  if (typeof url !== "string" || !URL.canParse(url)) return undefined;
-  const { origin, username, password } = new URL(url);
-  return origin === "null" || username !== "" || password !== "" ? undefined : origin;
 }
 
 export function coversCall(grant: OfferedGrant, { offer, command }: GrantedCall): boolean {
@@ -388,7 +385,10 @@ export function grantId(grant: OfferedGrant): string {
 export function grantLabel(grant: OfferedGrant): string {
   switch (grant.kind) {
     case "command": {
-      const where = placeWords(grant);
+      const { project, folder } = grant;
+      const way = relative(project, folder);
+      const shown = named(way.startsWith("..") || isAbsolute(way) ? folder : way);
+      const where = folder === project ? "in this project" : `in ${shown} of this project`;
       const words = named(grant.words.join(" "), 200);
       if (grant.isExact) return `Always allow exactly "${words}" ${where}`;
       return `Always allow "${words}" ${where}, with any names or relative paths and without options`;
@@ -413,12 +413,6 @@ export function neverLabel({ origin, source, definition }: ApprovalSubject): str
   return origin === "builtin"
     ? `Never allow ${tool}, in any project`
     : `Never allow ${named(source)} / ${tool}, in any project`;
-}
-
-function placeWords({ project, folder }: CommandGrant): string {
-  if (folder === project) return "in this project";
-  const way = relative(project, folder);
-  return `in ${named(way.startsWith("..") || isAbsolute(way) ? folder : way)} of this project`;
 }
 
 /** Names of servers and tools are the server's words: one line, nothing hidden. */

@@ -84,7 +84,10 @@ export class MediaAllowance {
     if (data === undefined) return hostLine(`${describeMedia(media)}: its data is no base64, so nobody can see it`);
     this.#count += 1;
     this.#bytes += media.bytes;
-    return data === media.data ? media.block : withData(media.block, data);
+    const { block } = media;
+    if (data === media.data) return block;
+    if (block.type === "image" || block.type === "audio") return { ...block, data };
+    return block.type === "resource" ? { ...block, blob: data } : block;
   }
 
   #obstacle({ kind, bytes }: Media): string | undefined {
@@ -113,11 +116,6 @@ export class MediaAllowance {
 /** How a model hands on a result that it cannot see. */
 export function passOn(handle: string): string {
   return `Kept as ${handle}; pass it to a tool as {"$result":"${handle}"}`;
-}
-
-function withData(block: ContentBlock, data: string): ContentBlock {
-  if (block.type === "image" || block.type === "audio") return { ...block, data };
-  return block.type === "resource" ? { ...block, blob: data } : block;
 }
 
 /** `image "image/png", 5242880 bytes`. */

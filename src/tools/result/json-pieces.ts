@@ -70,12 +70,8 @@ function* stringTokens(text: string): Generator<string, void, void> {
 export function* textParts(text: string, chars: number): Generator<string, void, void> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(text.length, start + chars);
-    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1] ?? "")) end += 1;
     yield text.slice(start, end);
     start = end;
   }
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }

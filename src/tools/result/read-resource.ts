@@ -69,8 +69,10 @@ export class ResourceSource implements ToolSource {
       typeof server === "string" && server !== "" ? having.filter(({ spec }) => spec.name === server) : having;
     if (asked.length === 0) return failed(this.#noServer(server, having));
     try {
-      if (typeof uri !== "string" || uri === "")
-        return { kind: "done", content: [text(await this.#list(asked, signal))] };
+      if (typeof uri !== "string" || uri === "") {
+        const lists = await Promise.all(asked.map((one) => this.#listOne(one, signal)));
+        return { kind: "done", content: [text(lists.join("\n\n"))] };
+      }
       const [connection] = asked;
       if (!connection?.link || asked.length > 1) {
         return failed(`Say which server to read from: ${asked.map(({ spec }) => spec.name).join(", ")}.`);
@@ -93,10 +95,6 @@ export class ResourceSource implements ToolSource {
       ? `The server "${String(server)}" has no resources, or is not ready.`
       : "There is no such server.";
     return `${what} Servers with resources: ${names}.`;
-  }
-
-  async #list(connections: readonly ResourceServer[], signal: AbortSignal): Promise<string> {
-    return (await Promise.all(connections.map((one) => this.#listOne(one, signal)))).join("\n\n");
   }
 
   /** One server that fails costs only its own part. */
@@ -125,14 +123,15 @@ function hasResources({ link }: ResourceServer): boolean {
   return link !== undefined && isJsonObject(link.capabilities["resources"]);
 }
 
-interface Described {
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly mimeType?: string;
-}
-
-function resourceLine(uri: string, { name, title, description, mimeType }: Described): string {
+function resourceLine(
+  uri: string,
+  {
+    name,
+    title,
+    description,
+    mimeType,
+  }: { readonly name: string } & Partial<Record<"title" | "description" | "mimeType", string>>,
+): string {
   const kind = mimeType === undefined ? "" : ` [${plain(mimeType)}]`;
   const said = [title ?? name, description ?? ""].filter((part) => part !== "" && part !== uri).join(": ");
   return `- ${plain(uri)}${kind} ${cut(plain(said), LINE_CHARS)}`.trimEnd();

@@ -49,7 +49,7 @@ export class ResultStore implements AsyncDisposable {
     this.#folder = folder;
     this.#maxBytes = maxBytes ?? TOOL_LIMITS.resultStore.maxBytes;
     this.#disk = folder === undefined ? undefined : folderStorage(world.files, folder);
-    this.#memory = new MemoryStorage(world, maxMemoryBytes ?? TOOL_LIMITS.resultStore.maxMemoryBytes);
+    this.#memory = memoryStorage(world, maxMemoryBytes ?? TOOL_LIMITS.resultStore.maxMemoryBytes);
   }
 
   /** Every result that can be read, the oldest first. */
@@ -224,7 +224,7 @@ export interface ByteRange {
 }
 
 /** Rejects when something cannot be written or is not there. */
-export interface ResultStorage {
+interface ResultStorage {
   write(name: string, parts: Iterable<Uint8Array>): Promise<void>;
   /** Takes over a file that may vanish afterwards. */
   adopt(name: string, path: string): Promise<void>;
@@ -244,63 +244,45 @@ function folderStorage(files: Files, folder: string): ResultStorage {
 }
 
 /** For embedders without a state folder, and for disks that are full: it holds no more than `maxBytes`. */
-class MemoryStorage implements ResultStorage {
-  readonly #files: Files;
-  readonly #pace: Pace;
-  readonly #maxBytes: number;
-  readonly #held = new Map<string, Uint8Array>();
-  #bytes = 0;
-
-  constructor(world: World, maxBytes: number) {
-    this.#files = world.files;
-    this.#pace = Pace.of(world);
-    this.#maxBytes = maxBytes;
-  }
-
-  async write(name: string, parts: Iterable<Uint8Array>): Promise<void> {
+function memoryStorage(world: World, maxBytes: number): ResultStorage {
+  const { files } = world;
+  const pace = Pace.of(world);
+  const held = new Map<string, Uint8Array>();
+  let total = 0;
+  const drop = (name: string) => {
+    total -= held.get(name)?.length ?? 0;
+    held.delete(name);
+  };
+  const tooMuch = () => new TenonError("internal", `it is over the ${maxBytes} bytes that are kept in memory`);
+  const write = async (name: string, parts: Iterable<Uint8Array>) => {
     const kept: Uint8Array[] = [];
     let bytes = 0;
     const iterator = parts[Symbol.iterator]();
-    for (let step = iterator.next(); !step.done; step = await this.#pace.run(() => iterator.next())) {
+    for (let step = iterator.next(); !step.done; step = await pace.run(() => iterator.next())) {
       bytes += step.value.length;
-      if (bytes > this.#maxBytes) throw this.#tooMuch();
+      if (bytes > maxBytes) throw tooMuch();
       kept.push(step.value);
     }
-    await this.remove(name);
-    this.#makeRoom(bytes);
-    this.#held.set(name, kept.length === 1 && kept[0] ? kept[0] : Buffer.concat(kept));
-    this.#bytes += bytes;
-  }
-
-  async adopt(name: string, path: string): Promise<void> {
-    const found = await this.#files.find(path);
-    if (!found || found.bytes > this.#maxBytes) throw this.#tooMuch();
-    await this.write(name, [await this.#files.readBytes(path, { start: 0, length: found.bytes })]);
-  }
-
-  async read(name: string, { start, length }: ByteRange): Promise<Uint8Array> {
-    const bytes = this.#held.get(name);
-    if (!bytes) throw new TenonError("internal", `${name} is not kept any more`);
-    return bytes.subarray(start, start + length);
-  }
-
-  async remove(name: string): Promise<void> {
-    this.#bytes -= this.#held.get(name)?.length ?? 0;
-    this.#held.delete(name);
-  }
-
-  /** The oldest go first: reading one of them says that it is gone. */
-  #makeRoom(bytes: number): void {
-    for (const [name, held] of this.#held) {
-      if (this.#bytes + bytes <= this.#maxBytes) return;
-      this.#held.delete(name);
-      this.#bytes -= held.length;
-    }
-  }
-
-  #tooMuch(): TenonError {
-    return new TenonError("internal", `it is over the ${this.#maxBytes} bytes that are kept in memory`);
-  }
+    drop(name);
+    // The oldest go first: reading one of them says that it is gone.
+    for (const oldest of held.keys()) if (total + bytes > maxBytes) drop(oldest);
+    held.set(name, kept.length === 1 && kept[0] ? kept[0] : Buffer.concat(kept));
+    total += bytes;
+  };
+  return {
+    write,
+    adopt: async (name, path) => {
+      const found = await files.find(path);
+      if (!found || found.bytes > maxBytes) throw tooMuch();
+      await write(name, [await files.readBytes(path, { start: 0, length: found.bytes })]);
+    },
+    read: async (name, { start, length }) => {
+      const bytes = held.get(name);
+      if (!bytes) throw new TenonError("internal", `${name} is not kept any more`);
+      return bytes.subarray(start, start + length);
+    },
+    remove: async (name) => drop(name),
+  };
 }
 
 function tooLarge(maxBytes: number): string {
@@ -382,6 +364,7 @@ function readLine(text: string): IndexLine | undefined {
   const { handle, form, bytes, lines, origin, mimeType, uri, gone } = parsed;
   if (typeof handle !== "string" || !isHandle(handle)) return undefined;
   if (gone === true) return { handle, gone };
+  const isForm = (value: unknown): value is KeptForm => typeof value === "string" && Object.hasOwn(ENDINGS, value);
   if (!isForm(form) || typeof bytes !== "number" || typeof origin !== "string") return undefined;
   const known = defined({
     lines: typeof lines === "number" ? lines : undefined,
@@ -389,8 +372,4 @@ function readLine(text: string): IndexLine | undefined {
     uri: typeof uri === "string" ? uri : undefined,
   });
   return { handle, form, bytes, origin, ...known };
-}
-
-function isForm(value: unknown): value is KeptForm {
-  return typeof value === "string" && Object.hasOwn(ENDINGS, value);
 }

@@ -66,10 +66,10 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
 /** Never rejects. */
 async function present(
   outcome: ToolOutcome,
-  { results, media }: Pick<RunPorts, "results" | "media">,
+  { results: store, media }: Pick<RunPorts, "results" | "media">,
   origin: string,
 ): Promise<Presented> {
-  const context = { store: results, media, origin };
+  const context = { store, media, origin };
   try {
     return await presentOutcome(outcome, context);
   } catch (error) {

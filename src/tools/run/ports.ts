@@ -60,20 +60,11 @@ export interface RunPorts {
 }
 
 /** What happens to a call between its being asked for and its one outcome. */
-export type CallEvent =
-  | { readonly kind: "awaiting_approval"; readonly call: PreparedCall }
+export type CallEvent = { readonly call: PreparedCall } & (
+  | { readonly kind: "awaiting_approval" }
   /** Approved, journaled and about to be sent. */
-  | { readonly kind: "running"; readonly call: PreparedCall }
-  | {
-      readonly kind: "progress";
-      readonly call: PreparedCall;
-      readonly progress: ToolProgress;
-      readonly elapsedMs: number;
-    }
+  | { readonly kind: "running" }
+  | { readonly kind: "progress"; readonly progress: ToolProgress; readonly elapsedMs: number }
   /** The last one of a call, with its outcome as people may see it. The time is that since it was sent; 0 if it never was. */
-  | {
-      readonly kind: "ended";
-      readonly call: PreparedCall;
-      readonly outcome: ToolOutcome;
-      readonly elapsedMs: number;
-    };
+  | { readonly kind: "ended"; readonly outcome: ToolOutcome; readonly elapsedMs: number }
+);

@@ -73,9 +73,9 @@ export class ToolEmbeddings {
       throw new Error(`the embedder ${id} gave ${vectors.length} vectors for ${texts.length} texts`);
     }
     return vectors.map((vector) => {
-      const unit = unitVector(vector);
-      if (!unit) throw new Error(`the embedder ${id} gave a vector that has no direction`);
-      return unit;
+      const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+      if (length > 0 && Number.isFinite(length)) return Float32Array.from(vector, (value) => value / length);
+      throw new Error(`the embedder ${id} gave a vector that has no direction`);
     });
   }
 
@@ -92,13 +92,6 @@ function textOf({ source, definition }: CatalogTool): string {
   const properties = Object.keys(inputSchema["properties"] ?? {}).slice(0, TOOL_LIMITS.toolSearchField.schemaNodes);
   const text = `${source}: ${name}${title ? ` (${title})` : ""}\n${description}\n${properties.join(", ")}`;
   return text.slice(0, TOOL_LIMITS.toolEmbedding.textChars);
-}
-
-function unitVector(vector: readonly number[]): Float32Array | undefined {
-  let squares = 0;
-  for (const value of vector) squares += value * value;
-  const length = Math.sqrt(squares);
-  return length > 0 && Number.isFinite(length) ? Float32Array.from(vector, (value) => value / length) : undefined;
 }
 
 function cosine(one: Float32Array, other: Float32Array, embedder: string): number {

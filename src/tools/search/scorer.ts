@@ -69,7 +69,8 @@ export class Scorer {
     const { server, usage } = scope;
     const list = indexed.postingsOf(term) ?? [];
     const uses = usage && usage.countOf(term) > 0 ? usage.countsOf(term) : undefined;
-    const rarity = rarityOf(indexed.size, documentFrequency(list, uses)) * (K1 + 1);
+    const having = documentFrequency(list, uses);
+    const rarity = Math.log(1 + (indexed.size - having + 0.5) / (having + 0.5)) * (K1 + 1);
     const lengths = indexed.lengthsTenths;
     const slope = (K1 * B * indexed.size) / (indexed.totalTenths + (usage?.totalTenths ?? 0));
     for (let at = 0; at < list.length; at += 2) {
@@ -137,10 +138,6 @@ function documentFrequency(list: readonly number[], uses: ReadonlyMap<number, nu
   let both = 0;
   for (let at = 0; at < list.length; at += 2) if (uses.has(list[at] ?? 0)) both++;
   return own + uses.size - both;
-}
-
-function rarityOf(documents: number, having: number): number {
-  return Math.log(1 + (documents - having + 0.5) / (having + 0.5));
 }
 
 // Scores of few slots among many, in memory that is used again for the next query.

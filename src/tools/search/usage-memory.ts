@@ -38,12 +38,12 @@ export class UsageMemory {
   readonly #world: World;
   readonly #path: string;
   /** Oldest first. */
-  #memories: Memory[];
+  #memories: readonly Memory[];
   #scores: UsageScores | undefined;
   /** Bytes this process may still add to the file: it is made smaller only when it is opened. */
   #writableBytes: number = TOOL_LIMITS.toolUsage.bytes / 2;
 
-  private constructor(world: World, path: string, memories: Memory[]) {
+  private constructor(world: World, path: string, memories: readonly Memory[]) {
     this.#world = world;
     this.#path = path;
     this.#memories = memories;
@@ -53,12 +53,10 @@ export class UsageMemory {
   static async open({ world, folder, project }: UsageMemoryPlace): Promise<UsageMemory> {
     const name = createHash("sha256").update(project).digest("hex").slice(0, 32);
     const path = join(folder, `${name}.ndjson`);
-    let memories: Memory[] = [];
-    try {
-      memories = await load(world, path);
-    } catch (error) {
+    const memories = await load(world, path).catch((error: unknown) => {
       world.log.warn("usage.unreadable", { path, reason: messageOf(error) });
-    }
+      return [];
+    });
     return new UsageMemory(world, path, memories);
   }
 
@@ -68,7 +66,9 @@ export class UsageMemory {
   }
 
   add(prompt: string, toolId: string): void {
-    const terms = termsToKeep(prompt);
+    const { headChars, headTerms } = TOOL_LIMITS.toolSearchQuery;
+    const all = termsOf(prompt, { maxChars: headChars, maxWords: headTerms * 4 }).filter(isFit);
+    const terms = [...new Set(all)].slice(0, TOOL_LIMITS.toolUsage.termsPerPrompt);
     if (terms.length === 0) return;
     const memory = memoryOf(toolId, terms);
     if (this.#memories.some(({ line }) => line === memory.line)) return;
@@ -155,12 +155,6 @@ function newest(memories: readonly Memory[]): Memory[] {
     kept.push(memory);
   }
   return kept.reverse();
-}
-
-function termsToKeep(prompt: string): readonly string[] {
-  const { headChars, headTerms } = TOOL_LIMITS.toolSearchQuery;
-  const terms = termsOf(prompt, { maxChars: headChars, maxWords: headTerms * 4 }).filter(isFit);
-  return [...new Set(terms)].slice(0, TOOL_LIMITS.toolUsage.termsPerPrompt);
 }
 
 function isFit(term: string): boolean {
