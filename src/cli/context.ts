@@ -7,7 +7,7 @@ import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { nodeWorld } from "../world/index.js";
 import { type Keyring, systemKeyring, unaskedSecrets } from "./secrets.js";
 import { columnsOf, createPalette, mayColor, type Palette } from "./terminal/stream.js";
-import { visible, visibleJson } from "./terminal/text.js";
+import { renderTable, visible, visibleJson } from "./terminal/text.js";
 
 /** The options of `tenon acp`. */
 export interface AcpOptions {
@@ -56,6 +56,20 @@ export function report(
 ): void {
   if (isJson) printJson(context, value);
   else print(context, lines);
+}
+
+/** A table whose first row says what the columns are. Cells must be single lines of visible text. */
+export function tableLines(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  { columns, palette }: Pick<CommandContext, "columns" | "palette">,
+): readonly string[] {
+  const [first = "", ...lines] = renderTable([head, ...rows], { columns });
+  return [palette.dim(first), ...lines];
+}
+
+export async function saysYes({ ask: askPerson }: CommandContext, question: string): Promise<boolean> {
+  return (await askPerson?.(question))?.trim().toLowerCase() === "yes";
 }
 
 export function warn({ errorOutput, palette }: CommandContext, text: string): void {

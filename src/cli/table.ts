@@ -369,7 +369,7 @@ const TRUST: Group = {
       summary: "what you allowed or refused for good, in every project",
       options: { json: JSON_OPTION },
       examples: { "tenon trust approvals": "lists it with the id that forget takes" },
-      load: async () => (await import("./commands/trust/approvals.js")).runApprovals,
+      load: async () => (await import("./commands/trust/trust.js")).runApprovals,
     }),
     command({
       name: "forget",
@@ -379,7 +379,7 @@ const TRUST: Group = {
       ],
       options: { json: JSON_OPTION, all: flag("forget every grant and every never") },
       examples: { "tenon trust forget github/create_issue": "the next call of it asks again" },
-      load: async () => (await import("./commands/trust/approvals.js")).runForget,
+      load: async () => (await import("./commands/trust/trust.js")).runForget,
     }),
     command({
       name: "grant",
@@ -393,7 +393,7 @@ const TRUST: Group = {
         timeout: text("SECONDS", "wait no longer than this for the server to be ready"),
       },
       examples: { "tenon trust grant github": "shows its tools and allows them in this project" },
-      load: async () => (await import("./commands/trust/approvals.js")).runGrant,
+      load: async () => (await import("./commands/trust/trust.js")).runGrant,
     }),
   ],
 };

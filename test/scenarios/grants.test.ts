@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
-import { runGrant } from "../../src/cli/commands/trust/approvals.js";
+import { runGrant } from "../../src/cli/commands/trust/trust.js";
 import { systemKeyring } from "../../src/cli/secrets.js";
 import { createPalette } from "../../src/cli/terminal/stream.js";
 import { nodeWorld, type PermissionAnswer, type PermissionQuestion } from "../../src/index.js";

@@ -4,11 +4,11 @@ import { type AgentApp, client, methods, type Stream } from "@agentclientprotoco
 import { EXIT } from "../exit.js";
 import { CLI_LIMITS } from "../limits.js";
 import { Screen } from "../terminal/screen.js";
-import { type Clock, createPalette, isTerminal, type Palette, systemClock } from "../terminal/stream.js";
+import { type Clock, createPalette, isTerminal, systemClock } from "../terminal/stream.js";
 import { visibleLine } from "../terminal/text.js";
 import { commandOf, runCommand } from "./commands.js";
 import { ElicitationPrompter } from "./elicitation.js";
-import { LineReader, QuestionQueue } from "./line-reader.js";
+import { type ChatTerminal, LineReader, QuestionQueue } from "./line-reader.js";
 import { PermissionPrompter } from "./permission.js";
 import { ChatSession } from "./session.js";
 import { TextView } from "./text-view.js";
@@ -39,18 +39,7 @@ export interface ChatOptions {
 }
 
 /** Everything of one chat, composed. */
-interface Parts {
-  readonly options: ChatOptions;
-  readonly clock: Clock;
-  readonly interrupts: Interrupts;
-  readonly palette: Palette;
-  readonly screen: Screen;
-  readonly reader: LineReader;
-  readonly view: ChatView;
-  readonly permission: PermissionPrompter;
-  readonly elicitation: ElicitationPrompter;
-  readonly session: ChatSession;
-}
+type Parts = ReturnType<typeof compose>;
 
 /** Resolves with the exit code once the chat is over and its session closed. */
 export async function runChat(options: ChatOptions): Promise<number> {
@@ -77,7 +66,7 @@ export async function runChat(options: ChatOptions): Promise<number> {
   }
 }
 
-function compose(options: ChatOptions): Parts {
+function compose(options: ChatOptions) {
   const { json, yes, prompt, interactive, output, errorOutput } = options;
   const clock = options.clock ?? systemClock;
   const isDialogue = interactive && prompt === undefined;
@@ -88,19 +77,17 @@ function compose(options: ChatOptions): Parts {
   const screen = new Screen({ main, side, clock });
   const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
   const consent = yes ? "approve" : interactive ? "ask" : "deny";
-  const terminal = { screen, palette, reader, queue: new QuestionQueue() };
-  const permission = new PermissionPrompter({ ...terminal, consent, isAttended: interactive });
+  const terminal: ChatTerminal = { screen, palette, clock, reader, queue: new QuestionQueue() };
+  const permission = new PermissionPrompter(terminal, { consent, isAttended: interactive });
   const elicitation = new ElicitationPrompter(terminal);
-  const view = json
-    ? new JsonView(output, errorOutput)
-    : new TextView({ screen, palette, clock, isTalkative: isDialogue, interject: (write) => reader.interject(write) });
+  const view: ChatView = json ? new JsonView(output, errorOutput) : new TextView(terminal, isDialogue);
   const app = view
     .listen(client({ name: "tenon-chat" }))
     .onRequest(methods.client.session.requestPermission, ({ params, signal }) => permission.answer(params, signal))
     .onRequest(methods.client.elicitation.create, ({ params, signal }) => elicitation.answer(params, signal))
     .onNotification(methods.client.elicitation.complete, () => {}); // the person knows
   const session = new ChatSession(app, options.agent, { canBeAsked: interactive });
-  return { options, clock, interrupts, palette, screen, reader, view, permission, elicitation, session };
+  return { ...terminal, options, interrupts, view, permission, elicitation, session };
 }
 
 async function converse(parts: Parts): Promise<number> {
@@ -149,26 +136,21 @@ async function script(parts: Parts): Promise<number> {
   return interrupts.quit.aborted ? EXIT.interrupted : result;
 }
 
-interface Submission {
-  readonly exitCode: number;
-  readonly shallQuit: boolean;
-}
-
 /** One line of the person: a command of the chat, or a prompt that runs as a turn of the agent. */
-async function submit(line: string, parts: Parts): Promise<Submission> {
-  const { session, view } = parts;
+async function submit(line: string, parts: Parts) {
   const command = commandOf(line);
   if (command === undefined) return await runTurn(line, parts);
+  if (command === "quit") return { exitCode: EXIT.done, shallQuit: true };
   try {
-    const next = await runCommand(command, { ...parts, status: () => session.status() });
-    return { exitCode: EXIT.done, shallQuit: next === "quit" };
+    await runCommand(command, parts);
+    return { exitCode: EXIT.done, shallQuit: false };
   } catch (error) {
-    view.failed(toFailure(error));
+    parts.view.failed(toFailure(error));
     return { exitCode: EXIT.failed, shallQuit: false };
   }
 }
 
-async function runTurn(text: string, parts: Parts): Promise<Submission> {
+async function runTurn(text: string, parts: Parts) {
   const { session, view, permission, elicitation, interrupts, screen, palette } = parts;
   const over = new AbortController();
   const cancelling: Promise<void>[] = [];

@@ -1,16 +1,12 @@
 // The words that are for the chat itself and not for the agent: /help, /tools, /mcp, /quit.
 
-import type { Screen } from "../terminal/screen.js";
 import { formatElapsed, type Palette } from "../terminal/stream.js";
 import { renderTable, visible, visibleLine } from "../terminal/text.js";
 import { preview } from "./describe.js";
-import type { ServerReport } from "./session.js";
+import type { ChatTerminal } from "./line-reader.js";
+import type { ChatSession, ServerReport } from "./session.js";
 
-export interface CommandPorts {
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly status: () => Promise<readonly ServerReport[]>;
-}
+type CommandPorts = Pick<ChatTerminal, "screen" | "palette"> & { readonly session: ChatSession };
 
 const COMMANDS = [
   ["/help", "these words"],
@@ -23,43 +19,33 @@ const COMMANDS = [
 
 const ERROR_LINES = 12;
 
-const OWN: readonly string[] = ["help", "tools", "mcp", "quit", "exit"];
+type ChatCommand = "help" | "tools" | "mcp" | "quit";
 
 /** The command a line is, or undefined when it is for the agent, which has commands of its own. */
-export function commandOf(line: string): string | undefined {
+export function commandOf(line: string): ChatCommand | undefined {
   const word = /^\/([a-z]+)\s*$/iu.exec(line.trim())?.[1]?.toLowerCase();
-  return word !== undefined && OWN.includes(word) ? word : undefined;
+  if (word === "quit" || word === "exit") return "quit";
+  return word === "help" || word === "tools" || word === "mcp" ? word : undefined;
 }
 
-/** Resolves with "quit" when the chat shall end. */
-export async function runCommand(command: string, ports: CommandPorts): Promise<"quit" | "go on"> {
-  const { screen, palette } = ports;
-  switch (command) {
-    case "help":
-      for (const row of renderTable(COMMANDS, { columns: screen.columns, indent: 2 })) screen.line(row);
-      screen.line(palette.dim("  Anything else is sent to the agent. Ctrl-C stops its answer."));
-      return "go on";
-    case "tools":
-      showTools(await ports.status(), ports);
-      return "go on";
-    case "mcp":
-      showServers(await ports.status(), ports);
-      return "go on";
-    case "quit":
-    case "exit":
-      return "quit";
-    default:
-      return "go on";
+export async function runCommand(command: Exclude<ChatCommand, "quit">, ports: CommandPorts): Promise<void> {
+  if (command === "help") return showHelp(ports);
+  const servers = await ports.session.status();
+  if (servers.length === 0) {
+    const text = "  No MCP servers in this session. tenon mcp add configures one, --mcp-config FILE adds some.";
+    ports.screen.line(ports.palette.dim(text));
   }
+  (command === "tools" ? showTools : showServers)(servers, ports);
+}
+
+function showHelp({ screen, palette }: CommandPorts): void {
+  for (const row of renderTable(COMMANDS, { columns: screen.columns, indent: 2 })) screen.line(row);
+  screen.line(palette.dim("  Anything else is sent to the agent. Ctrl-C stops its answer."));
 }
 
 function showTools(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {
-  if (servers.length === 0)
-    screen.line(
-      palette.dim("  No MCP servers in this session. tenon mcp add configures one, --mcp-config FILE adds some."),
-    );
   for (const server of servers) {
-    screen.line(`${palette.bold(visibleLine(server.name))} ${palette.dim(`(${summary(server)})`)}`);
+    screen.line(`${palette.bold(visibleLine(server.name))} ${palette.dim(`(${summaryOf(server)})`)}`);
     const rows = server.tools.map((tool) => [
       visibleLine(tool.name),
       visibleLine(tool.title ?? ""),
@@ -70,15 +56,11 @@ function showTools(servers: readonly ServerReport[], { screen, palette }: Comman
 }
 
 function showServers(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {
-  if (servers.length === 0)
-    screen.line(
-      palette.dim("  No MCP servers in this session. tenon mcp add configures one, --mcp-config FILE adds some."),
-    );
-  const rows = servers.map((server) => [visibleLine(server.name), server.state, summary(server)]);
+  const rows = servers.map((server) => [visibleLine(server.name), server.state, summaryOf(server)]);
   renderTable(rows, { columns: screen.columns - 2 }).forEach((row, at) => {
     const server = servers[at];
     if (!server) return;
-    screen.line(`${mark(server, palette)} ${row}`);
+    screen.line(`${palette[STATES[server.state].style](STATES[server.state].sign)} ${row}`);
     if (server.note !== undefined) screen.line(`    ${palette.dim(visibleLine(server.note))}`);
     if (server.state !== "failed") return;
     const cause = visible(server.error ?? "")
@@ -91,36 +73,27 @@ function showServers(servers: readonly ServerReport[], { screen, palette }: Comm
   });
 }
 
-function mark(server: ServerReport, palette: Palette): string {
-  switch (server.state) {
-    case "ready":
-      return palette.green("✓");
-    case "failed":
-      return palette.red("✗");
-    case "connecting":
-    case "reconnecting":
-      return palette.yellow("…");
-    case "idle":
-      return palette.dim("○");
-    case "closed":
-      return palette.dim("–");
-  }
-}
+type State = ServerReport["state"];
 
-function summary({ state, toolCount, connectMs }: ServerReport): string {
+const STATES: Readonly<Record<State, { readonly sign: string; readonly style: keyof Palette }>> = {
+  ready: { sign: "✓", style: "green" },
+  failed: { sign: "✗", style: "red" },
+  connecting: { sign: "…", style: "yellow" },
+  reconnecting: { sign: "…", style: "yellow" },
+  idle: { sign: "○", style: "dim" },
+  closed: { sign: "–", style: "dim" },
+};
+
+function summaryOf({ state, toolCount, connectMs }: ServerReport): string {
   const tools = `${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
-  switch (state) {
-    case "ready":
-      return connectMs === undefined ? tools : `${tools}, connected in ${formatElapsed(connectMs)}`;
-    case "failed":
-      return connectMs === undefined ? "not connected" : `not connected, after ${formatElapsed(connectMs)}`;
-    case "connecting":
-      return "no tools yet";
-    case "idle":
-      return `${tools}, starts when first used`;
-    case "reconnecting":
-      return `${tools}, being restarted`;
-    case "closed":
-      return "ended";
-  }
+  const took = (words: string) => (connectMs === undefined ? "" : `, ${words} ${formatElapsed(connectMs)}`);
+  const summaries: Readonly<Record<State, string>> = {
+    ready: `${tools}${took("connected in")}`,
+    failed: `not connected${took("after")}`,
+    connecting: "no tools yet",
+    idle: `${tools}, starts when first used`,
+    reconnecting: `${tools}, being restarted`,
+    closed: "ended",
+  };
+  return summaries[state];
 }

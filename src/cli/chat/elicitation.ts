@@ -2,18 +2,9 @@
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { Screen } from "../terminal/screen.js";
-import type { Palette } from "../terminal/stream.js";
 import { visible, visibleLine } from "../terminal/text.js";
 import { type Field, readField, readTyped, usualText } from "./form-field.js";
-import type { LineReader, QuestionQueue } from "./line-reader.js";
-
-export interface ElicitationPrompterOptions {
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly reader: LineReader;
-  readonly queue: QuestionQueue;
-}
+import type { ChatTerminal } from "./line-reader.js";
 
 const CANCEL: CreateElicitationResponse = { action: "cancel" };
 const DECLINE: CreateElicitationResponse = { action: "decline" };
@@ -21,10 +12,10 @@ const DECLINE: CreateElicitationResponse = { action: "decline" };
 type Verdict = "yes" | "no" | "again" | undefined;
 
 export class ElicitationPrompter {
-  readonly #options: ElicitationPrompterOptions;
+  readonly #options: ChatTerminal;
   #turn: AbortSignal = AbortSignal.abort();
 
-  constructor(options: ElicitationPrompterOptions) {
+  constructor(options: ChatTerminal) {
     this.#options = options;
   }
 

@@ -1,23 +1,15 @@
 // Reads what a person types, one question at a time. Between questions the terminal is left in its normal mode, so that
 // Ctrl-C is a signal and typed-ahead lines wait in the terminal's own buffer.
 import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
-import { isTerminal } from "../terminal/stream.js";
+import type { Screen } from "../terminal/screen.js";
+import { type Clock, isTerminal, type Palette } from "../terminal/stream.js";
 
-export interface LineReaderOptions {
+interface LineReaderOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   /** Ctrl-C while a question is open: in raw mode it is a key, not a signal. */
   readonly onInterrupt: () => void;
 }
-
-export interface QuestionOptions {
-  readonly signal: AbortSignal;
-  /** Only what is typed after the question counts, and it is not remembered: for answers that give consent. */
-  readonly isFresh?: boolean;
-}
-
-/** `undefined` at the end of the input, and when the signal aborts. */
-export type Answer = string | undefined;
 
 const HISTORY_SIZE = 200;
 
@@ -36,10 +28,17 @@ export class LineReader {
     });
   }
 
-  async question(prompt: string, { signal, isFresh = false }: QuestionOptions): Promise<Answer> {
+  /**
+   * Undefined at the end of the input, and when the signal aborts. `isFresh`: only what is typed after the question counts,
+   * and it is not remembered, for answers that give consent.
+   */
+  async question(
+    prompt: string,
+    { signal, isFresh = false }: { readonly signal: AbortSignal; readonly isFresh?: boolean },
+  ): Promise<string | undefined> {
     if (!isFresh && this.#ahead.length > 0) return this.#ahead.shift();
     if (signal.aborted || this.#hasEnded) return undefined;
-    return await new Promise<Answer>((resolve) => {
+    return await new Promise<string | undefined>((resolve) => {
       const lines: string[] = [];
       const reader = this.#createInterface(prompt, isFresh);
       this.#open = reader;
@@ -93,6 +92,15 @@ export class LineReader {
     if (!isFresh) reader.on("history", (lines) => (this.#history = [...lines]));
     return reader;
   }
+}
+
+/** Where the parts of a chat write and ask. */
+export interface ChatTerminal {
+  readonly screen: Screen;
+  readonly palette: Palette;
+  readonly clock: Clock;
+  readonly reader: LineReader;
+  readonly queue: QuestionQueue;
 }
 
 // Questions to the person, one at a time: a terminal has one line to type in.

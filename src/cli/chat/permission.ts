@@ -7,22 +7,14 @@ import type {
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import type { Screen } from "../terminal/screen.js";
-import type { Palette } from "../terminal/stream.js";
 import { visible, visibleLine } from "../terminal/text.js";
 import { contentLines, fullArguments, preview } from "./describe.js";
-import type { LineReader, QuestionQueue } from "./line-reader.js";
+import type { ChatTerminal } from "./line-reader.js";
 
-export type Consent = "ask" | "approve" | "deny";
-
-export interface PermissionPrompterOptions {
-  readonly consent: Consent;
+interface PermissionOptions {
+  readonly consent: "ask" | "approve" | "deny";
   /** A person can be asked, whatever the consent to tool calls is. */
   readonly isAttended: boolean;
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly reader: LineReader;
-  readonly queue: QuestionQueue;
 }
 
 interface Choice {
@@ -48,22 +40,18 @@ const ARGUMENT_COLUMNS = 2_000;
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
 
 export class PermissionPrompter {
-  readonly #options: PermissionPrompterOptions;
-  #turn = new AbortController().signal;
-  #wasDenied = false;
-
-  constructor(options: PermissionPrompterOptions) {
-    this.#options = options;
-  }
-
   /** True once a question of the current turn got a no. */
-  get wasDenied(): boolean {
-    return this.#wasDenied;
+  wasDenied = false;
+  readonly #options: ChatTerminal & PermissionOptions;
+  #turn = new AbortController().signal;
+
+  constructor(terminal: ChatTerminal, options: PermissionOptions) {
+    this.#options = { ...terminal, ...options };
   }
 
   beginTurn(signal: AbortSignal): void {
     this.#turn = signal;
-    this.#wasDenied = false;
+    this.wasDenied = false;
   }
 
   /** Questions that come together wait for each other; those left when the turn is cancelled are answered so at once. */
@@ -85,7 +73,7 @@ export class PermissionPrompter {
     if (isLocked && !isAttended) {
       const text = `Held back: ${title}. Nobody can be asked here; tenon mcp diff shows the difference.`;
       screen.line(palette.yellow(text));
-      if (toolCall.rawInput !== undefined) this.#wasDenied = true; // a call, not only a look
+      if (toolCall.rawInput !== undefined) this.wasDenied = true; // a call, not only a look
       return select(options, NO) ?? CANCELLED;
     }
     if (isProtected && !isAttended) {
@@ -163,7 +151,7 @@ export class PermissionPrompter {
   }
 
   #deny(options: readonly PermissionOption[], choice: Choice = NO): RequestPermissionResponse {
-    this.#wasDenied = true;
+    this.wasDenied = true;
     return select(options, choice) ?? CANCELLED;
   }
 }

@@ -1,21 +1,11 @@
 // The view for people: the answer as it streams, tool calls and notices as lines around it.
 import { type ClientApp, type ContentBlock, methods, type Notice, type SessionUpdate } from "@agentclientprotocol/sdk";
-import type { Screen } from "../terminal/screen.js";
-import { type Clock, formatElapsed, type Palette } from "../terminal/stream.js";
+import { formatElapsed } from "../terminal/stream.js";
 import { visible, visibleLine } from "../terminal/text.js";
 import { describeBlock, preview } from "./describe.js";
+import type { ChatTerminal } from "./line-reader.js";
 import { ToolCalls } from "./tool-calls.js";
 import { type ChatFailure, type ChatView, STOP_TEXTS, type TurnOutcome } from "./view.js";
-
-export interface TextViewOptions {
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly clock: Clock;
-  /** Also shows what is worth knowing only while one watches: thoughts, and notices that ask for nothing. */
-  readonly isTalkative: boolean;
-  /** Lets lines be written while the person may be typing. */
-  readonly interject: (write: () => void) => void;
-}
 
 const REPORT_LINES = 10;
 /** Shorter waits need no number. */
@@ -24,20 +14,23 @@ const NOTEWORTHY_MS = 1_000;
 type Voice = "answer" | "thought";
 
 export class TextView implements ChatView {
-  readonly #options: TextViewOptions;
+  readonly #options: ChatTerminal;
+  readonly #isTalkative: boolean;
   readonly #calls: ToolCalls;
   #voice: Voice | undefined;
   #isInTurn = false;
   #stopThinking: () => void = () => {};
 
-  constructor(options: TextViewOptions) {
+  /** `isTalkative`: also shows what is worth knowing only while one watches, thoughts and notices that ask for nothing. */
+  constructor(options: ChatTerminal, isTalkative: boolean) {
     this.#options = options;
+    this.#isTalkative = isTalkative;
     this.#calls = new ToolCalls(options);
   }
 
   listen(client: ClientApp): ClientApp {
     return client.onNotification(methods.client.session.update, ({ params }) => {
-      this.#options.interject(() => this.#update(params.update));
+      this.#options.reader.interject(() => this.#update(params.update));
     });
   }
 
@@ -67,7 +60,7 @@ export class TextView implements ChatView {
         this.#stream("answer", update.content);
         break;
       case "agent_thought_chunk":
-        if (this.#options.isTalkative) this.#stream("thought", update.content);
+        if (this.#isTalkative) this.#stream("thought", update.content);
         break;
       case "tool_call":
         this.#stopThinking();
@@ -118,10 +111,10 @@ export class TextView implements ChatView {
   }
 
   #notice({ severity, title, description }: Notice): void {
-    const { palette, isTalkative } = this.#options;
+    const { palette } = this.#options;
     if (severity === "error") this.#report(`! ${title}`, description, palette.red);
     else if (severity === "warning") this.#report(`! ${title}`, description, palette.yellow);
-    else if (isTalkative) this.#report(`· ${title}`, description, palette.dim);
+    else if (this.#isTalkative) this.#report(`· ${title}`, description, palette.dim);
   }
 
   /** Causes carry the end of a server's stderr: its lines stay lines. */

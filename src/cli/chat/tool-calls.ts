@@ -1,10 +1,10 @@
 // The tool calls of a session on the screen: a live line while one runs, one lasting line with time and outcome when it ends.
 import type { ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { defined } from "../../base/json/defined.js";
-import type { Screen } from "../terminal/screen.js";
-import { type Clock, formatElapsed, type Palette } from "../terminal/stream.js";
+import { formatElapsed } from "../terminal/stream.js";
 import { clipToWidth, displayWidth, visibleLine } from "../terminal/text.js";
 import { contentLines, preview, shortArguments } from "./describe.js";
+import type { ChatTerminal } from "./line-reader.js";
 
 interface OpenCall {
   title: string;
@@ -16,20 +16,14 @@ interface OpenCall {
   stopShowing: () => void;
 }
 
-export interface ToolCallsOptions {
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly clock: Clock;
-}
-
 const PREVIEW_LINES = 8;
 const PREVIEW_INDENT = "    ";
 
 export class ToolCalls {
-  readonly #options: ToolCallsOptions;
+  readonly #options: ChatTerminal;
   readonly #open = new Map<string, OpenCall>();
 
-  constructor(options: ToolCallsOptions) {
+  constructor(options: ChatTerminal) {
     this.#options = options;
   }
 
@@ -58,7 +52,9 @@ export class ToolCalls {
   updated(update: ToolCallUpdate): void {
     const open = this.#open.get(update.toolCallId);
     if (!open) {
-      if (update.title != null) this.started({ ...toCall(update), title: update.title });
+      const { toolCallId, title, rawInput, status, content } = update;
+      const given = defined({ status: status ?? undefined, content: content ?? undefined });
+      if (title != null) this.started({ toolCallId, title, rawInput, ...given });
       return;
     }
     if (update.title != null) open.title = visibleLine(update.title);
@@ -117,15 +113,4 @@ export class ToolCalls {
   #elapsed(open: OpenCall): string {
     return formatElapsed(this.#options.clock.now() - open.startedMs);
   }
-}
-
-function toCall(update: ToolCallUpdate): Omit<ToolCall, "title"> {
-  return {
-    toolCallId: update.toolCallId,
-    rawInput: update.rawInput,
-    ...defined({
-      status: update.status == null ? undefined : update.status,
-      content: update.content == null ? undefined : update.content,
-    }),
-  };
 }

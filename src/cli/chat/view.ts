@@ -49,9 +49,9 @@ export function exitCodeOf(outcome: TurnOutcome): number {
 export function toFailure(thrown: unknown): ChatFailure {
   if (!(thrown instanceof RequestError)) return { message: messageOf(thrown) };
   const data = isJsonObject(thrown.data) ? thrown.data : {};
-  const hint = typeof data.hint === "string" ? { hint: data.hint } : {};
+  const hint = typeof data.hint === "string" ? data.hint : undefined;
   const message = typeof data.details === "string" ? `${thrown.message}: ${data.details}` : thrown.message;
-  return { message, ...hint, code: thrown.code, ...defined({ data: thrown.data }) };
+  return { message, code: thrown.code, ...defined({ hint, data: thrown.data }) };
 }
 
 /** Why an answer is not whole; nothing when it is. */

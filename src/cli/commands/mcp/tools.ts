@@ -6,9 +6,9 @@ import { LIMITS } from "../../../base/limits.js";
 import { builtinSource } from "../../../builtin/index.js";
 import { LookAlikes, type NamedTool, SessionCatalog } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
-import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { type CommandContext, print, printJson, tableLines, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
-import { renderTable, visibleLine } from "../../terminal/text.js";
+import { visibleLine } from "../../terminal/text.js";
 import {
   type InspectedServer,
   type InspectedTool,
@@ -93,8 +93,7 @@ function printTools(tools: readonly ListedTool[], query: string | undefined, con
     visibleLine(tool.description),
   ]);
   const head = [...(query === undefined ? [] : ["score"]), "tool", "tokens", "what it does"];
-  const [first = "", ...lines] = renderTable([head, ...rows], context);
-  print(context, [palette.dim(first), ...lines]);
+  print(context, tableLines(head, rows, context));
   const tokens = tools.reduce((sum, tool) => sum + tool.tokens, 0);
   if (query === undefined) print(context, [palette.dim(`${tools.length} tools, about ${tokens} tokens`)]);
   for (const { server, tool, lookAlikes } of tools) {

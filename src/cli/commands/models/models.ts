@@ -4,11 +4,11 @@ import { defined } from "../../../base/json/defined.js";
 import { type EffectiveConfig, type ProviderName, placeText, providerEnvironment } from "../../../config/index.js";
 import { type AvailableModel, knownAbilities, ModelLists, type ModelPrice, PROVIDERS } from "../../../models/index.js";
 import type { Run, Values } from "../../command.js";
-import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
+import { type CommandContext, readConfig, report, tableLines, warn } from "../../context.js";
 import { configuredModels } from "../../model.js";
 import { secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
-import { renderTable, visibleLine } from "../../terminal/text.js";
+import { visibleLine } from "../../terminal/text.js";
 
 /** By the word before the slash; `openai-chat` is the same account as `openai`. */
 const LISTED = ["anthropic", "openai", "google", "openai-compatible"] as const satisfies readonly ProviderName[];
@@ -17,8 +17,8 @@ export const runModels: Run<Values<"json">> = async ({ values }, context) => {
   const config = await readConfig(context);
   const looked = await lookAtProviders(config, context);
   const { first } = await configuredModels(config, context.world, secretResolver(context.world));
-  if (values.json === true) printJson(context, { default: first.id, providers: looked.map(modelJson) });
-  else print(context, modelLines(looked, first.id, context));
+  const providers = looked.map(modelJson);
+  report(context, values.json, { default: first.id, providers }, modelLines(looked, first.id, context));
   for (const { name, problem } of looked) if (problem !== undefined) warn(context, `${name}: ${problem}`);
 };
 
@@ -75,7 +75,7 @@ function keySource(
 
 // Models and their providers, for people and for programs.
 
-export interface ProviderLook {
+interface ProviderLook {
   readonly name: string;
   /** The variable its key is looked for in. */
   readonly keyVariable: string;
@@ -86,8 +86,8 @@ export interface ProviderLook {
   readonly problem?: string;
 }
 
-export function modelLines(looked: readonly ProviderLook[], used: string, style: CommandContext): readonly string[] {
-  const { palette, columns } = style;
+function modelLines(looked: readonly ProviderLook[], used: string, style: CommandContext): readonly string[] {
+  const { palette } = style;
   const models = looked.flatMap((provider) => provider.models);
   const rows = models.map(({ id, title = "", abilities }) => [
     `${id === used ? "*" : " "} ${visibleLine(id)}`,
@@ -97,10 +97,9 @@ export function modelLines(looked: readonly ProviderLook[], used: string, style:
     visibleLine(title),
   ]);
   const head = ["  model", "window", "output", "$ per M in/out", "title"];
-  const [first = "", ...lines] = rows.length === 0 ? [] : renderTable([head, ...rows], { columns });
   const isListed = models.some(({ id }) => id === used);
   return [
-    ...(rows.length === 0 ? [] : [palette.dim(first), ...lines]),
+    ...(rows.length === 0 ? [] : tableLines(head, rows, style)),
     ...(isListed ? [] : [`* ${visibleLine(used)}`]),
     palette.dim("* is what sessions begin with."),
     ...looked.map(({ name, key, keyVariable, problem }) => {
@@ -122,7 +121,7 @@ function priceText(price: ModelPrice | undefined): string {
   return price ? `${price.inputPerMTok} / ${price.outputPerMTok}` : "–";
 }
 
-export function modelJson({ name, key, keyVariable, models, problem }: ProviderLook): object {
+function modelJson({ name, key, keyVariable, models, problem }: ProviderLook): object {
   return {
     name,
     keyVariable,

@@ -1,9 +1,9 @@
 // `tenon sessions list|show|delete`: the conversations kept on this machine.
 import type { SessionSummary } from "../../../session/index.js";
 import { misused, type Run, type Values } from "../../command.js";
-import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { type CommandContext, print, printJson, tableLines, warn } from "../../context.js";
 import { CLI_LIMITS } from "../../limits.js";
-import { clipToWidth, renderTable, visible, visibleLine } from "../../terminal/text.js";
+import { clipToWidth, visible, visibleLine } from "../../terminal/text.js";
 import {
   allSessions,
   type ConversationItem,
@@ -45,8 +45,7 @@ function printSessions(
     visibleLine(title),
   ]);
   const head = ["session", "used", ...(isAll ? ["directory"] : []), "title"];
-  const [first = "", ...lines] = renderTable([head, ...rows], context);
-  print(context, [palette.dim(first), ...lines]);
+  print(context, tableLines(head, rows, context));
   if (total > sessions.length) print(context, [palette.dim(`${total - sessions.length} more: --limit ${total}`)]);
 }
 
