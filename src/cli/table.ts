@@ -83,7 +83,7 @@ function editCommand(name: "remove" | "enable" | "disable", summary: string, doe
     arguments: [SERVER],
     options: { json: JSON_OPTION, project: PROJECT },
     examples: { [`tenon mcp ${name} files`]: does },
-    load: async () => (await import("./commands/mcp/edit.js")).runEdit(name),
+    load: async () => (await import("./commands/mcp/configured.js")).runEdit(name),
   });
 }
 
@@ -113,7 +113,7 @@ const MCP: Group = {
         "tenon mcp list": "shows state, source, era, tools, tokens and start time of each",
         "tenon mcp list --no-connect --json": "prints the merged configuration without starting anything",
       },
-      load: async () => (await import("./commands/mcp/list.js")).runList,
+      load: async () => (await import("./commands/mcp/configured.js")).runList,
     }),
     command({
       name: "add",
@@ -145,7 +145,7 @@ const MCP: Group = {
         "tenon mcp add docs https://example.com/mcp --header 'Authorization=Bearer ${DOCS_TOKEN}'":
           "adds a remote one, with a token from the environment",
       },
-      load: async () => (await import("./commands/mcp/edit.js")).runAdd,
+      load: async () => (await import("./commands/mcp/configured.js")).runAdd,
     }),
     command({
       name: "get",
@@ -153,7 +153,7 @@ const MCP: Group = {
       arguments: [SERVER],
       options: { json: JSON_OPTION },
       examples: { "tenon mcp get github": "shows the entry, its file, and why it is not used if so" },
-      load: async () => (await import("./commands/mcp/edit.js")).runGet,
+      load: async () => (await import("./commands/mcp/configured.js")).runGet,
     }),
     editCommand("remove", "take a server out of your configuration", "takes it out, comments and all else stay"),
     editCommand("enable", "use a server again that was disabled", "sessions that are open follow between turns"),

@@ -3,7 +3,6 @@ import type { CreateElicitationRequest, CreateElicitationResponse } from "@agent
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { visible, visibleLine } from "../terminal/text.js";
-import { type Field, readField, readTyped, usualText } from "./form-field.js";
 import type { ChatTerminal } from "./line-reader.js";
 
 const CANCEL: CreateElicitationResponse = { action: "cancel" };
@@ -81,7 +80,7 @@ export class ElicitationPrompter {
 
   /** A single question needs no ceremony: an empty line is no answer, unless it stands for a default. */
   async #askOnly(field: Field, signal: AbortSignal): Promise<CreateElicitationResponse> {
-    const value = await this.#askField(field, signal, { isOnly: true });
+    const value = await this.#askField(field, signal, true);
     if (value === undefined) return CANCEL;
     if (value !== LEFT_OUT) return { action: "accept", content: { [field.name]: value } };
     return field.isRequired ? DECLINE : { action: "accept", content: {} };
@@ -91,24 +90,17 @@ export class ElicitationPrompter {
   async #fill(fields: readonly Field[], signal: AbortSignal): Promise<Content | undefined> {
     const content: [string, ContentValue][] = [];
     for (const field of fields) {
-      const value = await this.#askField(field, signal, { isOnly: false });
+      const value = await this.#askField(field, signal, false);
       if (value === undefined) return undefined;
       if (value !== LEFT_OUT) content.push([field.name, value]);
     }
     return Object.fromEntries(content);
   }
 
-  async #askField(
-    field: Field,
-    signal: AbortSignal,
-    { isOnly }: { readonly isOnly: boolean },
-  ): Promise<ContentValue | typeof LEFT_OUT | undefined> {
+  async #askField(field: Field, signal: AbortSignal, isOnly: boolean) {
     const { screen, palette, reader } = this.#options;
-    const freedom = field.isRequired
-      ? isOnly && field.usual === undefined
-        ? " (Enter alone: no answer)"
-        : ""
-      : " (optional)";
+    const whenRequired = isOnly && field.usual === undefined ? " (Enter alone: no answer)" : "";
+    const freedom = field.isRequired ? whenRequired : " (optional)";
     screen.line(`  ${palette.bold(field.label)}${palette.dim(freedom)}`);
     for (const [index, { title }] of field.options.entries()) screen.line(`    ${index + 1} ${visibleLine(title)}`);
     const usual = usualText(field);
@@ -119,8 +111,8 @@ export class ElicitationPrompter {
       const typed = await reader.question(prompt, { signal, isFresh: true });
       if (typed === undefined || signal.aborted) return undefined;
       const read = readTyped(isOnly ? { ...field, isRequired: false } : field, typed);
-      if (read.ok) return read.value === undefined ? LEFT_OUT : toContent(read.value);
-      screen.line(palette.dim(`  ${read.reason}`));
+      if (typeof read !== "string") return read.value === undefined ? LEFT_OUT : toContent(read.value);
+      screen.line(palette.dim(`  ${read}`));
     }
   }
 
@@ -163,4 +155,148 @@ function fieldsOf({ properties, required }: JsonObject): readonly Field[] | stri
     else if (needed.includes(name)) return `It needs "${visibleLine(name)}", which cannot be typed here.`;
   }
   return fields;
+}
+
+// One field of a form, as a terminal asks for it: what it is in words, and what a typed line means for it.
+
+interface Field {
+  readonly name: string;
+  /** For the question: title, what it is for, bounds. */
+  readonly label: string;
+  readonly options: readonly { readonly value: string; readonly title: string }[];
+  readonly isRequired: boolean;
+  readonly isMany: boolean;
+  readonly kind: "text" | "number" | "integer" | "boolean" | "choice";
+  readonly usual?: JsonValue;
+  readonly rules: JsonObject;
+}
+
+/** What a typed line means: a value, or that the field is left out; a text says why it cannot be taken. */
+type Typed = { readonly value?: JsonValue } | string;
+
+/** Undefined for a field of a kind nobody could fill in here. */
+function readField(name: string, raw: unknown, isRequired: boolean): Field | undefined {
+  if (!isJsonObject(raw)) return undefined;
+  const kind = kindOf(raw);
+  if (!kind) return undefined;
+  const isMany = raw["type"] === "array";
+  const options = kind === "choice" ? optionsOf(isMany && isJsonObject(raw["items"]) ? raw["items"] : raw) : [];
+  const usual = raw["default"];
+  const base = { name, label: labelOf(name, raw), options, isRequired, isMany, kind, rules: raw };
+  return usual === undefined || usual === null ? base : { ...base, usual };
+}
+
+function kindOf(raw: JsonObject): Field["kind"] | undefined {
+  switch (raw["type"]) {
+    case "string":
+      return optionsOf(raw).length > 0 ? "choice" : "text";
+    case "array":
+      return "choice";
+    case "number":
+    case "integer":
+    case "boolean":
+      return raw["type"];
+    default:
+      return undefined;
+  }
+}
+
+function optionsOf(raw: JsonObject): Field["options"] {
+  const titled = raw["oneOf"] ?? raw["anyOf"];
+  if (Array.isArray(titled)) {
+    return titled.flatMap((option) => {
+      const { const: value, title } = isJsonObject(option) ? option : {};
+      return typeof value === "string" ? { value, title: typeof title === "string" ? title : value } : [];
+    });
+  }
+  const values = Array.isArray(raw["enum"]) ? raw["enum"] : [];
+  return values.flatMap((value) => (typeof value === "string" ? { value, title: value } : []));
+}
+
+function labelOf(name: string, raw: JsonObject): string {
+  const { title, description, format } = raw;
+  const told = [description, boundsOf(raw), format].flatMap((note) =>
+    typeof note === "string" && note !== "" ? visibleLine(note) : [],
+  );
+  const head = visibleLine(typeof title === "string" && title !== "" ? title : name);
+  return told.length === 0 ? head : `${head} (${told.join("; ")})`;
+}
+
+function boundsOf({ minimum, maximum }: JsonObject): string | undefined {
+  if (typeof minimum === "number" && typeof maximum === "number") return `${minimum} to ${maximum}`;
+  if (typeof minimum === "number") return `at least ${minimum}`;
+  return typeof maximum === "number" ? `at most ${maximum}` : undefined;
+}
+
+/** What is offered when nothing is typed, as people read it. */
+function usualText({ usual, options }: Field): string | undefined {
+  if (usual === undefined) return undefined;
+  const title = (value: JsonValue) =>
+    options.find((option) => option.value === value)?.title ??
+    (typeof value === "string" ? value : JSON.stringify(value));
+  return visibleLine(Array.isArray(usual) ? usual.map(title).join(", ") : title(usual));
+}
+
+/** An empty line is the default, or leaves an optional field out. */
+function readTyped(field: Field, typed: string): Typed {
+  const words = typed.trim();
+  if (words === "") {
+    if (field.usual !== undefined) return { value: field.usual };
+    return field.isRequired ? "This is needed." : {};
+  }
+  switch (field.kind) {
+    case "text":
+      return readText(field.rules, typed);
+    case "number":
+    case "integer":
+      return readNumber(field, words);
+    case "boolean":
+      return readBoolean(words.toLowerCase());
+    case "choice":
+      return field.isMany ? readChoices(field, words) : readChoice(field, words);
+  }
+}
+
+function readText({ minLength, maxLength }: JsonObject, typed: string): Typed {
+  const length = Array.from(typed).length; // code points, as JSON Schema counts
+  if (typeof minLength === "number" && length < minLength) return `At least ${minLength} characters.`;
+  if (typeof maxLength === "number" && length > maxLength) return `At most ${maxLength} characters.`;
+  return { value: typed };
+}
+
+function readNumber({ kind, rules: { minimum, maximum } }: Field, words: string): Typed {
+  const value = Number(words);
+  if (!Number.isFinite(value)) return "Please type a number.";
+  if (kind === "integer" && !Number.isInteger(value)) return "Please type a whole number.";
+  if (typeof minimum === "number" && value < minimum) return `At least ${minimum}.`;
+  if (typeof maximum === "number" && value > maximum) return `At most ${maximum}.`;
+  return { value };
+}
+
+function readBoolean(word: string): Typed {
+  if (["y", "yes", "true"].includes(word)) return { value: true };
+  return ["n", "no", "false"].includes(word) ? { value: false } : "Please answer y or n.";
+}
+
+/** By its number, its value or its title. */
+function readChoice({ options }: Field, words: string): Typed {
+  const numbered = /^\d+$/u.test(words) ? options[Number(words) - 1] : undefined;
+  const word = words.toLowerCase();
+  const named = options.find(({ value, title }) => value.toLowerCase() === word || title.toLowerCase() === word);
+  const chosen = named ?? numbered;
+  return chosen ? { value: chosen.value } : `Please choose from 1 to ${options.length}.`;
+}
+
+function readChoices(field: Field, words: string): Typed {
+  const { minItems, maxItems } = field.rules;
+  const values = new Set<JsonValue>();
+  for (const word of words.split(",").map((part) => part.trim())) {
+    if (word === "") continue;
+    const read = readChoice(field, word);
+    if (typeof read === "string") return `"${visibleLine(word)}": ${read}`;
+    if (read.value !== undefined) values.add(read.value);
+  }
+  if (typeof minItems === "number" && values.size < minItems) return `At least ${minItems}, separated by commas.`;
+  if (typeof maxItems === "number" && values.size > maxItems) return `At most ${maxItems}.`;
+  return { value: [...values] };
 }

@@ -17,7 +17,7 @@ import {
 } from "../../../mcp/index.js";
 import { whyFiltered } from "../../../tools/index.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { type CommandContext, report, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { type Progress, progress } from "../../terminal/screen.js";
@@ -60,17 +60,16 @@ export const runCall: Run<CallValues> = async ({ values, words }, context) => {
       const deadlineMs = values.timeout === undefined ? undefined : timeoutMs;
       const called = await callOnce({ connection, tool, args, deadlineMs, signal, shown }, context);
       // Only on a terminal may a result be too long to be printed.
-      const isWhole = values.json === true || !isTerminal(context.output);
       const withData = values.json === true;
+      const isWhole = withData || !isTerminal(context.output);
       const whole = isWhole ? await wholeAnswer(called, context.world.files, { withData }) : called;
       if (whole.kind !== "failed" && whole.kind !== "unknown") return whole;
       // Errors quote the server's stderr; a tool's result was asked for, and stays as it is.
       return { ...whole, error: redactedError(whole.error, redact) };
     }),
   );
-  if (values.json === true) printJson(context, answerJson(outcome));
-  else print(context, answerLines(outcome));
-  if (values.json !== true && isTerminal(context.output) && isCut(outcome)) {
+  report(context, values.json, answerJson(outcome), answerLines(outcome));
+  if (!values.json && isTerminal(context.output) && isCut(outcome)) {
     warn(context, "the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
   }
   return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
@@ -127,7 +126,7 @@ async function piped({ readValue }: CommandContext): Promise<string> {
 
 // The answer of a tool, for people and for programs.
 
-export function answerLines(outcome: CallOutcome): readonly string[] {
+function answerLines(outcome: CallOutcome): readonly string[] {
   switch (outcome.kind) {
     case "answered": {
       const { content, structured, warnings = [] } = outcome;
@@ -177,7 +176,7 @@ function blockJson(block: ContentBlock): JsonObject {
   return rest;
 }
 
-export function answerJson(outcome: CallOutcome): JsonObject {
+function answerJson(outcome: CallOutcome): JsonObject {
   switch (outcome.kind) {
     case "answered": {
       const { content, structured, warnings, isError } = outcome;
@@ -277,7 +276,7 @@ export function toolNamed(
 }
 
 /** Why no model is offered it, or may call it, here: the person's own call is made all the same. */
-export function keptFromModels(tool: McpTool, server: ReadyServer, config: EffectiveConfig): string | undefined {
+function keptFromModels(tool: McpTool, server: ReadyServer, config: EffectiveConfig): string | undefined {
   const filtered = whyFiltered(sourceSettings(server.settings), tool.name);
   if (filtered !== undefined) return `models are not offered ${tool.name}: ${filtered}`;
   const { name, annotations } = tool;

@@ -23,12 +23,11 @@ import {
   tenonPaths,
 } from "../../../config/index.js";
 import { type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, print, printJson, readConfig, warn } from "../../context.js";
+import { type CommandContext, readConfig, report, saysYes, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import type { Palette } from "../../terminal/stream.js";
 import { renderTable, visibleLine } from "../../terminal/text.js";
-import { userFile } from "./edit.js";
-import { placeJson, problemJson, targetOf } from "./list.js";
+import { placeJson, problemJson, projectFile, targetOf, userFile } from "./configured.js";
 
 export const runImport: Run<Values<"json" | "dry-run" | "replace" | "project", "secrets", "from">> = async (
   { values, words },
@@ -36,29 +35,32 @@ export const runImport: Run<Values<"json" | "dry-run" | "replace" | "project", "
 ) => {
   const names = namesOf(values.from);
   const config = await readConfig(context);
-  const target = fileToEdit(values.project === true, config, context);
+  const target = values.project ? projectFile(config, context) : userFile(context);
+  const { world, cwd } = context;
+  const { layer } = target;
+  const request = { world, env: world.env, cwd, projectPath: config.project, hasProject: true, layer };
   const planWith = async (secrets: SecretWay) =>
-    planImport(await readAll(names ?? IMPORT_NAMES, target.layer, config, context), {
-      layer: target.layer,
+    planImport((await readImports(names ?? IMPORT_NAMES, request)).reads, {
+      layer,
       existing: existingIn(config, values.project === true, context),
       mayReplace: values.replace === true,
       secrets,
       only: new Set(words),
     });
   const isDry = names === undefined || values["dry-run"] === true;
-  const given = secretWay(values.secrets, target.layer);
+  const given = secretWay(values.secrets, layer);
   const first = await planWith(given ?? "file");
   refuseNothing(first, names, words);
   const asked = given === undefined && !isDry && values.json !== true ? await askAboutSecrets(first, context) : "file";
   const plan = asked === "keyring" ? await planWith(asked) : first;
   const done = isDry ? new Map<PlannedServer, DoneServer>() : await copy(plan, target, context);
-  const isListing = names === undefined;
-  const facts: ReportFacts = { target: target.path, isDry, isListing, secrets: given ?? asked, done };
-  if (values.json === true) {
-    printJson(context, { target: target.path, isDry, files: plan.map((file) => fileJson(file, facts)) });
-  } else {
-    print(context, [...plan.flatMap((file) => fileLines(file, facts, context)), ...summaryLines(plan, facts, context)]);
-  }
+  const facts = { target: target.path, isDry, isListing: names === undefined, secrets: given ?? asked, done };
+  const files = plan.map((file) => fileJson(file, facts));
+  const lines = plan.flatMap((file) => fileLines(file, facts, context));
+  report(context, values.json, { target: target.path, isDry, files }, [
+    ...lines,
+    ...summaryLines(plan, facts, context),
+  ]);
   const isFailed = [...done.values()].some(({ error }) => error !== undefined) || (!isDry && plan.some(isUnread));
   return isFailed ? EXIT.failed : EXIT.done;
 };
@@ -70,11 +72,8 @@ function isUnread({ problems, servers }: PlannedFile): boolean {
 
 /** Undefined when nothing is to be copied. */
 function namesOf(given: readonly string[] | undefined): readonly ImportName[] | undefined {
-  const words = given
-    ?.flatMap((text) => text.split(","))
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
-  if (words === undefined) return undefined;
+  if (given === undefined) return undefined;
+  const words = given.flatMap((text) => text.split(",")).flatMap((word) => word.trim() || []);
   if (words.includes("all")) return IMPORT_NAMES;
   return words.map((word) => {
     const known = IMPORT_NAMES.find((name) => name === word);
@@ -96,21 +95,6 @@ function secretWay(given: string | undefined, layer: "user" | "project"): Secret
     return "env";
   }
   return given === "file" || given === "keyring" || given === "env" ? given : undefined;
-}
-
-async function readAll(
-  names: readonly ImportName[],
-  layer: "user" | "project",
-  config: EffectiveConfig,
-  { world, cwd }: CommandContext,
-): Promise<Awaited<ReturnType<typeof readImports>>["reads"]> {
-  const request = { world, env: world.env, cwd, projectPath: config.project, hasProject: true, layer };
-  return (await readImports(names, request)).reads;
-}
-
-function fileToEdit(isProject: boolean, { project }: EffectiveConfig, context: CommandContext): ConfigFile {
-  if (!isProject) return userFile(context);
-  return { world: context.world, path: projectFiles(project).own, layer: "project", within: project };
 }
 
 /** Of that very file, valid or not; layers name it as it was asked for, not by its real path. */
@@ -138,15 +122,14 @@ function refuseNothing(
   throw refused(`there is no file of ${names.join(", ")} here`, "tenon mcp import shows whose files there are.");
 }
 
-async function askAboutSecrets(plan: readonly PlannedFile[], { ask }: CommandContext): Promise<SecretWay> {
+async function askAboutSecrets(plan: readonly PlannedFile[], context: CommandContext): Promise<SecretWay> {
   const copied = plan.flatMap(({ servers }) => servers).filter(isCopied);
   const found = copied.flatMap(({ name, secrets }) => secrets.map((secret) => `${name}: ${secret.key}.${secret.name}`));
-  if (!ask || found.length === 0) return "file";
+  if (found.length === 0) return "file";
   const what = found.length === 1 ? "This looks like a secret" : `These ${found.length} look like secrets`;
-  const answer = await ask(
-    `${what}:\n${found.map((one) => `  ${visibleLine(one)}\n`).join("")}Put into your keyring instead of the file? Type yes or no: `,
-  );
-  return answer?.trim().toLowerCase() === "yes" ? "keyring" : "file";
+  const list = found.map((one) => `  ${visibleLine(one)}\n`).join("");
+  const question = `${what}:\n${list}Put into your keyring instead of the file? Type yes or no: `;
+  return (await saysYes(context, question)) ? "keyring" : "file";
 }
 
 function isCopied({ action }: PlannedServer): boolean {
@@ -159,10 +142,16 @@ async function copy(
   target: ConfigFile,
   context: CommandContext,
 ): Promise<ReadonlyMap<PlannedServer, DoneServer>> {
+  const { world, keyring } = context;
   const done = new Map<PlannedServer, DoneServer>();
   for (const server of plan.flatMap(({ servers }) => servers).filter(isCopied)) {
     try {
-      await keep(server, context);
+      // First the keyring, then the file: a reference to nothing would be worse than none.
+      for (const { account, value } of server.kept) {
+        world.trace?.hide([value]);
+        using deadline = world.deadline(LIMITS.secretTimeoutMs);
+        await keyring.set(account, value, deadline.signal);
+      }
       const { change, warnings } = await addServer(target, server.name, server.entry ?? {}, {
         mayReplace: server.action === "replace",
       });
@@ -176,23 +165,15 @@ async function copy(
   return done;
 }
 
-/** First the keyring, then the file: a reference to nothing would be worse than none. */
-async function keep({ kept }: PlannedServer, { world, keyring }: CommandContext): Promise<void> {
-  for (const { account, value } of kept) {
-    world.trace?.hide([value]);
-    using deadline = world.deadline(LIMITS.secretTimeoutMs);
-    await keyring.set(account, value, deadline.signal);
-  }
-}
-
 // What `tenon mcp import` found, would do and did, for people and for programs, secrets masked.
 
 /** What became of one that was to be copied. */
-export type DoneServer =
-  | { readonly change: Edited["change"]; readonly error?: undefined }
-  | { readonly error: string; readonly change?: undefined };
+interface DoneServer {
+  readonly change?: Edited["change"];
+  readonly error?: string;
+}
 
-export interface ReportFacts {
+interface ReportFacts {
   readonly target: string;
   /** Nothing was written. */
   readonly isDry: boolean;
@@ -213,7 +194,7 @@ const MARKS: Readonly<Record<ImportAction, { readonly sign: string; readonly sty
   skip: { sign: "–", style: "dim" },
 };
 
-export function fileLines(file: PlannedFile, facts: ReportFacts, { columns, palette }: Style): readonly string[] {
+function fileLines(file: PlannedFile, facts: ReportFacts, { columns, palette }: Style): readonly string[] {
   const rows = file.servers.map((server) => [
     visibleLine(server.name),
     outcome(server, facts),
@@ -245,13 +226,10 @@ function outcome(server: PlannedServer, { done }: ReportFacts): string {
 function detailsOf(server: PlannedServer, facts: ReportFacts): readonly string[] {
   const { reason, notes, secrets } = server;
   const error = facts.done.get(server)?.error;
-  const isCopied = server.action === "add" || server.action === "replace";
-  return [
-    ...(error === undefined ? [] : [error]),
-    ...(reason === undefined ? [] : [reason]),
-    ...(isCopied ? notes : []),
-    ...(isCopied ? secrets.map(({ key, name, variable }) => secretText(`${key}.${name}`, variable, facts)) : []),
-  ];
+  const told = [error, reason].flatMap((text) => text ?? []);
+  if (!isCopied(server)) return told;
+  const hints = secrets.map(({ key, name, variable }) => secretText(`${key}.${name}`, variable, facts));
+  return [...told, ...notes, ...hints];
 }
 
 function secretText(what: string, variable: string, { secrets, isDry }: ReportFacts): string {
@@ -265,7 +243,7 @@ function secretText(what: string, variable: string, { secrets, isDry }: ReportFa
   }
 }
 
-export function summaryLines(plan: readonly PlannedFile[], facts: ReportFacts, { palette }: Style): readonly string[] {
+function summaryLines(plan: readonly PlannedFile[], facts: ReportFacts, { palette }: Style): readonly string[] {
   const { isDry, isListing, target, done } = facts;
   const servers = plan.flatMap(({ servers: found }) => found);
   if (plan.length === 0)
@@ -281,15 +259,12 @@ export function summaryLines(plan: readonly PlannedFile[], facts: ReportFacts, {
   ];
   const line = `${amount} ${isDry ? "would be copied" : "copied"} to ${visibleLine(target)}, ${rest.join(", ")}.`;
   const clients = [...new Set(plan.map(({ client }) => client))];
-  const next = isListing
-    ? [
-        `tenon mcp import --from ${clients.join(",")} copies them; "import": ${JSON.stringify(clients)} in your config.json uses them as they are.`,
-      ]
-    : [];
-  return [line, ...next.map((text) => palette.dim(text))];
+  if (!isListing) return [line];
+  const use = `"import": ${JSON.stringify(clients)} in your config.json uses them as they are.`;
+  return [line, palette.dim(`tenon mcp import --from ${clients.join(",")} copies them; ${use}`)];
 }
 
-export function fileJson(file: PlannedFile, facts: ReportFacts): JsonObject {
+function fileJson(file: PlannedFile, facts: ReportFacts): JsonObject {
   const { client, file: path, owner } = file;
   const servers = file.servers.map((server) => serverJson(server, facts));
   return { client, file: path, owner, problems: file.problems.map(problemJson), servers };

@@ -11,7 +11,7 @@ import {
   type ToolsLock,
 } from "../../../tools/index.js";
 import { type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { type CommandContext, print, printJson, report, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { visibleLine } from "../../terminal/text.js";
 import { inspectAll, liveConfig, secondsToMs, serverNamed } from "./inspect.js";
@@ -63,10 +63,18 @@ export const runLock: Run<Values<"json" | "all", "timeout">> = async ({ values, 
   const failed = listed.filter(({ error }) => error !== undefined);
   const servers = Object.fromEntries(locked.map(({ name, tools }) => [name, tools]));
   const file = locked.length === 0 ? undefined : await writeToolsLock(context.world, config.project, servers);
-  if (values.json === true) printJson(context, lockJson(locked, failed, file));
-  else {
-    print(context, locked.map(lockedLine));
-    if (file !== undefined) print(context, [context.palette.dim(`${visibleLine(file)} is for committing.`)]);
+  const shown = {
+    ...defined({ file }),
+    locked: locked.map(({ name, tools, changes = [] }) => ({
+      server: name,
+      tools: Object.entries(tools).map(([tool, { hash }]) => ({ tool, hash })),
+      changes: changes.map(({ tool, change }) => ({ tool, change })),
+    })),
+    failed: failed.map(({ name, error, hint }) => ({ server: name, error, hint })),
+  };
+  const kept = file === undefined ? [] : [context.palette.dim(`${visibleLine(file)} is for committing.`)];
+  report(context, values.json, shown, [...locked.map(lockedLine), ...kept]);
+  if (!values.json) {
     for (const { name, error, hint } of failed) warn(context, `${name} is not locked: ${error}; see ${hint}`);
   }
   return failed.length === 0 ? EXIT.done : EXIT.failed;
@@ -85,18 +93,6 @@ function defaultNames({ servers, toolsLock }: EffectiveConfig, isAll: boolean): 
     "this project configures no servers, and none is locked yet",
     ready.length === 0 ? "tenon mcp add adds one." : `Name the ones to lock (${ready.join(", ")}), or --all.`,
   );
-}
-
-function lockJson(locked: readonly Locked[], failed: readonly ListedServer[], file: string | undefined): object {
-  return {
-    ...defined({ file }),
-    locked: locked.map(({ name, tools, changes = [] }) => ({
-      server: name,
-      tools: Object.entries(tools).map(([tool, { hash }]) => ({ tool, hash })),
-      changes: changes.map(({ tool, change }) => ({ tool, change })),
-    })),
-    failed: failed.map(({ name, error, hint }) => ({ server: name, error, hint })),
-  };
 }
 
 function lockedLine({ name, tools, changes }: Locked): string {
@@ -139,7 +135,7 @@ export const runDiff: Run<Values<"json", "timeout">> = async ({ values, words },
     return { server, changes: compareTools(locked, now.tools) };
   });
   const isSame = compared.every(({ changes, error }) => changes.length === 0 && error === undefined);
-  if (values.json === true) printJson(context, { isSame, servers: compared.map(comparedJson) });
+  if (values.json) printJson(context, { isSame, servers: compared });
   else printCompared(compared, isSame, context);
   return isSame ? EXIT.done : EXIT.failed;
 };
@@ -175,9 +171,4 @@ function printCompared(compared: readonly Compared[], isSame: boolean, context: 
     }
   }
   if (!isSame) print(context, [palette.dim("tenon mcp lock SERVER accepts how its tools are now.")]);
-}
-
-function comparedJson({ server, changes, error, hint, isAbsent }: Compared): object {
-  const found = changes.map(({ tool, change, difference }) => ({ tool, change, difference }));
-  return { server, changes: found, ...defined({ error, hint, isAbsent }) };
 }

@@ -5,27 +5,19 @@ import { OAUTH_LIMITS } from "../../../base/limits.js";
 import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../../config/index.js";
 import { type LoggedIn, type LoginOptions, login, logout, type RemoteSpec } from "../../../mcp/index.js";
 import { isLogInable } from "../../../session/index.js";
-import { type Given, misused, type Run } from "../../command.js";
-import { type CommandContext, print, printJson, warn } from "../../context.js";
+import { type Given, misused, type Run, refused, type Values } from "../../command.js";
+import { type CommandContext, report, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
 import { grantKeyStatus, grantKeyText, personalGrants } from "../../logins.js";
 import { secretResolver } from "../../secrets.js";
 import { visibleLine } from "../../terminal/text.js";
 import { browserWay, deviceWay, type LineSource, openBrowser } from "./login-terminal.js";
 
-export interface LogoutValues {
-  readonly json?: boolean | undefined;
-  readonly account?: string | undefined;
-}
-
-export interface LoginValues extends LogoutValues {
-  readonly device?: boolean | undefined;
-  readonly "no-browser"?: boolean | undefined;
-  readonly timeout?: string | undefined;
-}
+type LogoutValues = Values<"json", "account">;
+export type LoginValues = Values<"json" | "device" | "no-browser", "account" | "timeout">;
 
 /** The parts of this process that a log-in uses. */
-export interface LoginProcess {
+interface LoginProcess {
   readonly signal: AbortSignal;
   readonly lines: LineSource;
   readonly open: (url: URL) => Promise<string | undefined>;
@@ -66,33 +58,23 @@ export async function logInHere(
       });
     },
   );
-  await report(spec.name, loggedIn, values.json === true, context);
+  await reportLogin(spec.name, loggedIn, values.json, context);
   return EXIT.done;
 }
 
-async function report(name: string, loggedIn: LoggedIn, isJson: boolean, context: CommandContext): Promise<void> {
+async function reportLogin(server: string, loggedIn: LoggedIn, isJson: boolean | undefined, context: CommandContext) {
   const { key, scope, expiresAtMs, isRenewable } = loggedIn;
+  const { palette } = context;
   const store = await grantKeyStatus(context.world);
   const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
-  if (isJson) {
-    return printJson(context, {
-      server: name,
-      ...key,
-      ...defined({ scope, expiresAt }),
-      isRenewable,
-      ...defined({ store }),
-    });
-  }
-  const { palette } = context;
   const scopes = scope === undefined ? "" : `, for ${visibleLine(scope)}`;
   const until = expiresAt === undefined ? "" : ` until ${expiresAt.slice(0, 16).replace("T", " ")} UTC`;
-  print(context, [
-    `${palette.green("✓")} Logged in to ${palette.bold(visibleLine(name))} at ${visibleLine(key.issuer)}${scopes}`,
-    palette.dim(
-      isRenewable
-        ? "It renews itself. Open sessions that were refused use it from their next call on."
-        : `It is good${until}; then log in again.`,
-    ),
+  const renewal = isRenewable
+    ? "It renews itself. Open sessions that were refused use it from their next call on."
+    : `It is good${until}; then log in again.`;
+  report(context, isJson, { server, ...key, ...defined({ scope, expiresAt }), isRenewable, ...defined({ store }) }, [
+    `${palette.green("✓")} Logged in to ${palette.bold(visibleLine(server))} at ${visibleLine(key.issuer)}${scopes}`,
+    palette.dim(renewal),
     ...(store ? [palette.dim(grantKeyText(store))] : []),
   ]);
 }
@@ -123,30 +105,26 @@ export async function logOutHere(
 ): Promise<number> {
   const { spec, options } = await findServer(words[0] ?? "", values.account, context);
   const done = await logout(spec, options, signal);
-  if (values.json === true) {
-    const loggedOut = done.map(({ key: { issuer, account }, ...result }) => ({ issuer, account, ...result }));
-    printJson(context, { server: spec.name, loggedOut });
-    return EXIT.done;
-  }
   const name = context.palette.bold(visibleLine(spec.name));
-  if (done.length === 0) print(context, [`There is no log-in to ${name} here.`]);
-  for (const { key, revocation } of done) {
-    print(context, [`Logged out of ${name} at ${visibleLine(key.issuer)}${REVOCATIONS[revocation]}`]);
-  }
+  const loggedOut = done.map(({ key: { issuer, account }, ...result }) => ({ issuer, account, ...result }));
+  const lines = loggedOut.map(({ issuer, revocation }) => {
+    return `Logged out of ${name} at ${visibleLine(issuer)}${REVOCATIONS[revocation]}`;
+  });
+  const said = lines.length === 0 ? [`There is no log-in to ${name} here.`] : lines;
+  report(context, values.json, { server: spec.name, loggedOut }, said);
+  if (values.json) return EXIT.done;
   for (const { reason = "no reason was given" } of done.filter(({ revocation }) => revocation === "failed")) {
     warn(context, `The log-in is gone from this machine, but it could not be revoked there: ${reason}`);
   }
   return EXIT.done;
 }
 
-interface FoundServer {
-  readonly spec: RemoteSpec;
-  readonly options: LoginOptions;
-}
-
 /** A server of the configuration by its name, or one of an editor by its address. Throws if it has no log-in. */
-async function findServer(named: string, account: string | undefined, context: CommandContext): Promise<FoundServer> {
-  const { world, cwd, keyring } = context;
+async function findServer(
+  named: string,
+  account: string | undefined,
+  { world, cwd, keyring }: CommandContext,
+): Promise<{ readonly spec: RemoteSpec; readonly options: LoginOptions }> {
   const config = await loadConfig({ world, cwd, resolveSecret: secretResolver(world, keyring) });
   const store = personalGrants(world, keyring);
   const { allowHosts } = config;
@@ -160,10 +138,10 @@ async function findServer(named: string, account: string | undefined, context: C
   const server = found.find((one): one is ReadyServer => one.status === "ready");
   if (!server) {
     const [reason] = found.map((one) => whyNotReady(one));
-    if (reason !== undefined) throw unusable(`the server ${quoted} is not used: ${reason}`, "See tenon mcp list.");
+    if (reason !== undefined) throw refused(`the server ${quoted} is not used: ${reason}`, "See tenon mcp list.");
     const hint =
       "See tenon mcp list. A server your editor hands over is named by its address: tenon mcp login https://…";
-    throw unusable(`there is no server ${quoted}`, hint);
+    throw refused(`there is no server ${quoted}`, hint);
   }
   const { spec, settings } = server;
   if (!isLogInable(spec)) {
@@ -172,17 +150,13 @@ async function findServer(named: string, account: string | undefined, context: C
     const hint = isRemote
       ? `Remove its auth or Authorization header first: tenon mcp get ${named}`
       : "Use it as it is.";
-    throw unusable(`the server ${quoted} ${why}: it has no log-in`, hint);
+    throw refused(`the server ${quoted} ${why}: it has no log-in`, hint);
   }
   if (account !== undefined && settings.origin === "project") {
     const hint = "Leave --account out, or add the server to your own configuration.";
-    throw unusable(`the server ${quoted} is the project's: it has one log-in, its own`, hint);
+    throw refused(`the server ${quoted} is the project's: it has one log-in, its own`, hint);
   }
   const owner = { ...settings, account: account ?? settings.account, project: config.project };
   const oauth = { store, account: grantAccount(owner), person: grantPerson(owner), settings: settings.oauth ?? {} };
   return { spec, options: { world, oauth, allowHosts, urlSource: settings.urlSource } };
-}
-
-function unusable(text: string, hint: string): TenonError {
-  return new TenonError("config.invalid", text, { hint });
 }

@@ -30,26 +30,19 @@ export function nextFor(server: EffectiveServer, { code }: { readonly code: Erro
   const get = `tenon mcp get ${word}`;
   const logs = `tenon mcp logs ${word}`;
   const correctUrl = [get, `tenon mcp add ${word} --replace URL`];
-  switch (code) {
-    case "mcp.spawn_failed":
-      return [get, `tenon mcp add ${word} --replace -- COMMAND ARGS…`];
-    case "mcp.unauthorized":
-      return isRemote ? [`tenon mcp login ${word}`] : [logs, get];
-    case "mcp.unavailable":
-    case "mcp.url_refused":
-    case "mcp.invalid_spec":
-      return correctUrl;
-    case "mcp.connect_failed":
-    case "mcp.protocol":
-      return isRemote ? correctUrl : [logs];
-    case "mcp.connect_timeout":
-      return [isRemote ? get : logs, `tenon mcp test ${word} --timeout 120`];
-    case "config.invalid":
-    case "config.unreadable":
-      return [get];
-    default:
-      return [isRemote ? get : logs];
-  }
+  const steps: Partial<Record<ErrorCode, readonly string[]>> = {
+    "mcp.spawn_failed": [get, `tenon mcp add ${word} --replace -- COMMAND ARGS…`],
+    "mcp.unauthorized": isRemote ? [`tenon mcp login ${word}`] : [logs, get],
+    "mcp.unavailable": correctUrl,
+    "mcp.url_refused": correctUrl,
+    "mcp.invalid_spec": correctUrl,
+    "mcp.connect_failed": isRemote ? correctUrl : [logs],
+    "mcp.protocol": isRemote ? correctUrl : [logs],
+    "mcp.connect_timeout": [isRemote ? get : logs, `tenon mcp test ${word} --timeout 120`],
+    "config.invalid": [get],
+    "config.unreadable": [get],
+  };
+  return steps[code] ?? [isRemote ? get : logs];
 }
 
 /** For one that is not even started. */
@@ -77,38 +70,33 @@ export function nextForWhy(
   { server, isLocked }: { readonly server: string | undefined; readonly isLocked: boolean },
 ): readonly string[] {
   const word = server === undefined ? "SERVER" : shellWord(server);
-  switch (kind) {
-    case "offered":
-    case "loaded":
-    case "gone":
-    case "ambiguous":
-      return [];
-    case "behind_search":
-      return [`tenon mcp why ${shellWord(tool)} --prompt "what you would ask"`, '"include": "always" in its entry'];
-    case "below_cut":
-      return ['"include": "always" in its entry', '"tools": {"headStart": …} in your configuration'];
-    case "over_budget":
-      return ['"include": "always" for this tool in its entry', '"tools": {"maxAlwaysTools": …} in your configuration'];
-    case "manual":
-      return [`/tools add ${tool} in the conversation`];
-    case "filtered":
-      return [`tenon mcp get ${word} shows its allow, deny and tools`];
-    case "shadowed":
-      return ["tenon mcp list --no-connect"];
-    case "quarantined":
-    case "server_failed":
-    case "server_connecting":
-      return [`tenon mcp test ${word}`];
-    case "not_approved":
-      if (isLocked) return [`tenon mcp diff ${word}`, `tenon mcp lock ${word}`];
-      return ["tenon trust approvals", `tenon trust forget ${word}`];
-    case "not_trusted":
-      return ["tenon trust", `tenon trust approve ${word}`];
-    case "disabled":
-      return [`tenon mcp enable ${word}`];
-    case "unknown":
-      return ["tenon mcp list", `tenon mcp tools --search ${shellWord(tool)}`];
-    default:
-      return unreachable(kind);
-  }
+  const test = [`tenon mcp test ${word}`];
+  const steps: Readonly<Record<WhyAnswer["kind"], readonly string[]>> = {
+    offered: [],
+    loaded: [],
+    gone: [],
+    ambiguous: [],
+    behind_search: [
+      `tenon mcp why ${shellWord(tool)} --prompt "what you would ask"`,
+      '"include": "always" in its entry',
+    ],
+    below_cut: ['"include": "always" in its entry', '"tools": {"headStart": …} in your configuration'],
+    over_budget: [
+      '"include": "always" for this tool in its entry',
+      '"tools": {"maxAlwaysTools": …} in your configuration',
+    ],
+    manual: [`/tools add ${tool} in the conversation`],
+    filtered: [`tenon mcp get ${word} shows its allow, deny and tools`],
+    shadowed: ["tenon mcp list --no-connect"],
+    quarantined: test,
+    server_failed: test,
+    server_connecting: test,
+    not_approved: isLocked
+      ? [`tenon mcp diff ${word}`, `tenon mcp lock ${word}`]
+      : ["tenon trust approvals", `tenon trust forget ${word}`],
+    not_trusted: ["tenon trust", `tenon trust approve ${word}`],
+    disabled: [`tenon mcp enable ${word}`],
+    unknown: ["tenon mcp list", `tenon mcp tools --search ${shellWord(tool)}`],
+  };
+  return steps[kind];
 }

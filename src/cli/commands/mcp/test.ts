@@ -6,72 +6,49 @@ import type { WireEntry, WireTrace } from "../../../base/ports/trace.js";
 import type { World } from "../../../base/ports/world.js";
 import { placeText, type ReadyServer, whyNotReady } from "../../../config/index.js";
 import type { Run, Values } from "../../command.js";
-import { type CommandContext, print, printJson } from "../../context.js";
+import { type CommandContext, report } from "../../context.js";
 import { EXIT, exitCodeOf, stoppable } from "../../exit.js";
 import { heardOutput } from "../../server-output.js";
 import { progress } from "../../terminal/screen.js";
 import { formatElapsed } from "../../terminal/stream.js";
 import { clipToWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
-import { type Inspection, liveConfig, secondsToMs, serverNamed, withServer } from "./inspect.js";
-import { targetOf } from "./list.js";
+import { targetOf } from "./configured.js";
+import { liveConfig, secondsToMs, serverNamed, withServer } from "./inspect.js";
 import { hintFor, nextFor, nextForUnused } from "./next-steps.js";
 
 interface ConnectStep {
   readonly step: "configuration" | "start" | "reach" | "log-in" | "handshake" | "tools";
-  readonly isDone: boolean;
-  readonly tookMs?: number;
+  readonly done: boolean;
+  readonly ms?: number;
 }
 
 interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
-  readonly hint?: string;
+  readonly hint: string;
 }
 
-interface TestResult {
-  readonly name: string;
-  readonly source: string;
-  /** The command or the address, secrets masked. */
-  readonly target: string;
-  /** Undefined when it was not to be started. */
-  readonly inspection?: Inspection;
-  readonly steps: readonly ConnectStep[];
-  readonly error?: Failure;
-  /** Why an attempt before the successful one failed. */
-  readonly cameBackFrom?: string;
-  /** Commands to run next. */
-  readonly next: readonly string[];
-  readonly exitCode: number;
-}
-
-export const runTest: Run<Values<"json", "timeout">> = async ({ values, words }, context) => {
+export const runTest: Run<Values<"json", "timeout">> = async ({ values, words: [name = ""] }, context) => {
   const timeoutMs = secondsToMs(values.timeout);
-  const result = await stoppable((signal) => testServer(words[0] ?? "", timeoutMs, signal, context));
-  if (values.json === true) printJson(context, resultJson(result));
-  else print(context, resultLines(result, context));
-  return result.exitCode;
+  const result = await stoppable((signal) => testServer(name, timeoutMs, signal, context));
+  report(context, values.json, result, resultLines(result, context));
+  const { error } = result;
+  return error ? Math.max(EXIT.failed, exitCodeOf(error.code)) : EXIT.done;
 };
 
-/** Rejects when there is no such server. */
-async function testServer(
-  name: string,
-  timeoutMs: number,
-  signal: AbortSignal,
-  context: CommandContext,
-): Promise<TestResult> {
+type TestResult = Awaited<ReturnType<typeof testServer>>;
+
+/** What programs get, and what the lines for people are made from. Rejects when there is no such server. */
+async function testServer(name: string, timeoutMs: number, signal: AbortSignal, context: CommandContext) {
   const config = await liveConfig(context);
   using _shown = progress(context, `Connecting to ${name}…`);
   const server = serverNamed(config, name);
   const source = `${server.place.layer} ${placeText(server.place)}`.trim();
-  const about = { name, source, target: targetOf(server.written) };
+  const about = { server: name, source, target: targetOf(server.written) };
   if (server.status !== "ready") {
-    return {
-      ...about,
-      steps: [{ step: "configuration", isDone: false }],
-      error: { code: "config.invalid", message: whyNotReady(server) ?? server.status },
-      next: nextForUnused(server),
-      exitCode: EXIT.config,
-    };
+    const steps: readonly ConnectStep[] = [{ step: "configuration", done: false }];
+    const error: Failure = { code: "config.invalid", message: whyNotReady(server) ?? server.status, hint: "" };
+    return { ...about, ...outcomeOf(steps, error, nextForUnused(server)) };
   }
   const timed = timedWorld(context.world);
   const heard = heardOutput(context.world);
@@ -81,18 +58,54 @@ async function testServer(
     const stderr = isLate ? heard.tail() : "";
     const noise = server.spec.kind === "stdio" ? redact(timed.noise()) : "";
     const said = `${stderr === "" ? "" : `; its stderr ends: ${stderr}`}${noise === "" ? "" : `; on its stdout, which is for messages only: ${noise}`}`;
-    const cause = inspection.error;
+    const { error: cause, status, tools, tokens, warnings, quarantined } = inspection;
     const error = cause && { code: cause.code, message: `${cause.message}${said}`, hint: hintFor(server, cause) };
     const lastError = error ? undefined : connection?.lastError;
+    const { server: identity, era, protocolVersion } = status ?? {};
     return {
       ...about,
-      inspection,
-      steps: stepsOf(server, timed.times(), error),
-      ...(error ? { error, next: nextFor(server, error) } : { next: [] }),
-      exitCode: error ? Math.max(EXIT.failed, exitCodeOf(error.code)) : EXIT.done,
-      ...defined({ cameBackFrom: lastError && redact(lastError.message) }),
+      ...outcomeOf(stepsOf(server, timed.times(), error), error, error && nextFor(server, error), {
+        identity: identity && { name: identity.name, version: identity.version },
+        era,
+        protocolVersion,
+        tools: tools.map(({ tool, tokens: cost }) => ({ name: tool.name, tokens: cost })),
+        tokens,
+        warnings,
+        quarantined,
+        cameBackFrom: lastError && redact(lastError.message),
+      }),
     };
   });
+}
+
+interface Found {
+  readonly identity: { readonly name: string; readonly version: string } | undefined;
+  readonly era: string | undefined;
+  readonly protocolVersion: string | undefined;
+  readonly tools: readonly { readonly name: string; readonly tokens: number }[];
+  readonly tokens: number;
+  readonly warnings: readonly string[];
+  readonly quarantined: readonly string[];
+  /** Why an attempt before the successful one failed. */
+  readonly cameBackFrom: string | undefined;
+}
+
+/** `next` are commands to run. */
+function outcomeOf(
+  steps: readonly ConnectStep[],
+  error: Failure | undefined,
+  next: readonly string[] | undefined,
+  found?: Found,
+) {
+  const step = steps.find(({ done }) => !done)?.step;
+  const failure = error && { ...defined({ step }), code: error.code, message: error.message };
+  const hint = error?.hint || undefined;
+  return {
+    works: error === undefined,
+    steps,
+    ...defined({ ...found }),
+    ...defined({ error: failure && { ...failure, ...defined({ hint }) }, next }),
+  };
 }
 
 /** Up to the step that failed. A remote server has nothing to start: the first request reaches it or does not. */
@@ -107,11 +120,11 @@ function stepsOf({ spec }: ReadyServer, times: StepTimes, error: Failure | undef
     [wantsLogin ? "log-in" : "handshake", reachedMs ?? beganMs, listedMs],
     ["tools", listedMs ?? beganMs, error ? undefined : endMs],
   ];
-  const steps: ConnectStep[] = [{ step: "configuration", isDone: true }];
+  const steps: ConnectStep[] = [{ step: "configuration", done: true }];
   for (const [step, fromMs, toMs] of marks) {
     // A server without tools is never asked for them.
     const doneMs = toMs ?? (error ? undefined : endMs);
-    steps.push({ step, isDone: doneMs !== undefined, tookMs: Math.max(0, (doneMs ?? endMs) - fromMs) });
+    steps.push({ step, done: doneMs !== undefined, ms: Math.round(Math.max(0, (doneMs ?? endMs) - fromMs)) });
     if (doneMs === undefined) break;
   }
   return steps;
@@ -119,69 +132,41 @@ function stepsOf({ spec }: ReadyServer, times: StepTimes, error: Failure | undef
 
 const STEP_COLUMNS = 15;
 
-function resultLines(result: TestResult, context: CommandContext): readonly string[] {
-  const { palette, columns } = context;
-  const { inspection, error, steps, target, cameBackFrom } = result;
-  const { warnings = [], quarantined = [] } = inspection ?? {};
-  const totalMs = steps.reduce((sum, { tookMs = 0 }) => sum + tookMs, 0);
+function resultLines(result: TestResult, { palette, columns }: CommandContext): readonly string[] {
+  const { error, steps, target, cameBackFrom, warnings = [], quarantined = [], next = [] } = result;
+  const totalMs = steps.reduce((sum, { ms = 0 }) => sum + ms, 0);
   const left = quarantined.length === 0 ? "" : `; ${quarantined.length} quarantined`;
+  const margin = " ".repeat(10);
+  const wrapped = (text: string) => wrapText(text, Math.max(30, columns - margin.length));
+  // The server, the step, the cause, the hint, the next command: in this order, each with its name.
+  const rows: readonly (readonly [string, readonly string[]])[] = error
+    ? [
+        ["server", [visibleLine(result.server)]],
+        ["step", [error.step ?? "tools"]],
+        [
+          "cause",
+          visible(error.message)
+            .split("\n")
+            .flatMap((line) => wrapped(line.trimEnd())),
+        ],
+        ...(error.hint ? [["hint", wrapped(visibleLine(error.hint))] as const] : []),
+        ["next", next],
+      ]
+    : [];
   return [
-    palette.bold(visibleLine(result.name)) + palette.dim(`  ${visibleLine(result.source)}`),
+    palette.bold(visibleLine(result.server)) + palette.dim(`  ${visibleLine(result.source)}`),
     ...(target === "" ? [] : [palette.dim(clipToWidth(`  ${visibleLine(target)}`, columns))]),
-    ...steps.map(({ step, isDone, tookMs }) => {
-      const sign = isDone ? palette.green("✓") : palette.red("✗");
-      const time = tookMs === undefined ? "" : palette.dim(`  ${formatElapsed(tookMs)}`);
-      return `${sign} ${step.padEnd(STEP_COLUMNS)}${isDone ? foundText(step, inspection) : "failed"}${time}`;
+    ...steps.map(({ step, done, ms }) => {
+      const sign = done ? palette.green("✓") : palette.red("✗");
+      const time = ms === undefined ? "" : palette.dim(`  ${formatElapsed(ms)}`);
+      return `${sign} ${step.padEnd(STEP_COLUMNS)}${done ? foundText(step, result) : "failed"}${time}`;
     }),
     ...warnings.map((text) => palette.yellow(`! ${visibleLine(text)}`)),
     ...quarantined.map((text) => palette.yellow(`! quarantined: ${visibleLine(text)}`)),
     ...(cameBackFrom === undefined ? [] : [palette.yellow(`! first: ${visibleLine(cameBackFrom)}`)]),
-    ...(error
-      ? failureLines(result, error, context)
-      : [`${palette.green("It works.")} Ready after ${formatElapsed(totalMs)}${left}.`]),
-  ];
-}
-
-function foundText(step: ConnectStep["step"], inspection: Inspection | undefined): string {
-  switch (step) {
-    case "configuration":
-      return "ready";
-    case "start":
-      return "the process runs";
-    case "reach":
-      return "it answers";
-    case "log-in":
-      return "accepted";
-    case "handshake": {
-      const { server, era, protocolVersion } = inspection?.status ?? {};
-      if (!server) return "agreed";
-      return `${visibleLine(`${server.name} ${server.version}`)}, ${era ?? ""} ${protocolVersion ?? ""}`.trim();
-    }
-    case "tools": {
-      const { tools = [], tokens = 0 } = inspection ?? {};
-      return `${tools.length} ${tools.length === 1 ? "tool" : "tools"}, about ${tokens} tokens`;
-    }
-  }
-}
-
-/** The server, the step, the cause, the hint, the next command: in this order, each with its name. */
-function failureLines(
-  { name, steps, next }: TestResult,
-  error: Failure,
-  { palette, columns }: CommandContext,
-): readonly string[] {
-  const margin = " ".repeat(10);
-  const wrapped = (text: string) => wrapText(text, Math.max(30, columns - margin.length));
-  const cause = visible(error.message).split("\n");
-  const rows: readonly (readonly [string, readonly string[]])[] = [
-    ["server", [visibleLine(name)]],
-    ["step", [failedStep(steps) ?? "tools"]],
-    ["cause", cause.flatMap((line) => wrapped(line.trimEnd()))],
-    ...(error.hint ? [["hint", wrapped(visibleLine(error.hint))] as const] : []),
-    ["next", next],
-  ];
-  return [
-    palette.red("It does not work."),
+    error
+      ? palette.red("It does not work.")
+      : `${palette.green("It works.")} Ready after ${formatElapsed(totalMs)}${left}.`,
     ...rows.flatMap(([label, [first = "", ...more]]) => [
       `  ${label.padEnd(margin.length - 2)}${first}`,
       ...more.map((line) => margin + line),
@@ -189,33 +174,18 @@ function failureLines(
   ];
 }
 
-function failedStep(steps: readonly ConnectStep[]): ConnectStep["step"] | undefined {
-  return steps.find(({ isDone }) => !isDone)?.step;
-}
-
-function resultJson({ name, source, target, inspection, steps, error, next, cameBackFrom }: TestResult): object {
-  const { server, era, protocolVersion } = inspection?.status ?? {};
-  return {
-    server: name,
-    source,
-    target,
-    works: error === undefined,
-    steps: steps.map(({ step, isDone, tookMs }) => {
-      return { step, done: isDone, ...defined({ ms: tookMs === undefined ? undefined : Math.round(tookMs) }) };
-    }),
-    ...defined({
-      identity: server && { name: server.name, version: server.version },
-      era,
-      protocolVersion,
-      tools: inspection?.tools.map(({ tool, tokens }) => ({ name: tool.name, tokens })),
-      tokens: inspection?.tokens,
-      warnings: inspection?.warnings,
-      quarantined: inspection?.quarantined,
-      cameBackFrom,
-      error: error && defined({ step: failedStep(steps), ...error, hint: error.hint || undefined }),
-      next: error && next,
-    }),
+function foundText(step: ConnectStep["step"], { identity, era, protocolVersion, tools = [], tokens = 0 }: TestResult) {
+  const who =
+    identity && `${visibleLine(`${identity.name} ${identity.version}`)}, ${era ?? ""} ${protocolVersion ?? ""}`;
+  const texts: Readonly<Record<ConnectStep["step"], string>> = {
+    configuration: "ready",
+    start: "the process runs",
+    reach: "it answers",
+    "log-in": "accepted",
+    handshake: who?.trim() ?? "agreed",
+    tools: `${tools.length} ${tools.length === 1 ? "tool" : "tools"}, about ${tokens} tokens`,
   };
+  return texts[step];
 }
 
 interface StepTimes {
@@ -229,18 +199,11 @@ interface StepTimes {
   readonly endMs: number;
 }
 
-interface TimedWorld {
-  readonly world: World;
-  times(): StepTimes;
-  /** The first lines that came where only messages may; empty where there were none. */
-  noise(): string;
-}
-
 /** More lines tell no more. */
 const NOISE_LINES = 3;
 
 /** A World that notes when each step of connecting is seen in the trace, and changes nothing else. */
-function timedWorld(world: World): TimedWorld {
+function timedWorld(world: World) {
   const beganMs = world.monotonicMs();
   let openedMs: number | undefined;
   let heardMs: number | undefined;
@@ -258,8 +221,9 @@ function timedWorld(world: World): TimedWorld {
   };
   return {
     world: { ...world, trace: observedTrace(world.trace, observe) },
+    /** The first lines that came where only messages may; empty where there were none. */
     noise: () => noise.join("\n"),
-    times: () => ({ beganMs, ...defined({ openedMs, heardMs, listedMs }), endMs: now() }),
+    times: (): StepTimes => ({ beganMs, ...defined({ openedMs, heardMs, listedMs }), endMs: now() }),
   };
 }
 

@@ -48,12 +48,9 @@ function listedTools(inspected: readonly InspectedServer[], { world, cwd }: Comm
   const tools = inspected.flatMap(({ server, inspection }) =>
     (inspection?.tools ?? []).map((one) => ({ ...one, server: server.name })),
   );
-  const named = (server: string, { name, title }: Pick<NamedTool, "name" | "title">) => ({
-    server,
-    isOwn: server === "builtin",
-    name,
-    title,
-  });
+  const named = (server: string, { name, title }: Pick<NamedTool, "name" | "title">) => {
+    return { server, isOwn: server === "builtin", name, title };
+  };
   const own = builtinSource({ world, cwd }).tools.value.map((tool) => named("builtin", tool));
   const index = new LookAlikes([...own, ...tools.map(({ server, tool }) => named(server, tool))]);
   return tools.map((one) => ({ ...one, lookAlikes: index.of(named(one.server, one.tool)) }));

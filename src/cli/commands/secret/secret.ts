@@ -3,8 +3,9 @@ import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
 import { LIMITS } from "../../../base/limits.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, print, printJson } from "../../context.js";
+import { type CommandContext, report } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
+import type { LineSource } from "../mcp/login-terminal.js";
 
 const HOW_TO_GIVE = "Type the value when asked for it, or pipe it in.";
 
@@ -15,21 +16,20 @@ export function runSecret(verb: "set" | "remove" | "check"): Run<Values<"json">>
     using deadline = context.world.deadline(LIMITS.secretTimeoutMs);
     const { keyring } = context;
     const { signal } = deadline;
-    const report = (answer: Readonly<Record<string, string | boolean>>, line: string) =>
-      values.json === true ? printJson(context, { name, ...answer }) : print(context, [line]);
+    const tell = (answer: object, line: string) => report(context, values.json, { name, ...answer }, [line]);
     const shown = context.palette.bold(visibleLine(name));
     const missing = () =>
       refused(`the keyring has no entry ${JSON.stringify(name)}`, "tenon secret set <name> puts one there.");
     switch (verb) {
       case "set":
         await keyring.set(name, value, signal);
-        return report({ change: "set" }, `${shown} is in the keyring: "keyring:${visibleLine(name)}" stands for it`);
+        return tell({ change: "set" }, `${shown} is in the keyring: "keyring:${visibleLine(name)}" stands for it`);
       case "remove":
         if (!(await keyring.remove(name, signal))) throw missing();
-        return report({ change: "removed" }, `${shown} is removed from the keyring`);
+        return tell({ change: "removed" }, `${shown} is removed from the keyring`);
       case "check":
         if ((await keyring.get(name, signal)) === undefined) throw missing();
-        return report({ isThere: true }, `${shown} is in the keyring`);
+        return tell({ isThere: true }, `${shown} is in the keyring`);
     }
   };
 }
@@ -59,18 +59,10 @@ export async function readSecret(question: string, { readValue }: CommandContext
   return await readSecretValue(question, { input: stdin, isTerminal: stdin.isTTY === true, output: stderr });
 }
 
-interface SecretSource {
-  readonly input: Readable;
-  /** Whether a person types into it. */
-  readonly isTerminal: boolean;
-  /** Where the question goes. */
-  readonly output: NodeJS.WritableStream;
-}
-
-/** Undefined when the person ended the input or interrupted it. */
+/** Undefined when the person ended the input or interrupted it. The question is put to a person, in a terminal. */
 export async function readSecretValue(
   question: string,
-  { input, isTerminal, output }: SecretSource,
+  { input, isTerminal, output }: Omit<LineSource, "onInterrupt">,
 ): Promise<string | undefined> {
   // Two more for the end of its line.
   const maxBytes = LIMITS.configValueMaxBytes + 2;

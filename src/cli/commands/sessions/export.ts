@@ -2,7 +2,7 @@
 import { extname, resolve } from "node:path";
 import { messageOf, TenonError } from "../../../base/errors.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
-import { print, printJson } from "../../context.js";
+import { report } from "../../context.js";
 import { isTerminal } from "../../terminal/stream.js";
 import { visible, visibleLine } from "../../terminal/text.js";
 import {
@@ -43,8 +43,9 @@ export const runSessionExport: Run<ExportValues> = async ({ values, words }, con
   await files.saveText(path, text).catch((error: unknown) => {
     throw new TenonError("config.unreadable", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
   });
-  if (values.json === true) printJson(context, { file: path, format, session: conversation.session.id });
-  else print(context, [`${visibleLine(conversation.session.title)} written to ${visibleLine(path)}`]);
+  const { id, title } = conversation.session;
+  const line = `${visibleLine(title)} written to ${visibleLine(path)}`;
+  report(context, values.json, { file: path, format, session: id }, [line]);
 };
 
 /** By `--format`, then by the file's name; `--json` without a file is the format. */

@@ -1,7 +1,7 @@
 // `tenon sessions list|show|delete`: the conversations kept on this machine.
 import type { SessionSummary } from "../../../session/index.js";
 import { misused, type Run, type Values } from "../../command.js";
-import { type CommandContext, print, printJson, tableLines, warn } from "../../context.js";
+import { type CommandContext, report, tableLines, warn } from "../../context.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { clipToWidth, visible, visibleLine } from "../../terminal/text.js";
 import {
@@ -24,42 +24,30 @@ export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ val
   if (!Number.isInteger(limit) || limit < 1) throw misused("--limit takes a whole number above 0");
   const all = await allSessions(context, values.all === true ? undefined : context.cwd);
   const shown = all.slice(0, limit);
-  if (values.json === true) printJson(context, { sessions: shown.map(sessionJson), total: all.length });
-  else printSessions(shown, all.length, values.all === true, context);
-};
-
-function printSessions(
-  sessions: readonly SessionSummary[],
-  total: number,
-  isAll: boolean,
-  context: CommandContext,
-): void {
-  const { palette } = context;
-  if (sessions.length === 0) {
-    return print(context, [isAll ? "No sessions." : "No sessions of this directory. --all shows those of others."]);
-  }
-  const rows = sessions.map(({ id, cwd, title, updatedMs }) => [
+  const where = values.all ? (cwd: string) => [visibleLine(cwd)] : () => [];
+  const rows = shown.map(({ id, cwd, title, updatedMs }) => [
     id,
     timeText(updatedMs),
-    ...(isAll ? [visibleLine(cwd)] : []),
+    ...where(cwd),
     visibleLine(title),
   ]);
-  const head = ["session", "used", ...(isAll ? ["directory"] : []), "title"];
-  print(context, tableLines(head, rows, context));
-  if (total > sessions.length) print(context, [palette.dim(`${total - sessions.length} more: --limit ${total}`)]);
-}
+  const head = ["session", "used", ...(values.all ? ["directory"] : []), "title"];
+  const none = values.all ? "No sessions." : "No sessions of this directory. --all shows those of others.";
+  const more = all.length - shown.length;
+  report(context, values.json, { sessions: shown.map(sessionJson), total: all.length }, [
+    ...(rows.length === 0 ? [none] : tableLines(head, rows, context)),
+    ...(more > 0 ? [context.palette.dim(`${more} more: --limit ${all.length}`)] : []),
+  ]);
+};
 
 export const runSessionShow: Run<Values<"json">> = async ({ values, words }, context) => {
   const conversation = await readConversation(words[0] ?? "", context);
   const { title, cwd, updatedMs, id } = conversation.session;
-  if (values.json === true) printJson(context, conversationJson(conversation));
-  else {
-    print(context, [
-      context.palette.bold(visibleLine(title)),
-      context.palette.dim(`${id}  ${visibleLine(cwd)}  ${timeText(updatedMs)}`),
-      ...conversation.items.flatMap((item) => ["", ...itemLines(item, context)]),
-    ]);
-  }
+  report(context, values.json, conversationJson(conversation), [
+    context.palette.bold(visibleLine(title)),
+    context.palette.dim(`${id}  ${visibleLine(cwd)}  ${timeText(updatedMs)}`),
+    ...conversation.items.flatMap((item) => ["", ...itemLines(item, context)]),
+  ]);
   for (const problem of conversation.problems) warn(context, problem);
 };
 
@@ -98,7 +86,6 @@ export const runSessionDelete: Run<Values<"json">> = async ({ values, words }, c
       await lock.release();
     }
   }
-  if (values.json === true) return printJson(context, { deleted: sessions.map(({ id }) => id) });
   const lines = sessions.map(({ id, title }) => `deleted: ${id} ${visibleLine(title)}`);
-  print(context, lines);
+  report(context, values.json, { deleted: sessions.map(({ id }) => id) }, lines);
 };

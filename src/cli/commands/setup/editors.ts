@@ -38,7 +38,7 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
       return {
         kind: "file",
         title: "Zed",
-        file: under(world, { linux: [".config", "zed"], darwin: [".config", "zed"], win32: ["Zed"] }, "settings.json"),
+        file: under(world, ZED, "settings.json"),
         path: ["agent_servers", NAME],
         // `type` tells a command of one's own from an agent of the registry.
         entry: { type: "custom", command, args, env: {} },
@@ -57,15 +57,7 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
       return {
         kind: "file",
         title: "VS Code with the extension ACP Client (formulahendry.acp-client)",
-        file: under(
-          world,
-          {
-            linux: [".config", "Code", "User"],
-            darwin: ["Library", "Application Support", "Code", "User"],
-            win32: ["Code", "User"],
-          },
-          "settings.json",
-        ),
+        file: under(world, VSCODE, "settings.json"),
         path: ["acp.agents", NAME],
         entry: { command, args, env: {} },
         next: "In VS Code: install the extension ACP Client, open its panel and connect to Tenon.",
@@ -92,19 +84,22 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
 
 type Folders = Readonly<Record<"linux" | "darwin" | "win32", readonly string[]>>;
 
+const ZED: Folders = { linux: [".config", "zed"], darwin: [".config", "zed"], win32: ["Zed"] };
+const VSCODE: Folders = {
+  linux: [".config", "Code", "User"],
+  darwin: ["Library", "Application Support", "Code", "User"],
+  win32: ["Code", "User"],
+};
+
 /** In the home; on Linux what stands in .config follows XDG_CONFIG_HOME, on Windows all of it is in APPDATA. */
 function under(world: World, folders: Folders, name: string): string | undefined {
   const { env, platform } = world;
-  if (platform === "win32") {
-    const roaming = env["APPDATA"];
-    return roaming === undefined ? undefined : win32.join(roaming, ...folders.win32, name);
-  }
+  const roaming = env["APPDATA"];
+  if (platform === "win32") return roaming === undefined ? undefined : win32.join(roaming, ...folders.win32, name);
   if (platform === "darwin") return home(world, [...folders.darwin, name]);
-  const [, ...rest] = folders.linux;
   const config = env["XDG_CONFIG_HOME"];
-  return config !== undefined && posix.isAbsolute(config)
-    ? posix.join(config, ...rest, name)
-    : home(world, [...folders.linux, name]);
+  if (config === undefined || !posix.isAbsolute(config)) return home(world, [...folders.linux, name]);
+  return posix.join(config, ...folders.linux.slice(1), name);
 }
 
 function home({ env, platform }: World, parts: readonly string[]): string | undefined {
@@ -120,29 +115,16 @@ export interface AgentCommand {
   readonly args: readonly string[];
 }
 
-export interface OwnProgram {
-  /** The Node that runs this. */
-  readonly node: string;
-  /** The file this process was started with. */
-  readonly script: string;
-}
-
-export async function agentCommand(world: World, { node, script }: OwnProgram): Promise<AgentCommand> {
-  const own = await realPath(world, script);
-  for (const file of inPath(world)) {
-    if (world.files.isFile(file) && (await realPath(world, file)) === own) return { command: "tenon", args: ["acp"] };
-  }
-  return { command: node, args: [own, "acp"] };
-}
-
-function inPath({ env, platform }: World): readonly string[] {
+export async function agentCommand({ env, platform, files }: World): Promise<AgentCommand> {
+  const realPath = async (path: string) => (await files.find(path).catch(() => undefined))?.realPath ?? path;
+  const own = await realPath(process.argv[1] ?? "");
   const paths = platform === "win32" ? win32 : posix;
-  const folders = (env["PATH"] ?? "").split(paths.delimiter).filter((folder) => paths.isAbsolute(folder));
-  return folders.map((folder) => paths.join(folder, platform === "win32" ? "tenon.cmd" : "tenon"));
-}
-
-async function realPath({ files }: World, path: string): Promise<string> {
-  return (await files.find(path).catch(() => undefined))?.realPath ?? path;
+  for (const folder of (env["PATH"] ?? "").split(paths.delimiter)) {
+    const file = paths.join(folder, platform === "win32" ? "tenon.cmd" : "tenon");
+    const isOwn = paths.isAbsolute(folder) && files.isFile(file) && (await realPath(file)) === own;
+    if (isOwn) return { command: "tenon", args: ["acp"] };
+  }
+  return { command: process.execPath, args: [own, "acp"] };
 }
 
 // Code for editors that are configured by code: Lua for Neovim's plugins, Lisp for Emacs.
@@ -160,7 +142,7 @@ function codeCompanionLua({ command, args }: AgentCommand): string {
           type = "acp",
           roles = { llm = "assistant", user = "user" },
           opts = { vision = true },
-          commands = { default = { ${[command, ...args].map(luaText).join(", ")} } },
+          commands = { default = { ${[command, ...args].map(quoted).join(", ")} } },
           defaults = { mcpServers = {}, timeout = 20000 },
           parameters = {
             protocolVersion = 1,
@@ -187,7 +169,7 @@ function avanteLua({ command, args }: AgentCommand): string {
   return `require("avante").setup({
   provider = "tenon",
   acp_providers = {
-    ["tenon"] = { command = ${luaText(command)}, args = { ${args.map(luaText).join(", ")} } },
+    ["tenon"] = { command = ${quoted(command)}, args = { ${args.map(quoted).join(", ")} } },
   },
 })`;
 }
@@ -204,15 +186,12 @@ function agentShellElisp({ command, args }: AgentCommand): string {
     :shell-prompt "Tenon> "
     :shell-prompt-regexp "Tenon> "
     :client-maker (lambda (buffer)
-                    (acp-make-client :command ${lispText(command)}
-                                     :command-params '(${args.map(lispText).join(" ")})
+                    (acp-make-client :command ${quoted(command)}
+                                     :command-params '(${args.map(quoted).join(" ")})
                                      :context-buffer buffer)))))`;
 }
 
-function luaText(text: string): string {
-  return `"${text.replaceAll(/[\\"]/gu, (sign) => `\\${sign}`)}"`;
-}
-
-function lispText(text: string): string {
+/** A text as both Lua and Lisp write it. */
+function quoted(text: string): string {
   return `"${text.replaceAll(/[\\"]/gu, (sign) => `\\${sign}`)}"`;
 }

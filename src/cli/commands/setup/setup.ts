@@ -5,15 +5,13 @@ import { defined } from "../../../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import { parseDocument, setValue } from "../../../config/index.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, print, printJson } from "../../context.js";
+import { type CommandContext, report } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
 import { agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
 
 export const runEditorSetup: Run<Values<"json" | "write", "file">> = async ({ values, words }, context) => {
   const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
-  const [, script = ""] = process.argv;
-  const agent = await agentCommand(context.world, { node: process.execPath, script });
-  const recipe = recipeFor(editor, agent, context.world);
+  const recipe = recipeFor(editor, await agentCommand(context.world), context.world);
   const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
   if (values.write !== true) show(recipe, given, values.json === true, context);
   else await write(recipe, given, values.json === true, context);
@@ -23,14 +21,13 @@ function show(recipe: Recipe, given: string | undefined, isJson: boolean, contex
   const { palette } = context;
   if (recipe.kind === "code") {
     const { title, parts, next } = recipe;
-    if (isJson) return printJson(context, { editor: title, parts, next });
-    return print(context, [...parts.flatMap(({ about, code }) => [palette.dim(about), code, ""]), palette.dim(next)]);
+    const lines = parts.flatMap(({ about, code }) => [palette.dim(about), code, ""]);
+    return report(context, isJson, { editor: title, parts, next }, [...lines, palette.dim(next)]);
   }
   const { title, path, entry, next } = recipe;
   const file = given ?? recipe.file;
   const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), entry);
-  if (isJson) return printJson(context, { editor: title, ...defined({ file }), path, entry, next });
-  print(context, [
+  report(context, isJson, { editor: title, ...defined({ file }), path, entry, next }, [
     palette.dim(`${title}: in ${file === undefined ? "its settings" : visibleLine(file)}`),
     JSON.stringify(whole, undefined, 2),
     palette.dim(`${next} tenon setup … --write puts it into that file.`),
@@ -53,22 +50,13 @@ async function write(
     });
   }
   const { change, path } = await merge(file, recipe, context);
-  const { title, next } = recipe;
-  if (isJson) return printJson(context, { editor: title, file: path, change });
-  const where = visibleLine(path);
-  print(context, [
-    change === "unchanged" ? `Tenon is set up already in ${where}` : `Tenon ${change} in ${where}`,
-    context.palette.dim(next),
-  ]);
+  const done = change === "unchanged" ? "is set up already" : change;
+  const lines = [`Tenon ${done} in ${visibleLine(path)}`, context.palette.dim(recipe.next)];
+  report(context, isJson, { editor: recipe.title, file: path, change }, lines);
 }
 
-interface Merged {
-  readonly change: "added" | "updated" | "unchanged";
-  /** The file itself, links followed. */
-  readonly path: string;
-}
-
-async function merge(file: string, recipe: FileRecipe, { world }: CommandContext): Promise<Merged> {
+/** The path is that of the file itself, links followed. */
+async function merge(file: string, recipe: FileRecipe, { world }: CommandContext) {
   const found = await world.files.find(file);
   if (found && found.kind !== "file") throw unwritable(`${file} is no file`);
   // It would be replaced by a file, and what it is to lead to stays without.
@@ -84,11 +72,7 @@ async function merge(file: string, recipe: FileRecipe, { world }: CommandContext
 }
 
 async function tried<T>(failure: string, work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw unwritable(`${failure}: ${messageOf(error)}`);
-  }
+  return await work.catch((error: unknown) => Promise.reject(unwritable(`${failure}: ${messageOf(error)}`)));
 }
 
 function unwritable(message: string): TenonError {
@@ -99,17 +83,12 @@ function unwritable(message: string): TenonError {
 
 // Puts one entry into a JSON text with comments: nothing else in it changes, not even in an entry that is there already.
 
-export interface MergedText {
-  readonly change: "added" | "updated" | "unchanged";
-  readonly text: string;
-}
-
 /** Throws `config.invalid` for a text that must be corrected first. */
 export function mergedText(
   before: string,
   { path, entry }: Pick<FileRecipe, "path" | "entry">,
   file: string,
-): MergedText {
+): { readonly change: "added" | "updated" | "unchanged"; readonly text: string } {
   const document = parseDocument(before);
   const fault = document.problems.find(({ severity }) => severity === "error");
   if (fault && before.trim() !== "") {

@@ -29,8 +29,8 @@ import {
 import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, report, saysYes, tableLines, warn } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
+import { placeJson } from "../mcp/configured.js";
 import { liveConfig, secondsToMs, serverNamed } from "../mcp/inspect.js";
-import { placeJson } from "../mcp/list.js";
 import { listTools } from "../mcp/lock.js";
 
 type DecisionValues = Values<"json" | "yes" | "settings" | "all">;
