@@ -1,18 +1,14 @@
 // One session's hold on a shared server: its calls, its answers, its end. The others do not notice any of it.
-import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { JsonObject } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { McpConnection } from "../connection/connection.js";
-import type { ConnectionState } from "../connection/state.js";
 import type { CallOptions, CallOutcome } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
-import type { LeftOut } from "../protocol/lists.js";
 import { type Peer, PeerAnswers } from "../protocol/peer.js";
 import type { TaskHandle } from "../protocol/task.js";
-import type { McpTool } from "../protocol/tools.js";
 import { joinSignals, type LinkUser } from "./shared-link.js";
 import type { SharedServer } from "./shared-server.js";
 
@@ -25,17 +21,12 @@ export interface LeaseOptions {
   onEvicted(lease: Lease): void;
 }
 
-export interface Leaving {
-  readonly grace: EndGrace;
-  /** It may stay for the next session. */
-  readonly mayRest: boolean;
-}
-
 export class Lease {
   readonly linkUser: LinkUser = {};
   readonly peer: Peer;
   /** The session that has it. */
   readonly session: string | undefined;
+  readonly connection: McpConnection;
   readonly #options: LeaseOptions;
   readonly #server: SharedServer;
   readonly #answers: PeerAnswers;
@@ -47,6 +38,7 @@ export class Lease {
 
   constructor(server: SharedServer, options: LeaseOptions) {
     this.#server = server;
+    this.connection = server.connection;
     this.#options = options;
     this.peer = options.peer;
     this.session = options.session;
@@ -58,28 +50,8 @@ export class Lease {
     return this.#over.signal;
   }
 
-  get state(): ReadonlyCell<ConnectionState> {
-    return this.#connection.state;
-  }
-
-  get tools(): ReadonlyCell<readonly McpTool[]> {
-    return this.#connection.tools;
-  }
-
-  get problems(): readonly string[] {
-    return this.#connection.problems;
-  }
-
-  get leftOut(): readonly LeftOut[] {
-    return this.#connection.leftOut;
-  }
-
-  get lastError(): TenonError | undefined {
-    return this.#connection.lastError;
-  }
-
   get link(): Link | undefined {
-    const { link } = this.#connection;
+    const { link } = this.connection;
     return link && !this.signal.aborted ? this.view(link) : undefined;
   }
 
@@ -88,31 +60,23 @@ export class Lease {
     return this.#server.hasOthersThan(this);
   }
 
-  get #connection(): McpConnection {
-    return this.#server.connection;
-  }
-
   /** One that failed, or waits, is tried again at once: for the session that comes it is the first time. */
   start(): void {
-    const { kind } = this.#connection.state.value;
-    if (kind === "failed" || kind === "waiting") this.#connection.restart();
-    else this.#connection.start();
+    const { kind } = this.connection.state.value;
+    if (kind === "failed" || kind === "waiting") this.connection.restart();
+    else this.connection.start();
   }
 
   startWhenUsed(): void {
-    if (this.#connection.state.value.kind === "idle") this.#connection.startWhenUsed();
-  }
-
-  restart(): void {
-    this.#connection.restart();
+    if (this.connection.state.value.kind === "idle") this.connection.startWhenUsed();
   }
 
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    return await this.#follow(tool, options, (own) => this.#connection.call(tool, args, own));
+    return await this.#follow(tool, options, (own) => this.connection.call(tool, args, own));
   }
 
   async resume(tool: string, task: TaskHandle, options: CallOptions): Promise<CallOutcome> {
-    return await this.#follow(tool, options, (own) => this.#connection.resume(tool, task, own));
+    return await this.#follow(tool, options, (own) => this.connection.resume(tool, task, own));
   }
 
   /** From the moment a call has a link until its outcome, what the server asks there may be for it. */
@@ -121,7 +85,7 @@ export class Lease {
     options: CallOptions,
     run: (own: CallOptions) => Promise<CallOutcome>,
   ): Promise<CallOutcome> {
-    const { name } = this.#connection.spec;
+    const { name } = this.connection.spec;
     if (this.signal.aborted) return { kind: "failed", error: notConnected(name) };
     const ends = new Map<Link, (isAnswered: boolean) => void>();
     const view = (link: Link) => {
@@ -170,20 +134,11 @@ export class Lease {
     await this.#running.until((count) => count === 0, signal);
   }
 
-  /** Its server ends with it, unless others use it. */
-  close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    return this.#release({ grace, mayRest: false });
-  }
-
-  /** Its server may stay for a while, for the next session. */
-  leave(grace: EndGrace): Promise<void> {
-    return this.#release({ grace, mayRest: true });
-  }
-
-  #release(leaving: Leaving): Promise<void> {
+  /** Its server ends with it, unless others use it, or it may rest: then it stays for a while, for the next session. */
+  release(grace: EndGrace, mayRest = false): Promise<void> {
     // Not a cancel: a task goes on at the server, and may be asked for again.
     this.#over.abort(new TenonError("session.closed", "the session has left the server"));
-    this.#releasing ??= this.#server.release(this, leaving);
+    this.#releasing ??= this.#server.release(this, grace, mayRest);
     return this.#releasing;
   }
 }

@@ -1,6 +1,6 @@
 // A server that sessions may share: used through a lease, or the session's own once it turns out to ask its client.
 
-import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import { contained, handled, Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
@@ -18,9 +18,11 @@ import type { ServerSpec } from "../spec.js";
 import type { Lease } from "./lease.js";
 
 /** Where a session's calls go. */
-type Route =
-  | { readonly kind: "own"; readonly server: McpConnection }
-  | { readonly kind: "shared"; readonly server: Lease };
+interface Route {
+  readonly connection: McpConnection;
+  /** Of a server that is shared. */
+  readonly lease?: Lease;
+}
 
 export interface ShareableServerOptions {
   readonly world: World;
@@ -37,14 +39,14 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
   readonly callsAtOnce: number;
   readonly #options: ShareableServerOptions;
   readonly #scope: Scope;
-  readonly #state = new Cell<ConnectionState>({ kind: "idle" });
-  readonly #tools = new Cell<readonly McpTool[]>([]);
+  readonly state: Cell<ConnectionState> = new Cell<ConnectionState>({ kind: "idle" });
+  readonly tools: Cell<readonly McpTool[]> = new Cell<readonly McpTool[]>([]);
   /** Undefined until it is decided. */
   readonly #route = new Cell<Route | undefined>(undefined);
   /** Shared ones the session is leaving: calls of it still run there. */
   readonly #left = new Set<Lease>();
   /** What others see of it; while it changes, still the one it had. */
-  #shown: Route["server"] | undefined;
+  #shown: Route | undefined;
   #unfollow: () => void = () => {};
   #begun: "now" | "when used" | undefined;
   #closing: Promise<void> | undefined;
@@ -56,44 +58,36 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
     this.#scope = new Scope(options.world.log);
   }
 
-  get state(): ReadonlyCell<ConnectionState> {
-    return this.#state;
-  }
-
-  get tools(): ReadonlyCell<readonly McpTool[]> {
-    return this.#tools;
-  }
-
   get problems(): readonly string[] {
-    return this.#shown?.problems ?? [];
+    return this.#shown?.connection.problems ?? [];
   }
 
   get leftOut(): readonly LeftOut[] {
-    return this.#shown?.leftOut ?? [];
+    return this.#shown?.connection.leftOut ?? [];
   }
 
   get lastError(): TenonError | undefined {
-    return this.#shown?.lastError;
+    return this.#shown?.connection.lastError;
   }
 
   get link(): Link | undefined {
-    return this.#closing ? undefined : this.#shown?.link;
+    return this.#closing || !this.#shown ? undefined : serverOf(this.#shown).link;
   }
 
   /** Whether other sessions use the same server now. */
   get isShared(): boolean {
-    const route = this.#route.value;
-    return route?.kind === "shared" && route.server.hasOthers;
+    return this.#route.value?.lease?.hasOthers ?? false;
   }
 
   /** Resolves once the session has nothing of it any more. */
   get closed(): Promise<void> {
-    return this.#state.until(({ kind }) => kind === "closed", new AbortController().signal).then(() => undefined);
+    return this.state.until(({ kind }) => kind === "closed", new AbortController().signal).then(() => undefined);
   }
 
   start(): void {
-    if (this.#begun) this.#route.value?.server.start();
-    else this.#begin("now");
+    const route = this.#route.value;
+    if (!this.#begun) this.#begin("now");
+    else if (route) serverOf(route).start();
   }
 
   startWhenUsed(): void {
@@ -102,7 +96,7 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
 
   /** Tries anew after a failure. A shared server that failed has failed for all, and is tried for all. */
   restart(): void {
-    this.#route.value?.server.restart();
+    this.#route.value?.connection.restart();
   }
 
   call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
@@ -115,16 +109,13 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
 
   /** A server that nobody else uses ends with it. */
   close(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    this.#closing ??= this.#end(({ server }) => server.close(grace), grace);
+    this.#closing ??= this.#end(grace, false);
     return this.#closing;
   }
 
   /** The same, but a shared server may stay for a while, for the next session; not one that is to run only when used. */
   leave(grace: EndGrace = LIMITS.closeGrace): Promise<void> {
-    const mayRest = this.#begun === "now";
-    const leave = ({ kind, server }: Route) =>
-      kind === "shared" && mayRest ? server.leave(grace) : server.close(grace);
-    this.#closing ??= this.#end(leave, grace);
+    this.#closing ??= this.#end(grace, this.#begun === "now");
     return this.#closing;
   }
 
@@ -138,25 +129,24 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
     this.#scope.run(`route ${this.spec.name}`, async (signal) => {
       const isShared = await this.#options.mayShare();
       if (signal.aborted) return;
-      const route: Route = isShared
-        ? { kind: "shared", server: this.#options.lease((lease) => this.#move(lease)) }
-        : { kind: "own", server: this.#options.own() };
+      const lease = isShared ? this.#options.lease((evicted) => this.#move(evicted)) : undefined;
+      const route: Route = lease ? { connection: lease.connection, lease } : { connection: this.#options.own() };
       this.#route.set(route);
-      this.#show(route.server);
+      this.#show(route);
       this.#run(route);
     });
   }
 
-  #run({ server }: Route): void {
-    if (this.#begun === "when used") server.startWhenUsed();
-    else server.start();
+  #run(route: Route): void {
+    if (this.#begun === "when used") serverOf(route).startWhenUsed();
+    else serverOf(route).start();
   }
 
   /** New calls wait for the session's own server; those that run end where they are. */
   #move(from: Lease): void {
-    if (this.#closing || this.#route.value?.server !== from) return;
+    if (this.#closing || this.#route.value?.lease !== from) return;
     const { world, spec } = this.#options;
-    const route: Route = { kind: "own", server: this.#options.own() };
+    const route: Route = { connection: this.#options.own() };
     this.#left.add(from);
     this.#route.set(route);
     startInTurn(world, () => {
@@ -164,57 +154,60 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
     });
     this.#scope.run(`move ${spec.name}`, async (signal) => {
       const isSettled = ({ kind }: ConnectionState) => kind !== "idle" && kind !== "connecting";
-      await route.server.state.until(isSettled, signal);
-      this.#show(route.server);
+      await route.connection.state.until(isSettled, signal);
+      this.#show(route);
       await from.drained(signal);
       this.#left.delete(from);
-      await from.close();
+      await from.release(LIMITS.closeGrace);
     });
   }
 
-  #show(server: Route["server"]): void {
+  #show(route: Route): void {
+    const { state, tools } = route.connection;
     this.#unfollow();
-    this.#shown = server;
-    const stops = [
-      server.state.subscribe((state) => this.#state.set(state)),
-      server.tools.subscribe((tools) => this.#tools.set(tools)),
-    ];
+    this.#shown = route;
+    const stopState = state.subscribe((current) => this.state.set(current));
+    const stopTools = tools.subscribe((current) => this.tools.set(current));
     this.#unfollow = () => {
-      for (const stop of stops) stop();
+      stopState();
+      stopTools();
     };
-    this.#tools.set(server.tools.value);
-    this.#state.set(server.state.value);
+    this.tools.set(tools.value);
+    this.state.set(state.value);
   }
 
   /** At once where the route is decided: one layer of async less is worth a microsecond to each call. */
-  #withServer(options: CallOptions, run: (server: Route["server"]) => Promise<CallOutcome>): Promise<CallOutcome> {
+  #withServer(options: CallOptions, run: Run): Promise<CallOutcome> {
     const route = this.#route.value;
-    return route && !this.#closing ? run(route.server) : this.#onceDecided(options, run);
+    return route && !this.#closing ? run(serverOf(route)) : this.#onceDecided(options, run);
   }
 
-  async #onceDecided(
-    { signal }: CallOptions,
-    run: (server: Route["server"]) => Promise<CallOutcome>,
-  ): Promise<CallOutcome> {
+  async #onceDecided({ signal }: CallOptions, run: Run): Promise<CallOutcome> {
     const over = AbortSignal.any([signal, this.#scope.signal]);
     const route = await this.#route.until((decided) => decided !== undefined, over).catch(() => undefined);
     if (signal.aborted) return { kind: "cancelled" };
-    if (route && !this.#closing) return await run(route.server);
+    if (route && !this.#closing) return await run(serverOf(route));
     const text = `server "${this.spec.name}" is not connected: it is closed`;
     return { kind: "failed", error: new TenonError("mcp.not_ready", text) };
   }
 
-  async #end(end: (route: Route) => Promise<void>, grace: EndGrace): Promise<void> {
+  async #end(grace: EndGrace, mayRest: boolean): Promise<void> {
     this.#unfollow();
-    this.#state.set({ kind: "closing" });
-    const route = this.#route.value;
+    this.state.set({ kind: "closing" });
+    const { lease, connection } = this.#route.value ?? {};
     await Promise.all([
       this.#scope.close(),
-      ...(route ? [end(route)] : []),
-      ...Array.from(this.#left, (lease) => lease.close(grace)),
+      lease ? lease.release(grace, mayRest) : connection?.close(grace),
+      ...Array.from(this.#left, (left) => left.release(grace)),
     ]);
-    this.#state.set({ kind: "closed" });
+    this.state.set({ kind: "closed" });
   }
+}
+
+type Run = (server: McpConnection | Lease) => Promise<CallOutcome>;
+
+function serverOf({ lease, connection }: Route): McpConnection | Lease {
+  return lease ?? connection;
 }
 
 /** The last start asked for, per World: sessions opened in a row share one event loop, and so one queue. */

@@ -8,7 +8,7 @@ import type { ConnectionOptions } from "../connection/options.js";
 import { POOL_LIMITS } from "../limits.js";
 import type { Link } from "../protocol/link.js";
 import type { ServerSpec } from "../spec.js";
-import { Lease, type LeaseOptions, type Leaving } from "./lease.js";
+import { Lease, type LeaseOptions } from "./lease.js";
 import { type Asker, type LinkUsage, type LinkUser, SharedLink } from "./shared-link.js";
 import { SharedPeer } from "./shared-peer.js";
 
@@ -60,7 +60,7 @@ export class SharedServer {
     return lease;
   }
 
-  async release(lease: Lease, { grace, mayRest }: Leaving): Promise<void> {
+  async release(lease: Lease, grace: EndGrace, mayRest: boolean): Promise<void> {
     if (!this.#leases.delete(lease.linkUser)) return;
     this.connection.setSharingSessions(Math.max(1, this.#leases.size));
     if (this.#leases.size > 0) return;
