@@ -1,16 +1,11 @@
 // Error messages about log-ins for people and models: what is missing, and the command that logs in.
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { OAUTH_LIMITS } from "../../base/limits.js";
+import { visibleText } from "../transport/http/refusal.js";
 import type { Challenge } from "../transport/http/request-access.js";
 
-/** Text of a server on one line, bounded, without control characters that could steer a terminal. */
 export function visible(text: string): string {
-  const { wordsChars } = OAUTH_LIMITS;
-  const plain = text
-    .slice(0, wordsChars * 4)
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .trim();
-  return plain.length <= wordsChars ? plain : `${plain.slice(0, wordsChars)}…`;
+  return visibleText(text, OAUTH_LIMITS.wordsChars);
 }
 
 /** The command that logs in. Names are quoted if a shell would split them. */

@@ -65,28 +65,23 @@ export interface Connecting {
 
 /** The same over any wire. `open` is called a second time when a server does not survive the probe. */
 export async function connectOver(open: () => Transport, connecting: Connecting): Promise<Link> {
-  const { spec, options } = connecting;
+  const { spec, options, life } = connecting;
   const remembered = recallEra(spec, options); // the process starts up while the disk is asked what it is
   try {
-    return await inTwoAttempts(open, connecting, remembered);
+    const first = await attempt(open, connecting, { remembered, isSecond: false });
+    if (!(first instanceof TenonError)) return first;
+    options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
+    // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
+    await sleep(options.world, MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
+    const second = await attempt(open, connecting, { remembered, isSecond: true });
+    if (second instanceof TenonError) throw second;
+    return second;
   } catch (thrown) {
     // Begun as legacy, a process that has become modern may end or be silent: the next attempt asks it anew.
     const era = await Promise.race([remembered, Promise.resolve(undefined)]);
     if (era === "legacy" && spec.kind === "stdio") await options.cache?.writeEra(launchFingerprint(spec), undefined);
     throw thrown;
   }
-}
-
-async function inTwoAttempts(open: () => Transport, connecting: Connecting, remembered: RememberedEra): Promise<Link> {
-  const { spec, options, life } = connecting;
-  const first = await attempt(open, connecting, { remembered, isSecond: false });
-  if (!(first instanceof TenonError)) return first;
-  options.world.log.info("mcp.probe_failed", { server: spec.name, error: first.message });
-  // Most that end at the probe would have ended anyway: the other servers of the session start up undisturbed first.
-  await sleep(options.world, MCP_LIMITS.probeRestartMs, life.signal).catch(() => {});
-  const second = await attempt(open, connecting, { remembered, isSecond: true });
-  if (second instanceof TenonError) throw second;
-  return second;
 }
 
 type RememberedEra = Promise<Agreement["era"] | undefined>;
@@ -144,13 +139,8 @@ async function termsOf(
   };
 }
 
-/** What one wire is opened with. */
-interface Opening extends Life {
-  /** No error leaves the wire with one of these. */
-  readonly secrets: KnownSecrets;
-  /** What is started, where that had to be prepared. */
-  readonly launch?: SpawnRequest;
-}
+/** What one wire is opened with: the secrets no error leaves it with, and what is started, where that had to be prepared. */
+type Opening = Life & { readonly secrets: KnownSecrets; readonly launch?: SpawnRequest };
 
 function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Opening): Transport {
   const { session } = options;

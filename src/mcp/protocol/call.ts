@@ -75,6 +75,8 @@ export interface CallRequest extends Omit<CallOptions, "sharingSession"> {
 
 /** How a call was sent: whether the server was asked for a task, and under which id. */
 interface Sending {
+  readonly link: Link;
+  readonly onProgress: CallOptions["onProgress"];
   readonly isTask: boolean;
   id?: RpcId;
 }
@@ -92,9 +94,10 @@ export async function callTool(link: Link, request: CallRequest): Promise<CallOu
       world.log.error("mcp.progress_listener_failed", { error: messageOf(thrown) }); // it must not take the wire down
     }
   };
-  const sending: Sending = { isTask: request.tasks?.isWanted(link, request.definition) ?? false };
-  const outcome = await send(link, request, { onProgress, sending });
-  if (outcome.kind === "result") return resultOf(outcome.result, request, { link, sending });
+  const isTask = request.tasks?.isWanted(link, request.definition) ?? false;
+  const sending: Sending = { link, onProgress, isTask };
+  const outcome = await send(request, sending);
+  if (outcome.kind === "result") return resultOf(outcome.result, request, sending);
   const where = `${request.server} / ${request.tool}`;
   switch (outcome.kind) {
     case "error": {
@@ -138,24 +141,16 @@ function lostOutcome(outcome: Extract<RpcOutcome, { kind: "lost" }>, where: stri
 const HEADER_MISMATCH = -32_020;
 
 /** The result, or what comes of the task that the server answered with instead. */
-function resultOf(
-  result: JsonObject,
-  request: CallRequest,
-  { link, sending }: { readonly link: Link; readonly sending: Sending },
-): CallOutcome | Promise<CallOutcome> {
+function resultOf(result: JsonObject, request: CallRequest, sending: Sending): CallOutcome | Promise<CallOutcome> {
   const { tasks } = request;
-  const { era } = link.agreement;
+  const { era } = sending.link.agreement;
   const task = tasks && (sending.isTask || era === "modern") ? startedTask(result, era) : undefined;
-  if (tasks && task) return tasks.finish({ task, link, requestId: sending.id }, request);
-  return answerOf(result, request);
-}
-
-interface SendOptions extends Pick<CallOptions, "onProgress"> {
-  readonly sending: Sending;
+  return tasks && task ? tasks.finish(task, request, sending) : answerOf(result, request);
 }
 
 /** Calls are what there is most of: whatever only the modern era needs is left out of a legacy one. */
-function send(link: Link, request: CallRequest, { onProgress, sending }: SendOptions): Promise<RpcOutcome> {
+function send(request: CallRequest, sending: Sending): Promise<RpcOutcome> {
+  const { link, onProgress } = sending;
   if (link.agreement.era === "modern") return sendModern(link, request, onProgress);
   const { tool, args, signal, timeoutMs, maxTotalMs } = request;
   const params = { name: tool, arguments: args };
@@ -172,11 +167,7 @@ function send(link: Link, request: CallRequest, { onProgress, sending }: SendOpt
  * A modern server that finds the headers wrong has refused the call before looking at it: the definition they were made
  * from is out of date. It is fetched anew, and the call is sent once more with the right ones.
  */
-async function sendModern(
-  link: Link,
-  request: CallRequest,
-  onProgress: CallOptions["onProgress"],
-): Promise<RpcOutcome> {
+async function sendModern(link: Link, request: CallRequest, onProgress: Sending["onProgress"]): Promise<RpcOutcome> {
   const { tool, args, signal, timeoutMs, maxTotalMs } = request;
   const sendOnce = (definition: McpTool | undefined) => {
     const headers = definition ? paramHeaders(definition.inputSchema, args) : {};
@@ -218,13 +209,8 @@ async function structuredAnswer(
     return { kind: "answered", isError, content, warnings: warned(request, [warning]) };
   }
   const warnings = await outputWarnings(structured, isError, request);
-  return {
-    kind: "answered",
-    isError,
-    content,
-    structured,
-    ...(warnings.length > 0 ? { warnings } : {}), // on the way of every call
-  };
+  const answer = { kind: "answered", isError, content, structured } as const;
+  return warnings.length > 0 ? { ...answer, warnings } : answer;
 }
 
 /**
@@ -383,12 +369,13 @@ export function readContents(raw: JsonValue | undefined): ContentBlock[] {
 function readAll(raw: JsonValue | undefined, read: (raw: JsonObject) => ContentBlock | undefined): ContentBlock[] {
   if (raw === undefined || raw === null) return [];
   const list: readonly JsonValue[] = Array.isArray(raw) ? raw : [raw];
-  const labeller = new Labeller();
+  /** All that is strange in one result shares one allowance, however many blocks it comes in. */
+  const allowance: { nodes: number } = { nodes: MCP_LIMITS.contentMaxStrangeNodes };
   const blocks: ContentBlock[] = [];
   for (const item of list) {
     if (blocks.length === MCP_LIMITS.contentMaxBlocks) break;
     const block = isJsonObject(item) ? (spilledOf(item) ?? read(item)) : undefined;
-    blocks.push(block ?? labeller.label(item));
+    blocks.push(block ?? labelled(item, allowance));
   }
   const left = list.length - blocks.length;
   if (left > 0) blocks.push({ type: "text", text: `[${left} more content blocks were left out]` });
@@ -422,12 +409,8 @@ function readResource(raw: JsonObject): ContentBlock | undefined {
   const blob = textField(raw, "blob");
   if (uri === undefined || (text === undefined && blob === undefined)) return undefined;
   const mimeType = textField(raw, "mimeType");
-  return {
-    type: "resource",
-    uri,
-    ...defined({ mimeType }),
-    ...(text === undefined ? { blob: blob ?? "" } : { text }),
-  };
+  const content = text === undefined ? { blob: blob ?? "" } : { text };
+  return { type: "resource", uri, ...defined({ mimeType }), ...content };
 }
 
 function readLink(raw: JsonObject): ContentBlock | undefined {
@@ -445,17 +428,12 @@ function readLink(raw: JsonObject): ContentBlock | undefined {
   };
 }
 
-/** Labels what is strange. All that is strange in one result shares one allowance, however many blocks it comes in. */
-class Labeller {
-  #nodesLeft: number = MCP_LIMITS.contentMaxStrangeNodes;
-
-  /** Kept as it came, unless it is so large or so deep that nobody could write it down again in passing. */
-  label(raw: JsonValue): ContentBlock {
-    const extent = { maxNodes: this.#nodesLeft, maxBytes: MCP_LIMITS.mcpMaxLineBytes, maxDepth: LIMITS.dataMaxDepth };
-    const { nodes, over } = measure(raw, extent);
-    this.#nodesLeft = Math.max(0, this.#nodesLeft - nodes);
-    return { type: "unknown", kind: kindOf(raw), raw: over === undefined ? raw : `(left out: ${over})` };
-  }
+/** Kept as it came, unless it is so large or so deep that nobody could write it down again in passing. */
+function labelled(raw: JsonValue, allowance: { nodes: number }): ContentBlock {
+  const extent = { maxNodes: allowance.nodes, maxBytes: MCP_LIMITS.mcpMaxLineBytes, maxDepth: LIMITS.dataMaxDepth };
+  const { nodes, over } = measure(raw, extent);
+  allowance.nodes = Math.max(0, allowance.nodes - nodes);
+  return { type: "unknown", kind: kindOf(raw), raw: over === undefined ? raw : `(left out: ${over})` };
 }
 
 function kindOf(raw: JsonValue): string {

@@ -4,10 +4,10 @@ import { messageOf, TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import { inSpan, type Span, type SpanAttributes, type Telemetry, type TraceContext } from "../../base/ports/trace.js";
+import { inSpan, type Span, type SpanAttributes, type Telemetry } from "../../base/ports/trace.js";
 import { type RequestOptions, Rpc, type RpcHandler, type RpcOutcome } from "../rpc/rpc.js";
 import { isRemote, type ServerSpec } from "../spec.js";
-import { type Agreement, type SendHint, type Transport, wrapTransport } from "../transport/transport.js";
+import { type Agreement, type RpcId, type SendHint, type Transport, wrapTransport } from "../transport/transport.js";
 import { META } from "../versions.js";
 import { envelopeOf, withEnvelope } from "./envelope.js";
 import { type Rounds, requestInRounds } from "./input-rounds.js";
@@ -187,61 +187,45 @@ export function watchedLink(link: Link, spec: ServerSpec, telemetry: Telemetry |
   };
 }
 
-interface Watch {
-  readonly link: Link;
-  readonly telemetry: Telemetry;
-  readonly place: SpanAttributes;
-}
-
 interface Request {
   readonly method: string;
   readonly params: JsonObject;
 }
 
-async function requestInSpan(watch: Watch, request: Request, options: RequestOptions): Promise<RpcOutcome> {
-  const { link, telemetry, place } = watch;
-  const { sessionId } = link.wire;
+async function requestInSpan(
+  { link, telemetry, place }: { readonly link: Link; readonly telemetry: Telemetry; readonly place: SpanAttributes },
+  request: Request,
+  options: RequestOptions,
+): Promise<RpcOutcome> {
+  const { method, params } = request;
   const attributes: SpanAttributes = {
-    "mcp.method.name": request.method,
+    "mcp.method.name": method,
     "mcp.protocol.version": link.agreement.protocolVersion,
-    "mcp.session.id": sessionId,
+    "mcp.session.id": link.wire.sessionId,
     ...place,
     ...targetOf(request),
   };
-  const outer = telemetry.current;
-  // By the convention a call that is traced already gets the attributes instead of a span of its own.
-  if (request.method === "tools/call" && outer?.operation === "execute_tool") {
-    outer.set(withoutGenAi(attributes));
-    return await send(watch, request, { options, span: outer });
-  }
-  const target = attributes["gen_ai.tool.name"] ?? attributes["gen_ai.prompt.name"];
-  const name = typeof target === "string" ? `${request.method} ${target}` : request.method;
-  return await inSpan(telemetry, { name, kind: "client", attributes }, (span) =>
-    send(watch, request, { options, span }),
-  );
-}
-
-async function send(
-  { link, telemetry }: Watch,
-  { method, params }: Request,
-  { options, span }: { readonly options: RequestOptions; readonly span: Span },
-): Promise<RpcOutcome> {
-  const { context } = telemetry;
-  const outcome = await link.request(method, context ? withContext(params, context) : params, {
-    ...options,
-    onSent: (id) => {
+  const send = async (span: Span): Promise<RpcOutcome> => {
+    const { context } = telemetry;
+    const onSent = (id: RpcId) => {
       span.set({ "jsonrpc.request.id": String(id) });
       options.onSent?.(id);
-    },
-  });
-  note(span, method, outcome);
-  return outcome;
-}
-
-/** The keys are the ones the protocol sets aside for this, without a prefix. */
-function withContext(params: JsonObject, context: TraceContext): JsonObject {
-  const meta = params["_meta"];
-  return { ...params, _meta: Object.assign({}, meta, context) };
+    };
+    // The keys are the ones the protocol sets aside for this, without a prefix.
+    const traced = context ? { ...params, _meta: Object.assign({}, params["_meta"], context) } : params;
+    const outcome = await link.request(method, traced, { ...options, onSent });
+    note(span, method, outcome);
+    return outcome;
+  };
+  const outer = telemetry.current;
+  // By the convention a call that is traced already gets the attributes instead of a span of its own.
+  if (method === "tools/call" && outer?.operation === "execute_tool") {
+    outer.set(withoutGenAi(attributes));
+    return await send(outer);
+  }
+  const target = attributes["gen_ai.tool.name"] ?? attributes["gen_ai.prompt.name"];
+  const name = typeof target === "string" ? `${method} ${target}` : method;
+  return await inSpan(telemetry, { name, kind: "client", attributes }, send);
 }
 
 function note(span: Span, method: string, outcome: RpcOutcome): void {

@@ -110,7 +110,7 @@ class Lab {
     const task = readTask(this.#state());
     const link = this.#live();
     if (!task || !link) throw new Error("the script has no task");
-    return this.tasks.finish({ task, link, requestId: undefined }, { ...request, args: {}, timeoutMs: 1_000 });
+    return this.tasks.finish(task, { ...request, args: {}, timeoutMs: 1_000 }, { link });
   }
 
   #live(): FakeLink | undefined {

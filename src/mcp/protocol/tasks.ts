@@ -29,14 +29,6 @@ export interface TasksPort {
   next(signal: AbortSignal): Promise<Link | TenonError>;
 }
 
-/** A task as a call was answered with it. */
-export interface StartedTask {
-  readonly task: TaskState;
-  readonly link: Link;
-  /** The id of the call's request, under which the progress of the task comes. */
-  readonly requestId: RpcId | undefined;
-}
-
 type Following = Pick<
   CallRequest,
   "world" | "server" | "tool" | "definition" | "signal" | "onProgress" | "maxTotalMs" | "view"
@@ -66,14 +58,14 @@ export class ServerTasks {
     return isSentAsTask(link, tool, this.#port.isRemote);
   }
 
-  /** The outcome of a call that was answered with a task. Never rejects. */
-  async finish({ task, link, requestId }: StartedTask, request: CallRequest): Promise<CallOutcome> {
+  /** The outcome of a call that was answered with a task. Its progress comes under the id of its request. Never rejects. */
+  async finish(task: TaskState, request: CallRequest, sent: { link: Link; id?: RpcId }): Promise<CallOutcome> {
     const { id, ttlMs } = task;
     const handle = { id, startedMs: this.#port.world.now(), ...defined({ ttlMs }) };
     request.onTask?.(handle);
     return await this.#follow(request, handle, (follower) => {
       const onProgress = (note: ProgressNote) => follower.setProgress(note);
-      const end = requestId === undefined ? undefined : link.followProgress?.(requestId, onProgress);
+      const end = sent.id === undefined ? undefined : sent.link.followProgress?.(sent.id, onProgress);
       return follower.run(task).finally(() => end?.());
     });
   }
@@ -241,16 +233,14 @@ class TaskFollower {
       }
       case "error":
         return this.#refused(outcome.error);
-      case "cancelled":
-        return undefined;
-      case "timed_out":
-      case "lost":
+      default:
         return this.#unheard(outcome);
     }
   }
 
   /** The server could not be asked: not the end, as long as it may answer later. */
-  #unheard(outcome: Extract<RpcOutcome, { kind: "timed_out" | "lost" }>): CallOutcome | undefined {
+  #unheard(outcome: Exclude<RpcOutcome, { kind: "result" | "error" }>): CallOutcome | undefined {
+    if (outcome.kind === "cancelled") return undefined;
     this.#failures += 1;
     const error = outcomeError(outcome, "asking for it");
     if (this.#isExpired && this.#failures > TASK_LIMITS.refusals) return this.#unreachable(error);
@@ -291,10 +281,7 @@ class TaskFollower {
       case "error":
         if (status === "completed") return this.#resultLost(status, outcome.error.message);
         return this.#error(message === undefined ? outcome.error : { ...outcome.error, message });
-      case "cancelled":
-        return undefined;
-      case "timed_out":
-      case "lost":
+      default:
         return this.#unheard(outcome);
     }
   }
@@ -438,10 +425,8 @@ class TaskFollower {
   #tooLong(): CallOutcome {
     this.#options.giveUp();
     const spent = inSeconds(this.#world.now() - this.#options.handle.startedMs);
-    return this.#unknown(
-      "mcp.call_timeout",
-      `still under way after ${spent}, the most a call may take; it was cancelled`,
-    );
+    const words = `still under way after ${spent}, the most a call may take; it was cancelled`;
+    return this.#unknown("mcp.call_timeout", words);
   }
 }
 
@@ -500,12 +485,9 @@ class TaskQuestions {
       if (!signal.aborted) this.#refuse(`what the server asked for was refused: ${messageOf(thrown)}`);
       return;
     }
-    const known = requests.flatMap(({ key }): [string, JsonObject][] => {
-      const answer = this.#answers.get(key);
-      return answer ? [[key, answer]] : [];
-    });
-    if (known.length === 0) return;
-    const params = { taskId: this.#taskId, inputResponses: Object.fromEntries(known) };
+    const inputResponses = defined(Object.fromEntries(requests.map(({ key }) => [key, this.#answers.get(key)])));
+    if (Object.keys(inputResponses).length === 0) return;
+    const params = { taskId: this.#taskId, inputResponses };
     // Its outcome does not matter: a question that is still outstanding at the next look is answered again.
     await link.request("tasks/update", params, { signal, timeoutMs: TASK_LIMITS.pollTimeoutMs });
   }

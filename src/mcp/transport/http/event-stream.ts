@@ -25,6 +25,13 @@ const MAX_LINE_BYTES = 65_536;
 const MAX_ID_BYTES = 4_096;
 
 export class EventStreamParser {
+  /**
+   * The id of the last event that was complete and had one, as a header says it: where a broken stream can be taken up
+   * again. Undefined after an id that no header can carry, and after an empty one, which takes the id back.
+   */
+  lastEventId: string | undefined;
+  /** The last `retry` of the server. */
+  retryMs: number | undefined;
   readonly #sink: EventSink;
   /** The start of a line whose end has not come, unless it is data, which is passed on as it comes. */
   #line: Gathered | undefined;
@@ -32,26 +39,11 @@ export class EventStreamParser {
   #hasData = false;
   #type = "";
   #pendingId: string | undefined;
-  #lastId: string | undefined;
-  #retryMs: number | undefined;
   #skipsLf = false;
   #isFirstLine = true;
 
   constructor(sink: EventSink) {
     this.#sink = sink;
-  }
-
-  /**
-   * The id of the last event that was complete and had one, as a header says it: where a broken stream can be taken up
-   * again. Undefined after an id that no header can carry, and after an empty one, which takes the id back.
-   */
-  get lastEventId(): string | undefined {
-    return this.#lastId;
-  }
-
-  /** The last `retry` of the server. */
-  get retryMs(): number | undefined {
-    return this.#retryMs;
   }
 
   /** An event that is not ended by an empty line before the stream ends is never reported, as the standard requires. */
@@ -125,7 +117,7 @@ export class EventStreamParser {
       if (!id.includes("\0")) this.#pendingId = id;
     } else if (length === RETRY.length && startsWith(line, start, RETRY)) {
       const digits = line.toString("latin1", from, end);
-      if (/^\d{1,9}$/u.test(digits)) this.#retryMs = Number(digits);
+      if (/^\d{1,9}$/u.test(digits)) this.retryMs = Number(digits);
     }
   }
 
@@ -136,7 +128,7 @@ export class EventStreamParser {
   }
 
   #dispatch(): void {
-    if (this.#pendingId !== undefined) this.#lastId = isSendable(this.#pendingId) ? this.#pendingId : undefined;
+    if (this.#pendingId !== undefined) this.lastEventId = isSendable(this.#pendingId) ? this.#pendingId : undefined;
     const type = this.#type === "" ? "message" : this.#type;
     const hadData = this.#hasData;
     const isWorthTelling = hadData || this.#pendingId !== undefined;

@@ -51,11 +51,11 @@ export function userHeaders(spec: RemoteSpec): UserHeaders {
 
 /** The headers of one conversation, as names and values in turn: those that do not change are built once. */
 export class HeaderWriter {
+  agreement: Agreement | undefined;
+  sessionId: string | undefined;
   readonly #always: readonly string[];
   readonly #posting: readonly string[];
   #session: readonly string[] = [];
-  #agreement: Agreement | undefined;
-  #sessionId: string | undefined;
 
   constructor(user: UserHeaders) {
     this.#always = Object.entries(user.headers).flat();
@@ -65,18 +65,10 @@ export class HeaderWriter {
     ];
   }
 
-  get agreement(): Agreement | undefined {
-    return this.#agreement;
-  }
-
-  get sessionId(): string | undefined {
-    return this.#sessionId;
-  }
-
   /** From now on requests carry the agreed version and the session id. */
   converse(agreement: Agreement | undefined, sessionId: string | undefined): void {
-    this.#agreement = agreement;
-    this.#sessionId = sessionId;
+    this.agreement = agreement;
+    this.sessionId = sessionId;
     this.#session = [
       ...(agreement ? ["mcp-protocol-version", agreement.protocolVersion] : []),
       ...(sessionId === undefined ? [] : ["mcp-session-id", sessionId]),
@@ -85,10 +77,10 @@ export class HeaderWriter {
 
   /** For a message of that many bytes. */
   post(message: OutgoingMessage, bytes: number, hint?: SendHint): string[] {
-    const isModern = this.#agreement?.era === "modern";
+    const isModern = this.agreement?.era === "modern";
     const length = ["content-length", String(bytes)];
     if (!("method" in message)) return [...this.#posting, ...(isModern ? [] : this.#session), ...length];
-    const version = envelopeVersion(message) ?? (isModern ? this.#agreement?.protocolVersion : undefined);
+    const version = envelopeVersion(message) ?? (isModern ? this.agreement?.protocolVersion : undefined);
     if (version !== undefined) {
       const named = ["mcp-protocol-version", version, "mcp-method", message.method];
       return [...this.#posting, ...named, ...nameHeaders(message, hint), ...length];

@@ -7,15 +7,16 @@ import { defined } from "../../../base/json/defined.js";
 import type { Timer } from "../../../base/ports/world.js";
 import type { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
+import type { MessageLinesOptions } from "../large/message-lines.js";
 import type { OutgoingMessage, RpcId, SendHint } from "../transport.js";
 import type { Dialler, Place } from "./dial.js";
 import { Exchange, type HttpHandler, type HttpRequest } from "./exchange.js";
 import { HeaderWriter, type UserHeaders } from "./headers.js";
-import { drain, type IntakeParts } from "./incoming.js";
+import { drain } from "./incoming.js";
 import { type Refused, readRefusal } from "./refusal.js";
 import type { RequestAccess } from "./request-access.js";
 
-export interface RemoteParts extends IntakeParts {
+export interface RemoteParts extends MessageLinesOptions {
   readonly dialler: Dialler;
   readonly place: Place;
   readonly user: UserHeaders;

@@ -3,9 +3,8 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage as HttpResponse } from "node:http";
 import type { TenonError } from "../../../base/errors.js";
 import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
-import type { World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
-import { MessageLines } from "../large/message-lines.js";
+import { MessageLines, type MessageLinesOptions } from "../large/message-lines.js";
 import type { IncomingMessage, RpcId, TransportListener } from "../transport.js";
 import { emptyAnswerError, emptyAnswerId, readMessage } from "../transport.js";
 
@@ -85,12 +84,6 @@ function textOf(bytes: Buffer): string {
   return (bytes[0] === BOM[0] && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes).toString("utf8");
 }
 
-export interface IntakeParts {
-  readonly world: World;
-  /** A folder for results that are too long for memory. */
-  readonly folder: () => string;
-}
-
 export interface IntakeListener {
   onIncoming(incoming: Incoming): void;
   /** More than can be handled at the moment: the source should wait until it is called with false. */
@@ -105,7 +98,7 @@ const LINE_END: Buffer = Buffer.from("\n");
 
 /** Takes the bytes of one message after the other. */
 export class Intake {
-  readonly #parts: IntakeParts;
+  readonly #parts: MessageLinesOptions;
   readonly #listener: IntakeListener;
   readonly #postId: RpcId | undefined;
   readonly #short = new Gathered(MCP_LIMITS.messagePlainBytes);
@@ -113,7 +106,7 @@ export class Intake {
   #isInLong = false;
   #bytes = 0;
 
-  constructor(parts: IntakeParts, listener: IntakeListener, postId?: RpcId) {
+  constructor(parts: MessageLinesOptions, listener: IntakeListener, postId?: RpcId) {
     this.#parts = parts;
     this.#listener = listener;
     this.#postId = postId;
@@ -245,32 +238,28 @@ const NOTHING: Buffer = Buffer.alloc(0);
 /** Joins bytes that come in pieces, in linear time and capped. A first piece is kept as it is; later ones are copied to it. */
 export class Gathered {
   droppedBytes = 0;
+  length = 0;
   readonly #maxBytes: number;
   #bytes: Buffer = NOTHING;
-  #length = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   get isEmpty(): boolean {
-    return this.#length === 0 && this.droppedBytes === 0;
+    return this.length === 0 && this.droppedBytes === 0;
   }
 
   add(piece: Buffer): void {
-    if (this.droppedBytes > 0 || this.#length + piece.length > this.#maxBytes) {
-      this.droppedBytes += this.#length + piece.length;
+    if (this.droppedBytes > 0 || this.length + piece.length > this.#maxBytes) {
+      this.droppedBytes += this.length + piece.length;
       this.#bytes = NOTHING;
-      this.#length = 0;
+      this.length = 0;
       return;
     }
-    if (this.#length === 0) this.#bytes = piece;
+    if (this.length === 0) this.#bytes = piece;
     else this.#append(piece);
-    this.#length += piece.length;
+    this.length += piece.length;
   }
 
   /** All of it, with this last piece. */
@@ -281,30 +270,26 @@ export class Gathered {
 
   /** The bytes so far. */
   peek(): Buffer {
-    return this.#bytes.subarray(0, this.#length);
+    return this.#bytes.subarray(0, this.length);
   }
 
   /** All of it, and nothing is kept. */
   take(): Buffer {
-    const all = this.with(NOTHING);
-    this.clear();
+    const all = this.peek();
+    this.#bytes = NOTHING;
+    this.length = 0;
+    this.droppedBytes = 0;
     return all;
   }
 
-  clear(): void {
-    this.#bytes = NOTHING;
-    this.#length = 0;
-    this.droppedBytes = 0;
-  }
-
   #append(piece: Buffer): void {
-    const wanted = this.#length + piece.length;
+    const wanted = this.length + piece.length;
     // Always so after the first piece, whose memory is not ours to write to.
     if (wanted > this.#bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(wanted, this.#length * 2), this.#maxBytes));
-      this.#bytes.copy(grown, 0, 0, this.#length);
+      const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(wanted, this.length * 2), this.#maxBytes));
+      this.#bytes.copy(grown, 0, 0, this.length);
       this.#bytes = grown;
     }
-    piece.copy(this.#bytes, this.#length);
+    piece.copy(this.#bytes, this.length);
   }
 }

@@ -6,27 +6,15 @@ import type { Timer } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { OutgoingMessage, RequestLoss, RpcId, SendHint } from "../transport.js";
 import type { Exchange, HttpHandler } from "./exchange.js";
-import type { HttpSender } from "./http-sender.js";
-import { drain, type Incoming, type IntakeParts, mediaType } from "./incoming.js";
+import { drain, type Incoming, mediaType } from "./incoming.js";
 import { BodyReader, type StreamHandler, StreamReader } from "./readers.js";
 import { emptyLoss, type Refused } from "./refusal.js";
+import type { StreamableTransport } from "./streamable-transport.js";
 
 export type Request = OutgoingMessage & { readonly id: RpcId; readonly method: string };
 
-/** The transport, as one of its requests sees it. */
-export interface PostOwner extends IntakeParts {
-  readonly sender: HttpSender;
-  onIncoming(incoming: Incoming): void;
-  /** The head of a success, before its body is read. */
-  onAccepted(request: Request, response: HttpResponse): void;
-  /** At most once, and not after it was answered or stopped. */
-  onUnanswered(id: RpcId, why: Exclude<Refused, { readonly kind: "answer" }>): void;
-  /** It was answered before, and now its stream has ended too. */
-  onFinished(post: Post): void;
-}
-
 export class Post implements HttpHandler, StreamHandler {
-  readonly #owner: PostOwner;
+  readonly #owner: StreamableTransport;
   readonly #request: Request;
   #exchange: Exchange | undefined;
   #reader: BodyReader | StreamReader | undefined;
@@ -39,7 +27,7 @@ export class Post implements HttpHandler, StreamHandler {
   /** The whole response has been read: its connection is free again. */
   #isComplete = false;
 
-  constructor(owner: PostOwner, request: Request, hint?: SendHint) {
+  constructor(owner: StreamableTransport, request: Request, hint?: SendHint) {
     this.#owner = owner;
     this.#request = request;
     this.#exchange = owner.sender.post(request, hint, this);
@@ -148,10 +136,11 @@ export class Post implements HttpHandler, StreamHandler {
       this.#owner.onFinished(this);
       return;
     }
-    const isFurther = stream.lastEventId !== undefined && stream.lastEventId !== this.#lastEventId;
+    const { lastEventId, retryMs = this.#retryMs } = stream.parser;
+    const isFurther = lastEventId !== undefined && lastEventId !== this.#lastEventId;
     this.#fruitless = isFurther || stream.messageCount > 0 ? 0 : this.#fruitless + 1;
-    this.#lastEventId = stream.lastEventId ?? this.#lastEventId;
-    this.#retryMs = stream.retryMs ?? this.#retryMs;
+    this.#lastEventId = lastEventId ?? this.#lastEventId;
+    this.#retryMs = retryMs;
     this.#resumeOr(brokenOff("the event stream ended without the answer", error));
   }
 

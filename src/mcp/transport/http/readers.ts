@@ -4,9 +4,10 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { handled } from "../../../base/async/scope.js";
 import type { Timer } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
+import type { MessageLinesOptions } from "../large/message-lines.js";
 import type { RpcId } from "../transport.js";
 import { type EventSink, EventStreamParser } from "./event-stream.js";
-import { type Incoming, Intake, type IntakeListener, type IntakeParts } from "./incoming.js";
+import { type Incoming, Intake, type IntakeListener } from "./incoming.js";
 
 interface ReaderHandler {
   onIncoming(incoming: Incoming): void;
@@ -43,7 +44,7 @@ function onceEnded(response: HttpResponse, onEnd: (error: Error | undefined) => 
 }
 
 /** Calls back when nothing is being read any more. */
-function onceSettled(intake: Intake, { world }: IntakeParts, onSettled: () => void): void {
+function onceSettled(intake: Intake, { world }: MessageLinesOptions, onSettled: () => void): void {
   if (intake.isIdle) onSettled();
   else handled(intake.settled().finally(onSettled), world.log, "end of a response");
 }
@@ -53,7 +54,7 @@ export class BodyReader {
   #isStopped = false;
 
   /** `postId`: the request whose POST this body answers. */
-  constructor(response: HttpResponse, parts: IntakeParts, handler: BodyHandler, postId: RpcId) {
+  constructor(response: HttpResponse, parts: MessageLinesOptions, handler: BodyHandler, postId: RpcId) {
     const intake = new Intake(
       parts,
       {
@@ -83,9 +84,9 @@ export class BodyReader {
 export class StreamReader implements EventSink, IntakeListener {
   messageCount = 0;
   readonly #response: HttpResponse;
-  readonly #parts: IntakeParts;
+  readonly #parts: MessageLinesOptions;
   readonly #handler: StreamHandler;
-  readonly #parser: EventStreamParser;
+  readonly parser: EventStreamParser;
   readonly #intake: Intake;
   #isFull = false;
   /** Since the first chunk of this turn of the event loop. */
@@ -95,22 +96,14 @@ export class StreamReader implements EventSink, IntakeListener {
   #isOver = false;
 
   /** `postId`: the request whose POST this stream answers. */
-  constructor(response: HttpResponse, parts: IntakeParts, handler: StreamHandler, postId?: RpcId) {
+  constructor(response: HttpResponse, parts: MessageLinesOptions, handler: StreamHandler, postId?: RpcId) {
     this.#response = response;
     this.#parts = parts;
     this.#handler = handler;
     this.#intake = new Intake(parts, this, postId);
-    this.#parser = new EventStreamParser(this);
+    this.parser = new EventStreamParser(this);
     response.on("data", (chunk: Buffer) => this.#take(chunk));
     onceEnded(response, (error) => onceSettled(this.#intake, parts, () => this.#finish(error)));
-  }
-
-  get lastEventId(): string | undefined {
-    return this.#parser.lastEventId;
-  }
-
-  get retryMs(): number | undefined {
-    return this.#parser.retryMs;
   }
 
   stop(): void {
@@ -154,12 +147,12 @@ export class StreamReader implements EventSink, IntakeListener {
     if (this.#isOver) return;
     if (!this.#hasTaken) {
       this.#hasTaken = true;
-      this.#parser.push(chunk);
+      this.parser.push(chunk);
       return;
     }
     const { world } = this.#parts;
     this.#turn ??= { startMs: world.monotonicMs(), timer: world.after(0, () => this.#nextTurn()) };
-    this.#parser.push(chunk);
+    this.parser.push(chunk);
     if (this.#isOver || world.monotonicMs() - this.#turn.startMs <= MCP_LIMITS.streamTurnMs) return;
     this.#isResting = true;
     this.#response.pause();

@@ -131,7 +131,7 @@ function unauthorized(response: HttpResponse, { hadCredentials }: LossContext): 
     error,
     "scope needed": scope,
     "how to log in is described at": resourceMetadata,
-  }).flatMap(([label, value]) => (value === undefined ? [] : [`${label} ${visible(value)}`]));
+  }).flatMap(([label, value]) => (value === undefined ? [] : [`${label} ${visibleText(value)}`]));
   const given = hadCredentials
     ? "the server refused the credentials it was given"
     : "the server wants credentials and was given none";
@@ -140,22 +140,22 @@ function unauthorized(response: HttpResponse, { hadCredentials }: LossContext): 
 }
 
 function wordsOf(response: HttpResponse, { text, said }: RefusalBody, secrets: KnownSecrets): string {
-  if (said !== undefined) return `: ${visible(secrets.clean(said))}`;
+  if (said !== undefined) return `: ${visibleText(secrets.clean(said))}`;
   const clean = secrets.clean(text);
   if (mediaType(response) === "text/html" || /^\s*</u.test(clean)) return " (a web page)";
-  const excerpt = visible(clean);
+  const excerpt = visibleText(clean);
   return excerpt === "" ? "" : `: ${excerpt}`;
 }
 
 const EXCERPT_LENGTH = 200;
 
-/** A server's words must not steer a terminal, nor fill a screen. */
-function visible(text: string): string {
+/** Text of a server on one line, bounded, without control characters: it must not steer a terminal, nor fill a screen. */
+export function visibleText(text: string, maxChars: number = EXCERPT_LENGTH): string {
   const plain = text
-    .slice(0, EXCERPT_LENGTH * 4)
+    .slice(0, maxChars * 4)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
-  return plain.length <= EXCERPT_LENGTH ? plain : `${plain.slice(0, EXCERPT_LENGTH)}…`;
+  return plain.length <= maxChars ? plain : `${plain.slice(0, maxChars)}…`;
 }
 
 /** Seconds or a date; undefined when the server sent nothing usable. */

@@ -10,7 +10,7 @@ import type { Exchange } from "./exchange.js";
 import { isSessionId } from "./headers.js";
 import { HttpSender, type RemoteParts } from "./http-sender.js";
 import { drain, type Incoming, mediaType, type Reporting, report } from "./incoming.js";
-import { Post, type PostOwner, type Request } from "./post.js";
+import { Post, type Request } from "./post.js";
 import { StreamReader } from "./readers.js";
 import type { Refused } from "./refusal.js";
 
@@ -22,7 +22,7 @@ interface Held {
   readonly hint: SendHint | undefined;
 }
 
-export class StreamableTransport implements Transport, PostOwner {
+export class StreamableTransport implements Transport {
   readonly stderrTail = "";
   readonly world: World;
   readonly folder: () => string;
@@ -95,7 +95,7 @@ export class StreamableTransport implements Transport, PostOwner {
     return this.#closing;
   }
 
-  /** Only the headers of the response to `initialize` name a session. */
+  /** The head of a success, before its body is read: only that of the response to `initialize` names a session. */
   onAccepted({ method }: Request, response: HttpResponse): void {
     if (method !== "initialize") return;
     const { headers } = this.sender;
@@ -104,6 +104,7 @@ export class StreamableTransport implements Transport, PostOwner {
     else if (sessionId !== undefined) this.#listener?.onNoise("a session id that cannot be sent back");
   }
 
+  /** At most once for a request, and not after it was answered or stopped. */
   onUnanswered(id: RpcId, why: Exclude<Refused, { readonly kind: "answer" }>): void {
     if (this.#isGone) return;
     this.#posts.delete(id);
@@ -114,6 +115,7 @@ export class StreamableTransport implements Transport, PostOwner {
     }
   }
 
+  /** It was answered before, and now its stream has ended too. */
   onFinished(post: Post): void {
     this.#answeredStreams.delete(post);
   }
@@ -349,11 +351,12 @@ class ListenStream {
 
   #ended(stream: StreamReader): void {
     if (this.#isStopped) return;
-    this.#lastEventId = stream.lastEventId ?? this.#lastEventId;
-    this.#retryMs = stream.retryMs ?? this.#retryMs;
+    const { lastEventId } = stream.parser;
+    this.#lastEventId = lastEventId ?? this.#lastEventId;
+    this.#retryMs = stream.parser.retryMs ?? this.#retryMs;
     const livedMs = this.#parts.world.monotonicMs() - this.#openedAtMs;
     // A server may close the stream and have us come back at its own pace, if that pace is no storm.
-    const isPolling = (this.#retryMs ?? 0) >= MCP_LIMITS.httpReopen.firstMs && stream.lastEventId !== undefined;
+    const isPolling = (this.#retryMs ?? 0) >= MCP_LIMITS.httpReopen.firstMs && lastEventId !== undefined;
     if (livedMs >= MCP_LIMITS.httpStreamProvenMs || isPolling) {
       this.#short = 0;
       this.#fruitless = 0;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue, parseJson } from "../../../base/json/json
 import type { Thread, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { PartFacts } from "./message-parts.js";
-import type { FromSplitter, SplitterData, ToSplitter } from "./message-splitter.js";
+import { type FromSplitter, SPLITTER_LIMITS, type SplitterData, type ToSplitter } from "./message-splitter.js";
 import { withParts } from "./spilled.js";
 
 export interface LargeMessageOptions {
@@ -51,15 +51,7 @@ export class LargeMessage {
     this.#folder = `${options.folder}/${name}`;
     this.#slots = new Uint8Array(new SharedArrayBuffer(SLOTS * SLOT_BYTES));
     const data: SplitterData = {
-      settings: {
-        nonce: this.#nonce,
-        longTextBytes: MCP_LIMITS.messageLongTextBytes,
-        skeletonBytes: MCP_LIMITS.messagePlainBytes,
-        elementBytes: MCP_LIMITS.messagePlainBytes,
-        pieceBytes: MCP_LIMITS.messagePieceBytes,
-        maxValues: MCP_LIMITS.messageMaxValues,
-        maxListBytes: MCP_LIMITS.messageSpillBytes,
-      },
+      settings: { nonce: this.#nonce, ...SPLITTER_LIMITS },
       folder: this.#folder,
       slots: this.#slots,
       slotBytes: SLOT_BYTES,

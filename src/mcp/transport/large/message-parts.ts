@@ -6,30 +6,26 @@ export type PartForm = "text" | "base64" | "json";
 /** Bytes that grow, and can be cut back. */
 export class Bytes {
   #held: Uint8Array = new Uint8Array(1_024);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
+  length = 0;
 
   append(bytes: Uint8Array): void {
-    const needed = this.#length + bytes.length;
+    const needed = this.length + bytes.length;
     if (needed > this.#held.length) {
       const grown = new Uint8Array(Math.max(needed, this.#held.length * 2));
-      grown.set(this.#held.subarray(0, this.#length));
+      grown.set(this.#held.subarray(0, this.length));
       this.#held = grown;
     }
-    this.#held.set(bytes, this.#length);
-    this.#length = needed;
+    this.#held.set(bytes, this.length);
+    this.length = needed;
   }
 
   /** Valid until the next `append`. */
   from(start: number): Uint8Array {
-    return this.#held.subarray(start, this.#length);
+    return this.#held.subarray(start, this.length);
   }
 
   cut(length: number): void {
-    this.#length = length;
+    this.length = length;
   }
 }
 
@@ -37,19 +33,15 @@ export class Bytes {
 class Unescaper {
   readonly #decoder: InstanceType<typeof TextDecoder> = new TextDecoder("utf-8", { ignoreBOM: true });
   #held = "";
-  #isMidway = false;
-
   /** Whether the next bytes belong to what came before them. */
-  get isHolding(): boolean {
-    return this.#isMidway;
-  }
+  isHolding = false;
 
   write(bytes: Uint8Array, isLast: boolean): string {
     const last = bytes.at(-1) ?? 0;
     const raw = this.#held + this.#decoder.decode(bytes, { stream: !isLast });
     const cut = isLast ? raw.length : this.#safeEnd(raw);
     this.#held = raw.slice(cut);
-    this.#isMidway = this.#held !== "" || last > 0x7f;
+    this.isHolding = this.#held !== "" || last > 0x7f;
     const text: unknown = JSON.parse(`"${raw.slice(0, cut)}"`);
     return String(text);
   }

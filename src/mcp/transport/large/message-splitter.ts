@@ -1,18 +1,22 @@
 // Splits one long JSON-RPC message as it streams by into a small skeleton, pieces of lists, and long parts. Runs in a worker.
 import { Buffer } from "node:buffer";
 import { messageOf } from "../../../base/errors.js";
+import { MCP_LIMITS } from "../../limits.js";
 import { Bytes, type PartFacts, type PartSettings, PartStore, type SplitterFiles } from "./message-parts.js";
 
-export interface SplitterSettings {
-  /** Unguessable: placeholders of lists (`L<n>`) and parts (`P<n>`) begin with it. */
-  readonly nonce: string;
-  readonly longTextBytes: number;
-  readonly skeletonBytes: number;
-  readonly elementBytes: number;
-  readonly pieceBytes: number;
-  readonly maxValues: number;
-  readonly maxListBytes: number;
-}
+type LimitName = "longTextBytes" | "skeletonBytes" | "elementBytes" | "pieceBytes" | "maxValues" | "maxListBytes";
+
+export const SPLITTER_LIMITS: Readonly<Record<LimitName, number>> = {
+  longTextBytes: MCP_LIMITS.messageLongTextBytes,
+  skeletonBytes: MCP_LIMITS.messagePlainBytes,
+  elementBytes: MCP_LIMITS.messagePlainBytes,
+  pieceBytes: MCP_LIMITS.messagePieceBytes,
+  maxValues: MCP_LIMITS.messageMaxValues,
+  maxListBytes: MCP_LIMITS.messageSpillBytes,
+};
+
+/** `nonce` is unguessable: placeholders of lists (`L<n>`) and parts (`P<n>`) begin with it. */
+type SplitterSettings = typeof SPLITTER_LIMITS & { readonly nonce: string };
 
 export interface SplitterData extends PartSettings {
   readonly settings: SplitterSettings;

@@ -155,24 +155,20 @@ const PARTS = ["empty/.keep", "shell", "bin/node", "bunfig.toml", "empty.env", "
 
 export class PrivateFolder {
   readonly #world: World;
+  /** Undefined until a launch needed it. */
+  root: string | undefined;
   #paths: PrivatePaths | undefined;
-  #root: string | undefined;
   #made: Promise<void> | undefined;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Undefined until a launch needed it. */
-  get root(): string | undefined {
-    return this.#root;
-  }
-
   get paths(): PrivatePaths {
     if (this.#paths) return this.#paths;
     const name = Buffer.from(this.#world.randomBytes(9)).toString("hex");
     const root = posix.join(homeOf(this.#world) ?? this.#world.files.scratchFolder(), "launch");
-    this.#root = root;
+    this.root = root;
     this.#paths = {
       empty: posix.join(root, "empty"),
       shell: posix.join(root, "shell"),
@@ -190,7 +186,7 @@ export class PrivateFolder {
     if (!this.#paths) return;
     // A cache may be emptied at any time.
     if (this.#made) await this.#made;
-    if (!PARTS.every((part) => this.#world.files.isFile(posix.join(this.#root ?? "", part)))) this.#made = undefined;
+    if (!PARTS.every((part) => this.#world.files.isFile(posix.join(this.root ?? "", part)))) this.#made = undefined;
     this.#made ??= this.#make(this.#paths).catch((error: unknown) => {
       this.#made = undefined;
       throw error;

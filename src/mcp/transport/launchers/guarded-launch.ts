@@ -26,12 +26,6 @@ export interface LaunchConcern {
   readonly key: string;
 }
 
-interface Assessment {
-  /** The request without concerns, or with exactly the approved one: all other guards stay. */
-  readonly guarded: SpawnRequest;
-  readonly concern?: LaunchConcern;
-}
-
 /** Rejects with `mcp.launch_refused` when something must be approved first, or is not what was approved. */
 export async function guardedLaunch(spec: StdioSpec, sessionCwd: string, world: World): Promise<SpawnRequest> {
   const { approved } = spec;
@@ -41,7 +35,8 @@ export async function guardedLaunch(spec: StdioSpec, sessionCwd: string, world: 
   }
   const { guarded, concern } = await assess(spec, sessionCwd, world);
   if (!concern || (approved?.by === "folder" && approved.key === concern.key)) return guarded;
-  throw new TenonError("mcp.launch_refused", refusalText(concern, approved !== undefined), {
+  const what = approved ? "what would run is not what was approved for this folder:" : "in this folder";
+  throw new TenonError("mcp.launch_refused", `not started: ${what} ${concern.reasons.join("; ")}`, {
     hint: "Approve it for this folder when Tenon asks, or with `tenon trust approve`; or give full paths in its entry, or its own cwd.",
   });
 }
@@ -55,45 +50,37 @@ export async function launchConcern(
   return (await assess(spec, sessionCwd, world)).concern;
 }
 
-function refusalText({ reasons }: LaunchConcern, wasApproved: boolean): string {
-  const why = reasons.join("; ");
-  return wasApproved
-    ? `not started: what would run is not what was approved for this folder: ${why}`
-    : `not started: in this folder ${why}`;
-}
-
-async function assess(spec: StdioSpec, sessionCwd: string, world: World): Promise<Assessment> {
+/** `guarded` is the request without concerns, or with exactly the approved one: all other guards stay. */
+async function assess(
+  spec: StdioSpec,
+  sessionCwd: string,
+  world: World,
+): Promise<{ readonly guarded: SpawnRequest; readonly concern?: LaunchConcern }> {
   const plain = launchOf(spec, sessionCwd, world);
   const session = await sessionFolder({ cwd: plain.cwd, given: spec.cwd }, sessionCwd, world);
   const search = await searchPath(plain.env, session, world);
-  const { program, concerns: found } = await programFile(spec, plain, search, world);
+  const { program, concerns: found } = await programFile({ spec, plain, search, world });
+  const launch: Launch = { spec, plain, search, program, world };
   const folder = privateFolder(world);
   const context = contextOf(sessionCwd, plain, world, { folder, serverFolders: session.serverFolders });
   const given = { command: spec.command, args: spec.args };
   if (session.isElsewhere) {
     // Its words mean files of its own folder, but a relative program is still one of the session's.
     const concerns = [...relativeProgram(given, context), ...found];
-    const guarded = withGuards({ spec, plain, words: unchanged(given), program, search, world });
-    return { guarded, ...(await concernOf(concerns, { spec, plain, program, world })) };
+    return { guarded: withGuards(launch, unchanged(given)), ...(await concernOf(launch, concerns)) };
   }
   const words = guardWords(given, context);
   // A program of the folder is not asked for its version: that would run it.
   const mayRun = found.length === 0 && relativeProgram(given, context).length === 0;
-  const env = { ...plain.env, [search.name]: search.kept };
-  const version = await versionConcerns({ words, program, env, mayRun, folder, world });
+  const version = await versionConcerns(launch, words, mayRun);
   const shim = shimGuard(program, context);
-  const concerns = [
-    ...words.concerns,
-    ...found,
-    ...version,
-    ...shim.concerns,
-    ...environmentConcerns(spec.env, context),
-  ];
+  const own = environmentConcerns(spec.env, context);
+  const concerns = [...words.concerns, ...found, ...version, ...shim.concerns, ...own];
   // An old Python does not know `-P`, its only guard among the words.
   const args = version.length > 0 && words.python === "program" ? spec.args : words.args;
   const safe = { ...words, args, env: { ...shim.env, ...words.env } };
-  const guarded = withGuards({ spec, plain, words: safe, program, search, world });
-  const concern = await concernOf(concerns, { spec, plain, program, world });
+  const guarded = withGuards(launch, safe);
+  const concern = await concernOf(launch, concerns);
   await folder.ready();
   return { guarded, ...concern };
 }
@@ -131,17 +118,16 @@ function contextOf(
   };
 }
 
-interface Guards {
+interface Launch {
   readonly spec: StdioSpec;
   readonly plain: SpawnRequest;
-  readonly words: GuardedWords;
-  readonly program: string | undefined;
   readonly search: SearchPath;
+  readonly program: string | undefined;
   readonly world: World;
 }
 
 /** The guarded words as a request. Variables of the entry itself stay, except PATH. */
-function withGuards({ spec, plain, words, program, search, world }: Guards): SpawnRequest {
+function withGuards({ spec, plain, program, search, world }: Launch, words: GuardedWords): SpawnRequest {
   const isWindows = world.platform === "win32";
   const env: Record<string, string> = { ...words.env, ...plain.env };
   if (isWindows) env["NoDefaultCurrentDirectoryInExePath"] = "1";
@@ -152,56 +138,46 @@ function withGuards({ spec, plain, words, program, search, world }: Guards): Spa
     // Windows would look for it in the working directory next.
     throw new TenonError("mcp.spawn_failed", `cannot start "${spec.command}": not found in PATH`);
   }
-  const command = program ?? plainCommand(spec, plain);
+  // On Windows `plain` may be an interpreter already.
+  const command = program ?? (plain.isVerbatim === true ? spec.command : plain.command);
   const request = { command, args: words.args, env, cwd: plain.cwd };
   return isWindows ? viaShim(request, (file) => world.files.isFile(file)) : request;
 }
 
-/** On Windows `plain` may be an interpreter already. */
-function plainCommand(spec: StdioSpec, plain: SpawnRequest): string {
-  return plain.isVerbatim === true ? spec.command : plain.command;
-}
-
 /** The file that a command means in the PATH the server gets; one that only the folder has is asked about. */
 async function programFile(
-  spec: StdioSpec,
-  plain: SpawnRequest,
-  search: SearchPath,
-  world: World,
+  launch: Omit<Launch, "program">,
 ): Promise<{ readonly program: string | undefined; readonly concerns: readonly Concern[] }> {
+  const { spec, plain, search, world } = launch;
   const isWindows = world.platform === "win32";
   if (!isWindows && plain.command.includes("/")) return { program: plain.command, concerns: [] };
-  const program = await programIn(search.kept, spec.command, { plain, search, world });
+  const program = await programIn(search.kept, spec.command, launch);
   if (program !== undefined || (isWindows && /[\\/]/u.test(spec.command))) return { program, concerns: [] };
-  const own = await programIn(search.dropped, spec.command, { plain, search, world });
+  const own = await programIn(search.dropped, spec.command, launch);
   if (own === undefined) return { program, concerns: [] };
   const reason = `the server's command is found nowhere but in the folder, as ${JSON.stringify(own)}`;
   return { program: own, concerns: [{ reason, file: own }] };
 }
 
-interface VersionQuestion {
-  readonly words: GuardedWords;
-  readonly program: string | undefined;
-  readonly env: Readonly<Record<string, string>>;
-  readonly mayRun: boolean;
-  readonly folder: PrivateFolder;
-  readonly world: World;
-}
-
 /** A Python before 3.11 has no option to ignore the working directory. */
-async function versionConcerns(question: VersionQuestion): Promise<readonly Concern[]> {
-  const { words, program, env, mayRun, folder, world } = question;
+async function versionConcerns(
+  { program, plain, search, world }: Launch,
+  words: GuardedWords,
+  mayRun: boolean,
+): Promise<readonly Concern[]> {
   if (words.python === undefined || program === undefined) return [];
   const named = words.python === "shebang" ? await interpreterOf(program, world) : program;
   const isInterpreter = /^(?:python|pypy|graalpy|py)/u.test(programName(named ?? "", world.platform === "win32"));
   // Through a wrapper or a shell the program is not known; `-P` makes an old one refuse to run.
   if (named === undefined || !isInterpreter) return [];
+  const folder = privateFolder(world);
   const { empty } = folder.paths;
   await folder.ready();
-  const asked = mayRun ? { cwd: empty, env: { ...VERSION_MANAGERS(empty), ...env } } : undefined;
-  const found = await pythonVersion(named, asked, world);
-  if (found && (found.major > 3 || (found.major === 3 && found.minor >= 11))) return [];
-  const which = found ? `Python ${found.major}.${found.minor}` : `${named}, whose version is not known,`;
+  const env = { ...VERSION_MANAGERS(empty), ...plain.env, [search.name]: search.kept };
+  const found = await pythonVersion(named, mayRun ? { cwd: empty, env } : undefined, world);
+  const [major = 0, minor = 0] = found ?? [];
+  if (major > 3 || (major === 3 && minor >= 11)) return [];
+  const which = found ? `Python ${major}.${minor}` : `${named}, whose version is not known,`;
   return [{ reason: `${which} imports modules from the folder first (only 3.11 and later can be told not to)` }];
 }
 
@@ -210,18 +186,12 @@ async function interpreterOf(program: string, world: World): Promise<string | un
   return shebang(Buffer.from(bytes).toString("latin1")).find((word) => /python/u.test(word) && word.startsWith("/"));
 }
 
-interface PythonVersion {
-  readonly major: number;
-  readonly minor: number;
-}
+type PythonVersion = readonly [major: number, minor: number];
 
 const known = new WeakMap<World["files"], Map<string, Promise<PythonVersion | undefined>>>();
 
 /** How it is run to be asked. `cwd` is a private folder: version managers read files of the one they run in. */
-interface Asked {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-}
+type Asked = Pick<SpawnRequest, "cwd" | "env">;
 
 /** By its name, by its virtual environment, or asked once. Without `asked` it is not run. */
 async function pythonVersion(
@@ -250,19 +220,16 @@ async function findVersion(
     const written = /^version(?:_info)?\s*=\s*(\d+)\.(\d+)/mu.exec(await world.files.readText(config));
     if (written) return versionOf(written);
   }
-  return asked ? await askVersion(program, asked, world) : undefined;
-}
-
-async function askVersion(program: string, { cwd, env }: Asked, world: World): Promise<PythonVersion | undefined> {
+  if (!asked) return undefined;
   using deadline = world.deadline(LAUNCH_LIMITS.versionMs);
-  const request = { command: program, args: ["--version"], env: { ...env }, cwd };
+  const request = { command: program, args: ["--version"], ...asked };
   const run = { world, signal: deadline.signal, maxOutputBytes: LAUNCH_LIMITS.versionBytes, output: "all" } as const;
   const printed = /Python (\d+)\.(\d+)/u.exec((await runProgram(request, run)).output);
   return printed ? versionOf(printed) : undefined;
 }
 
 function versionOf([, major = "0", minor = "0"]: readonly string[]): PythonVersion {
-  return { major: Number(major), minor: Number(minor) };
+  return [Number(major), Number(minor)];
 }
 
 /** They choose a version by files of the folder that these variables name. */
@@ -286,8 +253,8 @@ function shimGuard(
 }
 
 async function concernOf(
+  { spec, plain, program, world }: Launch,
   concerns: readonly Concern[],
-  { spec, plain, program, world }: { spec: StdioSpec; plain: SpawnRequest; program: string | undefined; world: World },
 ): Promise<{ readonly concern?: LaunchConcern }> {
   if (concerns.length === 0) return {};
   const paths = pathsOf(world);
@@ -300,8 +267,7 @@ async function concernOf(
   const names = Object.keys(spec.env).sort();
   const { command, args } = spec;
   const hashed = files.map(({ path, hash }) => ({ path, hash }));
-  const { cwd } = plain;
-  const key = hashJson({ v: 1, command, args, names, cwd, program: real ?? null, reasons, files: hashed });
+  const key = hashJson({ v: 1, command, args, names, cwd: plain.cwd, program: real ?? null, reasons, files: hashed });
   return { concern: { reasons, files, key, ...defined({ program: real }) } };
 }
 

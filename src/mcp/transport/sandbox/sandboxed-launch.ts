@@ -20,13 +20,8 @@ export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnReq
     await fetchedPackage({ ...fetch, world, wrapper, program, home, env: fetchEnv(launch), signal });
     outside["npm_config_offline"] = "true";
   }
-  const plan = {
-    network: launch.sandbox.network,
-    mounts,
-    cwd: request.cwd,
-    insideEnv: inside,
-    hardening: wrapper.hardening,
-  };
+  const { hardening } = wrapper;
+  const plan = { network: launch.sandbox.network, mounts, cwd: request.cwd, insideEnv: inside, hardening };
   return {
     command: wrapper.path,
     args: bwrapArgs(plan, program, request.args),
@@ -103,21 +98,12 @@ async function fetchedPackage(fetch: PackageFetch): Promise<void> {
 
 async function download(fetch: PackageFetch): Promise<void> {
   const { world, wrapper, program, mounts, args, home, folder, env, signal } = fetch;
-  const plan = {
-    network: true,
-    mounts: [...mounts, { kind: "write", path: home, source: folder } as const],
-    cwd: home,
-    insideEnv: {},
-    hardening: wrapper.hardening,
-  };
-  const request = {
-    command: wrapper.path,
-    args: bwrapArgs(plan, program, args),
-    env: { ...env, HOME: home },
-    cwd: "/",
-  };
+  const { path: command, hardening } = wrapper;
+  const all = [...mounts, { kind: "write", path: home, source: folder } as const];
+  const words = bwrapArgs({ network: true, mounts: all, cwd: home, insideEnv: {}, hardening }, program, args);
   const run = { world, signal, maxOutputBytes: LIMITS.stderrTailBytes, output: "stderr" } as const;
-  const { exit, output } = await runProgram({ ...request, isKeeper: true }, run);
+  const request = { command, args: words, env: { ...env, HOME: home }, cwd: "/", isKeeper: true };
+  const { exit, output } = await runProgram(request, run);
   if (exit.kind === "exited" && exit.code === 0) return;
   throw new TenonError("mcp.spawn_failed", `its package could not be downloaded; ${program} says: ${output}`, {
     hint: "Check the name of the package and the network, or install it and start it by its own command.",
