@@ -27,7 +27,7 @@ export interface Answer {
   readonly hasOutput: boolean;
 }
 
-export interface AnswerPorts {
+interface AnswerPorts {
   nextCallId(): string;
   subjectOf(name: string): CallSubject;
 }
@@ -46,11 +46,10 @@ export async function* streamAnswer(
   request: ModelRequest,
   { signal, ...ports }: AnswerPorts & { readonly signal: AbortSignal },
 ): AsyncGenerator<TurnEvent, Answer, void> {
-  const draft = new Draft(ports);
-  const answer = yield* readAnswer(model, request, { signal, draft });
+  const answer = yield* readAnswer(model, request, new Draft(ports), signal);
   const isMade = new Set(answer.toolCalls.map(({ callId }) => callId));
   for (const [callId, toolCallId] of answer.announced) {
-    if (!isMade.has(callId)) yield { kind: "call_dropped", toolCallId, reason: whyDropped(answer) };
+    if (!isMade.has(callId)) yield { kind: "call_dropped", toolCallId, reason: WHY_DROPPED[answer.finish] };
   }
   return answer;
 }
@@ -67,7 +66,8 @@ export async function quietAnswer(model: Model, request: ModelRequest, signal: A
 async function* readAnswer(
   model: Model,
   request: ModelRequest,
-  { signal, draft }: { readonly signal: AbortSignal; readonly draft: Draft },
+  draft: Draft,
+  signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, Answer, void> {
   if (signal.aborted) return draft.end("interrupted");
   let reader: AbortableReader<ModelEvent> | undefined;
@@ -82,28 +82,23 @@ async function* readAnswer(
       if (signal.aborted) return draft.end("interrupted");
     }
   } catch (thrown) {
-    return signal.aborted ? draft.end("interrupted") : draft.end("failed", toTenonError(thrown));
+    return signal.aborted ? draft.end("interrupted") : draft.end("failed", { error: toTenonError(thrown) });
   } finally {
     await reader?.close();
   }
-  return draft.end("failed", new TenonError("model.broken_stream", `${model.id} ended its answer without saying why`));
+  const error = new TenonError("model.broken_stream", `${model.id} ended its answer without saying why`);
+  return draft.end("failed", { error });
 }
 
-function whyDropped({ finish }: Answer): string {
-  switch (finish) {
-    case "interrupted":
-      return "cancelled";
-    case "failed":
-      return "the answer broke off before the call was complete";
-    case "length":
-      return "the model's output limit cut the call off";
-    case "refusal":
-      return "the answer was refused";
-    case "stop":
-    case "tool_calls":
-      return "the model ended without making the call";
-  }
-}
+const NOT_MADE = "the model ended without making the call";
+const WHY_DROPPED: Readonly<Record<Answer["finish"], string>> = {
+  interrupted: "cancelled",
+  failed: "the answer broke off before the call was complete",
+  length: "the model's output limit cut the call off",
+  refusal: "the answer was refused",
+  stop: NOT_MADE,
+  tool_calls: NOT_MADE,
+};
 
 /** The answer while it arrives. */
 class Draft {
@@ -136,20 +131,13 @@ class Draft {
   }
 
   finish({ reason, detail, usage, providerData }: Extract<ModelEvent, { kind: "finish" }>): Answer {
-    return {
-      ...this.#end(reason),
-      toolCalls: reason === "refusal" ? [] : this.#calls,
-      ...defined({ detail, usage, providerData }),
-    };
+    const toolCalls = reason === "refusal" ? [] : this.#calls;
+    return this.end(reason, { toolCalls, ...defined({ detail, usage, providerData }) });
   }
 
-  end(finish: "interrupted" | "failed", error?: TenonError): Answer {
-    return { ...this.#end(finish), ...defined({ error }) };
-  }
-
-  #end(finish: Answer["finish"]): Answer {
+  end(finish: Answer["finish"], more: Partial<Answer> = {}): Answer {
     const announced = new Map([...this.#announced].map(([callId, { toolCallId }]) => [callId, toolCallId]));
-    return { text: this.#pieces.join(""), toolCalls: [], announced, finish, hasOutput: this.#hasOutput };
+    return { text: this.#pieces.join(""), toolCalls: [], announced, finish, hasOutput: this.#hasOutput, ...more };
   }
 
   #announce({ callId, name, delta }: Extract<ModelEvent, { kind: "tool_input" }>): TurnEvent {
@@ -181,8 +169,11 @@ export async function* withRetries(
     if (delayMs === undefined || !answer.error) return answer;
     const { code, message } = answer.error;
     yield { kind: "waiting", code, reason: message, untilMs: world.now() + delayMs, attempt, attempts };
-    const isOver = await waited(world, delayMs, signal);
-    if (!isOver) return INTERRUPTED;
+    try {
+      await sleep(world, delayMs, signal);
+    } catch {
+      return INTERRUPTED;
+    }
   }
 }
 
@@ -194,15 +185,6 @@ function delayBefore({ error, hasOutput }: Answer, attempt: number, dice: number
   if (retryAfterMs > ENGINE_LIMITS.modelWaitMaxMs) return undefined;
   // Never before the provider said; a little after, since everybody it turned away was told the same.
   return Math.ceil(retryAfterMs + Math.min(1_000, retryAfterMs / 10) * dice);
-}
-
-async function waited(world: World, delayMs: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    await sleep(world, delayMs, signal);
-    return true;
-  } catch {
-    return false; // cancelled
-  }
 }
 
 class AbortableReader<T> {
@@ -230,16 +212,8 @@ class AbortableReader<T> {
   /** Lets go of the stream. After an abort nobody waits for it: it may be stuck, which is why one aborted. */
   async close(): Promise<void> {
     abortListeners(this.#signal).delete(this.#onAbort);
-    const ended = this.#end();
+    const end = async () => await this.#iterator.return?.();
+    const ended = end().catch(() => undefined); // what there was to say has been said
     if (!this.#signal.aborted) await ended;
-  }
-
-  /** What goes wrong in letting go has no consequence: what there was to say has been said. */
-  async #end(): Promise<void> {
-    try {
-      await this.#iterator.return?.();
-    } catch {
-      // it had failed before
-    }
   }
 }

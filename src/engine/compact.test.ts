@@ -230,7 +230,7 @@ async function compactNow(model: Model, options: RunOptions): Promise<{ events: 
   const events: TurnEvent[] = [];
   for (;;) {
     const step = await running.next();
-    if (step.done) return { events, isDone: step.value.isDone };
+    if (step.done) return { events, isDone: step.value };
     events.push(step.value);
   }
 }

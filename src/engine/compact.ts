@@ -1,7 +1,7 @@
 // Makes a conversation shorter before, or after, it no longer fits the model's window; whole or not at all.
 import { messageOf } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
-import type { ModelMessage, ModelTool, ModelUsage } from "../models/index.js";
+import type { ModelMessage, ModelTool } from "../models/index.js";
 import {
   hasResultsToPutAway,
   isSummary,
@@ -45,20 +45,17 @@ export async function* compact(
   const beforeTokens = room.tokensOf(before);
   yield { ...base, phase: "started", cause, beforeTokens };
   const shortened = yield* tryToShorten(state, before, room);
+  const afterTokens = typeof shortened === "string" ? 0 : room.tokensOf(shortened.messages);
   if (state.signal.aborted) {
     yield { ...base, phase: "cancelled", reason: "cancelled" };
     return false;
   }
-  if (typeof shortened === "string") {
-    yield { ...base, phase: "failed", reason: shortened };
+  if (typeof shortened === "string" || afterTokens >= beforeTokens) {
+    const reason = typeof shortened === "string" ? shortened : "what is recent takes all of the room";
+    yield { ...base, phase: "failed", reason };
     return false;
   }
   const { messages: after, means, summary } = shortened;
-  const afterTokens = room.tokensOf(after);
-  if (afterTokens >= beforeTokens) {
-    yield { ...base, phase: "failed", reason: "what is recent takes all of the room" };
-    return false;
-  }
   transcript.replace(after);
   yield { ...base, phase: "done", beforeTokens, afterTokens, means, summary, before, after };
   return true;
@@ -166,7 +163,7 @@ export interface Cut {
   readonly recent: readonly ModelMessage[];
 }
 
-export interface CutOptions {
+interface CutOptions {
   readonly keepTokens: number;
   readonly tokensOf: (message: ModelMessage) => number;
 }
@@ -206,13 +203,8 @@ function recentStart(
   return start;
 }
 
-/** `turn` is that of the next prompt; nothing of it happens. Returns what it used, and whether the conversation is shorter now. */
-export async function* compactBetweenTurns(
-  turn: Turn,
-  signal: AbortSignal,
-): AsyncGenerator<TurnEvent, { readonly isDone: boolean; readonly usage: ModelUsage }, void> {
-  const state = new TurnState(turn, signal);
+/** `turn` is that of the next prompt; nothing of it happens. Returns whether the conversation is shorter now. */
+export async function* compactBetweenTurns(turn: Turn, signal: AbortSignal): AsyncGenerator<TurnEvent, boolean, void> {
   const { tools } = compileOffer(turn.offer(), turn.model, turn.transcript.messages);
-  const isDone = yield* compact(state, "asked", tools);
-  return { isDone, usage: state.usage };
+  return yield* compact(new TurnState(turn, signal), "asked", tools);
 }

@@ -1,5 +1,5 @@
 // The loop of one turn: ask the model, run the tools it calls, until it ends, is cancelled or meets a limit.
-
+import { isDeepStrictEqual } from "node:util";
 import { Channel } from "../base/async/channel.js";
 import { abortListeners } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
@@ -7,12 +7,11 @@ import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { type ContentBlock, text } from "../base/text/content.js";
+import { text } from "../base/text/content.js";
 import { hostLine } from "../base/text/marking.js";
 import type { Model, ModelToolCall, ModelToolResult } from "../models/index.js";
 import {
   type CallEvent,
-  type ModelResult,
   type Offer,
   type PreparedCall,
   type Presented,
@@ -94,11 +93,7 @@ async function* runSteps(state: TurnState): AsyncGenerator<TurnEvent, Ending, vo
   return { stopReason: "max_turn_requests", cause: "request_limit", reason };
 }
 
-function batchOf(
-  state: TurnState,
-  { answer, offer, compiled }: Asked,
-  isTruncated: boolean,
-): Parameters<typeof runAnswer>[0] {
+function batchOf(state: TurnState, { answer, offer, compiled }: Asked, isTruncated: boolean): CallBatch {
   const { turn } = state;
   const last = answer.toolCalls.at(-1);
   return {
@@ -122,8 +117,7 @@ function isCutOff({ toolCalls }: Answer): boolean {
   return last !== undefined && !parseJson(last.argumentsJson).ok;
 }
 
-/** One type stands for its kind: what of that kind a provider does not take, its adapter labels. */
-/** What a model takes as it is. */
+/** What a model takes as it is. One type stands for its kind: what of that kind a provider does not take, its adapter labels. */
 export function mediaOf(model: Model): RunPorts["media"] {
   const takes = (mediaType: string) => model.accepts?.(mediaType) ?? false;
   return { images: takes("image/png"), audio: takes("audio/wav"), documents: takes("application/pdf") };
@@ -174,12 +168,8 @@ function refusal(words: string): Ending {
 function outputLimit({ detail, text, toolCalls }: Answer): Ending {
   const isWindow = detail !== undefined && /context|window/i.test(detail);
   const limit = isWindow ? "the model's context window is full" : "the model's output limit was reached";
-  const what =
-    toolCalls.length > 0
-      ? "a tool call was cut off again and again"
-      : text.trim() === ""
-        ? "nothing came"
-        : "the answer was cut";
+  const said = text.trim() === "" ? "nothing came" : "the answer was cut";
+  const what = toolCalls.length > 0 ? "a tool call was cut off again and again" : said;
   return { stopReason: "max_tokens", cause: "output_limit", reason: `${what}: ${limit}` };
 }
 
@@ -211,14 +201,15 @@ export async function* runAnswer(
     const toolCallId = batch.announced?.get(callId) ?? batch.nextCallId();
     return prepareCall({ toolCallId, name, argumentsJson }, batch.offer);
   });
-  for (const call of prepared) yield started(call, announced.has(call.toolCallId));
+  for (const { toolCallId, name, tool, arguments: given } of prepared) {
+    const subject = { name, ...defined({ tool }) };
+    const wasAnnounced = announced.has(toolCallId);
+    yield { kind: "call_started", toolCallId, subject, arguments: given, wasAnnounced };
+  }
   const presented = yield* streamCalls(prepared, batch.ports, signal);
-  return batch.calls.map(({ callId, name }, index) => ({ callId, name, ...resultAt(presented, index) }));
-}
-
-/** Providers refuse a conversation in which a call has no result. */
-function resultAt(presented: readonly Presented[], index: number): ModelResult {
-  return presented[index]?.model ?? { isError: true, content: [text("The call has no result.")] };
+  // Providers refuse a conversation in which a call has no result.
+  const none = { isError: true, content: [text("The call has no result.")] };
+  return batch.calls.map(({ callId, name }, index) => ({ callId, name, ...(presented[index]?.model ?? none) }));
 }
 
 async function* streamCalls(
@@ -249,17 +240,6 @@ async function* streamCalls(
   }
 }
 
-function started(call: PreparedCall, wasAnnounced: boolean): TurnEvent {
-  const { toolCallId, name, tool } = call;
-  return {
-    kind: "call_started",
-    toolCallId,
-    subject: { name, ...defined({ tool }) },
-    arguments: call.arguments,
-    wasAnnounced,
-  };
-}
-
 function toTurnEvent(event: CallEvent): TurnEvent {
   const { toolCallId } = event.call;
   switch (event.kind) {
@@ -276,19 +256,16 @@ function toTurnEvent(event: CallEvent): TurnEvent {
   }
 }
 
-interface Step {
-  readonly calls: readonly ModelToolCall[];
-  readonly results: readonly ModelToolResult[];
-}
-
 /** One for each turn. */
 export class RepetitionGuard {
-  readonly #steps: Step[] = [];
+  /** Of each step what was called, and what came of it. */
+  readonly #steps: (readonly [calls: readonly unknown[], results: readonly unknown[]])[] = [];
 
   /** How many times in a row the last steps came to the same, this time included. */
   add(calls: readonly ModelToolCall[], results: readonly ModelToolResult[]): number {
     const { stopAt, maxPeriod } = ENGINE_LIMITS.repetition;
-    this.#steps.push({ calls, results });
+    const called = calls.map(({ name, argumentsJson }) => [name, argumentsJson]);
+    this.#steps.push([called, results.map(({ isError, content }) => [isError, content])]);
     if (this.#steps.length > stopAt * maxPeriod) this.#steps.shift();
     let most = 1;
     for (let period = 1; period <= maxPeriod; period++) most = Math.max(most, this.#roundsOf(period));
@@ -298,13 +275,9 @@ export class RepetitionGuard {
   /** How many times the last `period` steps come one after the other at the end. */
   #roundsOf(period: number): number {
     const steps = this.#steps;
-    let same = 0;
-    for (let index = steps.length - 1; index >= period; index--) {
-      const [step, earlier] = [steps[index], steps[index - period]];
-      if (!step || !earlier || !isSameStep(step, earlier)) break;
-      same += 1;
-    }
-    return 1 + Math.floor(same / period);
+    let index = steps.length - 1;
+    while (index >= period && isDeepStrictEqual(steps[index], steps[index - period])) index--;
+    return 1 + Math.floor((steps.length - 1 - index) / period);
   }
 }
 
@@ -315,31 +288,4 @@ function withHint(results: readonly ModelToolResult[], rounds: number): readonly
     `this was called ${rounds} times in a row with the same arguments and the same result. Do not call it again like this: do something else, or say what is missing`,
   );
   return results.map((result) => ({ ...result, content: [...result.content, { type: "text", text: hint }] }));
-}
-
-function isSameStep(one: Step, other: Step): boolean {
-  return (
-    one.calls.length === other.calls.length &&
-    one.calls.every((call, index) => isSameCall(call, other.calls[index])) &&
-    one.results.length === other.results.length &&
-    one.results.every((result, index) => isSameResult(result, other.results[index]))
-  );
-}
-
-function isSameCall(one: ModelToolCall, other: ModelToolCall | undefined): boolean {
-  return one.name === other?.name && one.argumentsJson === other.argumentsJson;
-}
-
-function isSameResult(one: ModelToolResult, other: ModelToolResult | undefined): boolean {
-  return (
-    one.isError === other?.isError &&
-    one.content.length === other.content.length &&
-    one.content.every((block, index) => isSameBlock(block, other.content[index]))
-  );
-}
-
-/** Blocks of other kinds are compared by their words, which name what they are and where. */
-function isSameBlock(one: ContentBlock, other: ContentBlock | undefined): boolean {
-  if (one.type === "text") return other?.type === "text" && one.text === other.text;
-  return JSON.stringify(one) === JSON.stringify(other);
 }

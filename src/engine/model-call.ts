@@ -16,13 +16,11 @@ export interface Asked {
 }
 
 /** What was tried already in this step: each recovery helps once, or not at all. */
-interface Tried {
-  hasNudged: boolean;
-  hasCompacted: boolean;
-}
+const UNTRIED = { hasNudged: false, hasCompacted: false };
+type Tried = typeof UNTRIED;
 
 export async function* ask(state: TurnState): AsyncGenerator<TurnEvent, Asked, void> {
-  const tried: Tried = { hasNudged: false, hasCompacted: false };
+  const tried = { ...UNTRIED };
   for (;;) {
     const offer = state.turn.offer();
     const compiled = compileOffer(offer, state.turn.model, state.turn.transcript.messages);
@@ -83,17 +81,11 @@ async function* askOnce(
   return answer;
 }
 
-interface Trial {
-  readonly request: ModelRequest;
-  readonly compiled: CompiledOffer;
-  readonly tried: Tried;
-}
-
 /** Whether something was done about what went wrong, so that it is worth asking again. */
 async function* recovered(
   state: TurnState,
   answer: Answer,
-  { request, compiled, tried }: Trial,
+  { request, compiled, tried }: { request: ModelRequest; compiled: CompiledOffer; tried: Tried },
 ): AsyncGenerator<TurnEvent, boolean, void> {
   const { error, hasOutput } = answer;
   if (state.signal.aborted) return false;
@@ -108,7 +100,7 @@ async function* recovered(
     state.turn.meter.overflowed(state.turn.model, request);
     return yield* compact(state, "overflow", request.tools);
   }
-  return yield* setAsideRefused(state, { error, compiled, tools: request.tools });
+  return yield* setAsideRefused(state, error, compiled, request.tools);
 }
 
 /** No word and no call, and the model says that it is done. */
@@ -126,19 +118,14 @@ function judged(state: TurnState, answer: Answer): Answer {
   return { ...answer, finish: "failed", error };
 }
 
-export interface Refusal {
-  readonly error: TenonError;
-  readonly compiled: CompiledOffer;
-  /** Those of the request that was refused. */
-  readonly tools: readonly ModelTool[];
-}
-
-/** True when something was set aside, so that it makes sense to ask again. */
+/** `tools`: of the request that was refused. True when something was set aside, so that it makes sense to ask again. */
 async function* setAsideRefused(
   state: TurnState,
-  { error, compiled, tools }: Refusal,
+  error: TenonError,
+  compiled: CompiledOffer,
+  tools: readonly ModelTool[],
 ): AsyncGenerator<TurnEvent, boolean, void> {
-  if (error.code !== "model.tool_refused" && error.code !== "model.invalid_request") return false;
+  if (!isRefusal(error)) return false;
   const offered = new Set(tools.map(({ name }) => name));
   const named = error.refusedTools.filter((name) => offered.has(name));
   const culprits = named.length > 0 ? named : yield* findRefused(new Probes(state), tools);
@@ -206,14 +193,6 @@ class Probes {
     if (this.#state.probesLeft <= 0 || this.#state.signal.aborted) return false;
     this.#state.probesLeft -= 1;
     const { world } = this.#state.turn.ports;
-    const { error, usage } = yield* withRetries(() => this.#ask(tools), world, this.#state.signal);
-    yield* this.#state.used(usage);
-    const isRefused = error?.code === "model.tool_refused" || error?.code === "model.invalid_request";
-    this.#last = { tools, isRefused };
-    return isRefused;
-  }
-
-  #ask(tools: readonly ModelTool[]): Promise<Answer> {
     const request: ModelRequest = {
       system: "",
       messages: [{ role: "user", content: [text("Answer with the one word: yes")] }],
@@ -221,8 +200,17 @@ class Probes {
       thinking: "off",
       maxOutputTokens: ENGINE_LIMITS.toolProbes.outputTokens,
     };
-    return quietAnswer(this.#state.turn.model, request, this.#state.signal);
+    const ask = () => quietAnswer(this.#state.turn.model, request, this.#state.signal);
+    const { error, usage } = yield* withRetries(ask, world, this.#state.signal);
+    yield* this.#state.used(usage);
+    const isRefused = error !== undefined && isRefusal(error);
+    this.#last = { tools, isRefused };
+    return isRefused;
   }
+}
+
+function isRefusal({ code }: TenonError): boolean {
+  return code === "model.tool_refused" || code === "model.invalid_request";
 }
 
 function isSame(one: readonly ModelTool[], other: readonly ModelTool[]): boolean {

@@ -1,7 +1,7 @@
 // What takes the place of the older part of a conversation: a summary by the model, or by Tenon when the model fails.
 import { base64Bytes, type ContentBlock, plainText, text } from "../base/text/content.js";
 import { hostLine, markForeign, quoted } from "../base/text/marking.js";
-import type { ModelMessage, ModelRequest, ModelToolCall, ModelToolResult } from "../models/index.js";
+import type { ModelMessage, ModelRequest, ModelToolResult } from "../models/index.js";
 import type { ResultStore } from "../tools/index.js";
 import { quietAnswer, withRetries } from "./answer.js";
 import { ENGINE_LIMITS } from "./limits.js";
@@ -112,20 +112,17 @@ function entriesOf(message: ModelMessage, isFirst: boolean, bounds: RecordBounds
       return [`PERSON: ${clipped(plainText(message.content), isFirst ? bounds.firstPrompt : bounds.prompt)}`];
     case "assistant": {
       const said = message.text.trim() === "" ? [] : [`AGENT: ${clipped(message.text.trim(), bounds.answer)}`];
-      return [...said, ...message.toolCalls.map((call) => callEntry(call, bounds))];
+      const calls = message.toolCalls.map(({ name, argumentsJson }) => {
+        return `CALL: ${name} ${clipped(argumentsJson, bounds.arguments)}`;
+      });
+      return [...said, ...calls];
     }
     case "tool":
-      return message.results.map((result) => resultEntry(result, bounds));
+      return message.results.map(({ name, isError, content }) => {
+        const ended = `${isError ? "FAILED" : "RESULT"}: ${name}`;
+        return bounds.result === 0 ? ended : `${ended}: ${clipped(plainText(content), bounds.result)}`;
+      });
   }
-}
-
-function callEntry({ name, argumentsJson }: ModelToolCall, bounds: RecordBounds): string {
-  return `CALL: ${name} ${clipped(argumentsJson, bounds.arguments)}`;
-}
-
-function resultEntry({ name, isError, content }: ModelToolResult, bounds: RecordBounds): string {
-  const kind = isError ? "FAILED" : "RESULT";
-  return bounds.result === 0 ? `${kind}: ${name}` : `${kind}: ${name}: ${clipped(plainText(content), bounds.result)}`;
 }
 
 function clipped(words: string, maxChars: number): string {
@@ -162,23 +159,19 @@ export async function putAwayResults(
 ): Promise<readonly ModelMessage[]> {
   const changed: ModelMessage[] = [];
   for (const [index, message] of messages.entries()) {
-    const isLong = message.role === "tool" && index < end && message.results.some((result) => isWorthIt(result));
-    changed.push(isLong ? { role: "tool", results: await putAwayAll(message.results, store) } : message);
+    if (message.role !== "tool" || index >= end || !message.results.some(isWorthIt)) {
+      changed.push(message);
+      continue;
+    }
+    const results: ModelToolResult[] = [];
+    for (const result of message.results) results.push(isWorthIt(result) ? await putAway(result, store) : result);
+    changed.push({ role: "tool", results });
   }
   return changed;
 }
 
 export function hasResultsToPutAway(messages: readonly ModelMessage[]): boolean {
-  return messages.some((message) => message.role === "tool" && message.results.some((result) => isWorthIt(result)));
-}
-
-async function putAwayAll(
-  results: readonly ModelToolResult[],
-  store: ResultStore,
-): Promise<readonly ModelToolResult[]> {
-  const changed: ModelToolResult[] = [];
-  for (const result of results) changed.push(isWorthIt(result) ? await putAway(result, store) : result);
-  return changed;
+  return messages.some((message) => message.role === "tool" && message.results.some(isWorthIt));
 }
 
 function isWorthIt({ content }: ModelToolResult): boolean {
@@ -193,22 +186,22 @@ async function putAway(result: ModelToolResult, store: ResultStore): Promise<Mod
   if (words !== "") content.push(...(await wordsAway(words, result, store)));
   for (const block of result.content) {
     const data = dataOf(block);
-    if (data !== undefined) content.push(await dataAway(block, data, { result, store }));
+    if (data) content.push(await dataAway(block, data, result.origin ?? result.name, store));
   }
   return { ...result, content };
 }
 
 async function wordsAway(words: string, result: ModelToolResult, store: ResultStore): Promise<readonly ContentBlock[]> {
   if (words.length <= ENGINE_LIMITS.putAway.minChars) return [text(words)];
-  const handle = (await keptAlready(words, store)) ?? (await kept(words, result, store));
+  const { origin = result.name } = result;
+  const known = await keptAlready(words, store);
+  const answer = known === undefined ? await store.keepText([words], { origin }) : undefined;
+  const handle = known ?? (answer?.ok ? answer.result.handle : undefined);
   if (handle === undefined) return [text(words)];
   const shown = words.slice(0, ENGINE_LIMITS.putAway.shownChars).replace(/[\ud800-\udbff]$/u, "");
   const read = `read it with tenon_read_result ${JSON.stringify({ handle })}`;
-  return [
-    text(
-      `${shown}…\n${hostLine(`the rest of this result was moved out of the conversation; kept as ${handle}: ${read}`)}`,
-    ),
-  ];
+  const where = hostLine(`the rest of this result was moved out of the conversation; kept as ${handle}: ${read}`);
+  return [text(`${shown}…\n${where}`)];
 }
 
 /** Lines of ours that say where the whole of a text is; nobody else can write lines that begin so. */
@@ -225,18 +218,13 @@ async function keptAlready(words: string, store: ResultStore): Promise<string | 
   return undefined;
 }
 
-async function kept(words: string, { origin, name }: ModelToolResult, store: ResultStore): Promise<string | undefined> {
-  const answer = await store.keepText([words], { origin: origin ?? name });
-  return answer.ok ? answer.result.handle : undefined;
-}
-
 async function dataAway(
   block: ContentBlock,
-  data: { readonly base64: string; readonly mimeType: string },
-  { result, store }: { readonly result: ModelToolResult; readonly store: ResultStore },
+  { base64, mimeType }: NonNullable<ReturnType<typeof dataOf>>,
+  origin: string,
+  store: ResultStore,
 ): Promise<ContentBlock> {
-  const { base64, mimeType } = data;
-  const answer = await store.keepBase64(base64, { origin: result.origin ?? result.name, mimeType });
+  const answer = await store.keepBase64(base64, { origin, mimeType });
   if (!answer.ok) return block;
   const what = `${block.type} ${quoted(mimeType)}, ${base64Bytes(base64)} bytes`;
   const { handle } = answer.result;

@@ -56,9 +56,8 @@ export class Transcript {
     answer: { text: string; toolCalls: readonly ModelToolCall[]; providerData?: JsonObject | undefined },
     results: readonly ModelToolResult[],
   ): void {
-    const { toolCalls, providerData } = answer;
-    const data = providerData ? { providerData } : {};
-    this.#add({ role: "assistant", text: answer.text, toolCalls, ...data }, { role: "tool", results });
+    const { text: words, toolCalls, providerData } = answer;
+    this.#add({ role: "assistant", text: words, toolCalls, ...defined({ providerData }) }, { role: "tool", results });
   }
 
   /** A turn that was broken off ends with a word on it, so that the model's part of it is not missing. */
@@ -134,19 +133,14 @@ export function transcriptProblems(messages: readonly ModelMessage[]): readonly 
   });
 }
 
-function placeProblems(message: ModelMessage, before: ModelMessage | undefined): readonly string[] {
-  switch (message.role) {
-    case "user":
-      return before === undefined || isWholeAnswer(before) ? [] : [`it follows ${wordsFor(before)}`];
-    case "assistant":
-      return before !== undefined && before.role !== "assistant" ? [] : [`it follows ${wordsFor(before)}`];
-    case "tool":
-      return before?.role === "assistant" && before.toolCalls.length > 0 ? [] : [`it follows ${wordsFor(before)}`];
-  }
-}
-
-function isWholeAnswer(message: ModelMessage): boolean {
-  return message.role === "assistant" && message.toolCalls.length === 0;
+function placeProblems({ role }: ModelMessage, before: ModelMessage | undefined): readonly string[] {
+  const isAnswer = before?.role === "assistant";
+  const isPlaced = {
+    user: before === undefined || (isAnswer && before.toolCalls.length === 0),
+    assistant: before !== undefined && !isAnswer,
+    tool: isAnswer && before.toolCalls.length > 0,
+  };
+  return isPlaced[role] ? [] : [`it follows ${wordsFor(before)}`];
 }
 
 function wordsFor(message: ModelMessage | undefined): string {

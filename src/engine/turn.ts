@@ -117,20 +117,6 @@ export type CompactionCause = "window" | "overflow" | "asked";
 /** What took the place of the older part: handles of its results only, a summary by the model, or one by Tenon itself. */
 export type CompactionMeans = "handles" | "model" | "host";
 
-export interface CompactionDone {
-  readonly kind: "compaction";
-  readonly phase: "done";
-  readonly compactionId: string;
-  readonly beforeTokens: number;
-  readonly afterTokens: number;
-  readonly means: CompactionMeans;
-  /** Empty when handles were enough. */
-  readonly summary: string;
-  /** Both whole: with them a session can be taken up again as it is, and as it was. */
-  readonly before: readonly ModelMessage[];
-  readonly after: readonly ModelMessage[];
-}
-
 export type CompactionEvent =
   | {
       readonly kind: "compaction";
@@ -139,7 +125,19 @@ export type CompactionEvent =
       readonly cause: CompactionCause;
       readonly beforeTokens: number;
     }
-  | CompactionDone
+  | {
+      readonly kind: "compaction";
+      readonly phase: "done";
+      readonly compactionId: string;
+      readonly beforeTokens: number;
+      readonly afterTokens: number;
+      readonly means: CompactionMeans;
+      /** Empty when handles were enough. */
+      readonly summary: string;
+      /** Both whole: with them a session can be taken up again as it is, and as it was. */
+      readonly before: readonly ModelMessage[];
+      readonly after: readonly ModelMessage[];
+    }
   /** Nothing was changed. */
   | {
       readonly kind: "compaction";
@@ -263,8 +261,8 @@ export class TokenMeter {
     return Math.floor(Math.max(window / 2, Math.min(window * LIMITS.context.compactAt, window - answer)));
   }
 
-  tokensOf(model: Model, request: Pick<ModelRequest, "system" | "messages" | "tools">): number {
-    return Math.ceil(rawTokens(request) * this.#factorOf(model));
+  tokensOf(model: Model, request: Prompt): number {
+    return Math.ceil(rawTokens(request) * (this.#learnt.get(model.id)?.factor ?? 1));
   }
 
   /** Of something that is a part of a prompt. */
@@ -273,7 +271,7 @@ export class TokenMeter {
   }
 
   /** The provider counted the prompt. */
-  learn(model: Model, request: Pick<ModelRequest, "system" | "messages" | "tools">, inputTokens: number): void {
+  learn(model: Model, request: Prompt, inputTokens: number): void {
     const raw = rawTokens(request);
     const ratio = inputTokens / raw;
     if (raw < MIN_LEARNT_TOKENS || !(ratio >= MIN_RATIO && ratio <= MAX_RATIO)) return;
@@ -282,26 +280,21 @@ export class TokenMeter {
   }
 
   /** The provider refused the prompt as too long. */
-  overflowed(model: Model, request: Pick<ModelRequest, "system" | "messages" | "tools">): void {
+  overflowed(model: Model, request: Prompt): void {
     const refused = this.tokensOf(model, request);
     if (refused < this.windowOf(model)) this.#of(model).windowTokens = Math.max(refused, MIN_WINDOW_TOKENS);
   }
 
-  #factorOf(model: Model): number {
-    return this.#learnt.get(model.id)?.factor ?? 1;
-  }
-
   #of(model: Model): Learnt {
-    let learnt = this.#learnt.get(model.id);
-    if (!learnt) {
-      learnt = { factor: 1 };
-      this.#learnt.set(model.id, learnt);
-    }
+    const learnt = this.#learnt.get(model.id) ?? { factor: 1 };
+    this.#learnt.set(model.id, learnt);
     return learnt;
   }
 }
 
-function rawTokens({ system, messages, tools }: Pick<ModelRequest, "system" | "messages" | "tools">): number {
+type Prompt = Pick<ModelRequest, "system" | "messages" | "tools">;
+
+function rawTokens({ system, messages, tools }: Prompt): number {
   let tokens = textTokens(system);
   for (const message of messages) tokens += messageTokens(message);
   for (const tool of tools) tokens += toolTokens(tool);
@@ -344,22 +337,20 @@ const known = new WeakMap<ModelMessage | ModelTool, number>();
 
 /** Messages and tools never change, so each is counted once. */
 export function messageTokens(message: ModelMessage): number {
-  let tokens = known.get(message);
-  if (tokens === undefined) {
-    tokens = FRAME_TOKENS + countMessage(message);
-    known.set(message, tokens);
-  }
-  return tokens;
+  return known.get(message) ?? remember(message, FRAME_TOKENS + countMessage(message));
 }
 
 export function toolTokens(tool: ModelTool): number {
-  let tokens = known.get(tool);
-  if (tokens === undefined) {
-    const { name, description, inputSchema } = tool;
-    tokens = FRAME_TOKENS + textTokens(name) + textTokens(description) + textTokens(JSON.stringify(inputSchema));
-    known.set(tool, tokens);
-  }
+  return known.get(tool) ?? remember(tool, FRAME_TOKENS + countTool(tool));
+}
+
+function remember(counted: ModelMessage | ModelTool, tokens: number): number {
+  known.set(counted, tokens);
   return tokens;
+}
+
+function countTool({ name, description, inputSchema }: ModelTool): number {
+  return textTokens(name) + textTokens(description) + textTokens(JSON.stringify(inputSchema));
 }
 
 function countMessage(message: ModelMessage): number {
@@ -411,16 +402,9 @@ const cache = new WeakMap<Offer, Map<string, CompiledOffer>>();
 export function compileOffer(offer: Offer, model: Model, messages: readonly ModelMessage[]): CompiledOffer {
   const found = model.abilities?.toolSearch === undefined ? [] : foundTools(messages, offer);
   const key = [model.dialect ?? "", model.id, ...found.map(({ id }) => id)].join(" ");
-  let forms = cache.get(offer);
-  if (!forms) {
-    forms = new Map();
-    cache.set(offer, forms);
-  }
-  let compiled = forms.get(key);
-  if (!compiled) {
-    compiled = compile(offer.tools, found, model);
-    forms.set(key, compiled);
-  }
+  const forms = cache.get(offer) ?? new Map<string, CompiledOffer>();
+  const compiled = forms.get(key) ?? compile(offer.tools, found, model);
+  cache.set(offer, forms.set(key, compiled));
   return compiled;
 }
 
@@ -445,13 +429,7 @@ function compile(offered: readonly CatalogTool[], found: readonly CatalogTool[],
 
 function modelTool({ id, definition }: CatalogTool): ModelTool {
   const { title, description, inputSchema, providerOptions } = definition;
-  return {
-    name: id,
-    ...defined({ title }),
-    description,
-    inputSchema,
-    ...defined({ providerOptions }),
-  };
+  return { name: id, description, inputSchema, ...defined({ title, providerOptions }) };
 }
 
 /** Tenon's own search, whatever other tools are called. */
