@@ -14,6 +14,7 @@ import type { SessionEvent } from "./events.js";
 import type { Restored, RestoredTask } from "./journal/history.js";
 import { headerOf } from "./journal/journal.js";
 import {
+  alreadyOpen,
   givenTitle,
   type ListRequest,
   listSessions,
@@ -66,18 +67,16 @@ export class SessionHost implements AsyncDisposable {
   createSession(request: NewSession): Session {
     checkPlace(request);
     this.#mustBeOpen();
-    if (request.id === undefined) {
-      const id = newSessionId(this.world);
-      return this.#open({ ...request, id }, { lock: this.#stored.hold(id) });
-    }
-    const id = sessionId(request.id);
+    const id = request.id === undefined ? newSessionId(this.world) : sessionId(request.id);
+    const isChosen = request.id !== undefined && request.isPromised !== true;
     if (this.#sessions.has(id)) throw alreadyOpen(id);
-    if (request.isPromised !== true && this.#stored.has(id)) throw alreadyStored(id);
+    if (isChosen && this.#stored.has(id)) {
+      throw new TenonError("session.invalid_request", `there is a stored session "${id}" already`, {
+        hint: "Load it with loadSession, delete it, or leave the id out.",
+      });
+    }
     const lock = this.#stored.hold(id);
-    return this.#open(
-      { ...request, id },
-      { lock, ...defined({ owned: request.isPromised === true ? undefined : lock }) },
-    );
+    return this.#open({ ...request, id }, { lock, ...defined({ owned: isChosen ? lock : undefined }) });
   }
 
   /**
@@ -207,12 +206,11 @@ export class SessionHost implements AsyncDisposable {
       servers,
       notices: [...notices, ...(stored?.problems ?? [])],
       isTitled: stored !== undefined && this.#stored.hasTitle(request.id),
-      ...defined({ history: stored ? { restored: restoredFrom(stored), tail: stored.tail } : undefined }),
+      ...defined({ history: stored && { restored: restoredFrom(stored), tail: stored.tail }, owned }),
       onClosed: async () => {
         this.#sessions.delete(request.id);
         await (await lock.catch(() => undefined))?.release();
       },
-      ...defined({ owned }),
     });
     this.#sessions.set(request.id, session);
     return session;
@@ -231,18 +229,6 @@ interface Opening {
   readonly lock: Promise<FileLock | undefined>;
   readonly owned?: Promise<unknown>;
   readonly stored?: StoredSession;
-}
-
-function alreadyOpen(id: SessionId): TenonError {
-  return new TenonError("session.busy", `session "${id}" is already open here`, {
-    hint: "Go on with it, or close it first.",
-  });
-}
-
-function alreadyStored(id: SessionId): TenonError {
-  return new TenonError("session.invalid_request", `there is a stored session "${id}" already`, {
-    hint: "Load it with loadSession, delete it, or leave the id out.",
-  });
 }
 
 /** With what a copy shares with its original told apart from what is its own. */

@@ -12,7 +12,7 @@ import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
-import { givenPrompts, openingPrompt } from "./conversation/system-prompt.js";
+import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
 import { observedModel, SessionTurns, type TurnWork } from "./conversation/turns.js";
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
 import { type Journal, openJournal } from "./journal/journal.js";
@@ -387,10 +387,11 @@ export class Session implements AsyncDisposable {
     return { stopReason: signal.aborted ? "cancelled" : "end_turn", usage: NO_USAGE };
   }
 
-  #systemPrompt(): Promise<string> {
-    const { world, cwd, additionalDirectories, systemPrompt } = this.#options;
-    const given = givenPrompts(this.#config?.systemPrompt ?? {}, systemPrompt);
+  async #systemPrompt(): Promise<string> {
+    const { world, cwd, additionalDirectories = [], systemPrompt: fromClient } = this.#options;
+    const instructions = await projectInstructions(world, cwd);
+    const given = givenPrompts(this.#config?.systemPrompt ?? {}, fromClient);
     const { serverIndex } = this.#tools.catalog;
-    return openingPrompt({ world, cwd, ...defined({ additionalDirectories }), date: this.#date, serverIndex, given });
+    return systemPrompt({ cwd, additionalDirectories, date: this.#date, serverIndex, instructions, given });
   }
 }

@@ -16,7 +16,7 @@ import {
   type TurnEvent,
 } from "../../engine/index.js";
 import type { Model, ModelUsage, ThinkingLevel } from "../../models/index.js";
-import type { CatalogTool, KeptCall } from "../../tools/index.js";
+import type { CatalogTool } from "../../tools/index.js";
 import type { EventStream } from "../events.js";
 import { changeOf, type JournalEntry, LateNotes, recordOf } from "../journal/entry.js";
 import type { Restored } from "../journal/history.js";
@@ -38,15 +38,11 @@ export interface ConversationOptions {
   readonly restored?: Restored;
 }
 
+/** Written with a change of the transcript. */
 interface WithChange {
   /** Calls whose notes are part of the prompt. */
   readonly notes?: readonly string[];
   readonly entries?: readonly JournalEntry[];
-}
-
-interface ShownCall {
-  readonly tool: CatalogTool;
-  readonly presentation: BuiltinPresentation;
 }
 
 export class Conversation {
@@ -56,7 +52,7 @@ export class Conversation {
   readonly #transcript: Transcript;
   readonly #meter = new TokenMeter();
   /** How the calls of this turn look, by id: Tenon's own tools say so before and while they run. */
-  readonly #shown = new Map<string, ShownCall>();
+  readonly #shown = new Map<string, { readonly tool: CatalogTool; readonly presentation: BuiltinPresentation }>();
   readonly #pieces: Pieces;
   readonly #notes: LateNotes;
   /** Calls of the turn under way that go on at their servers by themselves. */
@@ -110,11 +106,7 @@ export class Conversation {
   }
 
   /** One turn of the model. Throws a TenonError when the model fails; the transcript is valid in every case. */
-  async answer(
-    content: MarkedContent,
-    about: { readonly number: number; readonly system: string },
-    signal: AbortSignal,
-  ): Promise<TurnEnd> {
+  async answer(content: MarkedContent, about: Pick<Turn, "number" | "system">, signal: AbortSignal): Promise<TurnEnd> {
     this.#addPrompt(content);
     return await this.#follow(runTurn(this.#turn(about), signal));
   }
@@ -170,32 +162,33 @@ export class Conversation {
   }
 
   /** Because the person asked for it; says in its events what came of it. */
-  async compact(about: { readonly number: number; readonly system: string }, signal: AbortSignal): Promise<void> {
+  async compact(about: Pick<Turn, "number" | "system">, signal: AbortSignal): Promise<void> {
     await this.#follow(compactBetweenTurns(this.#turn(about), signal));
   }
 
-  #turn({ number, system }: { readonly number: number; readonly system: string }): Turn {
+  #turn(about: Pick<Turn, "number" | "system">): Turn {
     const { settings, tools, journal, cacheKey } = this.#options;
     let { model, thinking } = settings;
-    const intent = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }) => {
-      journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
-      journal.assertWritten(); // a call that a crash would forget is not made
-    };
-    const lasting = ({ toolCallId, tool }: { toolCallId: string; tool: CatalogTool }, call: KeptCall) => {
-      const task = this.tasks.taskOf(tool, { ...call, toolCallId });
-      if (!task) return;
-      this.#lasting.add(toolCallId);
-      journal.append({ kind: "task", ...task });
+    const callJournal: Turn["ports"]["journal"] = {
+      intent: ({ toolCallId, tool }) => {
+        journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
+        journal.assertWritten(); // a call that a crash would forget is not made
+      },
+      lasting: ({ toolCallId, tool }, call) => {
+        const task = this.tasks.taskOf(tool, { ...call, toolCallId });
+        if (!task) return;
+        this.#lasting.add(toolCallId);
+        journal.append({ kind: "task", ...task });
+      },
     };
     return {
-      number,
+      ...about,
       get model() {
         return model;
       },
       get thinking() {
         return thinking;
       },
-      system,
       transcript: this.#transcript,
       meter: this.#meter,
       cacheKey,
@@ -206,7 +199,7 @@ export class Conversation {
       },
       quarantine: (tool, reason) => tools.catalog.quarantine(tool.id, reason),
       pinned: () => pinnedPlan(this.#plan),
-      ports: { ...tools.ports(), journal: { intent, lasting } },
+      ports: { ...tools.ports(), journal: callJournal },
     };
   }
 
@@ -271,13 +264,9 @@ async function endEarly(turn: AsyncGenerator<unknown, unknown, void>): Promise<v
   await turn.return(undefined).catch(() => undefined);
 }
 
-export type Piece = Extract<TurnEvent, { readonly kind: "text" | "thought" }>;
+type PiecesOptions = Pick<ConversationOptions, "journal" | "events"> & { readonly world: Pick<World, "soon"> };
 
-export interface PiecesOptions {
-  readonly world: Pick<World, "soon">;
-  readonly journal: Journal;
-  readonly events: EventStream;
-}
+export type Piece = Extract<TurnEvent, { readonly kind: "text" | "thought" }>;
 
 /** A piece costs a write to the disk and one to the client; those that a model sends in one packet share both. */
 export class Pieces {

@@ -21,12 +21,7 @@ import type { CommandInfo, EventStream } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { OutsideRead } from "../permission/guards.js";
 import type { OpenServer } from "../servers/entry.js";
-import { bounded, promptInfo, runPrompt, ServerPrompts } from "./server-prompts.js";
-
-export type Expanded =
-  | { readonly kind: "content"; readonly content: MarkedContent }
-  /** Answered by Tenon: the model hears nothing of it. */
-  | { readonly kind: "said"; readonly text: string };
+import { bounded, type Expanded, promptInfo, runPrompt, ServerPrompts } from "./server-prompts.js";
 
 export interface ExpansionOptions {
   readonly world: World;
@@ -93,12 +88,12 @@ export class PromptExpansion implements AsyncDisposable {
 
   #attach(content: readonly ContentBlock[], signal: AbortSignal): Promise<MarkedContent> {
     const { world, events } = this.#options;
-    const options = {
+    const options: AttachOptions = {
       world,
       servers: this.#open.map(({ connection }) => connection),
-      readText: (path: string) => this.#options.readText(path, signal),
-      onServerRead: (server: string) => this.#noteOutside(server),
-      onFailure: (text: string) => events.emit({ kind: "notice", level: "warning", text }),
+      readText: (path) => this.#options.readText(path, signal),
+      onServerRead: (server) => this.#noteOutside(server),
+      onFailure: (text) => events.emit({ kind: "notice", level: "warning", text }),
     };
     return attachMentions(content, options, signal);
   }
@@ -267,15 +262,10 @@ async function listAll(link: Link, world: World, signal: AbortSignal): Promise<K
     listResources(link, world, signal),
     listResourceTemplates(link, world, signal).catch(() => ({ items: [] })),
   ]);
-  const beginnings = templates.items.map(({ uriTemplate }) => uriTemplate.slice(0, firstPlace(uriTemplate)));
+  const beginnings = templates.items.map(({ uriTemplate }) => uriTemplate.replace(/\{.*$/su, ""));
   return {
     uris: new Set(resources.items.map(({ uri }) => uri)),
     // `{+path}` and `file://{path}` would be everybody's.
     beginnings: beginnings.filter((start) => /^[a-z][a-z0-9+.-]*:(?:\/\/)?./iu.test(start)),
   };
-}
-
-function firstPlace(template: string): number {
-  const at = template.indexOf("{");
-  return at < 0 ? template.length : at;
 }

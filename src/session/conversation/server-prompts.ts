@@ -177,12 +177,13 @@ function typed(name: string): string {
   return name.trim().replaceAll(/\s+/gu, "_");
 }
 
-export type PromptRun =
+/** A prompt as the model gets it. */
+export type Expanded =
   | { readonly kind: "content"; readonly content: MarkedContent }
-  /** Nothing for the model: words for the person, in Markdown. */
+  /** Answered by Tenon, in Markdown: the model hears nothing of it. */
   | { readonly kind: "said"; readonly text: string };
 
-export async function runPrompt(command: PromptCommand, words: string, signal: AbortSignal): Promise<PromptRun> {
+export async function runPrompt(command: PromptCommand, words: string, signal: AbortSignal): Promise<Expanded> {
   const link = command.link();
   if (!link) return said(`The server "${oneLine(command.server)}" is not connected; \`/mcp\` says why.`);
   const read = readArguments(words, command.prompt.arguments);
@@ -202,7 +203,7 @@ export async function runPrompt(command: PromptCommand, words: string, signal: A
   }
 }
 
-function said(words: string): PromptRun {
+function said(words: string): Expanded {
   return { kind: "said", text: words };
 }
 
@@ -219,7 +220,7 @@ async function suggested(
 ): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const { name, description = "" } of prompt.arguments.filter((argument) => names.includes(argument.name))) {
-    const values = await completions(link, { prompt: prompt.name, name, value: given[name] ?? "", given }, signal);
+    const values = await completions(link, prompt.name, { name, given }, signal);
     const told = [description, values.length === 0 ? "" : `one of: ${values.join(", ")}`].filter((part) => part !== "");
     if (told.length > 0) lines.push(`- ${oneLine(`${name}: ${told.join("; ")}`, 500)}`);
   }
@@ -228,12 +229,11 @@ async function suggested(
 
 async function completions(
   link: Link,
-  about: { prompt: string; name: string; value: string; given: Readonly<Record<string, string>> },
+  prompt: string,
+  { name, given: { [name]: value = "", ...given } }: { name: string; given: Readonly<Record<string, string>> },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (!isJsonObject(link.capabilities["completions"])) return [];
-  const { prompt, name, value } = about;
-  const given = Object.fromEntries(Object.entries(about.given).filter(([other]) => other !== name));
   const ask = async (start: string) => {
     const target = { kind: "prompt", name: prompt } as const;
     const request = { target, argument: { name, value: start }, given };

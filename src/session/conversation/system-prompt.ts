@@ -63,17 +63,6 @@ export function systemPrompt(facts: PromptFacts): string {
   ].join("\n");
 }
 
-export interface OpeningFacts extends Omit<PromptFacts, "instructions" | "additionalDirectories"> {
-  readonly world: World;
-  readonly additionalDirectories?: readonly string[];
-}
-
-/** With the project's instructions, as they are now. */
-export async function openingPrompt({ world, additionalDirectories = [], ...facts }: OpeningFacts): Promise<string> {
-  const instructions = await projectInstructions(world, facts.cwd);
-  return systemPrompt({ ...facts, additionalDirectories, instructions });
-}
-
 const INSTRUCTIONS_FILE = "AGENTS.md";
 
 /** The project's own instructions, bounded; a project without them, or with unreadable ones, has none. */

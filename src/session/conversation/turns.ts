@@ -1,12 +1,12 @@
 // The turns of a session, one at a time: each is journaled before its events are published.
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { errorType, inSpan, type OpenSpan, type SpanAttributes } from "../../base/ports/trace.js";
+import { errorType, inSpan, type SpanAttributes } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, plainText } from "../../base/text/content.js";
 import { VERSION } from "../../base/version.js";
 import type { TurnEnd } from "../../engine/index.js";
-import type { Model, ModelEvent, ModelRequest } from "../../models/index.js";
+import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../../models/index.js";
 import { commandOf, type Invocation } from "../commands.js";
 import type { EventStream } from "../events.js";
 import { type Journal, titleOf } from "../journal/journal.js";
@@ -137,24 +137,26 @@ export function observedModel(model: Model, world: World, session: string): Mode
     accepts: (mediaType) => model.accepts?.(mediaType) ?? false,
     stream: (request, signal) => {
       const isWatched = world.telemetry?.isActive === true || world.trace !== undefined;
-      return isWatched ? observed({ model, world, session }, request, signal) : model.stream(request, signal);
+      return isWatched ? observed(model, world, session, request, signal) : model.stream(request, signal);
     },
   };
 }
 
-interface Observation {
-  readonly model: Model;
-  readonly world: World;
-  readonly session: string;
-}
-
 async function* observed(
-  { model, world, session }: Observation,
+  model: Model,
+  { trace, telemetry }: World,
+  session: string,
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent, void, void> {
-  const { trace, telemetry } = world;
-  const attributes = attributesOf(model.id, session, request);
+  const attributes = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": providerName(model.id),
+    "gen_ai.request.model": nameOf(model.id),
+    "gen_ai.request.stream": true,
+    "gen_ai.request.max_tokens": request.maxOutputTokens,
+    "gen_ai.conversation.id": session,
+  };
   const span = await telemetry?.start({ name: `chat ${nameOf(model.id)}`, kind: "client", attributes });
   const inside = <T>(step: () => T): T => {
     const inTrace = () => (trace ? trace.within(session, step) : step());
@@ -165,8 +167,11 @@ async function* observed(
     for (;;) {
       const next = await inside(() => events.next());
       if (next.done) return;
-      if (span) note(span, next.value);
-      yield next.value;
+      const event = next.value;
+      if (span && event.kind === "finish") {
+        span.set({ "gen_ai.response.finish_reasons": [event.reason], ...usageAttributes(event.usage) });
+      }
+      yield event;
     }
   } catch (thrown) {
     if (!signal.aborted) span?.fail(errorType(thrown), thrown instanceof Error ? thrown.message : undefined);
@@ -177,27 +182,13 @@ async function* observed(
   }
 }
 
-function attributesOf(modelId: string, session: string, { maxOutputTokens }: ModelRequest): SpanAttributes {
+function usageAttributes(usage: ModelUsage | undefined): SpanAttributes {
   return {
-    "gen_ai.operation.name": "chat",
-    "gen_ai.provider.name": providerName(modelId),
-    "gen_ai.request.model": nameOf(modelId),
-    "gen_ai.request.stream": true,
-    "gen_ai.request.max_tokens": maxOutputTokens,
-    "gen_ai.conversation.id": session,
-  };
-}
-
-function note(span: OpenSpan, event: ModelEvent): void {
-  if (event.kind !== "finish") return;
-  const { reason, usage } = event;
-  span.set({
-    "gen_ai.response.finish_reasons": [reason],
     "gen_ai.usage.input_tokens": usage?.inputTokens,
     "gen_ai.usage.output_tokens": usage?.outputTokens,
     "gen_ai.usage.cache_read.input_tokens": usage?.cachedInputTokens,
     "gen_ai.usage.cache_creation.input_tokens": usage?.cacheWriteTokens,
-  });
+  };
 }
 
 /** The words the convention has for those it knows; others by their own. */
@@ -213,17 +204,10 @@ function nameOf(modelId: string): string {
   return modelId.slice(modelId.indexOf("/") + 1);
 }
 
-export interface TurnFacts {
-  readonly session: string;
-  /** `provider/name`. */
-  readonly model: string;
-  readonly turn: number;
-}
-
 /** Everything the turn does is inside it. Costs nothing while nobody listens. */
 export async function inTurnSpan(
   { telemetry }: Pick<World, "telemetry">,
-  { session, model, turn }: TurnFacts,
+  { session, model, turn }: { readonly session: string; readonly model: string; readonly turn: number },
   run: () => Promise<TurnEnd>,
 ): Promise<TurnEnd> {
   if (!telemetry?.isActive) return await run();
@@ -238,14 +222,7 @@ export async function inTurnSpan(
   };
   return await inSpan(telemetry, { name: "invoke_agent tenon", kind: "internal", attributes }, async (span) => {
     const end = await run();
-    const { usage } = end;
-    span.set({
-      "tenon.stop_reason": end.stopReason,
-      "gen_ai.usage.input_tokens": usage.inputTokens,
-      "gen_ai.usage.output_tokens": usage.outputTokens,
-      "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
-      "gen_ai.usage.cache_creation.input_tokens": usage.cacheWriteTokens,
-    });
+    span.set({ "tenon.stop_reason": end.stopReason, ...usageAttributes(end.usage) });
     return end;
   });
 }

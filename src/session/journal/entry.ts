@@ -16,7 +16,7 @@ import type {
   TurnEvent,
 } from "../../engine/index.js";
 import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
-import type { CatalogTool, LastingCall, ToolOrigin, ToolOutcome } from "../../tools/index.js";
+import type { LastingCall, ToolOrigin, ToolOutcome } from "../../tools/index.js";
 import type { OutsideRead } from "../permission/guards.js";
 
 /** The first line of a journal. */
@@ -140,13 +140,10 @@ export function recordOf(event: TurnEvent, look?: BuiltinPresentation): JournalE
       const call = { toolCallId, subject: subjectOf(subject), arguments: event.arguments };
       return { kind: "call", ...call, ...defined({ look }) };
     }
-    case "call_ended":
-      return {
-        kind: "outcome",
-        toolCallId: event.toolCallId,
-        outcome: event.outcome,
-        elapsedMs: Math.round(event.elapsedMs),
-      };
+    case "call_ended": {
+      const { toolCallId, outcome, elapsedMs } = event;
+      return { kind: "outcome", toolCallId, outcome, elapsedMs: Math.round(elapsedMs) };
+    }
     case "compaction": {
       if (event.phase !== "done") return { kind: "compaction", event };
       const { before: _, after: __, ...rest } = event;
@@ -174,20 +171,11 @@ export function changeOf(change: TranscriptChange): RecordedChange {
 
 /** Of a tool what people are shown, without its description and its schemas. */
 function subjectOf({ name, tool }: CallSubject): CallSubject {
-  return tool ? { name, tool: shortened(tool) } : { name };
-}
-
-function shortened({ id, origin, source, label, definition, definitionHash }: CatalogTool): CatalogTool {
-  const { name, title, annotations } = definition;
-  const facts = defined({ title, annotations });
-  return {
-    id,
-    origin,
-    source,
-    label,
-    definition: { name, description: "", inputSchema: {}, ...facts },
-    definitionHash,
-  };
+  if (!tool) return { name };
+  const { id, origin, source, label, definitionHash } = tool;
+  const { name: own, title, annotations } = tool.definition;
+  const definition = { name: own, description: "", inputSchema: {}, ...defined({ title, annotations }) };
+  return { name, tool: { id, origin, source, label, definition, definitionHash } };
 }
 
 export interface Note {

@@ -27,7 +27,7 @@ export interface JournalTail {
   readonly repairs: readonly JournalEntry[];
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   readonly world: World;
   readonly path: string;
   readonly header: Omit<JournalHeader, "v" | "t">;
@@ -135,12 +135,12 @@ export class Journal {
     } catch (error) {
       const { path, world } = this.#options;
       world.log.error("journal.unwritable", { path, kind: entry.kind, error: messageOf(error) });
-      this.#seq = first + 1;
-      return `${JSON.stringify({ seq: this.#seq, t: world.now(), kind: "unwritable" })}\n`;
+      this.#seq = first;
+      return this.#line({ kind: "unwritable" });
     }
   }
 
-  #line(entry: JournalEntry): string {
+  #line(entry: JournalEntry | { readonly kind: "unwritable" }): string {
     this.#seq += 1;
     return `${JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry })}\n`;
   }
@@ -148,8 +148,9 @@ export class Journal {
   #write(): void {
     this.#attempt(() => {
       const file = this.#open();
-      // The reader skips what it has already: these are the same records under the same numbers.
-      const again = this.#isTorn ? `\n${againLine(this.#unwrittenSeq)}` : "";
+      // Records are written a second time where the first attempt may have left a part of them. The reader skips what it
+      // has already: these are the same records under the same numbers.
+      const again = this.#isTorn ? `\n${JSON.stringify({ again: this.#unwrittenSeq })}\n` : "";
       this.#isTorn = true;
       file.write(again + this.#unwritten);
       this.#isTorn = false;
@@ -189,11 +190,6 @@ export class Journal {
   }
 }
 
-/** Stands before records that are written a second time, since the first attempt may have left a part of them. */
-function againLine(seq: number): string {
-  return `${JSON.stringify({ again: seq })}\n`;
-}
-
 export function openJournal(
   options: Beginning & {
     readonly world: World;
@@ -215,27 +211,16 @@ export function openJournal(
   });
 }
 
-interface Beginning {
-  readonly id: SessionId;
-  readonly cwd: string;
-  readonly additionalDirectories?: readonly string[];
-}
+type Beginning = Pick<JournalHeader, "cwd" | "additionalDirectories"> & { readonly id: SessionId };
 
 /** A journal's path and first line, for a session whose id is given out before it can be opened. */
-export function journalStart(
-  stateDir: string,
-  beginning: Beginning,
-  nowMs: number,
-): { readonly path: string; readonly line: string } {
+export function journalStart(stateDir: string, beginning: Beginning, nowMs: number): { path: string; line: string } {
   return { path: journalFile(stateDir, beginning.id), line: headerLine(headerOf(beginning), nowMs) };
 }
 
 export function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Beginning {
-  return {
-    id,
-    cwd,
-    ...defined({ additionalDirectories: additionalDirectories.length > 0 ? additionalDirectories : undefined }),
-  };
+  const more = additionalDirectories.length > 0 ? additionalDirectories : undefined;
+  return { id, cwd, ...defined({ additionalDirectories: more }) };
 }
 
 /** The beginning of the first prompt, on one line. */
@@ -282,15 +267,14 @@ export class BlobWriter {
   #packBlock(block: ContentBlock, blobs: JournalEntry[]): ContentBlock {
     const part = partOf(block);
     if (part === undefined || part.value.length < SESSION_LIMITS.journal.blobChars) {
-      return isRecorded(block) ? recorded({ block: { ...block } }) : block;
+      return block.type === "unknown" && block.kind === RECORDED ? recorded({ block: { ...block } }) : block;
     }
     const { field, value: data } = part;
     const blob = createHash("sha256").update(data).digest("hex");
     if (!this.#known.has(blob)) {
       if (this.#bytes + data.length > SESSION_LIMITS.journal.blobsBytes) {
-        return text(
-          `${plainText([withField(block, field, "")])} [not recorded: the journal has no room for it]`.trim(),
-        );
+        const label = plainText([withField(block, field, "")]);
+        return text(`${label} [not recorded: the journal has no room for it]`.trim());
       }
       this.#known.add(blob);
       this.#bytes += data.length;
@@ -318,10 +302,6 @@ export function unpack(
   });
 }
 
-function isRecorded(block: ContentBlock): boolean {
-  return block.type === "unknown" && block.kind === RECORDED;
-}
-
 function recorded(raw: JsonObject): ContentBlock {
   return { type: "unknown", kind: RECORDED, raw };
 }
@@ -334,31 +314,15 @@ function partOf(block: ContentBlock): { readonly field: Field; readonly value: s
     case "audio":
       return { field: "data", value: block.data };
     case "resource":
-      return block.text === undefined
-        ? { field: "blob", value: block.blob ?? "" }
-        : { field: "text", value: block.text };
-    case "resource_link":
-    case "spilled":
-    case "unknown":
+      if (block.text !== undefined) return { field: "text", value: block.text };
+      return { field: "blob", value: block.blob ?? "" };
+    default:
       return undefined;
   }
 }
 
 function withField(block: ContentBlock, field: Field, value: string): ContentBlock {
-  switch (block.type) {
-    case "text":
-      return field === "text" ? { ...block, text: value } : block;
-    case "image":
-    case "audio":
-      return field === "data" ? { ...block, data: value } : block;
-    case "resource":
-      if (field === "data") return block;
-      return field === "text" ? { ...block, text: value } : { ...block, blob: value };
-    case "resource_link":
-    case "spilled":
-    case "unknown":
-      return block;
-  }
+  return { ...block, [field]: value };
 }
 
 type MapBlock = (block: ContentBlock) => ContentBlock;

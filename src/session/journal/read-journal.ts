@@ -36,13 +36,17 @@ export async function readJournal(
 ): Promise<JournalContent> {
   const lines = new LineSplitter(SESSION_LIMITS.journal.maxLineBytes);
   const reader = new JournalReader(path, onRecord);
-  for (let start = 0; ; ) {
-    const bytes = await files.readBytes(path, { start, length: SESSION_LIMITS.journal.readBytes });
-    for (const line of lines.push(bytes)) reader.line(line);
-    start += bytes.length;
-    if (bytes.length < SESSION_LIMITS.journal.readBytes) break;
-  }
+  for await (const bytes of chunksOf(files, path)) for (const line of lines.push(bytes)) reader.line(line);
   return reader.end(lines.flush()[0]);
+}
+
+export async function* chunksOf(files: Pick<Files, "readBytes">, path: string): AsyncGenerator<Uint8Array, void, void> {
+  const length = SESSION_LIMITS.journal.readBytes;
+  for (let start = 0; ; start += length) {
+    const bytes = await files.readBytes(path, { start, length });
+    yield bytes;
+    if (bytes.length < length) return;
+  }
 }
 
 class JournalReader {
@@ -176,10 +180,9 @@ function cutBelow(value: JsonValue, levels: number): JsonValue {
 }
 
 function mapFields(record: JsonObject, map: (field: JsonValue) => JsonValue): JsonObject {
-  const fields = Object.entries(record).map(([key, field]): [string, JsonValue | undefined] => {
-    return [key, field === undefined ? undefined : map(field)];
-  });
-  return Object.fromEntries(fields);
+  return Object.fromEntries(
+    Object.entries(record).map(([key, field]) => [key, field === undefined ? field : map(field)]),
+  );
 }
 
 /** The header, or the version that wrote it when that is another one. */

@@ -12,16 +12,16 @@ import { isHeader } from "./check.js";
 import type { JournalHeader } from "./entry.js";
 import { History } from "./history.js";
 import { type JournalTail, journalFile } from "./journal.js";
-import { readHeader, readJournal, readRecord } from "./read-journal.js";
+import { chunksOf, type JournalContent, readHeader, readJournal, readRecord } from "./read-journal.js";
 
-export interface StoredSession {
-  readonly header?: JournalHeader;
+/** `problems` are what people should hear of: damage to the file, a turn that was broken off. */
+export interface StoredSession extends Omit<JournalContent, "tail"> {
   readonly history: History;
   readonly tail: JournalTail;
-  /** What people should hear of: damage to the file, a turn that was broken off. */
-  readonly problems: readonly string[];
 }
 
+const BROKEN_OFF =
+  "The last turn of this session was broken off. Its prompt is not run again: send it again if it should be.";
 const NEWLINE = 0x0a;
 const RESULT_INDEX = "index.ndjson";
 
@@ -45,10 +45,13 @@ export class StoredSessions {
 
   /** One process at a time has a session open. Throws `session.busy` when it is open, here or in another process. */
   async lock(id: SessionId): Promise<FileLock> {
-    const path = this.#lockFile(id);
+    const path = join(this.#stateDir, "session-locks", `${id}.lock`);
     const attempt = await tryFileLock(this.#world, path);
     if (attempt.lock) return attempt.lock;
-    throw inUse(this.#world, id, { heldBy: attempt.heldBy, path });
+    if (attempt.heldBy === this.#world.processes.ownId) throw alreadyOpen(id);
+    throw new TenonError("session.busy", `session "${id}" is open in process ${attempt.heldBy}`, {
+      hint: `Close it there. If that is no Tenon, delete the file ${path}.`,
+    });
   }
 
   /** For a new session: a lock that cannot be written costs the protection, not the session. Throws `session.busy` all the same. */
@@ -64,20 +67,10 @@ export class StoredSessions {
 
   async read(id: SessionId): Promise<StoredSession> {
     const history = new History();
-    const { header, tail, problems } = await readJournal(this.#world.files, this.#journal(id), (record) =>
-      history.add(record),
-    );
+    const read = await readJournal(this.#world.files, this.#journal(id), (record) => history.add(record));
     const repairs = history.end();
-    const brokenOff =
-      repairs.length === 0
-        ? []
-        : ["The last turn of this session was broken off. Its prompt is not run again: send it again if it should be."];
-    return {
-      ...defined({ header }),
-      history,
-      tail: { ...tail, repairs },
-      problems: [...problems, ...brokenOff],
-    };
+    const problems = repairs.length === 0 ? read.problems : [...read.problems, BROKEN_OFF];
+    return { ...read, history, tail: { ...read.tail, repairs }, problems };
   }
 
   /** A session of its own with everything the other one has by now, its kept results included. */
@@ -119,13 +112,7 @@ export class StoredSessions {
   /** Everything behind the header. */
   async #recordBytes(id: SessionId): Promise<readonly Uint8Array[]> {
     const parts: Uint8Array[] = [];
-    const length = SESSION_LIMITS.journal.readBytes;
-    for (let start = 0; ; ) {
-      const bytes = await this.#world.files.readBytes(this.#journal(id), { start, length });
-      parts.push(bytes);
-      start += bytes.length;
-      if (bytes.length < length) break;
-    }
+    for await (const bytes of chunksOf(this.#world.files, this.#journal(id))) parts.push(bytes);
     const head = parts[0] ?? new Uint8Array();
     const end = head.indexOf(NEWLINE) + 1;
     const isRecord = readRecord(Buffer.from(head.subarray(0, end)).toString()) !== undefined;
@@ -138,10 +125,6 @@ export class StoredSessions {
 
   #results(id: SessionId): string {
     return resultsFolder(this.#stateDir, id);
-  }
-
-  #lockFile(id: SessionId): string {
-    return join(this.#stateDir, "session-locks", `${id}.lock`);
   }
 }
 
@@ -158,18 +141,9 @@ export function sessionId(text: string): SessionId {
   });
 }
 
-function inUse(
-  world: World,
-  id: SessionId,
-  { heldBy, path }: { readonly heldBy: number; readonly path: string },
-): TenonError {
-  if (heldBy === world.processes.ownId) {
-    return new TenonError("session.busy", `session "${id}" is already open here`, {
-      hint: "Go on with it, or close it first.",
-    });
-  }
-  return new TenonError("session.busy", `session "${id}" is open in process ${heldBy}`, {
-    hint: `Close it there. If that is no Tenon, delete the file ${path}.`,
+export function alreadyOpen(id: SessionId): TenonError {
+  return new TenonError("session.busy", `session "${id}" is already open here`, {
+    hint: "Go on with it, or close it first.",
   });
 }
 
@@ -215,10 +189,7 @@ export interface ListRequest {
   readonly pageSize?: number;
 }
 
-interface Place {
-  readonly updatedMs: number;
-  readonly id: SessionId;
-}
+type Place = Pick<SessionSummary, "id" | "updatedMs">;
 
 const EXTENSION = ".ndjson";
 

@@ -44,7 +44,6 @@ export interface OpeningOptions
 
 /** An open server with what the set it is in has to know of it. */
 export interface RunningServer extends OpenServer {
-  readonly connection: ServerConnection;
   readonly isRequired: boolean;
   readonly isLazy: boolean;
   readonly status: () => ServerStatus;
@@ -76,7 +75,7 @@ export function openServer(
     directories: [cwd, ...additionalDirectories],
     calls,
     ports: () => options.ports?.(),
-    ...defined({ onLog: output ? (entry: ServerLog) => output.log(entry) : undefined }),
+    ...defined({ onLog: output && ((entry: ServerLog) => output.log(entry)) }),
     ...sampling?.(spec.name),
     onNotice: (level, text) => options.onNotice?.(level, text),
   });
@@ -87,7 +86,7 @@ export function openServer(
       ...plainOptions(wanted, login, options),
       peer,
       channel: channelOf(options),
-      ...defined({ onStderr: output ? into(output) : undefined }),
+      ...defined({ onStderr: output && into(output) }),
     },
     mayShare: mayShare(wanted),
     ...defined({ settings: wanted.pool }),
@@ -160,8 +159,16 @@ export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerSt
   const { spec } = connection;
   const note = "note" in spec && spec.note !== undefined ? [spec.note] : [];
   const told = [...note, ...connection.problems];
-  const problems = told.length === 0 ? {} : { problems: told };
-  const base = { name: spec.name, origin, toolCount: connection.tools.value.length, ...sandboxIn(spec), ...problems };
+  const sandbox = spec.kind === "stdio" ? spec.sandbox : undefined;
+  const base = {
+    name: spec.name,
+    origin,
+    toolCount: connection.tools.value.length,
+    ...defined({
+      sandbox: sandbox && { mode: sandbox.mode, network: sandbox.network },
+      problems: told.length === 0 ? undefined : told,
+    }),
+  };
   switch (state.kind) {
     case "resting":
       return { ...base, state: "idle" };
@@ -182,15 +189,11 @@ export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerSt
   }
 }
 
-function sandboxIn(spec: StatusSource["spec"]): Pick<ServerStatus, "sandbox"> {
-  if (spec.kind !== "stdio" || !spec.sandbox) return {};
-  const { mode, network } = spec.sandbox;
-  return { sandbox: { mode, network } };
-}
-
-type Trouble = Pick<ServerStatus, "error" | "hint" | "needsLogin">;
-
-function troubleOf({ code, message, hint }: TenonError, { spec }: StatusSource, origin: ToolOrigin): Trouble {
+function troubleOf(
+  { code, message, hint }: TenonError,
+  { spec }: StatusSource,
+  origin: ToolOrigin,
+): Pick<ServerStatus, "error" | "hint" | "needsLogin"> {
   if (code !== "mcp.unauthorized") return { error: message, hint };
   return { error: message, hint: loginHint(spec, origin), needsLogin: true };
 }

@@ -11,8 +11,6 @@ import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionPorts } from "../ports.js";
 
-type Sample = NonNullable<Peer["sample"]>;
-
 export interface ServerPeerOptions {
   readonly world: World;
   readonly server: string;
@@ -22,7 +20,7 @@ export interface ServerPeerOptions {
   /** Who is attached now. */
   ports(): SessionPorts | undefined;
   /** Sends a request to the model once the person approved it. */
-  readonly sample?: Sample;
+  readonly sample?: NonNullable<Peer["sample"]>;
   /** Gets what the server logs. */
   onLog?(entry: ServerLog): void;
   readonly onNotice: Notify;

@@ -85,23 +85,13 @@ class SamplingBudget {
   }
 
   async #approve(server: string, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<void> {
-    const before = this.#lastQuestion;
-    const answer = before.then(() => this.#answer(server, wish, grant, signal));
-    this.#lastQuestion = answer.catch(() => undefined);
-    switch (await orAborted(answer, signal)) {
-      case "once":
-        return;
-      case "session":
-        this.#answered.set(server, "session");
-        return;
-      case "never":
-        this.#answered.set(server, "never");
-        throw declined("the person said no");
-      case "no":
-        throw declined("the person said no");
-      default: // an embedder's answer of plain JavaScript is no consent
-        throw declined("the answer was no answer");
-    }
+    const asked = this.#lastQuestion.then(() => this.#answer(server, wish, grant, signal));
+    this.#lastQuestion = asked.catch(() => undefined);
+    const answer = await orAborted(asked, signal);
+    if (answer === "session" || answer === "never") this.#answered.set(server, answer);
+    if (answer === "once" || answer === "session") return;
+    // An embedder's answer of plain JavaScript is no consent.
+    throw declined(answer === "no" || answer === "never" ? "the person said no" : "the answer was no answer");
   }
 
   async #answer(server: string, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<SamplingAnswer> {
@@ -110,17 +100,10 @@ class SamplingBudget {
     const ports = this.#options.ports();
     if (!ports?.approveSampling || signal.aborted) return "no";
     this.#count += 1;
-    const request: SamplingRequest = {
-      id: `${this.#count}`,
-      server,
-      model: this.#options.model().id,
-      system: wish.system,
-      messages: wish.messages,
-      maxTokens: grant.maxTokens,
-      callsLeft: this.#callsLeft,
-    };
+    const { system, messages } = wish;
+    const about = { id: `${this.#count}`, server, model: this.#options.model().id, system, messages };
     try {
-      return await ports.approveSampling(request, signal);
+      return await ports.approveSampling({ ...about, maxTokens: grant.maxTokens, callsLeft: this.#callsLeft }, signal);
     } catch (thrown) {
       if (!signal.aborted) this.#options.world.log.warn("sampling.unasked", { server, error: messageOf(thrown) });
       return "no";
@@ -145,21 +128,15 @@ interface Sampled {
   readonly usage: ModelUsage;
 }
 
-type SamplingStop = "endTurn" | "maxTokens" | "stopSequence";
-
 async function sampled(model: Model, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<Sampled> {
   const { inputTokens, maxTokens } = grant;
   let words = "";
-  const done = (stopReason: SamplingStop, counted?: ModelUsage): Sampled => ({
+  const done = (stopReason: "endTurn" | "maxTokens" | "stopSequence", counted?: ModelUsage): Sampled => ({
     result: { role: "assistant", content: { type: "text", text: words }, model: model.id, stopReason },
     usage: counted ?? { inputTokens, outputTokens: Math.min(maxTokens, tokensOf(words)) },
   });
-  const request = {
-    system: wish.system,
-    messages: toModelMessages(wish.messages),
-    tools: [],
-    maxOutputTokens: maxTokens,
-  };
+  const { system } = wish;
+  const request = { system, messages: toModelMessages(wish.messages), tools: [], maxOutputTokens: maxTokens };
   for await (const event of model.stream(request, signal)) {
     if (event.kind === "text") {
       words += event.text;
@@ -209,11 +186,8 @@ function exhausted(what: string): RpcRefusal {
   return new RpcRefusal(INTERNAL_ERROR, `the session's budget for sampling is used up: ${what}`);
 }
 
-export interface SamplingWish {
-  readonly system: string;
-  readonly messages: readonly SamplingMessage[];
-  /** As the server wants it; what it gets is bounded by the budget. */
-  readonly maxTokens: number;
+/** `maxTokens` is as the server wants it; what it gets is bounded by the budget. */
+interface SamplingWish extends Pick<SamplingRequest, "system" | "messages" | "maxTokens"> {
   readonly stopSequences: readonly string[];
 }
 

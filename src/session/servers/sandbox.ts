@@ -33,8 +33,6 @@ export function inSandbox(
   return { ...spec, sandbox };
 }
 
-type Grants = Pick<SandboxSpec, "network" | "read" | "write">;
-
 /**
  * Where the configuration asks for a sandbox, whoever brings the spec cannot grant more than it does. What a project grants
  * itself does not hold in a sandbox that somebody else wants.
@@ -43,7 +41,7 @@ function grantsOf(
   brought: SandboxSpec | undefined,
   configured: ServerSandbox | undefined,
   isConfined: boolean,
-): Grants {
+): Pick<SandboxSpec, "network" | "read" | "write"> {
   if (isConfined && configured?.isImposed === false) return { network: false, read: [], write: [] };
   const { network = false, read = [], write = [] } = configured ?? {};
   if (configured && configured.mode !== "off") return { network: network && brought?.network !== false, read, write };

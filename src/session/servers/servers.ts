@@ -6,7 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EffectiveServer } from "../../config/index.js";
 import { type ServerConnection, ServerPool, type ServerSpec, startInTurn } from "../../mcp/index.js";
-import type { AbsentServer } from "../../tools/index.js";
+import type { AbsentServer, ToolOrigin } from "../../tools/index.js";
 import type { ServerChange, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { GivenServers, RejectedServer, SessionOptions } from "../options.js";
@@ -25,17 +25,12 @@ export interface SessionServersOptions extends OpeningOptions, Pick<SessionOptio
   onConnected?(open: readonly OpenServer[], absent: readonly AbsentServer[]): void;
 }
 
-interface Off extends Pick<WantedServer, "origin"> {
-  /** Off for a moment: it comes back by itself. */
-  readonly isRestarting: boolean;
-}
-
 export class SessionServers {
   readonly #options: SessionServersOptions;
   readonly #scope: Scope;
   readonly #pool: ServerPool;
-  /** Switched off by the person, by name. */
-  readonly #off = new Map<string, Off>();
+  /** Switched off by the person, by name; one that is restarting comes back by itself. */
+  readonly #off = new Map<string, { readonly origin: ToolOrigin; readonly isRestarting: boolean }>();
   /** Restarted while other sessions used the same server: those keep theirs, and this session has its own from then on. */
   readonly #own = new Set<string>();
   #given: GivenServers;
@@ -79,7 +74,8 @@ export class SessionServers {
   /** Makes the servers those that are wanted. A call at a server that is removed ends with an unknown outcome. */
   connect(): void {
     const { isConfigured = false } = this.#options;
-    const configured = isConfigured ? this.#configured : this.#withoutConfiguration();
+    const given = this.#given.servers.map((spec): WantedServer => ({ spec, origin: "client" }));
+    const configured = isConfigured ? this.#configured : { wanted: given, rejected: [], absent: [] };
     if (!configured) return;
     const on = configured.wanted.filter(({ spec }) => !this.#off.has(spec.name));
     this.#replace(on.map((server) => this.#asChosen(server)));
@@ -105,12 +101,11 @@ export class SessionServers {
     const { world } = this.#options;
     using deadline = world.deadline(SESSION_LIMITS.firstPromptWaitMs, signal);
     using patience = world.deadline(SESSION_LIMITS.requiredWaitMs, signal);
-    const settling = this.#running.map(({ connection, isRequired }) =>
-      connection.state
-        .until(({ kind }) => kind !== "connecting" && kind !== "idle", isRequired ? patience.signal : deadline.signal)
-        .catch(() => undefined),
+    await Promise.all(
+      this.#running.map(({ connection, isRequired }) => {
+        return untilSettled(connection, isRequired ? patience.signal : deadline.signal);
+      }),
     );
-    await Promise.all(settling);
     if (signal.aborted) return;
     const late = this.#running.filter(({ connection }) => connection.state.value.kind === "connecting");
     if (late.length === 0) return;
@@ -123,13 +118,15 @@ export class SessionServers {
     if (this.#off.has(name)) return { ok: true, text: `"${name}" is off already.` };
     const open = this.#find(name);
     if (!open) return this.#unknown(name);
-    this.#switch(name, { origin: open.source.origin, isRestarting: false });
+    this.#off.set(name, { origin: open.source.origin, isRestarting: false });
+    this.connect();
     return { ok: true, text: `"${name}" is off for this session. Its tools say so when they are called.` };
   }
 
   enable(name: string): ServerChange {
     if (!this.#off.has(name)) return this.#find(name) ? { ok: true, text: `"${name}" is on.` } : this.#unknown(name);
-    this.#switch(name, undefined);
+    this.#off.delete(name);
+    this.connect();
     return { ok: true, text: `"${name}" is on again and is being connected.` };
   }
 
@@ -145,9 +142,10 @@ export class SessionServers {
     if (kind === "failed" || kind === "waiting") connection.restart();
     else {
       if (connection.isShared) this.#own.add(name);
-      this.#switch(name, { origin: source.origin, isRestarting: true });
+      this.#off.set(name, { origin: source.origin, isRestarting: true });
+      this.connect();
       await connection.closed;
-      if (this.#off.get(name)?.isRestarting) this.#switch(name, undefined);
+      if (this.#off.get(name)?.isRestarting) this.enable(name);
     }
     return { ok: true, text: `"${name}" is being started anew.` };
   }
@@ -189,12 +187,6 @@ export class SessionServers {
     }
   }
 
-  #switch(name: string, off: Off | undefined): void {
-    if (off) this.#off.set(name, off);
-    else this.#off.delete(name);
-    this.connect();
-  }
-
   #find(name: string): OpenServer | undefined {
     return this.#running.find(({ connection }) => connection.spec.name === name);
   }
@@ -203,11 +195,6 @@ export class SessionServers {
     const names = [...this.#running.map(({ connection }) => connection.spec.name), ...this.#off.keys()];
     const known = names.length === 0 ? "it has none" : `there are: ${names.join(", ")}`;
     return { ok: false, reason: `this session has no connected server "${name}"; ${known}` };
-  }
-
-  #withoutConfiguration(): ConfiguredServers {
-    const wanted = this.#given.servers.map((spec): WantedServer => ({ spec, origin: "client" }));
-    return { wanted, rejected: [], absent: [] };
   }
 
   /** With the session's sandbox and what the client says of its own servers, which is stronger than any default. */
@@ -258,6 +245,11 @@ export class SessionServers {
   }
 }
 
+/** Or until the signal aborts. */
+async function untilSettled({ state }: ServerConnection, signal: AbortSignal): Promise<void> {
+  await state.until(({ kind }) => kind !== "connecting" && kind !== "idle", signal).catch(() => undefined);
+}
+
 function whyOff(name: string): string {
   return `switched off in this session; /mcp enable ${name} brings it back`;
 }
@@ -294,10 +286,7 @@ export class SingleServer implements AsyncDisposable {
 
   /** Resolves when it is ready, when its first attempt has failed, or when the signal aborts. */
   async settled(signal: AbortSignal): Promise<void> {
-    const { connection } = this;
-    await connection?.state
-      .until(({ kind }) => kind !== "connecting" && kind !== "idle", signal)
-      .catch(() => undefined);
+    if (this.connection) await untilSettled(this.connection, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
