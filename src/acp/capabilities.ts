@@ -1,5 +1,5 @@
 // The answer to `initialize`. It is given before anything heavy is loaded, so this file imports nothing that is.
-import type { AuthMethod, ClientCapabilities, InitializeResponse } from "@agentclientprotocol/sdk";
+import type * as acp from "@agentclientprotocol/sdk";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { VERSION } from "../base/version.js";
@@ -33,7 +33,7 @@ const AGENT = {
 };
 
 /** `params`: of the request, as it came. */
-export function introduction(params: unknown): InitializeResponse & { authMethods: AuthMethod[] } {
+export function introduction(params: unknown): acp.InitializeResponse & { authMethods: acp.AuthMethod[] } {
   return { ...AGENT, authMethods: authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined) };
 }
 
@@ -43,14 +43,14 @@ const SETUP = "setup";
 /** The variables people set; the configuration file and the keyring will do as well. */
 const VARIABLES = "ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, or TENON_BASE_URL with TENON_API_KEY";
 
-const KEY_METHOD: AuthMethod = {
+const KEY_METHOD: acp.AuthMethod = {
   id: KEYS,
   name: "API key",
   description: `Uses the key of your environment or configuration (${VARIABLES}). Without one the offline model answers.`,
 };
 
 /** The client runs the agent's own command with this word more, in a terminal. */
-const SETUP_METHOD: AuthMethod = {
+const SETUP_METHOD: acp.AuthMethod = {
   type: "terminal",
   id: SETUP,
   name: "Set up in a terminal",
@@ -59,7 +59,7 @@ const SETUP_METHOD: AuthMethod = {
 };
 
 /** `capabilities`: what the client sent, whatever it is; a terminal is offered only to clients that have one. */
-export function authMethods(capabilities: unknown): AuthMethod[] {
+export function authMethods(capabilities: unknown): acp.AuthMethod[] {
   const auth = isJsonObject(capabilities) ? capabilities["auth"] : undefined;
   const hasTerminal = isJsonObject(auth) && auth["terminal"] === true;
   return hasTerminal ? [KEY_METHOD, SETUP_METHOD] : [KEY_METHOD];
@@ -115,7 +115,7 @@ export interface ClientAbilities {
   readonly pages: boolean;
 }
 
-export function abilitiesOf({ session, fs, terminal, elicitation }: ClientCapabilities = {}): ClientAbilities {
+export function abilitiesOf({ session, fs, terminal, elicitation }: acp.ClientCapabilities = {}): ClientAbilities {
   return {
     notices: session?.notices != null,
     compaction: session?.compaction != null,

@@ -1,14 +1,6 @@
 // What an MCP server wants to know of the person, as ACP elicitations: who asks is said, and addresses are shown in full.
-import {
-  type AgentContext,
-  type CreateElicitationRequest,
-  type ElicitationPropertySchema,
-  type ElicitationSchema,
-  type EnumOption,
-  methods,
-  type StringFormat,
-  type StringPropertySchema,
-} from "@agentclientprotocol/sdk";
+import type * as acp from "@agentclientprotocol/sdk";
+import { methods } from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -18,13 +10,11 @@ import type { ElicitQuestion, SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { ACP_LIMITS } from "./limits.js";
 
-type ElicitationPorts = Pick<SessionPorts, "elicit" | "elicitModes" | "elicitationCompleted">;
-
 export function elicitationPorts(
-  client: AgentContext,
+  client: acp.AgentContext,
   sessionId: string,
   { forms, pages }: Pick<ClientAbilities, "forms" | "pages">,
-): ElicitationPorts {
+): Pick<SessionPorts, "elicit" | "elicitModes" | "elicitationCompleted"> {
   if (!forms && !pages) return {};
   return {
     elicitModes: [...(forms ? (["form"] as const) : []), ...(pages ? (["url"] as const) : [])],
@@ -44,7 +34,7 @@ export function elicitationPorts(
 }
 
 /** Undefined for a form that cannot be asked: it needs a field of a kind that forms do not have. */
-export function toElicitation(question: ElicitQuestion, sessionId: string): CreateElicitationRequest | undefined {
+export function toElicitation(question: ElicitQuestion, sessionId: string): acp.CreateElicitationRequest | undefined {
   const { id, server, toolCallId, request } = question;
   const scope = { sessionId, ...defined({ toolCallId }) };
   const who = `The MCP server "${markForeign(server)}"`;
@@ -66,20 +56,17 @@ export function toElicitation(question: ElicitQuestion, sessionId: string): Crea
 /** Anything but a clear yes is none. */
 export function readAnswer(response: unknown): ElicitAnswer {
   const { action, content } = isJsonObject(response) ? response : {};
-  if (action === "accept") return { action, content: isJsonObject(content) ? plain(content) : {} };
-  return { action: action === "cancel" ? "cancel" : "decline" };
-}
-
-/** What people leave empty is left out: it then takes the default. */
-function plain(content: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined && value !== null));
+  if (action !== "accept") return { action: action === "cancel" ? "cancel" : "decline" };
+  // What people leave empty is left out: it then takes the default.
+  const given = Object.entries(isJsonObject(content) ? content : {}).filter(([, value]) => value != null);
+  return { action, content: Object.fromEntries(given) };
 }
 
 /** Undefined when it requires a field that cannot be asked for. */
-export function toFormSchema(schema: JsonObject): ElicitationSchema | undefined {
+export function toFormSchema(schema: JsonObject): acp.ElicitationSchema | undefined {
   const { properties, required } = schema;
   const needed = textsOf(required) ?? [];
-  const fields: [string, ElicitationPropertySchema][] = [];
+  const fields: [string, acp.ElicitationPropertySchema][] = [];
   for (const [name, property] of Object.entries(isJsonObject(properties) ? properties : {})) {
     const field = isJsonObject(property) && isPlain(name) ? toField(property) : undefined;
     if (field) fields.push([name, field]);
@@ -99,7 +86,7 @@ function isPlain(words: string): boolean {
   return words.length <= LIMITS.shownNameMaxChars && markForeign(words) === words;
 }
 
-function toField(property: JsonObject): ElicitationPropertySchema | undefined {
+function toField(property: JsonObject): acp.ElicitationPropertySchema | undefined {
   const { type, default: usual } = property;
   const base = words(property);
   switch (type) {
@@ -118,9 +105,9 @@ function toField(property: JsonObject): ElicitationPropertySchema | undefined {
   }
 }
 
-const FORMATS: readonly StringFormat[] = ["email", "uri", "date", "date-time"];
+const FORMATS: readonly acp.StringFormat[] = ["email", "uri", "date", "date-time"];
 
-function stringRules(property: JsonObject): StringPropertySchema {
+function stringRules(property: JsonObject): acp.StringPropertySchema {
   const { pattern, format } = property;
   const known = FORMATS.find((name) => name === format);
   const usual = property["default"];
@@ -136,7 +123,7 @@ function stringRules(property: JsonObject): StringPropertySchema {
 }
 
 /** Three ways of saying it are in use; `enumNames` is the oldest. */
-function optionsOf(property: JsonObject): Pick<StringPropertySchema, "enum" | "oneOf"> {
+function optionsOf(property: JsonObject): Pick<acp.StringPropertySchema, "enum" | "oneOf"> {
   const titled = titledOptions(property["oneOf"] ?? property["anyOf"]);
   if (titled) return { oneOf: titled };
   const values = textsOf(property["enum"]);
@@ -147,7 +134,7 @@ function optionsOf(property: JsonObject): Pick<StringPropertySchema, "enum" | "o
   return { oneOf: options.filter((option) => isPlain(option.const)) };
 }
 
-function toChoices(property: JsonObject, base: ReturnType<typeof words>): ElicitationPropertySchema | undefined {
+function toChoices(property: JsonObject, base: ReturnType<typeof words>): acp.ElicitationPropertySchema | undefined {
   const items = isJsonObject(property["items"]) ? property["items"] : {};
   const titled = titledOptions(items["anyOf"] ?? items["oneOf"]);
   const values = textsOf(items["enum"])?.filter(isPlain);
@@ -162,7 +149,7 @@ function toChoices(property: JsonObject, base: ReturnType<typeof words>): Elicit
   };
 }
 
-function titledOptions(raw: JsonValue | undefined): EnumOption[] | undefined {
+function titledOptions(raw: JsonValue | undefined): acp.EnumOption[] | undefined {
   if (!Array.isArray(raw)) return undefined;
   return raw.flatMap((option) => {
     const { const: value, title } = isJsonObject(option) ? option : {};

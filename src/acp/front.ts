@@ -71,14 +71,17 @@ export class Front {
   #answer(message: WireMessage): boolean {
     const { id, method } = message;
     if (id === undefined || id === null) return false;
-    if (method === "initialize" && !this.#replay && isIntroducing(message["params"])) {
+    const { params } = message;
+    // A malformed `initialize` is left to the SDK, which says what is wrong with it.
+    const isWhole = isJsonObject(params) && Number.isInteger(params["protocolVersion"]);
+    if (method === "initialize" && !this.#replay && isWhole) {
       this.#replay = { ...message, id: REPLAY_ID };
-      this.#wire.post({ jsonrpc: "2.0", id, result: introduction(message["params"]) });
+      this.#wire.post({ jsonrpc: "2.0", id, result: introduction(params) });
       this.#startSoon(ACP_LIMITS.frontQuietMs);
       return true;
     }
     if (method !== "session/new" || !this.#replay) return false;
-    this.#openSession(id, message["params"]);
+    this.#openSession(id, params);
     return true;
   }
 
@@ -138,11 +141,6 @@ export class Front {
       return this.#promised;
     });
   }
-}
-
-/** A malformed `initialize` is left to the SDK, which says what is wrong with it. */
-function isIntroducing(params: unknown): boolean {
-  return isJsonObject(params) && Number.isInteger(params["protocolVersion"]);
 }
 
 type Sink = Stream["writable"];

@@ -1,5 +1,5 @@
 // The settings of a session as ACP config options and modes. The front answers with this, so it imports nothing heavy.
-import type { SessionConfigOption, SessionMode, SessionModeState, SessionUpdate } from "@agentclientprotocol/sdk";
+import type * as acp from "@agentclientprotocol/sdk";
 import type { ServerStatus, SettingsView } from "../session/index.js";
 import type { ClientServers } from "./from-client.js";
 
@@ -18,8 +18,8 @@ export const EARLY_SETTINGS: SettingsView = {
 
 /** For the answers that create a session. Clients that know config options leave the modes aside. */
 export function settingsAnswer(view: SettingsView): {
-  modes: SessionModeState;
-  configOptions: SessionConfigOption[];
+  modes: acp.SessionModeState;
+  configOptions: acp.SessionConfigOption[];
 } {
   return { modes: modeState(view), configOptions: configOptions(view) };
 }
@@ -27,7 +27,7 @@ export function settingsAnswer(view: SettingsView): {
 type Choice = { value: string; name: string; description?: string | null };
 type Described = { description?: string; category?: "mode" | "model" | "thought_level" };
 
-export function configOptions(view: SettingsView): SessionConfigOption[] {
+export function configOptions(view: SettingsView): acp.SessionConfigOption[] {
   const { model, models, thinking, thinkingLevels } = view;
   const { currentModeId, availableModes } = modeState(view);
   const modes = availableModes.map(({ id, name, description = null }) => ({ value: id, name, description }));
@@ -66,7 +66,7 @@ function select(
   currentValue: string | undefined,
   options: Choice[],
   more: Described,
-): SessionConfigOption[] {
+): acp.SessionConfigOption[] {
   if (currentValue === undefined || options.length === 0) return [];
   return [{ id, name, ...more, type: "select", currentValue, options }];
 }
@@ -98,8 +98,8 @@ export class EmittedSettings {
     this.#options = JSON.stringify(configOptions(view));
   }
 
-  updates(view: SettingsView): SessionUpdate[] {
-    const updates: SessionUpdate[] = [];
+  updates(view: SettingsView): acp.SessionUpdate[] {
+    const updates: acp.SessionUpdate[] = [];
     const options = configOptions(view);
     const written = JSON.stringify(options);
     if (view.mode !== this.#mode) updates.push({ sessionUpdate: "current_mode_update", currentModeId: view.mode });
@@ -112,14 +112,14 @@ export class EmittedSettings {
 
 type ModeId = SettingsView["mode"];
 
-const MODES: Readonly<Record<ModeId, Omit<SessionMode, "id">>> = {
+const MODES: Readonly<Record<ModeId, Omit<acp.SessionMode, "id">>> = {
   ask: { name: "Ask", description: "Asks before anything is changed, run or sent, as your rules say" },
   plan: { name: "Plan", description: "Runs only tools that change nothing" },
   "auto-edit": { name: "Auto-edit", description: "Tenon's own edits of files are not asked about" },
   bypass: { name: "Bypass", description: "Nothing is asked, except what your rules deny" },
 };
 
-function modeState({ mode, modes }: Pick<SettingsView, "mode" | "modes">): SessionModeState {
+function modeState({ mode, modes }: Pick<SettingsView, "mode" | "modes">): acp.SessionModeState {
   return { currentModeId: mode, availableModes: modes.map((id) => ({ id, ...MODES[id] })) };
 }
 

@@ -1,13 +1,6 @@
 // A permission question over the wire: readable title, real arguments, and answers mapped back.
-import {
-  type AgentContext,
-  methods,
-  type PermissionOption,
-  type PermissionOptionKind,
-  type RequestPermissionRequest,
-  type ToolCallContent,
-  type ToolCallUpdate,
-} from "@agentclientprotocol/sdk";
+import type * as acp from "@agentclientprotocol/sdk";
+import { methods } from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -25,16 +18,16 @@ import type {
 import { ACP_LIMITS } from "./limits.js";
 import { looksOf, questionTitle, toolName } from "./tool-call.js";
 
-const KINDS: Readonly<Record<PermissionChoice["answer"], PermissionOptionKind>> = {
+const KINDS: Readonly<Record<PermissionChoice["answer"], acp.PermissionOptionKind>> = {
   once: "allow_once",
   always: "allow_always",
   no: "reject_once",
   never: "reject_always",
 };
 
-type Asked = Pick<RequestPermissionRequest, "toolCall" | "options" | "_meta">;
+type Asked = Pick<acp.RequestPermissionRequest, "toolCall" | "options" | "_meta">;
 
-export function permissionPorts(client: AgentContext, sessionId: string): SessionPorts {
+export function permissionPorts(client: acp.AgentContext, sessionId: string): SessionPorts {
   /** The chosen option; undefined when the question or the turn was cancelled. */
   const ask = async (asked: Asked, signal: AbortSignal): Promise<string | undefined> => {
     const request = { sessionId, ...asked };
@@ -44,7 +37,7 @@ export function permissionPorts(client: AgentContext, sessionId: string): Sessio
   };
   return {
     ask: async (question, signal) => {
-      const options = question.choices.map(({ answer, label }): PermissionOption => {
+      const options = question.choices.map(({ answer, label }): acp.PermissionOption => {
         return { optionId: answer, name: label, kind: KINDS[answer] };
       });
       const chosen = await ask({ toolCall: describe(question), options }, signal);
@@ -68,23 +61,23 @@ const ANSWERS: readonly PermissionAnswer[] = ["once", "always", "never"];
 const SAMPLING_ANSWERS: readonly SamplingAnswer[] = ["once", "session", "never"];
 
 /** No "once": what is approved is these exact words of the project's file, and asking again comes with their next change. */
-const TRUST_OPTIONS: PermissionOption[] = [
+const TRUST_OPTIONS: acp.PermissionOption[] = [
   { optionId: "trust", name: "Trust exactly this", kind: "allow_always" },
   { optionId: "later", name: "Not now", kind: "reject_once" },
   { optionId: "never", name: "Never", kind: "reject_always" },
 ];
 
-function describeTrust({ id, title, lines, written }: TrustRequest): ToolCallUpdate {
+function describeTrust({ id, title, lines, written }: TrustRequest): acp.ToolCallUpdate {
   const toolCallId = `trust-${id.slice(0, 12)}`;
   return { toolCallId, title, kind: "other", status: "pending", rawInput: written, content: textContent(lines) };
 }
 
-function textContent(lines: readonly string[]): ToolCallContent[] {
+function textContent(lines: readonly string[]): acp.ToolCallContent[] {
   return lines.length === 0 ? [] : [{ type: "content", content: { type: "text", text: lines.join("\n") } }];
 }
 
 /** The arguments are in the content as well: not every editor shows `rawInput`, and nobody should approve a blind `{}`. */
-function describe(question: PermissionQuestion): ToolCallUpdate {
+function describe(question: PermissionQuestion): acp.ToolCallUpdate {
   const { toolCallId, tool, arguments: args, isReview, presentation, lock, protects } = question;
   const { title, kind, locations, content: shownWith } = looksOf({ name: tool.id, tool }, presentation);
   const notes = noteLines(question);
@@ -144,7 +137,7 @@ function shown(value: JsonValue | undefined): string {
   return markForeign(cutText(typeof value === "string" ? value : (JSON.stringify(value) ?? "")));
 }
 
-const SAMPLING_OPTIONS: PermissionOption[] = [
+const SAMPLING_OPTIONS: acp.PermissionOption[] = [
   { optionId: "once", name: "Allow once", kind: "allow_once" },
   { optionId: "session", name: "Allow this server in this session", kind: "allow_always" },
   { optionId: "no", name: "No", kind: "reject_once" },
@@ -152,7 +145,7 @@ const SAMPLING_OPTIONS: PermissionOption[] = [
 ];
 
 /** Everything is in the words: not every editor shows `rawInput`, and nobody should approve what they have not seen. */
-export function describeSampling(request: SamplingRequest): ToolCallUpdate {
+export function describeSampling(request: SamplingRequest): acp.ToolCallUpdate {
   const { id, server, model, system, messages, maxTokens, callsLeft } = request;
   const lines = [
     `The server "${markForeign(server)}" asks ${model} for an answer of at most ${maxTokens} tokens, at your expense.`,

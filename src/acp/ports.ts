@@ -1,15 +1,6 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
-import {
-  type AgentContext,
-  type CreateElicitationRequest,
-  type CreateTerminalRequest,
-  methods,
-  type PermissionOption,
-  type ReadTextFileRequest,
-  RequestError,
-  type RequestPermissionRequest,
-  type TerminalOutputRequest,
-} from "@agentclientprotocol/sdk";
+import type * as acp from "@agentclientprotocol/sdk";
+import { methods, RequestError } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../base/json/json.js";
@@ -23,7 +14,7 @@ import { ACP_LIMITS } from "./limits.js";
 import { permissionPorts } from "./permission.js";
 
 export function sessionPorts(
-  client: AgentContext,
+  client: acp.AgentContext,
   about: {
     readonly sessionId: string;
     readonly abilities: ClientAbilities;
@@ -46,7 +37,7 @@ type AskPerson = NonNullable<SessionPorts["askPerson"]>;
 type Options = Parameters<AskPerson>[1];
 
 export function askPerson(
-  client: AgentContext,
+  client: acp.AgentContext,
   sessionId: string,
   { forms }: Pick<ClientAbilities, "forms">,
 ): AskPerson {
@@ -74,7 +65,7 @@ function formOf(
   question: string,
   options: Options,
   toolCallId: string | undefined,
-): CreateElicitationRequest {
+): acp.CreateElicitationRequest {
   const oneOf = options.map((option) => ({ const: option.label, title: nameOf(option) }));
   const answer = { type: "string" as const, title: "Answer", ...(oneOf.length > 0 ? { oneOf } : { minLength: 1 }) };
   const requestedSchema = { type: "object" as const, properties: { answer }, required: ["answer"] };
@@ -82,8 +73,8 @@ function formOf(
 }
 
 async function byForm(
-  client: AgentContext,
-  form: CreateElicitationRequest,
+  client: acp.AgentContext,
+  form: acp.CreateElicitationRequest,
   options: Options,
   signal: AbortSignal,
 ): ReturnType<AskPerson> {
@@ -102,16 +93,16 @@ function nameOf({ label, description }: Options[number]): string {
 
 /** ACP's permission question is the one every client can show. The last option is a way out. */
 async function byChoice(
-  client: AgentContext,
-  asked: Pick<RequestPermissionRequest, "sessionId" | "toolCall">,
+  client: acp.AgentContext,
+  asked: Pick<acp.RequestPermissionRequest, "sessionId" | "toolCall">,
   options: Options,
   signal: AbortSignal,
 ): ReturnType<AskPerson> {
-  const choices = options.map((option, index): PermissionOption => {
+  const choices = options.map((option, index): acp.PermissionOption => {
     return { optionId: String(index), name: nameOf(option), kind: "allow_once" };
   });
-  const none: PermissionOption = { optionId: "none", name: "None of these", kind: "reject_once" };
-  const request: RequestPermissionRequest = { ...asked, options: [...choices, none] };
+  const none: acp.PermissionOption = { optionId: "none", name: "None of these", kind: "reject_once" };
+  const request: acp.RequestPermissionRequest = { ...asked, options: [...choices, none] };
   const { outcome } = await client.request(methods.client.session.requestPermission, request, {
     cancellationSignal: signal,
   });
@@ -122,12 +113,12 @@ async function byChoice(
 type ClientFiles = NonNullable<SessionPorts["fs"]>;
 
 export function clientFiles(
-  client: AgentContext,
+  client: acp.AgentContext,
   sessionId: string,
   can: Pick<ClientAbilities, "readTextFile" | "writeTextFile">,
 ): ClientFiles {
   const readText: NonNullable<ClientFiles["readText"]> = async (path, { line, limit }, signal) => {
-    const request: ReadTextFileRequest = { sessionId, path, ...defined({ line, limit }) };
+    const request: acp.ReadTextFileRequest = { sessionId, path, ...defined({ line, limit }) };
     const { content } = await client.request(methods.client.fs.readTextFile, request, { cancellationSignal: signal });
     return content;
   };
@@ -145,11 +136,11 @@ type Terminal = NonNullable<SessionPorts["terminal"]>;
 type Running = Awaited<ReturnType<Terminal["run"]>>;
 type Exit = Awaited<Running["exited"]>;
 
-export function clientTerminal(client: AgentContext, sessionId: string, world: Pick<World, "after">): Terminal {
+export function clientTerminal(client: acp.AgentContext, sessionId: string, world: Pick<World, "after">): Terminal {
   return {
     run: async ({ command, args, env, cwd, maxOutputBytes }, _onOutput, signal) => {
       signal.throwIfAborted();
-      const request: CreateTerminalRequest = {
+      const request: acp.CreateTerminalRequest = {
         sessionId,
         command,
         args: [...args],
@@ -173,8 +164,8 @@ const SILENT: Exit = { kind: "cut_off", reason: "the client was asked to end it,
 class ClientCommand implements Running {
   readonly terminalId: string;
   readonly exited: Promise<Exit>;
-  readonly #client: AgentContext;
-  readonly #place: TerminalOutputRequest;
+  readonly #client: acp.AgentContext;
+  readonly #place: acp.TerminalOutputRequest;
   readonly #world: Pick<World, "after">;
   /** Resolves when the client was asked to end it and has let the time for that pass. */
   readonly #givenUp: Promise<undefined>;
@@ -182,7 +173,7 @@ class ClientCommand implements Running {
   #isEnded = false;
   #isReleased = false;
 
-  constructor(client: AgentContext, place: TerminalOutputRequest, world: Pick<World, "after">) {
+  constructor(client: acp.AgentContext, place: acp.TerminalOutputRequest, world: Pick<World, "after">) {
     this.#client = client;
     this.#place = place;
     this.#world = world;
@@ -240,7 +231,7 @@ export class McpMessages {
   readonly #listeners = new Map<string, ChannelRequest["onNotification"]>();
   #count = 0;
 
-  channel(client: AgentContext): McpChannel {
+  channel(client: acp.AgentContext): McpChannel {
     return { request: (request) => this.#request(client, request) };
   }
 
@@ -252,7 +243,7 @@ export class McpMessages {
     this.#listeners.get(keyOf(serverId, requestId))?.(method, isJsonObject(params["params"]) ? params["params"] : {});
   }
 
-  async #request(client: AgentContext, request: ChannelRequest): Promise<ChannelAnswer> {
+  async #request(client: acp.AgentContext, request: ChannelRequest): Promise<ChannelAnswer> {
     const { serverId, method, params, signal } = request;
     this.#count += 1;
     const requestId = `tenon-${this.#count}`;

@@ -1,13 +1,6 @@
 // The sessions of one connection: opens them, relays their events in order, and closes them with it.
-import {
-  type AgentConnection,
-  type ListSessionsRequest,
-  type ListSessionsResponse,
-  methods,
-  type PromptResponse,
-  type SessionConfigOption,
-  type SessionUpdate,
-} from "@agentclientprotocol/sdk";
+import type * as acp from "@agentclientprotocol/sdk";
+import { methods } from "@agentclientprotocol/sdk";
 import { Cell } from "../base/async/cell.js";
 import { contained, handled, Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
@@ -33,7 +26,7 @@ import { toAcpBlock } from "./tool-call.js";
 interface Relay {
   readonly session: Session;
   /** Sends an update of its own, before or between those of the session. */
-  readonly send: (update: SessionUpdate) => Promise<void> | undefined;
+  readonly send: (update: acp.SessionUpdate) => Promise<void> | undefined;
   /** What the session tells is relayed from now on. */
   readonly begin: () => void;
   /** The last turn whose updates have all been handed to the connection. */
@@ -50,7 +43,7 @@ export class OpenSessions {
   readonly #write: FrontStream["send"] | undefined;
   readonly #scope: Scope;
   readonly #relays = new Map<string, Relay>();
-  #connection: AgentConnection | undefined;
+  #connection: acp.AgentConnection | undefined;
   #isOver = false;
 
   /** `write`: past the SDK, where there is such a way. */
@@ -60,7 +53,7 @@ export class OpenSessions {
     this.#scope = new Scope(host.world.log);
   }
 
-  connected(connection: AgentConnection): void {
+  connected(connection: acp.AgentConnection): void {
     this.#connection = connection;
     this.#scope.run("close with the connection", async () => {
       await connection.closed.catch(() => undefined);
@@ -85,7 +78,7 @@ export class OpenSessions {
   }
 
   /** Waits for the configuration, which has a word in what may be chosen. */
-  async set(id: string, name: string, value: unknown): Promise<SessionConfigOption[]> {
+  async set(id: string, name: string, value: unknown): Promise<acp.SessionConfigOption[]> {
     const { session } = this.#find(id);
     const known = SETTINGS.find((setting) => setting === name);
     if (!known || typeof value !== "string") {
@@ -153,7 +146,7 @@ export class OpenSessions {
     id: string,
     content: readonly ContentBlock[],
     signal: AbortSignal,
-  ): Promise<PromptResponse & { usage: object }> {
+  ): Promise<acp.PromptResponse & { usage: object }> {
     const { session, relayedTurn } = this.#find(id);
     const turn = session.turnCount + 1;
     try {
@@ -208,7 +201,7 @@ export class OpenSessions {
   async #relay(
     relay: Relay,
     events: AsyncIterableIterator<SessionEvent>,
-    connection: AgentConnection,
+    connection: acp.AgentConnection,
     signal: AbortSignal,
   ): Promise<void> {
     const { session, relayedTurn, told, send } = relay;
@@ -251,19 +244,19 @@ export class OpenSessions {
     });
   }
 
-  #attach(session: Session, { client }: AgentConnection, abilities: ClientAbilities): void {
+  #attach(session: Session, { client }: acp.AgentConnection, abilities: ClientAbilities): void {
     const { world } = this.#host;
     session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages: this.messages, world }));
   }
 
-  #send(sessionId: string, update: SessionUpdate): Promise<void> | undefined {
+  #send(sessionId: string, update: acp.SessionUpdate): Promise<void> | undefined {
     if (!this.#write) return this.#notify(sessionId, update);
     if (this.#isOver) return undefined;
     const method = methods.client.session.update;
     return this.#write({ jsonrpc: "2.0", method, params: { sessionId, update } });
   }
 
-  async #notify(sessionId: string, update: SessionUpdate): Promise<void> {
+  async #notify(sessionId: string, update: acp.SessionUpdate): Promise<void> {
     try {
       await this.#connection?.client.notify(methods.client.session.update, { sessionId, update });
     } catch (error) {
@@ -272,16 +265,19 @@ export class OpenSessions {
   }
 }
 
-type Card = Extract<SessionUpdate, { sessionUpdate: "tool_call" }>;
-type CardUpdate = Extract<SessionUpdate, { sessionUpdate: "tool_call_update" }>;
+type Card = Extract<acp.SessionUpdate, { sessionUpdate: "tool_call" }>;
 
 export function* replayUpdates(
   history: Iterable<SessionEvent>,
   client: ClientAbilities,
-): Generator<SessionUpdate, void, void> {
+): Generator<acp.SessionUpdate, void, void> {
   let card: Card | undefined;
   for (const event of history) {
-    for (const update of updatesOf(event, client)) {
+    const updates: acp.SessionUpdate[] =
+      event.kind === "user"
+        ? event.content.map((block) => ({ sessionUpdate: "user_message_chunk", content: toAcpBlock(block) }))
+        : toUpdates(event, client);
+    for (const update of updates) {
       if (card && update.sessionUpdate === "tool_call_update" && update.toolCallId === card.toolCallId) {
         card = merged(card, update);
         continue;
@@ -294,21 +290,19 @@ export function* replayUpdates(
   if (card) yield card;
 }
 
-function updatesOf(event: SessionEvent, client: ClientAbilities): SessionUpdate[] {
-  if (event.kind !== "user") return toUpdates(event, client);
-  return event.content.map((block) => ({ sessionUpdate: "user_message_chunk", content: toAcpBlock(block) }));
-}
-
 /** As a client does it: what the update has takes the place of what was there. */
-function merged({ sessionUpdate, ...card }: Card, update: CardUpdate): Card {
+function merged(
+  { sessionUpdate, ...card }: Card,
+  update: Extract<acp.SessionUpdate, { sessionUpdate: "tool_call_update" }>,
+): Card {
   const given = Object.entries(update).filter(([name, value]) => name !== "_meta" && value != null);
   return { ...card, ...Object.fromEntries(given), sessionUpdate };
 }
 
 export async function listSessions(
   host: SessionHost,
-  { cwd, cursor }: Pick<ListSessionsRequest, "cwd" | "cursor">,
-): Promise<ListSessionsResponse> {
+  { cwd, cursor }: Pick<acp.ListSessionsRequest, "cwd" | "cursor">,
+): Promise<acp.ListSessionsResponse> {
   const { sessions, nextCursor } = await host.listSessions(
     defined({ cwd: cwd ?? undefined, cursor: cursor ?? undefined }),
   );

@@ -20,7 +20,9 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
     case "plan":
       return [{ sessionUpdate: "plan", entries: event.entries.map((entry) => ({ ...entry })) }];
     case "server":
-      return serverUpdates(event.status, client);
+      return serverUpdates(event.status, client).map((update) => {
+        return { ...update, _meta: { tenon: { mcp: { servers: [event.status] } } } };
+      });
     case "settings": // only changes are sent, by `EmittedSettings`
       return [];
     case "commands":
@@ -51,7 +53,7 @@ function turnUpdates(
     case "thought":
       return [{ sessionUpdate: "agent_thought_chunk", content: text(event.text) }];
     case "call_arguments":
-      return event.offset === 0 ? [announced(event.toolCallId, event.subject)] : [];
+      return event.offset === 0 ? [announced(event)] : [];
     case "call_dropped": {
       const content = toolContent([text(event.reason)]);
       return [{ sessionUpdate: "tool_call_update", toolCallId: event.toolCallId, status: "failed", content }];
@@ -86,7 +88,7 @@ function turnUpdates(
 }
 
 /** The card appears as soon as the model begins to write the call; its arguments follow when they are whole. */
-function announced(toolCallId: string, subject: Parameters<typeof looksOf>[0]): acp.SessionUpdate {
+function announced({ toolCallId, subject }: Extract<TurnEvent, { kind: "call_arguments" }>): acp.SessionUpdate {
   const { title, kind } = looksOf(subject, undefined);
   return { sessionUpdate: "tool_call", toolCallId, title, kind, status: "pending" };
 }
@@ -150,10 +152,6 @@ function failedCall(toolCallId: string, title: string, words: string): acp.Sessi
 
 /** A failed server is never silent: as a notice where the client shows them, else as a failed call in the conversation. */
 function serverUpdates(status: ServerStatus, client: ClientAbilities): acp.SessionUpdate[] {
-  return aboutServer(status, client).map((update) => ({ ...update, _meta: { tenon: { mcp: { servers: [status] } } } }));
-}
-
-function aboutServer(status: ServerStatus, client: ClientAbilities): acp.SessionUpdate[] {
   const { state, toolCount } = status;
   // A server's own words are among them.
   const [name, error] = [markForeign(status.name), markForeign(status.error ?? "unknown cause")];

@@ -117,18 +117,10 @@ export type CompactionCause = "window" | "overflow" | "asked";
 /** What took the place of the older part: handles of its results only, a summary by the model, or one by Tenon itself. */
 export type CompactionMeans = "handles" | "model" | "host";
 
-export type CompactionEvent =
+export type CompactionEvent = { readonly kind: "compaction"; readonly compactionId: string } & (
+  | { readonly phase: "started"; readonly cause: CompactionCause; readonly beforeTokens: number }
   | {
-      readonly kind: "compaction";
-      readonly phase: "started";
-      readonly compactionId: string;
-      readonly cause: CompactionCause;
-      readonly beforeTokens: number;
-    }
-  | {
-      readonly kind: "compaction";
       readonly phase: "done";
-      readonly compactionId: string;
       readonly beforeTokens: number;
       readonly afterTokens: number;
       readonly means: CompactionMeans;
@@ -139,12 +131,8 @@ export type CompactionEvent =
       readonly after: readonly ModelMessage[];
     }
   /** Nothing was changed. */
-  | {
-      readonly kind: "compaction";
-      readonly phase: "failed" | "cancelled";
-      readonly compactionId: string;
-      readonly reason: string;
-    };
+  | { readonly phase: "failed" | "cancelled"; readonly reason: string }
+);
 
 /** How full the window is: as the provider counted it, else as estimated. */
 export interface ContextUse {
@@ -152,44 +140,30 @@ export interface ContextUse {
   readonly sizeTokens: number;
 }
 
-export type TurnEvent =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "thought"; readonly text: string }
-  /** A call is being written: `delta` goes on at `offset`, and at 0 nobody has heard of the call before. Then it is started, or dropped. */
-  | {
-      readonly kind: "call_arguments";
-      readonly toolCallId: string;
-      readonly subject: CallSubject;
-      readonly offset: number;
-      readonly delta: string;
-    }
-  /** A call that was being written will not be made: the answer broke off. */
-  | { readonly kind: "call_dropped"; readonly toolCallId: string; readonly reason: string }
+/** What happens to one call. */
+type CallStep =
+  /** It is being written: `delta` goes on at `offset`, and at 0 nobody has heard of the call before. Then it is started, or dropped. */
+  | { readonly kind: "call_arguments"; readonly subject: CallSubject; readonly offset: number; readonly delta: string }
+  /** It was being written and will not be made: the answer broke off. */
+  | { readonly kind: "call_dropped"; readonly reason: string }
   /** Asked for by the model, and not begun: all calls of an answer are started before the first one runs. */
   | {
       readonly kind: "call_started";
-      readonly toolCallId: string;
       readonly subject: CallSubject;
       readonly arguments: JsonObject;
       /** Its `call_arguments` came before. */
       readonly wasAnnounced: boolean;
     }
   /** A person is being asked, and the call waits for the answer. */
-  | { readonly kind: "call_awaiting_approval"; readonly toolCallId: string }
-  | { readonly kind: "call_running"; readonly toolCallId: string }
-  | {
-      readonly kind: "call_progress";
-      readonly toolCallId: string;
-      readonly progress: ToolProgress;
-      readonly elapsedMs: number;
-    }
+  | { readonly kind: "call_awaiting_approval" | "call_running" }
+  | { readonly kind: "call_progress"; readonly progress: ToolProgress; readonly elapsedMs: number }
   /** The last event of a call. The time is that since it was sent; 0 when it never was. */
-  | {
-      readonly kind: "call_ended";
-      readonly toolCallId: string;
-      readonly outcome: ToolOutcome;
-      readonly elapsedMs: number;
-    }
+  | { readonly kind: "call_ended"; readonly outcome: ToolOutcome; readonly elapsedMs: number };
+
+export type TurnEvent =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "thought"; readonly text: string }
+  | ({ readonly toolCallId: string } & CallStep)
   /** The model's provider does not accept the tool: it is not offered until its definition changes. */
   | { readonly kind: "tool_quarantined"; readonly tool: CatalogTool; readonly reason: string }
   /** The provider cannot answer now. `attempt` is the one that failed, of `attempts`; the next begins at `untilMs` (since the epoch). */

@@ -68,7 +68,7 @@ const mcpCommand: Command = {
     const [verb, name] = verbAndName(words);
     switch (verb) {
       case "":
-        return serverLines(context.servers.statuses);
+        return context.servers.statuses.map(serverLine).join("\n") || "No MCP servers in this session.";
       case "restart":
       case "enable":
       case "disable":
@@ -104,10 +104,6 @@ async function login(words: string, context: CommandContext): Promise<string> {
   return await outcome(await context.logins.login(before, talk, context.signal), before, context);
 }
 
-function serverLines(servers: readonly ServerStatus[]): string {
-  return servers.length === 0 ? "No MCP servers in this session." : servers.map(serverLine).join("\n");
-}
-
 function serverLine(status: ServerStatus): string {
   const { name, origin, state, toolCount, sandbox, error, hint, note, problems = [] } = status;
   const tools = toolCount === 1 ? "1 tool" : `${toolCount} tools`;
@@ -135,7 +131,7 @@ function readServerWords(words: string): ServerSpec | string {
   return { kind: "stdio", name, command: target, args, env: {} };
 }
 
-const INCLUDE_MODES: readonly string[] = ["always", "manual", "search"];
+const INCLUDE_MODES: readonly IncludeMode[] = ["always", "manual", "search"];
 
 const toolsCommand: Command = {
   name: "tools",
@@ -147,16 +143,13 @@ const toolsCommand: Command = {
     if (verb === "add" && name !== "") {
       return selected(context.tools.include(name), (what) => `${what} is offered from the next model call on.`);
     }
-    if (isMode(verb) && name !== "") {
-      return selected(context.tools.setInclude(name, verb), (what) => `${what} is now in mode "${verb}".`);
+    const mode = INCLUDE_MODES.find((one) => one === verb);
+    if (mode && name !== "") {
+      return selected(context.tools.setInclude(name, mode), (what) => `${what} is now in mode "${mode}".`);
     }
     return await foundTools(words, context);
   },
 };
-
-function isMode(word: string): word is IncludeMode {
-  return INCLUDE_MODES.includes(word);
-}
 
 function selected(selection: Selection, say: (what: string) => string): string {
   return selection.ok ? say(selection.what) : `Nothing changed: ${selection.reason}.`;

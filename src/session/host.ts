@@ -105,16 +105,14 @@ export class SessionHost implements AsyncDisposable {
 
   /** A new session that begins with everything another one has by now, which may be open. Nobody waits for its turn. */
   async forkSession(request: StoredRequest): Promise<LoadedSession> {
-    return await this.#tracked(() => this.#fork(request));
-  }
-
-  async #fork(request: StoredRequest): Promise<LoadedSession> {
-    checkPlace(request);
-    const { id: from, cwd, additionalDirectories = [] } = request;
-    if (!this.#stored.has(from)) throw unknownSession(from);
-    const id = newSessionId(this.world);
-    await this.#stored.copy(from, headerOf({ id, cwd, additionalDirectories }));
-    return await this.#load({ ...request, id });
+    return await this.#tracked(async () => {
+      checkPlace(request);
+      const { id: from, cwd, additionalDirectories = [] } = request;
+      if (!this.#stored.has(from)) throw unknownSession(from);
+      const id = newSessionId(this.world);
+      await this.#stored.copy(from, headerOf({ id, cwd, additionalDirectories }));
+      return await this.#load({ ...request, id });
+    });
   }
 
   /** The sessions on the disk, open or not, the one used last first. */
@@ -146,18 +144,16 @@ export class SessionHost implements AsyncDisposable {
 
   /** Closes it if it is open here, and removes all there is of it. One that is not there is no error. */
   async deleteSession(id: string): Promise<void> {
-    await this.#tracked(() => this.#delete(id));
-  }
-
-  async #delete(id: string): Promise<void> {
-    await this.#sessions.get(id)?.close();
-    if (!this.#stored.has(id)) return;
-    const lock = await this.#stored.lock(id);
-    try {
-      await this.#stored.remove(id);
-    } finally {
-      await lock.release();
-    }
+    await this.#tracked(async () => {
+      await this.#sessions.get(id)?.close();
+      if (!this.#stored.has(id)) return;
+      const lock = await this.#stored.lock(id);
+      try {
+        await this.#stored.remove(id);
+      } finally {
+        await lock.release();
+      }
+    });
   }
 
   get(id: string): Session {
@@ -195,7 +191,10 @@ export class SessionHost implements AsyncDisposable {
     }
   }
 
-  #open(request: NewSession & { readonly id: SessionId }, { lock, owned, stored }: Opening): Session {
+  #open(
+    request: NewSession & { readonly id: SessionId },
+    { lock, owned, stored }: { lock: Promise<FileLock | undefined>; owned?: Promise<unknown>; stored?: StoredSession },
+  ): Session {
     lock.catch(() => {}); // `owned` tells the person; a session that was not opened has nothing to release
     this.#mustBeOpen();
     const { servers = [], notices = [] } = request;
@@ -223,12 +222,6 @@ function withSharedConfig(options: SharedOptions): SharedOptions {
   if (!config) return options;
   const resolveSecret = config.resolveSecret && sharedSecrets(config.resolveSecret);
   return { ...options, config: { ...config, shared: new SharedConfigs(), ...defined({ resolveSecret }) } };
-}
-
-interface Opening {
-  readonly lock: Promise<FileLock | undefined>;
-  readonly owned?: Promise<unknown>;
-  readonly stored?: StoredSession;
 }
 
 /** With what a copy shares with its original told apart from what is its own. */

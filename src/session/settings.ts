@@ -132,12 +132,15 @@ export class SessionSettings {
   }
 
   #apply(name: SettingName, value: string): void {
+    const { model, available } = this.#options;
     switch (name) {
       case "mode":
         this.#mode = choice(name, value, this.#modes, value === "bypass" ? NO_BYPASS : "");
         break;
       case "model":
-        this.#setModel(value);
+        if (value === this.#model.id) break;
+        if (value !== model.id && !available) choice(name, value, [model.id]);
+        this.#model = this.#observed(value === model.id ? model : (available?.open(value) ?? model));
         break;
       case "thinking": {
         const level = choice(name, value, [DEFAULT_VALUE, ...(this.#model.abilities?.thinking ?? [])]);
@@ -161,13 +164,6 @@ export class SessionSettings {
   get #sandboxes(): readonly SandboxMode[] {
     if (this.#options.hasSandbox === false) return [this.sandbox];
     return SANDBOX_MODES.filter((mode) => stricterMode(mode, this.#configured.leastSandbox) === mode);
-  }
-
-  #setModel(id: string): void {
-    if (id === this.#model.id) return;
-    const { model, available } = this.#options;
-    if (id !== model.id && !available) choice("model", id, [model.id]);
-    this.#model = this.#observed(id === model.id ? model : (available?.open(id) ?? model));
   }
 
   #observed(model: Model): Model {

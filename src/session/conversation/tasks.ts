@@ -75,7 +75,8 @@ export class SessionTasks {
     for (const task of this.#waiting) {
       const server = open.find(({ source, connection }) => isOf(task, source, connection.spec));
       if (server) this.#pickUp(task, server);
-      else if (this.#isOverdue(task)) this.#giveUp(task);
+      else if (this.#elapsedMs(task) > Math.min(task.lasting.ttlMs ?? LIMITS.callMaxMs, LIMITS.callMaxMs))
+        this.#giveUp(task);
       else this.#tellOfWaiting(task);
     }
     this.#hasTold = true;
@@ -143,10 +144,8 @@ export class SessionTasks {
   }
 
   async #end(task: RestoredTask, presented: Presented): Promise<void> {
-    const { toolCallId, subject, lasting } = task;
-    const elapsedMs = Math.max(0, this.#options.world.now() - lasting.startedMs);
-    const about = { toolCallId, subject: subject.name, label: labelOf(task) };
-    await this.#options.end({ ...about, presented, elapsedMs });
+    const about = { toolCallId: task.toolCallId, subject: task.subject.name, label: labelOf(task) };
+    await this.#options.end({ ...about, presented, elapsedMs: this.#elapsedMs(task) });
   }
 
   /** Nobody is left who could be asked, and its time is up. */
@@ -161,8 +160,8 @@ export class SessionTasks {
     });
   }
 
-  #isOverdue({ lasting: { startedMs, ttlMs = Number.POSITIVE_INFINITY } }: RestoredTask): boolean {
-    return this.#options.world.now() - startedMs > Math.min(ttlMs, LIMITS.callMaxMs);
+  #elapsedMs({ lasting }: RestoredTask): number {
+    return Math.max(0, this.#options.world.now() - lasting.startedMs);
   }
 
   #tellOfWaiting(task: RestoredTask): void {
@@ -171,9 +170,14 @@ export class SessionTasks {
     this.#options.events.notice("warning", `${words}, which is not part of this session now: its result waits for it.`);
   }
 
-  #progress({ toolCallId, lasting }: RestoredTask, progress: ToolProgress): void {
-    const elapsedMs = Math.max(0, this.#options.world.now() - lasting.startedMs);
-    this.#options.events.emit({ kind: "turn", event: { kind: "call_progress", toolCallId, progress, elapsedMs } });
+  #progress(task: RestoredTask, progress: ToolProgress): void {
+    const event = {
+      kind: "call_progress",
+      toolCallId: task.toolCallId,
+      progress,
+      elapsedMs: this.#elapsedMs(task),
+    } as const;
+    this.#options.events.emit({ kind: "turn", event });
   }
 }
 

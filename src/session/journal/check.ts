@@ -21,10 +21,6 @@ function listOf(check: Check): Check {
   return (value) => Array.isArray(value) && value.every((one) => check(one));
 }
 
-function either(...checks: readonly Check[]): Check {
-  return (value) => checks.some((check) => check(value));
-}
-
 function constant<T extends string | number>(...values: readonly T[]): Check {
   return (value) => values.some((one) => one === value);
 }
@@ -122,7 +118,7 @@ const change = union("kind", {
   added: { messages: listOf(message) },
   cut: { length: count },
   resolved: { result: toolResult },
-  replaced: { messages: listOf(either(count, message)) },
+  replaced: { messages: listOf((one) => count(one) || message(one)) },
 });
 
 const RECORDS: Readonly<Record<JournalEntry["kind"], Fields>> = {

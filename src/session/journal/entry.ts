@@ -2,21 +2,13 @@
 
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
-import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import type { JsonValue } from "../../base/json/json.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import type { MarkedContent } from "../../base/text/marking.js";
 import type { BuiltinPresentation, PlanEntry } from "../../builtin/index.js";
-import type {
-  CallSubject,
-  CompactionEvent,
-  ContextUse,
-  StopCause,
-  StopReason,
-  TranscriptChange,
-  TurnEvent,
-} from "../../engine/index.js";
-import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
-import type { LastingCall, ToolOrigin, ToolOutcome } from "../../tools/index.js";
+import type { CallSubject, CompactionEvent, StopReason, TranscriptChange, TurnEvent } from "../../engine/index.js";
+import type { ModelMessage } from "../../models/index.js";
+import type { LastingCall, ToolOrigin } from "../../tools/index.js";
 import type { OutsideRead } from "../permission/guards.js";
 
 /** The first line of a journal. */
@@ -41,9 +33,7 @@ export type RecordedCompaction =
  * place before, so that both states can be told from the journal, and nothing is written twice.
  */
 export type RecordedChange =
-  | { readonly kind: "added"; readonly messages: readonly ModelMessage[] }
-  | { readonly kind: "cut"; readonly length: number }
-  | { readonly kind: "resolved"; readonly result: ModelToolResult }
+  | Exclude<TranscriptChange, { readonly kind: "replaced" }>
   | { readonly kind: "replaced"; readonly messages: readonly (number | ModelMessage)[] };
 
 /** A call that goes on at its server by itself, and whom to ask for it. */
@@ -57,6 +47,8 @@ export interface OpenTask {
   readonly tool: string;
   readonly lasting: LastingCall;
 }
+
+type EventOf<Kind extends TurnEvent["kind"]> = Extract<TurnEvent, { readonly kind: Kind }>;
 
 /** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
 export type JournalEntry =
@@ -73,13 +65,10 @@ export type JournalEntry =
   /** The model began to write a call; then comes `call`, or `dropped`. */
   | { readonly kind: "announced"; readonly toolCallId: string; readonly subject: CallSubject }
   | { readonly kind: "dropped"; readonly toolCallId: string; readonly reason: string }
-  | {
-      readonly kind: "call";
-      readonly toolCallId: string;
-      readonly subject: CallSubject;
-      readonly arguments: JsonObject;
-      readonly look?: BuiltinPresentation;
-    }
+  | ({ readonly kind: "call"; readonly look?: BuiltinPresentation } & Omit<
+      EventOf<"call_started">,
+      "kind" | "wasAnnounced"
+    >)
   /** The call looks like this from now on. */
   | { readonly kind: "look"; readonly toolCallId: string; readonly look: BuiltinPresentation }
   /** The call is being sent: without an outcome nobody can say whether it took effect. */
@@ -88,20 +77,9 @@ export type JournalEntry =
   | ({ readonly kind: "task" } & OpenTask)
   /** What the model is to be told with the next prompt: the result of a call that lasted longer than its turn. */
   | { readonly kind: "note"; readonly toolCallId: string; readonly content: readonly ContentBlock[] }
-  | {
-      readonly kind: "outcome";
-      readonly toolCallId: string;
-      readonly outcome: ToolOutcome;
-      readonly elapsedMs: number;
-    }
+  | ({ readonly kind: "outcome" } & Omit<EventOf<"call_ended">, "kind">)
   | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
-  | {
-      readonly kind: "usage";
-      readonly usage: ModelUsage;
-      readonly turn: ModelUsage;
-      readonly context?: ContextUse;
-    }
-  | { readonly kind: "stopped"; readonly cause: StopCause; readonly reason: string }
+  | EventOf<"usage" | "stopped">
   | { readonly kind: "compaction"; readonly event: RecordedCompaction }
   /** `notes`: the calls whose notes are part of the prompt that was added. */
   | { readonly kind: "transcript"; readonly change: RecordedChange; readonly notes?: readonly string[] }

@@ -213,7 +213,8 @@ export async function listSessions(world: World, folder: string, request: ListRe
     if (!summary || (cwd !== undefined && resolve(summary.cwd) !== resolve(cwd))) continue;
     const last = sessions.at(-1);
     // The page is full, and there is at least one more.
-    if (last && sessions.length === pageSize) return { sessions, nextCursor: writeCursor(last) };
+    if (last && sessions.length === pageSize)
+      return { sessions, nextCursor: Buffer.from(`${last.updatedMs} ${last.id}`).toString("base64url") };
     sessions.push(summary);
   }
   return { sessions };
@@ -254,10 +255,6 @@ function readHead(bytes: Uint8Array): { header?: JournalHeader; title?: string }
     if (record?.kind === "title") return { ...defined({ header }), title: record.title };
   }
   return {};
-}
-
-function writeCursor({ updatedMs, id }: Place): string {
-  return Buffer.from(`${updatedMs} ${id}`).toString("base64url");
 }
 
 function readCursor(cursor: string): Place {

@@ -35,11 +35,6 @@ export interface LoginTalk {
   readonly isPasted: boolean;
 }
 
-interface RunningLogin {
-  readonly controller: AbortController;
-  readonly outcome: Promise<Outcome>;
-}
-
 type Outcome = { readonly ok: true; readonly issuer: string } | { readonly ok: false; readonly reason: string };
 
 export class SessionLogins implements AsyncDisposable {
@@ -50,7 +45,7 @@ export class SessionLogins implements AsyncDisposable {
   readonly #asked = new Set<string>();
   /** Servers that refused a request, with the log-in stored at that time. */
   readonly #refused = new Map<string, Promise<StoredLogin | undefined>>();
-  readonly #running = new Map<string, RunningLogin>();
+  readonly #running = new Map<string, { readonly controller: AbortController; readonly outcome: Promise<Outcome> }>();
 
   constructor(options: SessionLoginsOptions) {
     this.#options = options;
@@ -84,8 +79,7 @@ export class SessionLogins implements AsyncDisposable {
     const lacking: LoginTarget[] = [];
     for (const target of refused) if (!(await this.#hasNewLogin(target))) lacking.push(target);
     if (lacking.length < refused.length) await this.#options.servers.settled(signal);
-    const isAny = await this.#askFor(lacking, signal);
-    if (isAny) await this.#options.servers.settled(signal);
+    if (await this.#askFor(lacking, signal)) await this.#options.servers.settled(signal);
   }
 
   /** It has a newer log-in than the refused one, or is connecting again. */
@@ -109,12 +103,9 @@ export class SessionLogins implements AsyncDisposable {
       using patience = this.#world.deadline(LOGIN_LIMITS.turnWaitMs, signal);
       const outcome = await orAborted(this.#begin(target), patience.signal).catch(() => undefined);
       isAny ||= outcome?.ok === true;
-      if (outcome && !outcome.ok) {
-        this.#options.onNotice(
-          "warning",
-          `not logged in to "${name}": ${outcome.reason}. /mcp login ${name} tries again.`,
-        );
-      }
+      if (outcome?.ok !== false) continue;
+      const text = `not logged in to "${name}": ${outcome.reason}. /mcp login ${name} tries again.`;
+      this.#options.onNotice("warning", text);
     }
     return isAny;
   }
@@ -127,7 +118,7 @@ export class SessionLogins implements AsyncDisposable {
     this.#asked.add(name);
     const outcome = await orAborted(this.#begin(target, talk), signal).catch(() => undefined);
     if (!outcome) return { ok: false, reason: "not logged in yet; who comes back from the page in time still is" };
-    if (!outcome.ok) return { ok: false, reason: outcome.reason };
+    if (!outcome.ok) return outcome;
     return { ok: true, text: `Logged in to "${name}" at ${outcome.issuer}.` };
   }
 

@@ -12,30 +12,25 @@ const TALK: readonly string[] = ["update_plan", "ask_person"];
 export function recordedBuiltin(source: BuiltinSource, world: World): BuiltinSource {
   if (!world.trace && !world.replay) return source;
   return {
-    name: source.name,
-    origin: source.origin,
-    tools: source.tools,
-    describe: (tool, args) => source.describe(tool, args),
+    ...source,
     call: (call) => (TALK.includes(call.tool) ? source.call(call) : callOf(source, call, world)),
     preview: async (tool, args, signal) => {
-      const work = async () => (await source.preview(tool, args, signal)) ?? null;
       const shown = await recorded<BuiltinPresentation | null>(world, {
         ask: "preview",
         about: { tool, arguments: args },
-        work,
+        work: async () => (await source.preview(tool, args, signal)) ?? null,
         read: (recorded) => (isPresentation(recorded) ? recorded : null),
       });
       return shown ?? undefined;
     },
     impossible: async (tool, args) => {
-      const work = async () => ({ reason: (await source.impossible(tool, args)) ?? null });
-      const { reason } = await recorded<{ readonly reason: string | null }>(world, {
+      const { reason } = await recorded<{ readonly reason: JsonValue | undefined }>(world, {
         ask: "impossible",
         about: { tool, arguments: args },
-        work,
-        read: (recorded) => (isJsonObject(recorded) ? { reason: textOf(recorded["reason"]) } : undefined),
+        work: async () => ({ reason: (await source.impossible(tool, args)) ?? null }),
+        read: (recorded) => (isJsonObject(recorded) ? { reason: recorded["reason"] } : undefined),
       });
-      return reason ?? undefined;
+      return typeof reason === "string" ? reason : undefined;
     },
     readText: async (path, signal) =>
       await recorded(world, {
@@ -44,7 +39,6 @@ export function recordedBuiltin(source: BuiltinSource, world: World): BuiltinSou
         work: () => source.readText(path, signal),
         read: (recorded) => (isTextFile(recorded) ? recorded : undefined),
       }),
-    [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
   };
 }
 
@@ -57,28 +51,21 @@ interface Done {
 async function callOf(source: BuiltinSource, call: SourceCall, world: World): Promise<ToolOutcome> {
   const { tool, toolCallId = null, arguments: args, onProgress } = call;
   let shown: BuiltinPresentation | null = null;
-  const work = async (): Promise<Done> => {
-    const outcome = await source.call({
-      ...call,
-      onProgress: (progress) => {
-        shown = presentationOf(source, progress) ?? shown;
-        onProgress(progress);
-      },
-    });
-    return { outcome, shown };
+  const followed: SourceCall = {
+    ...call,
+    onProgress: (progress) => {
+      shown = presentationOf(source, progress) ?? shown;
+      onProgress(progress);
+    },
   };
-  const done = await recorded(world, {
-    ask: "tool",
-    about: { tool, toolCallId, arguments: args },
-    work,
-    read: doneOf,
-  });
-  if (world.replay && done.shown) onProgress(withLooks(done.shown));
+  const work = async (): Promise<Done> => ({ outcome: await source.call(followed), shown });
+  const about = { tool, toolCallId, arguments: args };
+  const done = await recorded(world, { ask: "tool", about, work, read: doneOf });
+  if (world.replay && done.shown) {
+    const progress = { progress: 1, presentation: done.shown };
+    onProgress(progress);
+  }
   return done.outcome;
-}
-
-function withLooks(presentation: BuiltinPresentation): { progress: number; presentation: BuiltinPresentation } {
-  return { progress: 1, presentation };
 }
 
 function doneOf(recorded: JsonValue): Done | undefined {
@@ -92,10 +79,6 @@ const OUTCOMES = ["done", "failed", "refused", "cancelled", "unknown"] as const;
 /** Our own words, which the trace may only have made shorter. */
 function isOutcome(value: JsonValue | undefined): value is JsonObject & ToolOutcome {
   return isJsonObject(value) && OUTCOMES.some((kind) => value["kind"] === kind);
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
 }
 
 function isPresentation(value: JsonValue | undefined): value is JsonObject & BuiltinPresentation {
