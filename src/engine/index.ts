@@ -6,7 +6,6 @@ export { resolved, Transcript, type TranscriptChange, transcriptProblems } from 
 export type {
   CallSubject,
   CompactionEvent,
-  ContextUse,
   StopCause,
   StopReason,
   Turn,
