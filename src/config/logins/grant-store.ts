@@ -14,9 +14,7 @@ import {
   type OAuthClient,
   type OAuthSettings,
 } from "../../mcp/index.js";
-import { seal, unseal, Vault, type VaultOptions, type VaultStatus, withLogInLock } from "./vault.js";
-
-export type GrantStoreOptions = VaultOptions;
+import { Vault, type VaultOptions, type VaultStatus, withLogInLock } from "./vault.js";
 
 /** Uses a folder of its own under the state folder; `find` and `read` write nothing but its salt. */
 export class DiskGrantStore implements GrantStore {
@@ -26,7 +24,7 @@ export class DiskGrantStore implements GrantStore {
   /** The last change of each file in this process: further ones wait here, not for the lock. */
   readonly #changes = new Map<string, Promise<unknown>>();
 
-  constructor(options: GrantStoreOptions) {
+  constructor(options: VaultOptions) {
     this.#world = options.world;
     this.#dir = options.dir;
     this.#vault = new Vault(options);
@@ -97,7 +95,9 @@ export class DiskGrantStore implements GrantStore {
   }
 
   async readClient(issuer: string): Promise<OAuthClient | undefined> {
-    const client = clientOf(objectOf(await this.#unsealed(`${await this.#digest("client", issuer)}.client`)));
+    const client = clientOf(
+      parseObject((await this.#unsealed(`${await this.#digest("client", issuer)}.client`)) ?? "") ?? {},
+    );
     if (client?.clientSecret !== undefined) this.#world.trace?.hide([client.clientSecret]);
     return client;
   }
@@ -145,16 +145,13 @@ export class DiskGrantStore implements GrantStore {
     if (found?.kind !== "file" || found.bytes > LOGIN_LIMITS.grantMaxBytes) return undefined;
     const text = await this.#world.files.readText(path).catch(() => undefined); // removed meanwhile
     if (text === undefined) return undefined;
-    const key = await this.#vault.key(new AbortController().signal);
-    const opened = key && unseal(text, { key, name });
+    const opened = await this.#vault.unseal(text, name);
     if (opened === undefined) this.#world.log.warn("grants.unreadable", { file: path });
     return opened;
   }
 
   async #seal(name: string, text: string): Promise<void> {
-    const key = await this.#vault.keyToWrite(new AbortController().signal);
-    const sealed = seal(text, { key, name }, (count) => this.#world.randomBytes(count));
-    await this.#world.files.writeAtomic(join(this.#dir, name), sealed);
+    await this.#world.files.writeAtomic(join(this.#dir, name), await this.#vault.seal(text, name));
   }
 
   async #nameOf({ issuer, resource, account }: GrantKey): Promise<string> {
@@ -178,7 +175,7 @@ interface GrantRecord {
 
 /** Undefined for anything that is not a record. */
 function readRecord(text: string | undefined): GrantRecord | undefined {
-  const { key, grant } = objectOf(text);
+  const { key, grant } = parseObject(text ?? "") ?? {};
   if (!isJsonObject(key) || !isJsonObject(grant)) return undefined;
   const { issuer, resource, account } = key;
   const { accessToken, tokenEndpoint } = grant;
@@ -204,10 +201,6 @@ function clientOf(written: JsonObject): OAuthClient | undefined {
     ...picked(written, ["secretExpiresAtMs"], isNumber),
     ...(Array.isArray(redirectUris) ? { redirectUris: redirectUris.filter(isText) } : {}),
   };
-}
-
-function objectOf(text: string | undefined): JsonObject {
-  return parseObject(text ?? "") ?? {};
 }
 
 /** The fields of these names that have the type. */

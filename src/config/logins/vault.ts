@@ -65,9 +65,38 @@ export class Vault {
     return await this.#salt;
   }
 
-  /** Undefined without a key: nothing can be read then. Rejects if the keyring cannot be used. */
-  async key(signal: AbortSignal): Promise<Uint8Array | undefined> {
-    this.#key ??= this.#fetchKey(signal);
+  /** AES-256-GCM, bound to the name of the file, so that files cannot be swapped. */
+  async seal(text: string, name: string): Promise<string> {
+    const nonce = this.#world.randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv("aes-256-gcm", await this.#keyToWrite(), nonce);
+    cipher.setAAD(Buffer.from(name));
+    const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+    const bytes = Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+    return `${JSON.stringify({ v: FORMAT, sealed: bytes.toString("base64") })}\n`;
+  }
+
+  /** Undefined if the text was not sealed with this key and name, or was changed since. Rejects if the keyring cannot be used. */
+  async unseal(text: string, name: string): Promise<string | undefined> {
+    const key = await this.#knownKey();
+    const { v, sealed } = parseObject(text) ?? {};
+    if (!key || v !== FORMAT || typeof sealed !== "string") return undefined;
+    const bytes = Buffer.from(sealed, "base64");
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
+    try {
+      const options = { authTagLength: TAG_BYTES };
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), options);
+      decipher.setAAD(Buffer.from(name));
+      decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+      const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
+      return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Undefined without a key: nothing can be read then. */
+  async #knownKey(): Promise<Uint8Array | undefined> {
+    this.#key ??= this.#fetchKey();
     let key: Uint8Array | undefined;
     try {
       key = await this.#key;
@@ -79,18 +108,18 @@ export class Vault {
   }
 
   /** Creates the key if there is none; the first time it also chooses where to store it. */
-  async keyToWrite(signal: AbortSignal): Promise<Uint8Array> {
-    const known = await this.key(signal);
+  async #keyToWrite(): Promise<Uint8Array> {
+    const known = await this.#knownKey();
     if (known) return known;
-    const made = await withLogInLock(this.#world, this.#path(join("locks", "vault")), signal, async () => {
-      const other = await this.#fetchKey(signal); // another process was faster
-      return other ?? (await this.#makeKey(signal));
+    const made = await withLogInLock(this.#world, this.#path(join("locks", "vault")), undefined, async () => {
+      const other = await this.#fetchKey(); // another process was faster
+      return other ?? (await this.#makeKey());
     });
     this.#key = Promise.resolve(made);
     return made;
   }
 
-  async #fetchKey(signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async #fetchKey(): Promise<Uint8Array | undefined> {
     const status = await this.status();
     if (!status) return undefined;
     if (status.keeper === "file") {
@@ -98,32 +127,34 @@ export class Vault {
     }
     const { keyring } = this.#options;
     if (typeof keyring === "string") throw lockedOut(keyring);
-    using deadline = this.#world.deadline(LOGIN_LIMITS.keyringMs, signal);
+    using deadline = this.#world.deadline(LOGIN_LIMITS.keyringMs);
     try {
       return keyOf(await keyring.get(await this.#entryName(), deadline.signal));
     } catch (error) {
-      signal.throwIfAborted();
       throw lockedOut(deadline.expired ? "it did not answer" : messageOf(error), error);
     }
   }
 
-  async #makeKey(signal: AbortSignal): Promise<Uint8Array> {
+  async #makeKey(): Promise<Uint8Array> {
     const key = this.#world.randomBytes(KEY_BYTES);
     const written = Buffer.from(key).toString("base64");
     const before = await this.status();
-    const status = before ?? (await this.#choose(written, signal));
+    const status = before ?? (await this.#choose(written));
     const { keyring } = this.#options;
+    using deadline = this.#world.deadline(LOGIN_LIMITS.keyringMs);
     if (status.keeper === "file") await this.#world.files.writeAtomic(this.#path(KEY_FILE), `${written}\n`);
-    else if (before && typeof keyring !== "string") await keyring.set(await this.#entryName(), written, signal);
+    else if (before && typeof keyring !== "string") {
+      await keyring.set(await this.#entryName(), written, deadline.signal);
+    }
     if (!before) await this.#world.files.writeAtomic(this.#path(STATUS_FILE), `${JSON.stringify(status)}\n`);
     return key;
   }
 
   /** The keyring if it returns what was stored: some accept everything and store nothing. */
-  async #choose(key: string, signal: AbortSignal): Promise<VaultStatus> {
+  async #choose(key: string): Promise<VaultStatus> {
     const { keyring } = this.#options;
     if (typeof keyring === "string") return { keeper: "file", reason: keyring };
-    using deadline = this.#world.deadline(LOGIN_LIMITS.keyringMs, signal);
+    using deadline = this.#world.deadline(LOGIN_LIMITS.keyringMs);
     const name = await this.#entryName();
     try {
       await keyring.set(name, key, deadline.signal);
@@ -132,7 +163,6 @@ export class Vault {
       }
       return { keeper: "file", reason: "the system's keyring does not give back what it is given" };
     } catch (error) {
-      signal.throwIfAborted();
       return { keeper: "file", reason: deadline.expired ? "the system's keyring did not answer" : messageOf(error) };
     }
   }
@@ -166,7 +196,7 @@ export class Vault {
 export async function withLogInLock<T>(
   world: World,
   path: string,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
   const { lockWaitMs: waitMs, lockEveryMs: everyMs } = LOGIN_LIMITS;
@@ -174,7 +204,7 @@ export async function withLogInLock<T>(
     new TenonError("config.unreadable", `process ${heldBy} has held a log-in for more than ${waitMs / 1000} s`, {
       hint: `End that process; its number stands in ${path}.`,
     });
-  return await withFileLock(world, path, { waitMs, everyMs, signal, heldTooLong }, work);
+  return await withFileLock(world, path, { waitMs, everyMs, heldTooLong, ...defined({ signal }) }, work);
 }
 
 function keyOf(text: string | undefined): Uint8Array | undefined {
@@ -189,38 +219,4 @@ function lockedOut(reason: string, cause?: unknown): TenonError {
     hint: "Unlock the keyring, or run Tenon where it can be reached.",
     ...defined({ cause }),
   });
-}
-
-export interface Sealing {
-  readonly key: Uint8Array;
-  readonly name: string;
-}
-
-/** AES-256-GCM, bound to the name of the file, so that files cannot be swapped. */
-export function seal(text: string, { key, name }: Sealing, randomBytes: (count: number) => Uint8Array): string {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce);
-  cipher.setAAD(Buffer.from(name));
-  const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
-  const bytes = Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
-  return `${JSON.stringify({ v: FORMAT, sealed: bytes.toString("base64") })}\n`;
-}
-
-/** Undefined if the text was not sealed with this key and name, or was changed since. */
-export function unseal(text: string, { key, name }: Sealing): string | undefined {
-  const { v, sealed } = parseObject(text) ?? {};
-  if (v !== FORMAT || typeof sealed !== "string") return undefined;
-  const bytes = Buffer.from(sealed, "base64");
-  if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
-  try {
-    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), {
-      authTagLength: TAG_BYTES,
-    });
-    decipher.setAAD(Buffer.from(name));
-    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
-    return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
-  } catch {
-    return undefined;
-  }
 }
