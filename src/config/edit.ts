@@ -106,18 +106,15 @@ export async function withConfigLock<T>(world: World, path: string, work: () => 
   }
 }
 
-interface Current {
+interface Change extends Pick<Edited, "change">, Partial<Pick<Edited, "warnings">> {
   readonly text: string;
-  readonly before: JsonObject | undefined;
 }
 
-interface Change {
-  readonly change: Edited["change"];
-  readonly text: string;
-  readonly warnings?: readonly string[];
-}
-
-async function edit(file: ConfigFile, name: string | undefined, make: (current: Current) => Change): Promise<Edited> {
+async function edit(
+  file: ConfigFile,
+  name: string | undefined,
+  make: (current: { readonly text: string; readonly before: JsonObject | undefined }) => Change,
+): Promise<Edited> {
   const path = (await locate(file))?.realPath ?? file.path;
   return await withConfigLock(file.world, path, async () => {
     const found = await locate(file);

@@ -9,6 +9,7 @@ import {
   type Problem,
   placeText,
   problemText,
+  type RejectedEntry,
   type ServerIdentity,
   type ShadowedServer,
   type Sourced,
@@ -20,11 +21,6 @@ export interface ReadyServer extends ServerIdentity {
   readonly status: "ready";
   readonly spec: ServerSpec;
   readonly settings: ServerSettings;
-}
-
-export interface RejectedEntry extends ServerIdentity {
-  readonly status: "invalid";
-  readonly problems: readonly Problem[];
 }
 
 export type EffectiveServer = ReadyServer | UntrustedServer | DisabledServer | RejectedEntry | ShadowedServer;

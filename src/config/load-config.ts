@@ -93,16 +93,11 @@ async function loadNow(
   const stacks = [...merged.servers.values()];
   const statuses = (await Promise.all(stacks.map((stack) => statusesOf(stack, makers)))).flat();
   const all = [...layers.foreign, layers.user, ...layers.project, ...layers.above];
-  const invalid = all.flatMap((layer) => layer.invalid);
-  const servers: readonly EffectiveServer[] = [
-    ...statuses,
-    ...judged.others,
-    ...invalid.map((entry): EffectiveServer => ({ status: "invalid", ...entry })),
-  ];
+  const servers = [...statuses, ...judged.others, ...all.flatMap(({ invalid }) => invalid)];
   return {
     ...valuesOf(merged, rules),
     rules: rulesInOrder(request, layers),
-    servers: [...servers].sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
+    servers: servers.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
     questions: [...judged.questions, ...makers.questions].sort(
       (one, other) => Number(!one.server) - Number(!other.server),
     ),

@@ -6,8 +6,9 @@ import type { World } from "../base/ports/world.js";
 import type { EffectiveConfig, ProviderValues } from "./effective.js";
 import { PROVIDERS, type ProviderName } from "./layers/entry.js";
 import { configOf, emptyLayer, type Layer, type Merged, type Problem, sourced } from "./layers/layer.js";
+import type { LoadRequest } from "./load-config.js";
 import { interpolate, isMissing } from "./secrets/interpolate.js";
-import { type ResolveSecret, Secrets } from "./secrets/secrets.js";
+import { Secrets } from "./secrets/secrets.js";
 
 const FIELDS = ["apiKey", "baseUrl"] as const;
 
@@ -21,12 +22,6 @@ export function providerValues(merged: Merged): Readonly<Partial<Record<Provider
   );
 }
 
-export interface ProviderRequest {
-  readonly world: World;
-  readonly env?: World["env"];
-  readonly resolveSecret?: ResolveSecret;
-}
-
 export interface ProviderEnvironment {
   /** The environment with what the user's file adds; what is set in the environment itself is stronger. */
   readonly env: World["env"];
@@ -38,7 +33,7 @@ export interface ProviderEnvironment {
 /** For `loadModel`. Never rejects; a value that cannot be had is left out, with a problem. */
 export async function providerEnvironment(
   config: Pick<EffectiveConfig, "providers">,
-  request: ProviderRequest,
+  request: Pick<LoadRequest, "world" | "env" | "resolveSecret">,
   only: readonly ProviderName[] = PROVIDERS,
 ): Promise<ProviderEnvironment> {
   const { world } = request;
@@ -71,8 +66,6 @@ export async function providerEnvironment(
 
 // The layer of the environment, and the variables model providers are configured by.
 
-type Environment = World["env"];
-
 /** The same variables as the models room reads: the first that is set counts, and it is stronger than the user's file. */
 const PROVIDER_VARIABLES: Readonly<
   Record<ProviderName, { readonly apiKey: readonly string[]; readonly baseUrl: readonly string[] }>
@@ -84,7 +77,7 @@ const PROVIDER_VARIABLES: Readonly<
 };
 
 /** `TENON_MODEL`. Keys and addresses of providers stay in the environment, where the models room finds them. */
-export function environmentLayer(env: Environment): Layer {
+export function environmentLayer(env: World["env"]): Layer {
   const model = env["TENON_MODEL"]?.trim();
   const place = { layer: "environment", name: "TENON_MODEL" } as const;
   return { ...emptyLayer("environment"), values: model ? [{ path: ["model"], value: model, place }] : [] };

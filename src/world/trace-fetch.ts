@@ -6,61 +6,52 @@ import type { Fetch } from "../base/ports/world.js";
 import { isPlainHeader } from "../base/text/secrets.js";
 import { WORLD_LIMITS } from "./limits.js";
 
-/** `exchange` pairs what belongs to one request. */
+type PlainHeaders = Readonly<Record<string, string>>;
+
 export type ModelMessage =
   | {
       readonly kind: "request";
-      readonly exchange: number;
       readonly method: string;
       readonly url: string;
-      readonly headers: Readonly<Record<string, string>>;
+      readonly headers: PlainHeaders;
       readonly body: JsonValue;
     }
-  | {
-      readonly kind: "response";
-      readonly exchange: number;
-      readonly status: number;
-      readonly headers: Readonly<Record<string, string>>;
-    }
+  | { readonly kind: "response"; readonly status: number; readonly headers: PlainHeaders }
   /** Whole events of a stream, as they came. */
-  | { readonly kind: "events"; readonly exchange: number; readonly text: string }
+  | { readonly kind: "events"; readonly text: string }
   /** An answer that was no stream. */
-  | { readonly kind: "body"; readonly exchange: number; readonly body: JsonValue }
-  | { readonly kind: "end"; readonly exchange: number }
-  | { readonly kind: "failed"; readonly exchange: number; readonly error: string };
+  | { readonly kind: "body"; readonly body: JsonValue }
+  | { readonly kind: "end" }
+  | { readonly kind: "failed"; readonly error: string };
 
-/** One request and what comes of it. */
-export interface Exchange {
-  readonly exchange: number;
-  record(dir: "in" | "out", message: ModelMessage): void;
-}
+/** Records one request and what comes of it. */
+type RecordMessage = (dir: "in" | "out", message: ModelMessage) => void;
 
 /** `begin` is called where the request is made: its answer may be read elsewhere. */
-export function recordedFetch(fetch: Fetch, begin: () => Exchange): Fetch {
+export function recordedFetch(fetch: Fetch, begin: () => RecordMessage): Fetch {
   return async (input, init) => {
-    const recording = begin();
-    const { exchange } = recording;
-    recording.record("out", requestOf(exchange, input, init));
+    const record = begin();
+    record("out", requestOf(input, init));
     try {
       const response = await fetch(input, init);
       // The others say nothing of the answer, and what is redacted is taken for a secret everywhere else too.
       const headers = Object.fromEntries([...response.headers].filter(([name]) => isPlainHeader(name)));
-      recording.record("in", { kind: "response", exchange, status: response.status, headers });
-      return response.body ? withRecordedBody(response, response.body, recording) : response;
+      record("in", { kind: "response", status: response.status, headers });
+      return response.body ? withRecordedBody(response, response.body, record) : response;
     } catch (thrown) {
-      recording.record("in", { kind: "failed", exchange, error: messageOf(thrown) });
+      record("in", { kind: "failed", error: messageOf(thrown) });
       throw thrown;
     }
   };
 }
 
-function requestOf(exchange: number, input: Parameters<Fetch>[0], init: RequestInit = {}): ModelMessage {
+function requestOf(input: Parameters<Fetch>[0], init: RequestInit = {}): ModelMessage {
   const isRequest = typeof input === "object" && "url" in input;
   const method = init.method ?? (isRequest ? input.method : "GET");
   const headers = Object.fromEntries(new Headers(init.headers ?? (isRequest ? input.headers : {})));
   const { body } = init;
   const said = body === undefined || body === null ? null : typeof body === "string" ? jsonOr(body) : "[not text]";
-  return { kind: "request", exchange, method, url: isRequest ? input.url : String(input), headers, body: said };
+  return { kind: "request", method, url: isRequest ? input.url : String(input), headers, body: said };
 }
 
 function jsonOr(text: string): JsonValue {
@@ -69,9 +60,9 @@ function jsonOr(text: string): JsonValue {
 }
 
 /** Read exactly as fast as the reader reads, and cancelled when it cancels. */
-function withRecordedBody(response: Response, body: ReadableStream<Uint8Array>, recording: Exchange): Response {
+function withRecordedBody(response: Response, body: ReadableStream<Uint8Array>, record: RecordMessage): Response {
   const reader = body.getReader();
-  const recordedBody = new RecordedBody(response.headers.get("content-type") ?? "", recording);
+  const recordedBody = new RecordedBody(response.headers.get("content-type") ?? "", record);
   const stream = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
@@ -105,43 +96,34 @@ function withRecordedBody(response: Response, body: ReadableStream<Uint8Array>, 
 /** A text is recorded by whole events: a secret in it must not come apart where the network cut it. */
 class RecordedBody {
   readonly #isStream: boolean;
-  readonly #recording: Exchange;
+  readonly #record: RecordMessage;
   readonly #decoder = new StringDecoder("utf8");
   #text = "";
   #isOver = false;
 
-  constructor(contentType: string, recording: Exchange) {
+  constructor(contentType: string, record: RecordMessage) {
     this.#isStream = /event-stream/iu.test(contentType);
-    this.#recording = recording;
+    this.#record = record;
   }
 
   add(bytes: Uint8Array): void {
     // A line cannot hold more in any case; what follows in it is left out of the trace, never of the answer.
     if (this.#text.length <= WORLD_LIMITS.trace.lineChars) this.#text += this.#decoder.write(Buffer.from(bytes));
-    if (!this.#isStream) return;
-    const end = lastEventEnd(this.#text);
+    const end = this.#isStream && !this.#isOver ? lastEventEnd(this.#text) : 0;
     if (end === 0) return;
-    this.#recordEvents(this.#text.slice(0, end));
+    this.#record("in", { kind: "events", text: this.#text.slice(0, end) });
     this.#text = this.#text.slice(end);
   }
 
   /** `error`: why there is no more of it. */
   end(error?: string): void {
-    const { exchange } = this.#recording;
+    if (this.#isOver) return;
+    this.#isOver = true;
     const rest = this.#text + this.#decoder.end();
     this.#text = "";
-    if (rest !== "" && this.#isStream) this.#recordEvents(rest);
-    else if (rest !== "") this.#record({ kind: "body", exchange, body: jsonOr(rest) });
-    this.#record(error === undefined ? { kind: "end", exchange } : { kind: "failed", exchange, error });
-    this.#isOver = true;
-  }
-
-  #recordEvents(text: string): void {
-    this.#record({ kind: "events", exchange: this.#recording.exchange, text });
-  }
-
-  #record(message: ModelMessage): void {
-    if (!this.#isOver) this.#recording.record("in", message);
+    if (rest !== "")
+      this.#record("in", this.#isStream ? { kind: "events", text: rest } : { kind: "body", body: jsonOr(rest) });
+    this.#record("in", error === undefined ? { kind: "end" } : { kind: "failed", error });
   }
 }
 

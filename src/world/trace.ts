@@ -79,9 +79,10 @@ export class FileTrace implements WireTrace, AsyncDisposable {
   modelFetch(fetch: Fetch): Fetch {
     return recordedFetch(fetch, () => {
       this.#exchanges += 1;
+      const exchange = this.#exchanges;
       const session = this.#sessions.getStore();
       const place = { channel: "model", ...defined({ session }) } as const;
-      return { exchange: this.#exchanges, record: (dir, message) => this.record({ ...place, dir, message }) };
+      return (dir, { kind, ...message }) => this.record({ ...place, dir, message: { kind, exchange, ...message } });
     });
   }
 

@@ -43,19 +43,12 @@ async function endGroup(child: Child, world: World, grace: EndGrace): Promise<bo
 /** Daemons have no input whose end they could see: they get TERM at once, and KILL when that does not help. */
 async function endStrays(child: Child, world: World, grace: EndGrace): Promise<boolean> {
   if ((await child.signalStrays("SIGTERM")) === 0) return true;
-  if (await areStraysGone(child, world, { withinMs: Math.min(grace.terminateMs, LIMITS.strayTermMs), signal: 0 })) {
-    return true;
-  }
+  if (await areStraysGone(child, 0, world, Math.min(grace.terminateMs, LIMITS.strayTermMs))) return true;
   // Repeated: one that forks while it is being looked for shows up the next time.
-  return await areStraysGone(child, world, { withinMs: LIMITS.killWaitMs, signal: "SIGKILL" });
+  return await areStraysGone(child, "SIGKILL", world, LIMITS.killWaitMs);
 }
 
-interface StrayWait {
-  readonly withinMs: number;
-  readonly signal: "SIGKILL" | 0;
-}
-
-async function areStraysGone(child: Child, world: World, { withinMs, signal }: StrayWait): Promise<boolean> {
+async function areStraysGone(child: Child, signal: "SIGKILL" | 0, world: World, withinMs: number): Promise<boolean> {
   using deadline = world.deadline(withinMs);
   while ((await child.signalStrays(signal)) > 0) {
     if (deadline.expired) return false;

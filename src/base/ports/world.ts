@@ -312,12 +312,7 @@ export function shareLog(log: Log): void {
 }
 
 /** JSON leaves C1 controls, bidi marks and invisible characters as they are; a server's words must not steer a terminal. */
-function escapeUnseen(json: string): string {
-  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (unseen) => {
-    let escaped = "";
-    for (let index = 0; index < unseen.length; index++) {
-      escaped += `\\u${unseen.charCodeAt(index).toString(16).padStart(4, "0")}`;
-    }
-    return escaped;
-  });
+export function escapeUnseen(text: string): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (unseen) => unseen.split("").map(escaped).join(""));
 }

@@ -7,7 +7,7 @@ import type { World } from "../../base/ports/world.js";
 import type { KeyPath, Position } from "../layers/document.js";
 import type { ImportName } from "../layers/entry.js";
 import { kindOf } from "../layers/findings.js";
-import type { InvalidServer, Layer, LayerServer, Place, Problem, WrittenServer } from "../layers/layer.js";
+import type { Layer, LayerServer, Place, Problem, RejectedEntry, WrittenServer } from "../layers/layer.js";
 import { realPathOf } from "../layers/paths.js";
 import { nameProblem, readEntry, type Schemas } from "../layers/read-entry.js";
 import { serverEntries, whyNotRead } from "../layers/read-layer.js";
@@ -169,8 +169,8 @@ function serverOf({ name, written, keys, parsed, file, context, schemas }: Forei
  * user has written out themselves (`taken`): both are shown by `tenon mcp import`.
  */
 export function foreignLayer({ owner, file, servers, problems }: ForeignRead, taken: ReadonlySet<string>): Layer {
-  const invalid = servers.flatMap(({ name, place, server, isExpected, problems: faults }): InvalidServer[] =>
-    server || isExpected || taken.has(name) ? [] : [{ name, place, problems: faults }],
+  const invalid = servers.flatMap(({ name, place, server, isExpected, problems: faults }): RejectedEntry[] =>
+    server || isExpected || taken.has(name) ? [] : [{ status: "invalid", name, place, problems: faults }],
   );
   return {
     kind: owner,

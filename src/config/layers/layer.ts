@@ -83,13 +83,6 @@ export interface LayerServer<Definition extends WrittenServer | GivenServer = Wr
   readonly definition: Definition;
 }
 
-/** An entry that cannot be used. */
-export interface InvalidServer {
-  readonly name: string;
-  readonly place: Place;
-  readonly problems: readonly Problem[];
-}
-
 /** One value that is not an object: `providers.anthropic.apiKey`, with where it was said. Lists count as one value. */
 export interface LayerValue {
   readonly path: readonly string[];
@@ -101,7 +94,7 @@ export interface Layer {
   readonly kind: LayerKind;
   readonly file?: string;
   readonly servers: readonly LayerServer[];
-  readonly invalid: readonly InvalidServer[];
+  readonly invalid: readonly RejectedEntry[];
   readonly values: readonly LayerValue[];
   /** Of `permissions.rules`; each layer's stay apart, since the first that matches decides. */
   readonly rules?: readonly PolicyRule[];
@@ -135,6 +128,12 @@ export interface DisabledServer extends ServerIdentity {
   readonly isIntended?: boolean;
   /** A secret is still being fetched: a watched configuration changes again when it has come. */
   readonly isWaiting: boolean;
+}
+
+/** An entry that cannot be used. */
+export interface RejectedEntry extends ServerIdentity {
+  readonly status: "invalid";
+  readonly problems: readonly Problem[];
 }
 
 export interface ShadowedServer extends ServerIdentity {

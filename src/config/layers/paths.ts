@@ -3,17 +3,11 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
 
-/** Each undefined when no home is known. */
-export interface PossiblePaths {
-  /** The user's own configuration. */
-  readonly configFile: string | undefined;
-  /** Journals. */
-  readonly stateDir: string | undefined;
-  /** What may be deleted at any time: which era servers speak, which tools they had. */
-  readonly cacheDir: string | undefined;
-  /** What the person decided about projects' servers. */
-  readonly trustDir: string | undefined;
-}
+/**
+ * The user's own configuration; journals (`stateDir`); what may be deleted at any time (`cacheDir`): which era servers
+ * speak, which tools they had; what the person decided about projects' servers. Each undefined when no home is known.
+ */
+export type PossiblePaths = Readonly<Record<"configFile" | "stateDir" | "cacheDir" | "trustDir", string | undefined>>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -23,18 +17,22 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function possiblePaths(env: Environment): PossiblePaths {
   const moved = absolute(env["TENON_HOME"]);
-  if (moved !== undefined) return pathsOf(moved, join(moved, "state"), join(moved, "cache"));
   const home = absolute(env["HOME"]) ?? absolute(env["USERPROFILE"]);
-  const inHome = (...names: readonly string[]) => (home === undefined ? undefined : join(home, ...names));
-  return pathsOf(
-    ours(absolute(env["XDG_CONFIG_HOME"]) ?? inHome(".config")),
-    ours(absolute(env["XDG_STATE_HOME"]) ?? inHome(".local", "state")),
-    ours(absolute(env["XDG_CACHE_HOME"]) ?? inHome(".cache")),
-  );
+  const folder = (inMoved: string, variable: string, inHome: string) => {
+    if (moved !== undefined) return join(moved, inMoved);
+    return within(absolute(env[variable]) ?? within(home, inHome), "tenon");
+  };
+  const stateDir = folder("state", "XDG_STATE_HOME", ".local/state");
+  return {
+    configFile: within(folder("", "XDG_CONFIG_HOME", ".config"), "config.json"),
+    trustDir: within(stateDir, "trust"),
+    stateDir,
+    cacheDir: folder("cache", "XDG_CACHE_HOME", ".cache"),
+  };
 }
 
-function ours(folder: string | undefined): string | undefined {
-  return folder === undefined ? undefined : join(folder, "tenon");
+function within(folder: string | undefined, name: string): string | undefined {
+  return folder === undefined ? undefined : join(folder, name);
 }
 
 /** Variables that are set and do not count. */
@@ -44,29 +42,12 @@ export function ignoredPathVariables(env: Environment): readonly string[] {
   );
 }
 
-function pathsOf(
-  configDir: string | undefined,
-  stateDir: string | undefined,
-  cacheDir: string | undefined,
-): PossiblePaths {
-  return {
-    configFile: configDir === undefined ? undefined : join(configDir, "config.json"),
-    trustDir: stateDir === undefined ? undefined : join(stateDir, "trust"),
-    stateDir,
-    cacheDir,
-  };
-}
-
 function absolute(path: string | undefined): string | undefined {
   return path && isAbsolute(path) ? path : undefined;
 }
 
 /** A project's own files: two with settings, the weaker first, and its lock of tool definitions. */
-export function projectFiles(project: string): {
-  readonly shared: string;
-  readonly own: string;
-  readonly lock: string;
-} {
+export function projectFiles(project: string): Readonly<Record<"shared" | "own" | "lock", string>> {
   return {
     shared: join(project, ".mcp.json"),
     own: join(project, ".tenon", "config.json"),

@@ -198,40 +198,35 @@ export function userOnlyMessage(key: string, what: string): string {
   return `a project can never change ${what}: ${JSON.stringify(key)} is read from the user's own configuration only`;
 }
 
-interface RefusedNames {
-  /** Upper case; one that ends in `*` stands for all names that begin so. */
-  readonly names: readonly string[];
-  readonly reason: string;
-}
-
 /**
  * Variables that turn a harmless command into another one. The command, arguments and values of a project's entry are
  * shown when it is approved, but `NODE_OPTIONS=--require=./x` does not look like "runs x". A project that needs one of these puts
- * it into a script that the entry starts, where it is seen for what it is.
+ * it into a script that the entry starts, where it is seen for what it is. A name that ends in `*` stands for all that begin so.
  */
-export const REFUSED_VARIABLES: readonly RefusedNames[] = Object.entries({
-  "loads code into every program": "LD_* DYLD_* GCONV_PATH GLIBC_TUNABLES",
-  "loads code into Node programs": "NODE_OPTIONS NODE_PATH NODE_REPL_EXTERNAL_MODULE",
-  "turns off the check of who is at the other end": "NODE_TLS_REJECT_UNAUTHORIZED NODE_EXTRA_CA_CERTS",
-  "loads code into Python programs":
-    "PYTHONSTARTUP PYTHONPATH PYTHONHOME PYTHONBREAKPOINT PYTHONINSPECT PYTHONUSERBASE",
-  "loads code into Perl programs": "PERL5OPT PERL5LIB PERL5DB PERLLIB",
-  "loads code into Ruby programs": "RUBYOPT RUBYLIB GEM_PATH GEM_HOME BUNDLE_GEMFILE",
-  "loads code into Java programs": "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH",
-  "loads code into .NET programs": "DOTNET_STARTUP_HOOKS DOTNET_ADDITIONAL_DEPS CORECLR_* COR_*",
-  "loads code into an interpreter": "PHPRC PHP_INI_SCAN_DIR LUA_INIT* R_PROFILE* ERL_FLAGS ERL_AFLAGS",
-  "runs code in every shell": "BASH_ENV ENV SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND BASH_FUNC_* ZDOTDIR IFS",
-  "decides which program a name means": "PATH PATHEXT COMSPEC SHELL",
-  "moves where programs look for their own configuration":
-    "HOME USERPROFILE HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA XDG_* TENON_*",
-  "decides which programs git and ssh run":
-    "GIT_SSH* GIT_EXEC_PATH GIT_ASKPASS GIT_CONFIG* GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_TEMPLATE_DIR SSH_ASKPASS SUDO_ASKPASS",
-  "names a program that others run": "EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE",
-  "decides where packages come from and what their installation runs":
-    "NPM_CONFIG_* YARN_* PNPM_* BUN_CONFIG_* BUN_OPTIONS PIP_* UV_INDEX* UV_DEFAULT_INDEX UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_CONFIG_FILE UV_PYTHON* CARGO_* RUSTC_WRAPPER GOFLAGS GOPROXY DENO_*",
-  "redirects every connection, or trusts another certificate":
-    "HTTP_PROXY HTTPS_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE",
-}).map(([reason, names]) => ({ reason, names: names.split(" ") }));
+export const REFUSED_VARIABLES: readonly { readonly names: readonly string[]; readonly reason: string }[] =
+  Object.entries({
+    "loads code into every program": "LD_* DYLD_* GCONV_PATH GLIBC_TUNABLES",
+    "loads code into Node programs": "NODE_OPTIONS NODE_PATH NODE_REPL_EXTERNAL_MODULE",
+    "turns off the check of who is at the other end": "NODE_TLS_REJECT_UNAUTHORIZED NODE_EXTRA_CA_CERTS",
+    "loads code into Python programs":
+      "PYTHONSTARTUP PYTHONPATH PYTHONHOME PYTHONBREAKPOINT PYTHONINSPECT PYTHONUSERBASE",
+    "loads code into Perl programs": "PERL5OPT PERL5LIB PERL5DB PERLLIB",
+    "loads code into Ruby programs": "RUBYOPT RUBYLIB GEM_PATH GEM_HOME BUNDLE_GEMFILE",
+    "loads code into Java programs": "JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH",
+    "loads code into .NET programs": "DOTNET_STARTUP_HOOKS DOTNET_ADDITIONAL_DEPS CORECLR_* COR_*",
+    "loads code into an interpreter": "PHPRC PHP_INI_SCAN_DIR LUA_INIT* R_PROFILE* ERL_FLAGS ERL_AFLAGS",
+    "runs code in every shell": "BASH_ENV ENV SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND BASH_FUNC_* ZDOTDIR IFS",
+    "decides which program a name means": "PATH PATHEXT COMSPEC SHELL",
+    "moves where programs look for their own configuration":
+      "HOME USERPROFILE HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA XDG_* TENON_*",
+    "decides which programs git and ssh run":
+      "GIT_SSH* GIT_EXEC_PATH GIT_ASKPASS GIT_CONFIG* GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_TEMPLATE_DIR SSH_ASKPASS SUDO_ASKPASS",
+    "names a program that others run": "EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE",
+    "decides where packages come from and what their installation runs":
+      "NPM_CONFIG_* YARN_* PNPM_* BUN_CONFIG_* BUN_OPTIONS PIP_* UV_INDEX* UV_DEFAULT_INDEX UV_EXTRA_INDEX_URL UV_FIND_LINKS UV_CONFIG_FILE UV_PYTHON* CARGO_* RUSTC_WRAPPER GOFLAGS GOPROXY DENO_*",
+    "redirects every connection, or trusts another certificate":
+      "HTTP_PROXY HTTPS_PROXY ALL_PROXY SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE",
+  }).map(([reason, names]) => ({ reason, names: names.split(" ") }));
 
 /** Why a project may not set a variable; undefined when it may. Case is ignored, as Windows ignores it. */
 function refusedVariable(name: string): string | undefined {

@@ -12,7 +12,6 @@ import { type Document, type KeyPath, parseDocument } from "./document.js";
 import { type Finding, kindOf } from "./findings.js";
 import {
   emptyLayer,
-  type InvalidServer,
   type Layer,
   type LayerKind,
   type LayerServer,
@@ -20,6 +19,7 @@ import {
   type Place,
   type Problem,
   placeText,
+  type RejectedEntry,
 } from "./layer.js";
 import { isInside } from "./paths.js";
 import { nameProblem, readEntry, type Schemas, USER_ONLY_KEYS, userOnlyMessage } from "./read-entry.js";
@@ -105,7 +105,7 @@ class LayerReader {
   readonly #schemas: Schemas;
   readonly #problems: Problem[] = [];
   readonly #servers: LayerServer[] = [];
-  readonly #invalid: InvalidServer[] = [];
+  readonly #invalid: RejectedEntry[] = [];
   readonly #values: LayerValue[] = [];
   readonly #rules: PolicyRule[] = [];
 
@@ -170,7 +170,7 @@ class LayerReader {
     // What is wrong with the rest of a broken text is guesswork.
     else for (const finding of checked.findings) this.#report([...path, ...finding.path], finding.at, finding, name);
     if (badName !== undefined || isBroken || !checked.value || !isJsonObject(written)) {
-      this.#invalid.push({ name, place, problems: this.#problems.slice(before) });
+      this.#invalid.push({ status: "invalid", name, place, problems: this.#problems.slice(before) });
       return;
     }
     const placeOf = (inside: KeyPath) => this.#place([...path, ...inside], "value");

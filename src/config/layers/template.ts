@@ -10,18 +10,14 @@ export type Part =
   /** Begins like a reference and is none. */
   | { readonly kind: "malformed"; readonly written: string };
 
-export interface TemplateOptions {
-  /** Only values that carry secrets may be fetched as a whole: an argument such as `!node_modules` is just that. */
-  readonly mayBeSecret: boolean;
-}
-
 const REFERENCE =
   /\$\$\{|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\{file:([^{}]+)\}|\$\{[^}]*\}?|\{(?:env|file):[^}]*\}?/gu;
 
 const KEYRING = "keyring:";
 
-export function parseTemplate(text: string, options: TemplateOptions): readonly Part[] {
-  if (options.mayBeSecret) {
+/** Only values that carry secrets may be fetched as a whole: an argument such as `!node_modules` is just that. */
+export function parseTemplate(text: string, { mayBeSecret }: { readonly mayBeSecret: boolean }): readonly Part[] {
+  if (mayBeSecret) {
     if (text.startsWith("!!")) return parseReferences(text.slice(1)); // a value that really begins with "!"
     if (text.startsWith("!")) {
       const command = text.slice(1).trim();

@@ -2,7 +2,7 @@
 import { dirname, posix, relative, resolve, win32 } from "node:path";
 import { defined } from "../../base/json/defined.js";
 import { hashJson, isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import type { World } from "../../base/ports/world.js";
+import { escapeUnseen, type World } from "../../base/ports/world.js";
 import type { LaunchConcern, PinnedFile, StdioSpec } from "../../mcp/index.js";
 import { isRemoteEntry } from "../layers/entry.js";
 import {
@@ -180,18 +180,13 @@ export function questionLines(question: TrustQuestion): readonly string[] {
   }
   if (references.length > 0) lines.push(`is given: ${references.join(", ")}`);
   if (replaces) lines.push(`replaces: the server of that name in ${placeText(replaces)}`);
-  return lines.map(visible);
+  return lines.map(escapeUnseen);
 }
 
 function fieldLines(key: string, value: JsonValue | undefined): readonly string[] {
   if (value === undefined) return [];
   if (!isJsonObject(value)) return [`${key}: ${JSON.stringify(value)}`];
   return Object.entries(value).map(([name, field]) => `${key}.${name}: ${JSON.stringify(field)}`);
-}
-
-function visible(text: string): string {
-  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (hidden) => hidden.split("").map(escaped).join(""));
 }
 
 /** Questions about one file belong together: one answer is for all of them, and for nothing else. */
