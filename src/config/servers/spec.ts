@@ -3,25 +3,16 @@ import { checkUrl, type UrlSource } from "../../base/io/net-policy.js";
 import { defined } from "../../base/json/defined.js";
 import { normaliseKind } from "../../base/server-kind.js";
 import { literalGlob } from "../../base/text/glob.js";
-import type {
-  IdentityProvider,
-  OAuthSettings,
-  PoolSettings,
-  ServerLimits,
-  ServerSpec,
-  ToolOverrides,
-} from "../../mcp/index.js";
+import type { OAuthSettings, PoolSettings, ServerLimits, ServerSpec, ToolOverrides } from "../../mcp/index.js";
 import type { SourceSettings, ToolOrigin, ToolShape } from "../../tools/index.js";
 import { emptyRecord, type KeyPath } from "../layers/document.js";
 import {
-  type IdentityProviderEntry,
   type IncludeMode,
   isRemoteEntry,
   type OAuthEntry,
   type RemoteEntry,
   type ServerExtras,
   type StdioEntry,
-  type ToolEntry,
 } from "../layers/entry.js";
 import type { LayerKind, LayerServer, WrittenServer } from "../layers/layer.js";
 import { isWebAddress } from "../layers/read-entry.js";
@@ -76,13 +67,25 @@ class Filler {
     return result.text;
   }
 
-  /** Names stay as they are; only values are filled. */
-  async record(values: Readonly<Record<string, string>> | undefined, key: string): Promise<Record<string, string>> {
-    const filled: Record<string, string> = {};
-    const pairs = Object.entries(values ?? {});
-    const texts = await Promise.all(pairs.map(([name, value]) => this.text(value, [key, name], true)));
-    for (const [index, [name]] of pairs.entries()) filled[name] = texts[index] ?? "";
+  /** Those of an object's texts that are given, filled; names stay as they are. A client's id is no secret. */
+  async texts<Key extends string>(
+    written: { readonly [K in Key]?: string | undefined },
+    path: KeyPath,
+    keys: readonly Key[],
+  ): Promise<{ [K in Key]?: string }> {
+    const filled: { [K in Key]?: string } = {};
+    const fill = async (key: Key) => {
+      const text = written[key];
+      if (text !== undefined) filled[key] = await this.text(text, [...path, key], key !== "clientId");
+    };
+    await Promise.all(keys.map(fill));
     return filled;
+  }
+
+  async record(values: Readonly<Record<string, string>> = {}, key: string): Promise<Record<string, string>> {
+    const names = Object.keys(values);
+    const texts = await Promise.all(names.map((name) => this.text(values[name] ?? "", [key, name], true)));
+    return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? ""]));
   }
 }
 
@@ -126,32 +129,13 @@ async function remoteSpec(name: string, entry: RemoteEntry, filler: Filler): Pro
   };
 }
 
-async function oauthSettings(entry: OAuthEntry, filler: Filler): Promise<OAuthSettings> {
-  const fill = async (key: "clientId" | "clientSecret" | "assertion" | "privateKey") => {
-    const written = entry[key];
-    return written === undefined ? undefined : await filler.text(written, ["oauth", key], key !== "clientId");
-  };
-  const [clientId, clientSecret, assertion, privateKey, idp] = await Promise.all([
-    fill("clientId"),
-    fill("clientSecret"),
-    fill("assertion"),
-    fill("privateKey"),
-    entry.idp && identityProvider(entry.idp, filler),
+async function oauthSettings({ idp, ...entry }: OAuthEntry, filler: Filler): Promise<OAuthSettings> {
+  const [texts, ofProvider] = await Promise.all([
+    filler.texts(entry, ["oauth"], ["clientId", "clientSecret", "assertion", "privateKey"]),
+    idp && filler.texts(idp, ["oauth", "idp"], ["clientId", "clientSecret", "idToken"]),
   ]);
-  return defined({ ...entry, clientId, clientSecret, assertion, privateKey, idp });
-}
-
-async function identityProvider(entry: IdentityProviderEntry, filler: Filler): Promise<IdentityProvider> {
-  const secret = async (key: "clientSecret" | "idToken") => {
-    const written = entry[key];
-    return written === undefined ? undefined : await filler.text(written, ["oauth", "idp", key], true);
-  };
-  const [clientId, clientSecret, idToken] = await Promise.all([
-    filler.text(entry.clientId, ["oauth", "idp", "clientId"]),
-    secret("clientSecret"),
-    secret("idToken"),
-  ]);
-  return { ...defined({ ...entry, clientSecret, idToken }), clientId };
+  const provider = idp && { ...defined(idp), clientId: idp.clientId, ...ofProvider };
+  return { ...defined(entry), ...texts, ...defined({ idp: provider }) };
 }
 
 function urlRefusal(url: string, { urlSource, allowHosts }: ServerSettings): string | undefined {
@@ -227,6 +211,8 @@ function settingsOf(
   const includeByTool: Record<string, IncludeMode> = emptyRecord();
   const shapes: Record<string, ToolShape> = emptyRecord();
   const disabled: string[] = [];
+  const { connectMs, callMs, maxCallMs } = entry.timeouts ?? {};
+  const timeouts = { connectTimeoutMs: connectMs, callTimeoutMs: callMs, callMaxMs: maxCallMs };
   for (const [name, tool] of Object.entries(entry.tools ?? {})) {
     const { timeoutMs, idempotent, include, enabled } = tool;
     if (timeoutMs !== undefined || idempotent !== undefined) {
@@ -234,12 +220,13 @@ function settingsOf(
     }
     if (include !== undefined) includeByTool[name] = include;
     if (enabled === false) disabled.push(literalGlob(name));
-    const shape = shapeOf(tool);
+    const { name: shown, description, arguments: pinned, defaults, providerOptions } = tool;
+    const shape = defined({ name: shown, description, arguments: pinned, defaults, providerOptions });
     if (Object.keys(shape).length > 0) shapes[name] = shape;
   }
   return {
     origin,
-    limits: limitsOf(entry),
+    limits: defined({ ...timeouts, ...entry.limits }),
     tools,
     allowHosts: rules.allowHosts,
     urlSource: origin === "project" ? "project" : "typed",
@@ -262,20 +249,4 @@ function settingsOf(
 export function sourceSettings(settings: ServerSettings): SourceSettings {
   const { include, includeByTool, allow, deny, prefix, shapes } = settings;
   return { includeByTool, deny, tools: shapes, ...defined({ include, allow, prefix }) };
-}
-
-function shapeOf({ name, description, arguments: pinned, defaults, providerOptions }: ToolEntry): ToolShape {
-  return defined({ name, description, arguments: pinned, defaults, providerOptions });
-}
-
-function limitsOf({ timeouts, limits }: ServerExtras): Partial<ServerLimits> {
-  const { connectMs, callMs, maxCallMs } = timeouts ?? {};
-  const { callsPerMinute, callsAtOnce } = limits ?? {};
-  return defined({
-    connectTimeoutMs: connectMs,
-    callTimeoutMs: callMs,
-    callMaxMs: maxCallMs,
-    callsPerMinute,
-    callsAtOnce,
-  });
 }
