@@ -52,7 +52,7 @@ export class KnownSecrets {
 
   /** As people and models may be given it: also without texts that have the form of a key. */
   clean(text: string): string {
-    return withoutKeys(this.takenFrom(text));
+    return without(EVERYWHERE, this.takenFrom(text));
   }
 
   /** Every text in it; the very same where there is nothing to take out. */
@@ -150,16 +150,13 @@ function formsOf(value: string): readonly string[] {
   const quoted = withEscapes(value);
   const twice = withEscapes(quoted);
   const base64 = Buffer.from(value).toString("base64").replaceAll("=", "");
-  return [value, quoted, twice, withEscapes(twice), uriForm(value), base64];
+  // A lone half of a surrogate pair cannot be written into an address: the bytes have none.
+  const inUri = encodeURIComponent(Buffer.from(value).toString());
+  return [value, quoted, twice, withEscapes(twice), inUri, base64];
 }
 
 function withEscapes(value: string): string {
   return JSON.stringify(value).slice(1, -1);
-}
-
-/** A lone half of a surrogate pair cannot be written into an address. */
-function uriForm(value: string): string {
-  return encodeURIComponent(Buffer.from(value).toString());
 }
 
 function escaped(text: string): string {
@@ -232,7 +229,7 @@ const ESSENTIAL_NAME =
  */
 export function isSecretVariable(name: string, value: string): boolean {
   if (value === "" || ESSENTIAL_NAME.test(name)) return false;
-  if (hasPassword(value) || without(KEY_FORMS, value) !== value) return true;
+  if (secretParts(value).length > 0 || without(KEY_FORMS, value) !== value) return true;
   if (PLACE_OF_SECRET.test(name)) return false;
   if (isPasswordName(name)) return true;
   const words = inWords(name);
@@ -246,10 +243,6 @@ const URL_PASSWORD = /:\/\/[^/\s:@]{0,200}:([^/\s@]{1,2000})@/gu;
 /** A password or key among the settings of a connection string: `Server=x;Password=y`, `host=x password=y`. */
 const SETTING_PASSWORD =
   /(?:^|[;\s&?])(?:password|pwd|passwd|accountkey|sharedaccesskey|sharedaccesssignature)\s{0,4}=\s{0,4}("[^"]{1,500}"|'[^']{1,500}'|[^;\s&]{1,2000})/giu;
-
-function hasPassword(value: string): boolean {
-  return secretParts(value).length > 0;
-}
 
 /** Passwords inside an address or a connection string: programs print them without the rest. */
 export function secretParts(value: string): readonly string[] {
@@ -323,17 +316,13 @@ const FORMS: readonly Form[] = [
   },
 ];
 
+/** For what people are to act on: the parameters of addresses stay. */
 const EVERYWHERE: readonly Form[] = FORMS.filter(({ isOfAddresses }) => isOfAddresses !== true);
 const KEY_FORMS: readonly Form[] = FORMS.filter(({ isKey }) => isKey === true);
 
 /** Takes out what has the form of a secret: passwords in URLs, bearer tokens, the keys of well-known services. */
 export function withoutForms(text: string): string {
   return without(FORMS, text);
-}
-
-/** The same for what people are to act on: the parameters of addresses stay. */
-function withoutKeys(text: string): string {
-  return without(EVERYWHERE, text);
 }
 
 function without(forms: readonly Form[], text: string): string {

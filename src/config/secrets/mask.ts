@@ -24,34 +24,25 @@ function isSecretLiteral(name: string, value: string): boolean {
   return maskText(value, isSecretName(name) || isSecretVariable(name, value)) !== value;
 }
 
+/** How the value of each key of an entry is shown that may hold a secret. */
+const MASKS: Readonly<Record<string, (value: JsonValue) => JsonValue>> = {
+  env: maskNamed,
+  headers: maskNamed,
+  oauth: (value) => {
+    const masked = maskKeys(value, ["clientSecret", "assertion", "privateKey"]);
+    if (!isJsonObject(masked) || masked["idp"] === undefined) return masked;
+    return { ...masked, idp: maskKeys(masked["idp"], ["clientSecret", "idToken"]) };
+  },
+  auth: (value) => maskKeys(value, ["token"]),
+  args: (value) => (Array.isArray(value) ? maskArguments(value) : value),
+  url: (value) => (typeof value === "string" ? maskUrl(value) : value),
+};
+
 /** At trust questions everything is shown instead: there the person must see what they approve. */
 export function maskEntry(entry: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, maskField(key, value)]));
-}
-
-function maskField(key: string, value: JsonValue | undefined): JsonValue {
-  if (value === undefined) return null;
-  switch (key) {
-    case "env":
-    case "headers":
-      return isJsonObject(value) ? maskNamed(value) : value;
-    case "oauth":
-      return maskLogin(value);
-    case "auth":
-      return maskKeys(value, ["token"]);
-    case "args":
-      return Array.isArray(value) ? maskArguments(value) : value;
-    case "url":
-      return typeof value === "string" ? maskUrl(value) : value;
-    default:
-      return value;
-  }
-}
-
-function maskLogin(value: JsonValue): JsonValue {
-  const masked = maskKeys(value, ["clientSecret", "assertion", "privateKey"]);
-  if (!isJsonObject(masked) || masked["idp"] === undefined) return masked;
-  return { ...masked, idp: maskKeys(masked["idp"], ["clientSecret", "idToken"]) };
+  const mask = (key: string, value: JsonValue = null) =>
+    Object.hasOwn(MASKS, key) ? (MASKS[key]?.(value) ?? null) : value;
+  return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, mask(key, value)]));
 }
 
 function maskKeys(value: JsonValue, keys: readonly string[]): JsonValue {
@@ -60,12 +51,9 @@ function maskKeys(value: JsonValue, keys: readonly string[]): JsonValue {
   return { ...value, ...Object.fromEntries(pairs) };
 }
 
-function maskNamed(values: JsonObject): JsonObject {
-  const pairs = Object.entries(values).map(([name, value]): [string, JsonValue] => [
-    name,
-    maskText(value, isSecretName(name)),
-  ]);
-  return Object.fromEntries(pairs);
+function maskNamed(values: JsonValue): JsonValue {
+  if (!isJsonObject(values)) return values;
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, maskText(value, isSecretName(name))]));
 }
 
 function maskArguments(words: readonly JsonValue[]): readonly JsonValue[] {
@@ -167,13 +155,13 @@ export interface Referenced {
 export function withReferences(server: string, entry: JsonObject, way: SecretWay): Referenced {
   if (way === "file") return { entry, kept: [] };
   return secretLiterals(server, entry).reduce<Referenced>(
-    (changed, literal) => (way === "env" ? inVariable(changed, literal) : inKeyring(changed, literal)),
+    (changed, literal) => {
+      if (way === "keyring") return inKeyring(changed, literal);
+      const { key, name, before, variable } = literal;
+      return { ...changed, entry: replaced(changed.entry, key, name, `${before}\${${variable}}`) };
+    },
     { entry, kept: [] },
   );
-}
-
-function inVariable({ entry, kept }: Referenced, { key, name, before, variable }: SecretLiteral): Referenced {
-  return { entry: replaced(entry, key, name, `${before}\${${variable}}`), kept };
 }
 
 function inKeyring({ entry, kept }: Referenced, literal: SecretLiteral): Referenced {

@@ -52,26 +52,25 @@ export class TrustStore {
     const path = join(this.#folder, nameOf(question));
     const read = await this.#read(path);
     if (read === undefined) return { ...(await this.#former(question)), isChanged };
-    if ("message" in read) return { decision: "undecided", isChanged, problems: [problemAt(path, read.message)] };
+    const undecided = (message: string): TrustVerdict => {
+      return { decision: "undecided", isChanged, problems: [problemAt(path, message)] };
+    };
+    if ("message" in read) return undecided(read.message);
     const isSame = read.hash === question.hash && read.project === question.project && read.server === question.server;
-    if (!isSame) {
-      const problem = problemAt(path, "this decision is about something else than its name says; it does not count");
-      return { decision: "undecided", isChanged, problems: [problem] };
-    }
+    if (!isSame) return undecided("this decision is about something else than its name says; it does not count");
     return { decision: read.decision, isChanged, problems: [] };
   }
 
   /** A denial in the earlier form still counts; an approval does not, since it covered less. */
   async #former(question: TrustQuestion): Promise<Omit<TrustVerdict, "isChanged">> {
     const { formerHash } = question;
-    if (formerHash === undefined) return { decision: "undecided", problems: [] };
-    const read = await this.#read(join(this.#home(), nameOf({ ...question, hash: formerHash })));
+    const path = formerHash && join(this.#home(), nameOf({ ...question, hash: formerHash }));
+    const read = path ? await this.#read(path) : undefined;
     if (read === undefined || "message" in read || read.hash !== formerHash) {
       return { decision: "undecided", problems: [] };
     }
-    return read.decision === "denied"
-      ? { decision: "denied", problems: [] }
-      : { decision: "undecided", isOutdated: true, problems: [] };
+    const isDenied = read.decision === "denied";
+    return isDenied ? { decision: "denied", problems: [] } : { decision: "undecided", isOutdated: true, problems: [] };
   }
 
   async approve(question: TrustQuestion): Promise<void> {
