@@ -149,6 +149,13 @@ export class TenonError extends Error {
   }
 }
 
+/** What the work gives; what it throws becomes the cause of an error of this code, whose message begins with `what`. */
+export async function orFail<T>(code: ErrorCode, what: string, work: Promise<T>): Promise<T> {
+  return await work.catch((thrown: unknown) => {
+    throw new TenonError(code, `${what}: ${messageOf(thrown)}`, { cause: thrown });
+  });
+}
+
 /** Whatever was thrown, as a TenonError; unknown values become `code` with the original as cause. */
 export function toTenonError(thrown: unknown, code: ErrorCode = "internal"): TenonError {
   if (thrown instanceof TenonError) return thrown;

@@ -1,7 +1,7 @@
 // Adds, removes, enables and disables servers in a configuration file by the smallest change of its text.
 
 import { createScanner } from "jsonc-parser";
-import { messageOf, TenonError } from "../base/errors.js";
+import { messageOf, orFail, TenonError } from "../base/errors.js";
 import { withFileLock } from "../base/io/file-lock.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
@@ -115,16 +115,22 @@ async function edit(
   name: string | undefined,
   make: (current: { readonly text: string; readonly before: JsonObject | undefined }) => Change,
 ): Promise<Edited> {
+  const { files } = file.world;
   const path = (await locate(file))?.realPath ?? file.path;
   return await withConfigLock(file.world, path, async () => {
     const found = await locate(file);
-    const text = found ? await readText(file, found) : "";
+    const text = found
+      ? await orFail("config.unreadable", `${file.path} cannot be read`, files.readText(found.realPath))
+      : "";
     const before = entryOf(faultless(text, file), name, file);
     const { change, text: edited, warnings = [] } = make({ text, before });
     const after = entryOf(faultless(edited, file), name, file);
-    if (change !== "unchanged") await write(file, found?.realPath ?? path, edited, found?.mode);
-    const entries = defined({ before, after });
-    return { change, file: found?.realPath ?? path, isNewFile: !found, warnings, ...entries };
+    const target = found?.realPath ?? path;
+    if (change !== "unchanged") {
+      const writing = files.writeAtomic(target, edited, found?.mode);
+      await orFail("config.unreadable", `${target} cannot be written`, writing);
+    }
+    return { change, file: target, isNewFile: !found, warnings, ...defined({ before, after }) };
   });
 }
 
@@ -136,22 +142,6 @@ async function locate({ world, path, within }: ConfigFile): Promise<FoundPath | 
     throw invalid(`${path} is a link that leads out of the project, to ${found.realPath}; it is not changed`);
   }
   return found;
-}
-
-async function readText({ world, path }: ConfigFile, found: FoundPath): Promise<string> {
-  try {
-    return await world.files.readText(found.realPath);
-  } catch (error) {
-    throw new TenonError("config.unreadable", `${path} cannot be read: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-async function write({ world }: ConfigFile, path: string, text: string, mode: number | undefined): Promise<void> {
-  try {
-    await world.files.writeAtomic(path, text, mode);
-  } catch (error) {
-    throw new TenonError("config.unreadable", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 /** A text with faults is not edited: what is meant by it is a guess. */

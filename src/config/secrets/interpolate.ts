@@ -41,32 +41,26 @@ const PLAIN_VARIABLES: ReadonlySet<string> = new Set(
   "HOME USER LOGNAME USERNAME USERPROFILE SHELL PWD PATH TMPDIR TEMP TMP LANG TZ".split(" "),
 );
 
-type Filled = { readonly kind: "filled"; readonly value: string; readonly isSecret: boolean } | Missing;
+type Filled = { readonly value: string; readonly isSecret: boolean } | Missing;
 
-export interface TextToFill {
-  readonly text: string;
-  readonly path: KeyPath;
-  /** Whether the value as a whole may be `!command` or `keyring:name`. */
-  readonly mayBeSecret: boolean;
-}
-
-/** Never rejects. */
+/** `mayBeSecret`: the value as a whole may be `!command` or `keyring:name`. Never rejects. */
 export async function interpolate(
-  given: TextToFill,
+  given: { readonly text: string; readonly path: KeyPath; readonly mayBeSecret: boolean },
   placeOf: WrittenServer["placeOf"],
   source: InterpolationSource,
 ): Promise<Interpolated | Missing> {
   const parts = await Promise.all(parseTemplate(given.text, given).map((part) => fill(part, source)));
-  const failed = parts.find((part): part is Missing => part.kind !== "filled");
-  if (failed) {
-    const where = `${pathText(given.path)} in ${placeText(placeOf(given.path))}`;
-    return { kind: failed.kind, reason: `${failed.reason} (${where})` };
+  let text = "";
+  const secrets: string[] = [];
+  for (const part of parts) {
+    if ("reason" in part) {
+      const where = `${pathText(given.path)} in ${placeText(placeOf(given.path))}`;
+      return { kind: part.kind, reason: `${part.reason} (${where})` };
+    }
+    text += part.value;
+    if (part.isSecret && part.value !== "") secrets.push(part.value);
   }
-  const filled = parts.filter((part) => part.kind === "filled");
-  return {
-    text: filled.map(({ value }) => value).join(""),
-    secrets: filled.flatMap(({ value, isSecret }) => (isSecret && value !== "" ? [value] : [])),
-  };
+  return { text, secrets };
 }
 
 export function isMissing(result: Interpolated | Missing): result is Missing {
@@ -76,7 +70,7 @@ export function isMissing(result: Interpolated | Missing): result is Missing {
 async function fill(part: Part, source: InterpolationSource): Promise<Filled> {
   switch (part.kind) {
     case "text":
-      return { kind: "filled", value: part.text, isSecret: false };
+      return { value: part.text, isSecret: false };
     case "variable":
       return fillVariable(part, source);
     case "file":
@@ -92,9 +86,9 @@ async function fill(part: Part, source: InterpolationSource): Promise<Filled> {
 function fillVariable(part: Part & { readonly kind: "variable" }, { env }: InterpolationSource): Filled {
   const value = Object.hasOwn(env, part.name) ? env[part.name] : undefined;
   // As in a shell: the default also stands in for an empty value.
-  if (part.fallback !== undefined && !value) return { kind: "filled", value: part.fallback, isSecret: false };
+  if (part.fallback !== undefined && !value) return { value: part.fallback, isSecret: false };
   if (value === undefined) return missing(`the environment variable ${part.name} is not set`);
-  return { kind: "filled", value, isSecret: !PLAIN_VARIABLES.has(part.name) };
+  return { value, isSecret: !PLAIN_VARIABLES.has(part.name) };
 }
 
 async function fillFile(path: string, written: string, source: InterpolationSource): Promise<Filled> {
@@ -109,7 +103,7 @@ async function fillFile(path: string, written: string, source: InterpolationSour
       return missing(`${written} is larger than ${LIMITS.configValueMaxBytes} bytes`);
     }
     const text = (await world.files.readText(found.realPath)).replace(/\r?\n$/u, "");
-    return text.includes("\0") ? missing(`${written} is no text`) : { kind: "filled", value: text, isSecret: true };
+    return text.includes("\0") ? missing(`${written} is no text`) : { value: text, isSecret: true };
   } catch (error) {
     return missing(`${written} cannot be read: ${messageOf(error)}`);
   }
@@ -133,7 +127,7 @@ async function fillSecret(
   const answer = await secrets.get(request, patience);
   switch (answer.kind) {
     case "found":
-      return { kind: "filled", value: answer.value.replace(/\r?\n$/u, ""), isSecret: true };
+      return { value: answer.value.replace(/\r?\n$/u, ""), isSecret: true };
     case "missing":
       return missing(answer.reason);
     case "waiting":

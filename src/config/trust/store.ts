@@ -1,7 +1,7 @@
 // What the person decided about projects' entries. One small file per decision, so that two processes never write the same one.
 
 import { join } from "node:path";
-import { messageOf, TenonError } from "../../base/errors.js";
+import { messageOf, orFail, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { hashJson, parseObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
@@ -116,13 +116,8 @@ export class TrustStore {
     const decidedAt = new Date(this.#world.now()).toISOString();
     const record = { version: 1, decision, hash, project, ...defined({ server }), decidedAt };
     const path = join(this.#home(), nameOf(question));
-    try {
-      await this.#world.files.writeAtomic(path, `${JSON.stringify(record, undefined, 2)}\n`);
-    } catch (error) {
-      throw new TenonError("config.unreadable", `the decision cannot be kept in ${path}: ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
+    const writing = this.#world.files.writeAtomic(path, `${JSON.stringify(record, undefined, 2)}\n`);
+    await orFail("config.unreadable", `the decision cannot be kept in ${path}`, writing);
   }
 
   #home(): string {
