@@ -26,21 +26,22 @@ export { check } from "./check.js";
 const text = z.string().min(1);
 /** Arguments and values may be empty. */
 const anyText = z.string();
-const milliseconds = z.int().min(1).max(86_400_000);
+const address = z.url({ protocol: /^https?$/u, error: "must be an http or https address" });
 const anyObject = z.record(z.string(), z.json());
-
-const optionalText = text.optional();
-const optionalTexts = z.array(text).optional();
-const optionalFlag = z.boolean().optional();
-const optionalMs = milliseconds.optional();
 
 function optional<Schema extends z.ZodType>(schema: Schema, description: string) {
   return schema.optional().describe(description);
 }
 
-function wholeNumber(min: number, max: number) {
-  return z.int().min(min).max(max).optional();
-}
+// What most keys are: each may be left out.
+const words = (description: string) => optional(text, description);
+const list = (description: string) => optional(z.array(text), description);
+const flag = (description: string) => optional(z.boolean(), description);
+const webAddress = (description: string) => optional(address, description);
+const whole = (min: number, max: number, description: string) => optional(z.int().min(min).max(max), description);
+const milliseconds = (description: string) => whole(1, 86_400_000, description);
+const count = (description: string) => whole(0, 10_000, description);
+const include = (description: string) => optional(z.enum(INCLUDE_MODES), description);
 
 function section<Shape extends z.core.$ZodShape>(description: string, shape: Shape) {
   return z.strictObject(shape).optional().describe(description);
@@ -58,32 +59,22 @@ const sandboxSchema: z.ZodType<SandboxWritten> = z.union([
       .describe(
         'What becomes of the session\'s directories: "workspace" may be written, "read-only" only read; "off" is no sandbox.',
       ),
-    network: optionalFlag.describe("true grants the network of this machine; without it there is none."),
-    read: optionalTexts.describe(
-      "Files and folders that may be read besides: absolute, ~/…, or relative to the session's directory.",
-    ),
-    write: optionalTexts.describe("The same for what may be written."),
+    network: flag("true grants the network of this machine; without it there is none."),
+    read: list("Files and folders that may be read besides: absolute, ~/…, or relative to the session's directory."),
+    write: list("The same for what may be written."),
   }),
 ]);
 
-const address = z.url({ protocol: /^https?$/u, error: "must be an http or https address" });
-
-const optionalAddress = address.optional();
-
 const idp: z.ZodType<IdentityProviderEntry> = z
   .strictObject({
-    issuer: optionalAddress.describe(
+    issuer: webAddress(
       "The identity provider, by which it is found. Secrets of idp, and the ID token, go to no other.",
     ),
-    tokenEndpoint: optionalAddress.describe("Where tokens are exchanged, where the issuer does not say it itself."),
+    tokenEndpoint: webAddress("Where tokens are exchanged, where the issuer does not say it itself."),
     clientId: text.describe(`The client you registered at the identity provider. ${references}`),
-    clientSecret: optionalText.describe(`Its secret. ${secretReferences}`),
-    authMethod: optionalText.describe(
-      "token_endpoint_auth_method of that client; chosen from what the provider offers unless given.",
-    ),
-    idToken: optionalText.describe(
-      `The person's ID token; without it they log in at the identity provider. ${secretReferences}`,
-    ),
+    clientSecret: words(`Its secret. ${secretReferences}`),
+    authMethod: words("token_endpoint_auth_method of that client; chosen from what the provider offers unless given."),
+    idToken: words(`The person's ID token; without it they log in at the identity provider. ${secretReferences}`),
   })
   .refine(({ issuer, tokenEndpoint }) => issuer !== undefined || tokenEndpoint !== undefined, {
     error: "must have an issuer, or a tokenEndpoint",
@@ -93,29 +84,29 @@ const idp: z.ZodType<IdentityProviderEntry> = z
   });
 
 const settings = z.strictObject({
-  issuer: optionalAddress.describe(
+  issuer: webAddress(
     "The only authorization server these credentials are for; another one the server names never sees them.",
   ),
-  clientId: optionalText.describe(`The client you registered at the authorization server. ${references}`),
-  clientSecret: optionalText.describe(`Its secret. ${secretReferences}`),
+  clientId: words(`The client you registered at the authorization server. ${references}`),
+  clientSecret: words(`Its secret. ${secretReferences}`),
   clientMetadataUrl: optional(
     z.url({ protocol: /^https$/u, error: "must be an https address" }),
     "A client id metadata document to be known by instead.",
   ),
-  scopes: optionalTexts.describe("What to ask for, instead of what the server says."),
+  scopes: list("What to ask for, instead of what the server says."),
   grant: optional(
     z.enum(OAUTH_GRANTS),
     '"client_credentials" logs in as the client itself and "jwt_bearer" with an assertion, both without a person; with "enterprise" the identity provider of idp vouches for the person.',
   ),
-  assertion: optionalText.describe(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
+  assertion: words(`The JWT a workload is known by, for jwt_bearer. ${secretReferences}`),
   idp: optional(idp, "Who vouches for the person, for enterprise."),
-  privateKey: optionalText.describe(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
-  signingAlgorithm: optionalText.describe("Of that key: ES256 unless given."),
-  keyId: optionalText.describe("Which key it is (kid), where the server knows several."),
-  authMethod: optionalText.describe(
-    "token_endpoint_auth_method of the client; chosen from what the server offers unless given.",
-  ),
-  callbackPort: wholeNumber(1, 65_535).describe(
+  privateKey: words(`PEM of the client's key, for private_key_jwt. ${secretReferences}`),
+  signingAlgorithm: words("Of that key: ES256 unless given."),
+  keyId: words("Which key it is (kid), where the server knows several."),
+  authMethod: words("token_endpoint_auth_method of the client; chosen from what the server offers unless given."),
+  callbackPort: whole(
+    1,
+    65_535,
     "The port of http://127.0.0.1:<port>/callback, where only that one is registered; any free one unless given.",
   ),
 });
@@ -125,19 +116,14 @@ const oauthSchema: z.ZodType<OAuthEntry> = settings.refine(
   { error: 'must have both "grant": "enterprise" and idp, or neither' },
 );
 
-const count = wholeNumber(0, 10_000);
-const include = z.enum(INCLUDE_MODES).optional();
-
 const tool = z.strictObject({
-  include: include.describe("How this tool comes before the model, whatever its server says."),
-  timeoutMs: optionalMs.describe("A call without progress ends after this many milliseconds."),
-  idempotent: optionalFlag.describe(
+  include: include("How this tool comes before the model, whatever its server says."),
+  timeoutMs: milliseconds("A call without progress ends after this many milliseconds."),
+  idempotent: flag(
     "Calling twice does no harm: after a broken connection the call is sent again. User configuration only.",
   ),
-  enabled: optionalFlag.describe("false takes the tool away."),
-  name: optionalText.describe(
-    "What the model calls it instead, without the prefix; the server is called by its own name.",
-  ),
+  enabled: flag("false takes the tool away."),
+  name: words("What the model calls it instead, without the prefix; the server is called by its own name."),
   description: optional(anyText, "What the model reads about it instead."),
   arguments: optional(
     anyObject,
@@ -151,37 +137,35 @@ const tool = z.strictObject({
 });
 
 const extras = {
-  include: include.describe(
-    'How its tools come before the model: "always", "manual" (added by the person) or "search".',
-  ),
+  include: include('How its tools come before the model: "always", "manual" (added by the person) or "search".'),
   tools: optional(z.record(z.string(), tool), "Settings of single tools, by the server's own names for them."),
-  prefix: optionalText.describe("Put before the names of its tools as the model sees them."),
-  allow: optionalTexts.describe("Only tools that match one of these globs (* and ?) are used."),
-  deny: optionalTexts.describe("Tools that match one of these globs are never used; stronger than allow."),
+  prefix: words("Put before the names of its tools as the model sees them."),
+  allow: list("Only tools that match one of these globs (* and ?) are used."),
+  deny: list("Tools that match one of these globs are never used; stronger than allow."),
   timeouts: section("In milliseconds.", {
-    connectMs: optionalMs.describe("From the start until the tools are listed."),
-    callMs: optionalMs.describe("A call without progress ends after this."),
-    maxCallMs: optionalMs.describe("Any call ends after this, whatever its progress."),
+    connectMs: milliseconds("From the start until the tools are listed."),
+    callMs: milliseconds("A call without progress ends after this."),
+    maxCallMs: milliseconds("Any call ends after this, whatever its progress."),
   }),
   limits: section("How hard the server may be driven.", {
-    callsPerMinute: wholeNumber(1, 100_000).describe("Calls started within a minute."),
-    callsAtOnce: wholeNumber(1, 1_000).describe("Calls that run at the same time."),
+    callsPerMinute: whole(1, 100_000, "Calls started within a minute."),
+    callsAtOnce: whole(1, 1_000, "Calls that run at the same time."),
   }),
-  required: optionalFlag.describe("The first prompt waits for this server."),
+  required: flag("The first prompt waits for this server."),
   sandbox: optional(
     sandboxSchema,
     'What the process of a server that Tenon starts may touch: "off" (everything), "workspace" or "read-only".',
   ),
-  account: optionalText.describe("Which of several log-ins at the server to use. User configuration only."),
-  disabled: optionalFlag.describe("true keeps the entry and leaves the server out."),
-  lazy: optionalFlag.describe("The server is started when one of its tools is first used."),
-  shared: optionalFlag.describe(
+  account: words("Which of several log-ins at the server to use. User configuration only."),
+  disabled: flag("true keeps the entry and leaves the server out."),
+  lazy: flag("The server is started when one of its tools is first used."),
+  shared: flag(
     "false gives every session a server of its own, also where several could use one: for those that keep a state.",
   ),
-  trustAnnotations: optionalFlag.describe(
+  trustAnnotations: flag(
     "What the server says about its tools (that one only reads) is taken as true, by rules and by the mode plan. User configuration only.",
   ),
-  trustResults: optionalFlag.describe(
+  trustResults: flag(
     "What the server answers is not counted as content from outside: see permissions.afterUntrusted. User configuration only.",
   ),
 };
@@ -196,7 +180,7 @@ export const stdioEntry: z.ZodType<StdioEntry> = z
       z.record(z.string(), anyText),
       `Variables added to the small environment every server gets. ${secretReferences}`,
     ),
-    cwd: optionalText.describe(`Where it runs; the session's directory unless given. ${references}`),
+    cwd: words(`Where it runs; the session's directory unless given. ${references}`),
     ...extras,
   })
   .meta({ title: "A server that Tenon starts" });
@@ -218,8 +202,8 @@ export const remoteEntry: z.ZodType<RemoteEntry> = z
 
 const provider: z.ZodType<ProviderEntry | undefined> = z
   .strictObject({
-    apiKey: optionalText.describe(`The key. ${secretReferences}`),
-    baseUrl: optionalText.describe(`Where requests go instead of the provider's own address. ${references}`),
+    apiKey: words(`The key. ${secretReferences}`),
+    baseUrl: words(`Where requests go instead of the provider's own address. ${references}`),
   })
   .optional();
 
@@ -230,14 +214,16 @@ const dollars = z.number().min(0).max(1_000_000);
 const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
   contextTokens: optional(tokens, "How many tokens prompt and answer have together."),
   maxOutputTokens: optional(tokens, "How long an answer may be; sent with every request."),
-  images: optionalFlag.describe("Whether it takes pictures; where it does not, they are named to it."),
-  audio: optionalFlag.describe("Whether it takes sound."),
-  pdf: optionalFlag.describe("Whether it takes PDF files."),
+  images: flag("Whether it takes pictures; where it does not, they are named to it."),
+  audio: flag("Whether it takes sound."),
+  pdf: flag("Whether it takes PDF files."),
   thinking: optional(z.array(z.enum(THINKING_LEVELS)), "The levels of thinking it has; empty for none."),
-  silenceMs: wholeNumber(1_000, 86_400_000).describe(
+  silenceMs: whole(
+    1_000,
+    86_400_000,
     "How long it may send nothing before the request is given up; 300000 unless given.",
   ),
-  toolSearch: optionalFlag.describe(
+  toolSearch: flag(
     "Whether tools found by search are sent in the provider's own way. Unless given: at the provider's own address only.",
   ),
   price: section("US dollars per million tokens.", {
@@ -269,9 +255,7 @@ const condition = z
       anyText,
       "It is a text that begins so. For run_command: it begins with these words, and is one program with literal arguments; for fetch_url: the same host, and a path that begins so. Not for paths: see under.",
     ),
-    under: optionalText.describe(
-      "It is a path in this directory, links followed. Relative paths begin at the session's directory.",
-    ),
+    under: words("It is a path in this directory, links followed. Relative paths begin at the session's directory."),
     oneOf: optional(z.array(z.unknown()), "It is exactly one of these."),
   })
   .refine((given) => TESTS.filter((test) => given[test] !== undefined).length === 1, {
@@ -284,25 +268,25 @@ export const ruleEntry: z.ZodType<RuleEntry> = z
     effect: z
       .enum(POLICY_EFFECTS)
       .describe('"allow" it, "deny" it, or "ask" the person every time. In a project\'s file not "allow".'),
-    server: optionalText.describe("A glob on the server's name; any server unless given."),
-    tool: optionalText.describe("A glob on the server's own name of the tool; any tool unless given."),
+    server: words("A glob on the server's name; any server unless given."),
+    tool: words("A glob on the server's own name of the tool; any tool unless given."),
     origin: optional(
       z.array(z.enum(TOOL_ORIGINS)),
       'Whose servers it is about. Unless given: any, but "allow" is not for servers of projects.',
     ),
     annotations: section("What the server says about the tool; counts for servers with trustAnnotations only.", {
-      readOnly: optionalFlag.describe("It changes nothing."),
-      destructive: optionalFlag.describe("It may destroy something."),
-      idempotent: optionalFlag.describe("Calling it twice is as calling it once."),
-      openWorld: optionalFlag.describe("It reaches beyond this machine."),
+      readOnly: flag("It changes nothing."),
+      destructive: flag("It may destroy something."),
+      idempotent: flag("Calling it twice is as calling it once."),
+      openWorld: flag("It reaches beyond this machine."),
     }),
     arguments: optional(z.array(condition), "What the arguments must be, all of it."),
-    reason: optionalText.describe("For the person and the model. Not read from a project's file."),
+    reason: words("For the person and the model. Not read from a project's file."),
   })
   .meta({ title: "A rule about tool calls" });
 
 const values = {
-  model: optionalText.describe("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
+  model: words("provider/name, for example anthropic/claude-sonnet-5-5 or offline/operator."),
   thinking: optional(
     z.enum(THINKING_LEVELS),
     "How much the model thinks before it answers; unless given, as its provider decides.",
@@ -312,14 +296,14 @@ const values = {
     "What single models can do and cost, by provider/name; stronger than what Tenon knows of them.",
   ),
   systemPrompt: section(`What the model is told besides. ${USER_ONLY}`, {
-    append: optionalText.describe("Said to the model after Tenon's own words."),
-    override: optionalText.describe("Said in place of Tenon's introduction; the rules for tools stay."),
+    append: words("Said to the model after Tenon's own words."),
+    override: words("Said in place of Tenon's introduction; the rules for tools stay."),
   }),
   permissions: section(
     `What may happen without asking. ${USER_ONLY} A project's file may have rules that ask or deny.`,
     {
       mode: optional(z.enum(PERMISSION_MODES), "The mode sessions start in."),
-      allowBypass: optionalFlag.describe("Whether a session may be switched to ask for nothing at all."),
+      allowBypass: flag("Whether a session may be switched to ask for nothing at all."),
       afterUntrusted: optional(
         z.enum(["off", "ask"]),
         '"ask": once a session has read a web page or an answer of a server without trustResults, tools that send or write are asked about, whatever grants and rules allow. "off" (the default). Recommended for unattended use.',
@@ -342,12 +326,10 @@ const values = {
     google: provider,
     "openai-compatible": provider,
   }),
-  allowHosts: optionalTexts.describe(
-    `Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`,
-  ),
+  allowHosts: list(`Hosts (host or host:port) reached without TLS and at private addresses. ${USER_ONLY}`),
   commands: section(`Commands that the agent runs. ${USER_ONLY}`, {
     env: section("Their environment: yours, without variables that look like secrets.", {
-      allow: optionalTexts.describe(
+      allow: list(
         'Names of variables that commands get although they look like secrets, for example ["PGPASSWORD"]. `tenon doctor` lists what is withheld.',
       ),
     }),
@@ -358,22 +340,20 @@ const values = {
     client: optional(sandboxSchema, "For servers an editor hands over."),
   }),
   tools: section("How many tools are put in front of the model.", {
-    maxAlwaysServers: count.describe("Servers whose tools are offered to the model from the start: 10."),
-    maxAlwaysTools: count.describe("Tools offered to the model; the others are behind search: 100."),
-    warnProcesses: count.describe("Servers that run as processes, above which the person is told: 5."),
-    headStart: count.describe("Tools the first prompt chooses from those behind search: 10."),
-    memory: optionalFlag.describe(
-      "Whether it is remembered, on this machine only, which prompts led to which tools: true.",
-    ),
+    maxAlwaysServers: count("Servers whose tools are offered to the model from the start: 10."),
+    maxAlwaysTools: count("Tools offered to the model; the others are behind search: 100."),
+    warnProcesses: count("Servers that run as processes, above which the person is told: 5."),
+    headStart: count("Tools the first prompt chooses from those behind search: 10."),
+    memory: flag("Whether it is remembered, on this machine only, which prompts led to which tools: true."),
   }),
   serverLimits: section(`All servers of one Tenon process together. ${USER_ONLY}`, {
-    maxProcesses: wholeNumber(1, 10_000).describe("Server processes of all sessions together: 128."),
-    maxMemoryMb: wholeNumber(1, 10_000_000).describe(
+    maxProcesses: whole(1, 10_000, "Server processes of all sessions together: 128."),
+    maxMemoryMb: whole(
+      1,
+      10_000_000,
       "Memory of all of them above which no further one is started: half of the machine's.",
     ),
-    idleMs: wholeNumber(0, 86_400_000).describe(
-      "How long a server that sessions share stays after the last of them has left: 60000.",
-    ),
+    idleMs: whole(0, 86_400_000, "How long a server that sessions share stays after the last of them has left: 60000."),
   }),
   import: optional(
     z.array(z.enum(IMPORT_NAMES)),
