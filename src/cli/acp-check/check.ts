@@ -6,8 +6,6 @@ import type { Claim, Introduction } from "./agent.js";
 import type { Bench } from "./bench.js";
 
 export interface Check {
-  /** `group.what`, stable: scripts name it. */
-  readonly id: string;
   readonly title: string;
   /** What goes wrong for people when it fails. */
   readonly why: string;
@@ -21,7 +19,11 @@ export interface Check {
   readonly run: (bench: Bench) => Promise<string>;
 }
 
-export interface CheckResult extends Pick<Check, "id" | "title" | "why"> {
+/** By id: `group.what`, stable, since scripts name it. */
+export type Checks = Readonly<Record<string, Check>>;
+
+export interface CheckResult extends Pick<Check, "title" | "why"> {
+  readonly id: string;
   readonly status: "pass" | "fail" | "skip";
   readonly evidence: string;
   readonly ms: number;

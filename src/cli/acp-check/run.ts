@@ -114,7 +114,7 @@ function whyNot({ needs = [], ruledOut, needsModel }: Check, agent: Introduction
 }
 
 async function runCheck(
-  check: Check,
+  check: (typeof CHECKS)[number],
   context: RunContext,
   { agent, model, signal }: Omit<Report, "results"> & Pick<Watch, "signal">,
 ): Promise<CheckResult> {

@@ -3,13 +3,13 @@
 import { basename } from "node:path";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import type { Bench } from "../bench.js";
-import { BOUNDS, type Check, CheckFailure, demand, waitUntil } from "../check.js";
+import { BOUNDS, type Check, CheckFailure, type Checks, demand, waitUntil } from "../check.js";
 import { tells } from "../session.js";
 import { isInitialized, receivesWithin, type TestServer } from "../test-servers.js";
 
 const WHY = "One entry that a strict parser dislikes takes the whole session down, or vanishes without a word.";
 
-interface OddEntry extends Pick<Check, "id" | "title" | "needs" | "ruledOut"> {
+interface OddEntry extends Pick<Check, "title" | "needs" | "ruledOut"> {
   /** It has no name by which the client could be told of it. */
   readonly isNameless?: boolean;
   /** The server, and its entry where it is not as it was made. */
@@ -18,53 +18,44 @@ interface OddEntry extends Pick<Check, "id" | "title" | "needs" | "ruledOut"> {
 
 type Made = readonly [server: TestServer, entry?: JsonValue];
 
-const ODD: readonly OddEntry[] = [
-  {
-    id: "entry.missing-args",
+const ODD: Readonly<Record<string, OddEntry>> = {
+  "entry.missing-args": {
     title: "a stdio entry without args is used, or reported",
     make: (bench) => [bench.stdio({}, { bareEntry: { env: [] } })],
   },
-  {
-    id: "entry.missing-env",
+  "entry.missing-env": {
     title: "a stdio entry without env is used, or reported",
     make: (bench) => changed(bench.stdio(), { env: undefined }),
   },
-  {
-    id: "entry.env-map",
+  "entry.env-map": {
     title: "a stdio entry whose env is a map is used, or reported",
     make: (bench) => changed(bench.stdio(), { env: { ACP_CHECK_GIVEN: "given" } }),
   },
-  {
-    id: "entry.type-stdio",
+  "entry.type-stdio": {
     title: 'a stdio entry with type "stdio" is used, or reported',
     make: (bench) => changed(bench.stdio(), { type: "stdio" }),
   },
-  {
-    id: "entry.bare-command",
+  "entry.bare-command": {
     title: "a command without a path is looked up and used, or reported",
     make: (bench) => changed(bench.stdio(), { command: basename(process.execPath) }),
   },
-  {
-    id: "entry.missing-headers",
+  "entry.missing-headers": {
     title: "an HTTP entry without headers is used, or reported",
     needs: ["mcpCapabilities.http"],
     make: async (bench) => [await bench.remote("http")],
   },
-  {
-    id: "entry.missing-command",
+  "entry.missing-command": {
     title: "an entry without command and url is reported",
     make: (bench) => changed(bench.stdio(), { command: undefined }),
   },
-  {
-    id: "entry.unknown-type",
+  "entry.unknown-type": {
     title: "an entry of an unknown type is reported",
     make: (bench) => {
       const server = bench.stdio();
       return [server, { type: "pigeon", name: server.name, url: "pigeon://roof" }];
     },
   },
-  {
-    id: "entry.unclaimed-type",
+  "entry.unclaimed-type": {
     title: "an entry of a kind the agent does not claim is used, or reported",
     ruledOut: ({ kinds }) => (kinds.length === 3 ? "every kind is claimed" : undefined),
     make: async (bench) => {
@@ -75,18 +66,16 @@ const ODD: readonly OddEntry[] = [
       return [server, { type: "acp", name: server.name, serverId: bench.word("id") }];
     },
   },
-  {
-    id: "entry.no-object",
+  "entry.no-object": {
     title: "an entry that is no object does not fail the session",
     isNameless: true,
     make: (bench) => [bench.stdio(), "just a word"],
   },
-];
+};
 
-export const ENTRY: readonly Check[] = [
-  ...ODD.map(oddCheck),
-  {
-    id: "entry.duplicate",
+export const ENTRY: Checks = {
+  ...Object.fromEntries(Object.entries(ODD).map(([id, entry]) => [id, oddCheck(entry)])),
+  "entry.duplicate": {
     title: "of two servers with the same name neither is dropped without a word",
     why: "Half of the person's servers vanish, and nothing says so.",
     run: async (bench) => {
@@ -103,7 +92,7 @@ export const ENTRY: readonly Check[] = [
       return `one was connected; the client was told: ${how}`;
     },
   },
-];
+};
 
 function oddCheck({ isNameless = false, make, ...about }: OddEntry): Check {
   return {

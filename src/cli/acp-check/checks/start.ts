@@ -4,16 +4,15 @@ import type { JsonObject } from "../../../base/json/json.js";
 import { formatElapsed } from "../../terminal/stream.js";
 import { CLIENT } from "../agent.js";
 import type { Bench } from "../bench.js";
-import { BOUNDS, type Check, CheckFailure, demand } from "../check.js";
+import { BOUNDS, type Check, CheckFailure, type Checks, demand } from "../check.js";
 import { callsOf } from "../session.js";
 import { failure, initialize, receivesWithin, type TestServer } from "../test-servers.js";
 
 const IGNORED = "The editor's servers are silently ignored: the person believes they have tools they do not have.";
 const HEADER = { name: "x-acp-check", value: "given" };
 
-export const CONNECT: readonly Check[] = [
-  {
-    id: "connect.stdio",
+export const CONNECT: Checks = {
+  "connect.stdio": {
     title: "a stdio server is connected and its tool is called",
     why: IGNORED,
     run: async (bench) => {
@@ -27,10 +26,9 @@ export const CONNECT: readonly Check[] = [
       return `${evidence}; its env arrived`;
     },
   },
-  remote("http", "a Streamable HTTP server is connected and its tool is called"),
-  remote("sse", "an HTTP+SSE server is connected and its tool is called"),
-  {
-    id: "connect.acp",
+  "connect.http": remote("http", "a Streamable HTTP server is connected and its tool is called"),
+  "connect.sse": remote("sse", "an HTTP+SSE server is connected and its tool is called"),
+  "connect.acp": {
     title: "a server of the client itself (type acp) is connected over mcp/message",
     why: IGNORED,
     needs: ["mcpCapabilities.acp"],
@@ -40,11 +38,10 @@ export const CONNECT: readonly Check[] = [
       return await (await bench.openWith([server], agent)).use(server);
     },
   },
-];
+};
 
 function remote(type: "http" | "sse", title: string): Check {
   return {
-    id: `connect.${type}`,
     title,
     why: IGNORED,
     needs: [`mcpCapabilities.${type}`],
@@ -62,9 +59,8 @@ function remote(type: "http" | "sse", title: string): Check {
 const UNTOLD = "A failure nobody is told of looks like a stupid model: the person cannot know what to repair.";
 const WORDS = "acp-check: no database at port 5432";
 
-export const START: readonly Check[] = [
-  {
-    id: "start.hung",
+export const START: Checks = {
+  "start.hung": {
     title: "a server that never answers does not hold up session/new, nor the others",
     why: "One bad server freezes the editor: some clients wait 20 s for session/new, then give up.",
     run: async (bench) => {
@@ -77,8 +73,7 @@ export const START: readonly Check[] = [
       return `${took}; the good server beside it was used`;
     },
   },
-  {
-    id: "start.slow",
+  "start.slow": {
     title: "the tools of a slow server are there in the first turn, or join later",
     why: "Servers that take seconds to start (npx, Java, containers) are lost for the whole session.",
     needsModel: true,
@@ -94,8 +89,7 @@ export const START: readonly Check[] = [
       return "missing in the first turn, there in the second";
     },
   },
-  {
-    id: "start.failed",
+  "start.failed": {
     title: "servers that cannot be started fail neither the session nor the others",
     why: "One broken entry takes all tools away, or the whole session.",
     run: async (bench) => {
@@ -104,19 +98,17 @@ export const START: readonly Check[] = [
       return `the session opened; beside two broken servers ${await session.use(good)}`;
     },
   },
-  told("start.told", "the client is told of a stdio server that fails", failing),
-  told("start.told-missing", "the client is told of a server whose program does not exist", missing),
-  {
-    ...told("start.told-http", "the client is told of an HTTP server that refuses", (bench) =>
-      bench.remote("http", [], WORDS),
-    ),
+  "start.told": told("the client is told of a stdio server that fails", failing),
+  "start.told-missing": told("the client is told of a server whose program does not exist", missing),
+  "start.told-http": {
+    ...told("the client is told of an HTTP server that refuses", (bench) => bench.remote("http", [], WORDS)),
     needs: ["mcpCapabilities.http"],
   },
-  told("start.told-plain", "a client that shows no notices is told of a failed server in another way", failing, {
+  "start.told-plain": told("a client that shows no notices is told of a failed server in another way", failing, {
     ...CLIENT,
     session: {},
   }),
-];
+};
 
 function failing(bench: Bench): TestServer {
   return bench.stdio(failure(WORDS));
@@ -132,13 +124,11 @@ function missing(bench: Bench): TestServer {
 }
 
 function told(
-  id: string,
   title: string,
   make: (bench: Bench) => TestServer | Promise<TestServer>,
   client: JsonObject = CLIENT,
 ): Check {
   return {
-    id,
     title,
     why: UNTOLD,
     run: async (bench) => {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../base/json/json.js";
 import { echoTool } from "../../../testing/index.js";
 import { formatElapsed } from "../../terminal/stream.js";
 import type { Bench } from "../bench.js";
-import { BOUNDS, type Check, demand, waitUntil } from "../check.js";
+import { BOUNDS, type Checks, demand, waitUntil } from "../check.js";
 import { SECRETS } from "../environment.js";
 import { callsOf, demandCall, stopReasonOf, type Turn } from "../session.js";
 import { IMAGE_DATA, receivedBy, receivesWithin, tool } from "../test-servers.js";
@@ -13,9 +13,8 @@ import { IMAGE_DATA, receivedBy, receivesWithin, tool } from "../test-servers.js
 const VALID_NAME = /^[a-zA-Z0-9_-]{1,64}$/u;
 const LONG = 100;
 
-export const TOOLS: readonly Check[] = [
-  {
-    id: "env.minimal",
+export const TOOLS: Checks = {
+  "env.minimal": {
     title: "the secrets in the agent's own environment are not handed to servers",
     why: "Every server, whoever wrote it, can read the person's keys and tokens.",
     run: async (bench) => {
@@ -30,8 +29,7 @@ export const TOOLS: readonly Check[] = [
       return `the server got ${count} variables, none of the ${watched.length} secrets`;
     },
   },
-  {
-    id: "names.valid",
+  "names.valid": {
     title: "odd and overlong tool names are offered in a form every provider takes, and still reach the server",
     why: "A provider refuses the whole request because of one name, and every turn fails.",
     needsModel: true,
@@ -52,8 +50,7 @@ export const TOOLS: readonly Check[] = [
       return `called as ${names.filter((one) => one.includes(odd) || one.includes(long)).join(" and ")}`;
     },
   },
-  {
-    id: "names.same-tool",
+  "names.same-tool": {
     title: "two servers with a tool of the same name coexist",
     why: "One of the two is silently unusable, or calls reach the wrong server.",
     needsModel: true,
@@ -69,8 +66,7 @@ export const TOOLS: readonly Check[] = [
       return `called as ${names.join(" and ")}; each call reached its own server`;
     },
   },
-  {
-    id: "cancel.server",
+  "cancel.server": {
     title: "session/cancel reaches the server as notifications/cancelled",
     why: "The person stops a command, and the server goes on with it.",
     needsModel: true,
@@ -85,8 +81,7 @@ export const TOOLS: readonly Check[] = [
       return `the server heard of it after ${formatElapsed(tookMs)}`;
     },
   },
-  {
-    id: "cancel.answer",
+  "cancel.answer": {
     title: 'a cancelled turn ends with the stop reason "cancelled", and the session goes on',
     why: "The editor shows a finished turn or an error, or waits for ever.",
     needsModel: true,
@@ -105,8 +100,7 @@ export const TOOLS: readonly Check[] = [
       return `answered after ${formatElapsed(tookMs)}; the next turn works`;
     },
   },
-  {
-    id: "result.image",
+  "result.image": {
     title: "a picture that a tool returns reaches the model or the client",
     why: "Screenshots and charts vanish without a word.",
     needsModel: true,
@@ -119,21 +113,19 @@ export const TOOLS: readonly Check[] = [
       return `it reached ${[turn.hasImage && "the model", isShown && "the client"].filter(Boolean).join(" and ")}`;
     },
   },
-  {
-    id: "result.error",
+  "result.error": {
     title: "a tool that fails is shown as failed, and the turn goes on",
     why: "A failure that looks like success misleads the person.",
     needsModel: true,
     run: async (bench) => await failingCall(bench, "error"),
   },
-  {
-    id: "result.crash",
+  "result.crash": {
     title: "a server that dies during a call fails that call, not the turn",
     why: "The turn hangs or ends with an error, and the conversation is stuck.",
     needsModel: true,
     run: async (bench) => await failingCall(bench, "crash"),
   },
-];
+};
 
 async function failingCall(bench: Bench, reply: "error" | "crash"): Promise<string> {
   const server = bench.stdio({ tools: [tool(bench.word(reply), reply)] });

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Behaviour } from "../../../testing/index.js";
 import { formatElapsed } from "../../terminal/stream.js";
 import { CLIENT, initializeParams, problemOf } from "../agent.js";
-import { BOUNDS, type Check, demand } from "../check.js";
+import { BOUNDS, type Checks, demand } from "../check.js";
 import { failure } from "../test-servers.js";
 
 /** Prints lines that are no messages, on both of its outputs. */
@@ -16,9 +16,8 @@ const NOISY: Behaviour = {
   },
 };
 
-export const WIRE_FIRST: readonly Check[] = [
-  {
-    id: "wire.burst",
+export const WIRE_FIRST: Checks = {
+  "wire.burst": {
     title: "requests sent in one burst with initialize are answered, not refused",
     why: "Clients that do not wait for the answer to initialize fail at random.",
     run: async (bench) => {
@@ -35,12 +34,11 @@ export const WIRE_FIRST: readonly Check[] = [
       return `initialize after ${formatElapsed(introduced.ms)}, session/new after ${formatElapsed(opened.ms)}`;
     },
   },
-];
+};
 
 /** These judge all agents started in the run, so they come last; alone they bring about enough to be judged. */
-export const WIRE_LAST: readonly Check[] = [
-  {
-    id: "wire.order",
+export const WIRE_LAST: Checks = {
+  "wire.order": {
     title: "no update of a session comes before the answer that creates it",
     why: "Clients drop updates of sessions they do not know: what was said in them is lost.",
     run: async (bench) => {
@@ -52,8 +50,7 @@ export const WIRE_LAST: readonly Check[] = [
       return `true of all ${bench.context.started.length} agents started so far`;
     },
   },
-  {
-    id: "wire.valid",
+  "wire.valid": {
     title: "stdout carries valid ACP and nothing else",
     why: "One stray line breaks the connection in strict clients.",
     run: async (bench) => {
@@ -70,4 +67,4 @@ export const WIRE_LAST: readonly Check[] = [
       return `all ${count} lines of ${bench.context.started.length} agents fit the schema`;
     },
   },
-];
+};
