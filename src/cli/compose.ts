@@ -7,9 +7,8 @@ import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
 import { chooseLog } from "./context.js";
-import { personalGrants } from "./logins.js";
 import { configuredModels, providerVariables } from "./model.js";
-import { secretResolver, unaskedSecrets } from "./secrets.js";
+import { personalGrants, secretResolver, unaskedSecrets } from "./secrets.js";
 import { outputFiles } from "./server-output.js";
 import { hidingSecrets } from "./trace.js";
 

@@ -13,8 +13,6 @@ const LEFT_COLUMNS = 34;
 const MAX_COLUMNS = 100;
 const INDENT = "  ";
 
-const TITLE: string = `tenon ${VERSION}: an agent that joins ACP editors and MCP tools`;
-
 /** For the last entry of the path; for the whole table where it is empty. */
 export function helpLines(
   table: readonly TableEntry[],
@@ -32,16 +30,13 @@ function commandHelp(command: Command, path: readonly string[], style: HelpStyle
   const { palette } = style;
   const whole = [...path, command.name].join(" ");
   const words = [...(command.arguments ?? []), ...(command.after ? [command.after] : [])];
+  const rows = words.map((word) => [word.name, withChoices(word)] as const);
   return [
     `${palette.bold(whole)}: ${command.summary}`,
     "",
     `${palette.bold("Usage:")} ${usageLine(command, path)}`,
     ...paragraphs(command.details, style),
-    ...section(
-      "Words",
-      words.map((word) => [word.name, withChoices(word)]),
-      style,
-    ),
+    ...section("Words", rows, style),
     ...section("Options", optionRows(command), style),
     ...exampleLines(command, style),
   ];
@@ -49,13 +44,14 @@ function commandHelp(command: Command, path: readonly string[], style: HelpStyle
 
 function groupHelp(group: Group, path: readonly string[], style: HelpStyle): readonly string[] {
   const whole = [...path, group.name].join(" ");
+  const rows = group.commands.map(({ name, summary }) => [name, summary] as const);
   const fallback = group.fallback === undefined ? [] : ["", `Without a command: ${whole} ${group.fallback}.`];
   return [
     `${style.palette.bold(whole)}: ${group.summary}`,
     "",
     `${style.palette.bold("Usage:")} ${whole} COMMAND …`,
     ...paragraphs(group.details, style),
-    ...section("Commands", summaryRows(group.commands), style),
+    ...section("Commands", rows, style),
     ...fallback,
     "",
     `${whole} COMMAND --help says more about each.`,
@@ -63,13 +59,12 @@ function groupHelp(group: Group, path: readonly string[], style: HelpStyle): rea
 }
 
 function tableHelp(table: readonly TableEntry[], style: HelpStyle): readonly string[] {
-  const rows = table.flatMap((entry) =>
-    entry.kind === "command"
-      ? summaryRows([entry])
-      : [[entry.name, `${entry.summary} (${entry.commands.map(({ name }) => name).join(", ")})`] as const],
-  );
+  const rows = table.map((entry) => {
+    const inside = entry.kind === "group" ? ` (${entry.commands.map(({ name }) => name).join(", ")})` : "";
+    return [entry.name, `${entry.summary}${inside}`] as const;
+  });
   return [
-    style.palette.bold(TITLE),
+    style.palette.bold(`tenon ${VERSION}: an agent that joins ACP editors and MCP tools`),
     "",
     `${style.palette.bold("Usage:")} tenon COMMAND …`,
     ...section("Commands", rows, style),
@@ -107,10 +102,6 @@ function shownOptions({ options }: Pick<Command, "options">): readonly (readonly
 
 function withChoices({ summary, choices }: Pick<ArgumentDescriptor, "summary" | "choices">): string {
   return choices ? `${summary}: ${choices.join(", ")}` : summary;
-}
-
-function summaryRows(commands: readonly Command[]): readonly (readonly [string, string])[] {
-  return commands.map(({ name, summary }) => [name, summary]);
 }
 
 function paragraphs(texts: readonly string[] | undefined, { columns }: HelpStyle): readonly string[] {

@@ -27,9 +27,8 @@ export async function runCommandLine(
   process.exitCode = await runWords(TABLE, words, () => ({ ...realContext(), serve }));
 }
 
-/** The entries that the words name, from the outside in, and the words left for them. */
+/** The entries that the words name, a group, then its command, none where none is named; and the words left for them. */
 interface Found {
-  /** A group, then its command. Empty when none is named. */
   readonly path: readonly TableEntry[];
   readonly rest: readonly string[];
 }
@@ -56,12 +55,8 @@ export async function runWords(
   }
 }
 
-function printFailure(
-  { code, message, hint }: TenonError,
-  path: Found["path"],
-  isJson: boolean,
-  context: CommandContext,
-): number {
+function printFailure(error: TenonError, path: Found["path"], isJson: boolean, context: CommandContext): number {
+  const { code, message, hint } = error;
   const hints = hint === "" && code === "usage.invalid" ? usageHints(path) : [hint];
   if (isJson) printJson(context, { error: { code, message, hint: hints.join(" ") } });
   const name = ["tenon", ...path.slice(0, 1).map((entry) => entry.name)].join(" ");

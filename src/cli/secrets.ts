@@ -2,15 +2,15 @@
 
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { messageOf, TenonError } from "../base/errors.js";
 import { endTree } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../base/json/json.js";
+import { type JsonObject, parseObject } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import type { SpawnRequest, World } from "../base/ports/world.js";
-import { type ResolveSecret, tenonPaths } from "../config/index.js";
+import { DiskGrantStore, type ResolveSecret, tenonPaths, type VaultStatus } from "../config/index.js";
 
 /** Entries of the service `tenon`; the name is the account. */
 export interface Keyring {
@@ -87,11 +87,11 @@ async function askKeyring(request: Request, world: World, signal: AbortSignal): 
       throw failure(`the keyring could not be asked: ${messageOf(error)}`, `Try again, or ${OTHER_WAYS}.`, error);
     },
   );
-  const answer = parseJson(printed);
-  if (!answer.ok || !isJsonObject(answer.value)) throw failure("the keyring gave no answer", `Or ${OTHER_WAYS}.`);
-  const { step, error } = answer.value;
+  const answer = parseObject(printed);
+  if (!answer) throw failure("the keyring gave no answer", `Or ${OTHER_WAYS}.`);
+  const { step, error } = answer;
   if (typeof error === "string") throw refusal(step, error.trim().split("\n")[0] ?? "", world.platform);
-  return answer.value;
+  return answer;
 }
 
 function packagePath(): string {
@@ -157,18 +157,15 @@ function commandRequest(command: string, world: World): SpawnRequest {
 /** Of a failing program's stderr. */
 const STDERR_CHARACTERS = 300;
 
-interface OutputOptions {
-  readonly signal: AbortSignal;
-  /** Its standard input; empty unless given. */
-  readonly input?: string;
-  readonly maxBytes?: number;
-}
-
 /** The output of a program. An error never contains it: it may be a secret. The program is ended when the signal aborts. */
 async function outputOf(
   request: SpawnRequest,
   world: World,
-  { signal, input = "", maxBytes = LIMITS.configValueMaxBytes }: OutputOptions,
+  {
+    signal,
+    input = "",
+    maxBytes = LIMITS.configValueMaxBytes,
+  }: { readonly signal: AbortSignal; readonly input?: string; readonly maxBytes?: number },
 ): Promise<string> {
   signal.throwIfAborted();
   const child = world.spawn(request);
@@ -183,7 +180,8 @@ async function outputOf(
       child.exited,
     ]);
     if (exit.kind === "not_started") throw new Error(`it cannot be started: ${messageOf(exit.error)}`);
-    if (exit.code !== 0) throw new Error(`${ending(exit.code, exit.signal)}${reasonIn(complaint)}`);
+    const reason = complaint.trim().slice(-STDERR_CHARACTERS);
+    if (exit.code !== 0) throw new Error(`${ending(exit.code, exit.signal)}${reason && `: ${reason}`}`);
     if (Buffer.byteLength(output) > maxBytes) throw new Error(`it printed more than ${maxBytes} bytes`);
     return output;
   } finally {
@@ -208,7 +206,25 @@ function ending(code: number | null, signal: string | null): string {
   return code === null ? `it was ended by ${signal ?? "a signal"}` : `it exited with ${code}`;
 }
 
-function reasonIn(complaint: string): string {
-  const text = complaint.trim();
-  return text === "" ? "" : `: ${text.slice(-STDERR_CHARACTERS)}`;
+// The log-ins of the person on this machine: stored under the state folder, their key in the system's keyring if possible.
+
+/** Reads nothing before the first use. */
+export function personalGrants(world: World, keyring: Keyring = systemKeyring(world)): DiskGrantStore {
+  const isOff = world.env["TENON_KEYRING"] === "off";
+  return new DiskGrantStore({
+    world,
+    dir: join(tenonPaths(world.env).stateDir, "grants"),
+    keyring: isOff ? "TENON_KEYRING=off says not to use the system's keyring" : keyring,
+  });
+}
+
+/** Where the key is stored and why, as chosen at the first log-in; undefined before. */
+export async function grantKeyStatus(world: World): Promise<VaultStatus | undefined> {
+  return await personalGrants(world).status();
+}
+
+/** One sentence for people. */
+export function grantKeyText({ keeper, reason }: VaultStatus): string {
+  if (keeper === "keyring") return "Log-ins are kept encrypted; their key is in the system's keyring.";
+  return `Log-ins are kept in private files with their key beside them: whoever can read your files can read them. Why not in the keyring: ${reason}`;
 }

@@ -2,7 +2,7 @@
 import { delimiter, dirname, join } from "node:path";
 import { MODEL_NAME, type ModelServer } from "./model/server.js";
 
-export interface EnvironmentOptions {
+interface EnvironmentOptions {
   readonly own: Readonly<Record<string, string | undefined>>;
   readonly model: Pick<ModelServer, "url" | "origin">;
   /** Given on the command line, as `NAME` and `VALUE`. */

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, parseObject } from "../../base/json/json.js";
 import {
   type Behaviour,
   echoTool,
@@ -92,7 +92,13 @@ export function stdioServer(options: StdioOptions): TestServer {
     requests: () => [],
     living,
     end: async () => {
-      for (const pid of living()) endProcess(pid);
+      for (const pid of living()) {
+        try {
+          process.kill(pid, "SIGKILL");
+        } catch {
+          // it ended by itself in the meantime
+        }
+      }
     },
   };
 }
@@ -156,12 +162,8 @@ function shellScript(file: string, words: readonly string[]): string {
 
 /** The last line may be half written: then it is there the next time. */
 function readRecords(path: string): readonly JsonObject[] {
-  return contentOf(path)
-    .split("\n")
-    .flatMap((line) => {
-      const parsed = parseJson(line);
-      return parsed.ok && isJsonObject(parsed.value) ? [parsed.value] : [];
-    });
+  const lines = contentOf(path).split("\n");
+  return lines.map((line) => parseObject(line)).filter((record) => record !== undefined);
 }
 
 /** `mark` is a word of its command line: the pid alone may belong to another process by now. */
@@ -180,13 +182,5 @@ function contentOf(path: string): string {
     return readFileSync(path, "utf8");
   } catch {
     return "";
-  }
-}
-
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // it ended by itself in the meantime
   }
 }

@@ -11,8 +11,7 @@ import { ElicitationPrompter } from "./elicitation.js";
 import { type ChatTerminal, LineReader, QuestionQueue } from "./line-reader.js";
 import { PermissionPrompter } from "./permission.js";
 import { ChatSession } from "./session.js";
-import { TextView } from "./text-view.js";
-import { type ChatView, exitCodeOf, JsonView, type TurnOutcome, toFailure } from "./view.js";
+import { type ChatView, exitCodeOf, JsonView, TextView, type TurnOutcome, toFailure } from "./view.js";
 
 export interface ChatOptions {
   /** The agent itself, or a stream to it. */

@@ -1,6 +1,6 @@
 // The model that acp-check brings: a real HTTP server that keeps what it was offered and calls what a prompt wishes for.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isJsonObject, parseJson } from "../../../base/json/json.js";
+import { parseObject } from "../../../base/json/json.js";
 import { closeListener, listenOnLoopback, readBody } from "../../../testing/index.js";
 import { IMAGE_DATA } from "../test-servers.js";
 import { latestInstruction, nextMove } from "./conversation.js";
@@ -55,13 +55,9 @@ export class ModelServer implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = new URL(request.url ?? "/", this.origin).pathname;
     const text = await readBody(request);
-    const parsed = parseJson(text);
+    const body = parseObject(text);
     const format = FORMATS.find((one) => one.takes(path));
-    if (request.method !== "POST" || !format || !parsed.ok || !isJsonObject(parsed.value)) {
-      this.#serveRest(request, path, response);
-      return;
-    }
-    const body = parsed.value;
+    if (request.method !== "POST" || !format || !body) return this.#serveRest(request, path, response);
     const conversation = format.read(body);
     const instruction = latestInstruction(conversation.messages)?.instruction;
     const move = nextMove(conversation);
@@ -70,9 +66,7 @@ export class ModelServer implements AsyncDisposable {
       const request = { format: format.name, turn: instruction.turn, tools, hasImage: text.includes(IMAGE_DATA) };
       this.#requests.push(move.kind === "call" ? { ...request, called: move.name } : request);
     }
-    this.#count += 1;
-    const id = `${this.#count}`;
-    const written = format.write(move, { body, path, id });
+    const written = format.write(move, { body, path, id: String((this.#count += 1)) });
     response.writeHead(200, { "content-type": written.type }).end(written.body);
   }
 

@@ -10,7 +10,7 @@ import {
 } from "../../command.js";
 import { type CommandContext, print, readConfig } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
-import { allSessions } from "../sessions/stored.js";
+import { allSessions } from "../sessions/sessions.js";
 
 /** `--names` prints the names of servers or sessions for the scripts themselves. */
 export function completionOf(table: readonly TableEntry[]): Run<Values<never, "names">> {

@@ -5,7 +5,7 @@ import { misused } from "../../command.js";
 
 /** Throws `usage.invalid` with the word's key, never with its value. */
 export function readArguments(words: readonly string[], schema: JsonObject): JsonObject {
-  const args: Record<string, JsonValue> = {};
+  const args: Fields = {};
   for (const word of words) {
     const at = word.indexOf("=");
     if (at < 1)
@@ -15,29 +15,24 @@ export function readArguments(words: readonly string[], schema: JsonObject): Jso
   return args;
 }
 
-function put(target: Record<string, JsonValue>, path: readonly string[], text: string, schema: JsonObject): void {
+type Fields = Record<string, JsonValue | undefined>;
+
+function put(target: Fields, path: readonly string[], text: string, schema: JsonObject): void {
   const [key = "", ...inside] = path;
   if (key === "__proto__") throw misused(`there is no argument ${JSON.stringify(key)}`);
   const field = fieldOf(schema, key);
+  const before = Object.hasOwn(target, key) ? target[key] : undefined;
   if (inside.length === 0) {
     const value = readValue(text, field, key);
-    const before = Object.hasOwn(target, key) ? target[key] : undefined;
     // The same key again is the next item of a list, and of nothing else.
     if (before !== undefined && !(Array.isArray(before) && Array.isArray(value)))
       throw misused(`${key} is given twice`);
     target[key] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
     return;
   }
-  const before = Object.hasOwn(target, key) ? target[key] : undefined;
-  const object: Record<string, JsonValue> = isJsonObject(before) ? { ...fieldsOf(before) } : {};
+  const object: Fields = isJsonObject(before) ? { ...before } : {};
   put(object, inside, text, field);
   target[key] = object;
-}
-
-function fieldsOf(object: JsonObject): Record<string, JsonValue> {
-  const fields: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(object)) if (value !== undefined) fields[name] = value;
-  return fields;
 }
 
 /** What the schema says of a key; nothing where it leaves that open. Throws for a key it does not have. */
@@ -75,10 +70,7 @@ function readValue(text: string, field: JsonObject, key: string): JsonValue {
 /** A JSON list, or one item of it: `tag=a tag=b`. */
 function listOf(text: string, field: JsonObject, key: string): JsonValue {
   const parsed = parseJson(text);
-  if (parsed.ok && Array.isArray(parsed.value)) {
-    const list: readonly JsonValue[] = parsed.value;
-    return list;
-  }
+  if (parsed.ok && Array.isArray(parsed.value)) return parsed.value;
   const { items } = field;
   return [readValue(text, isJsonObject(items) ? items : { type: "string" }, key)];
 }

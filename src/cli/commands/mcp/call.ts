@@ -280,7 +280,11 @@ function keptFromModels(tool: McpTool, server: ReadyServer, config: EffectiveCon
   const filtered = whyFiltered(sourceSettings(server.settings), tool.name);
   if (filtered !== undefined) return `models are not offered ${tool.name}: ${filtered}`;
   const { name, annotations } = tool;
-  const about = { origin: server.settings.origin, source: server.name, definition: { name, annotations } };
+  const about = {
+    origin: server.settings.origin,
+    source: server.name,
+    definition: { name, ...defined({ annotations }) },
+  };
   const rule = ruleAgainst(about, server, config);
   return rule === undefined ? undefined : `models may not call ${tool.name}: ${rule}`;
 }

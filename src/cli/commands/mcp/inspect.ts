@@ -14,8 +14,7 @@ import { misused, refused } from "../../command.js";
 import type { CommandContext } from "../../context.js";
 import { stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
-import { personalGrants } from "../../logins.js";
-import { secretResolver } from "../../secrets.js";
+import { personalGrants, secretResolver } from "../../secrets.js";
 import { outputFiles, redactorFor } from "../../server-output.js";
 import { progress } from "../../terminal/screen.js";
 import { hidingSecrets } from "../../trace.js";
@@ -58,7 +57,7 @@ interface ConnectOptions {
   readonly output?: SingleServerOptions["serverOutput"];
 }
 
-export interface Connected extends Pick<SingleServer, "connection" | "status"> {
+interface Connected extends Pick<SingleServer, "connection"> {
   /** It was not ready when the time was up. */
   readonly isLate: boolean;
   /** Removes the server's secrets: errors quote its stderr. */
@@ -87,9 +86,8 @@ export async function withServer<T>(
   await single.settled(deadline.signal);
   const redactor = server.status === "ready" ? redactorFor(server, world) : undefined;
   const redact = (text: string) => redactor?.text(text) ?? text;
-  const { connection, status } = single;
   const inspection = inspect(single, deadline.expired ? timeoutMs : undefined, redact);
-  return await use({ connection, status, isLate: deadline.expired, redact, inspection });
+  return await use({ connection: single.connection, isLate: deadline.expired, redact, inspection });
 }
 
 export interface InspectedServer {
@@ -115,8 +113,8 @@ export async function inspectAll(
     const work = async () => {
       for (const server of queue) {
         const options = { timeoutMs, signal };
-        const inspectOne = async ({ inspection }: Connected) => inspection;
-        inspected.set(server, await withServer(server, { config, context }, options, inspectOne));
+        const found = await withServer(server, { config, context }, options, async ({ inspection }) => inspection);
+        inspected.set(server, found);
         open.delete(server);
         shown.update(waiting());
       }
@@ -153,7 +151,7 @@ function inspect(
 ): Inspection {
   const isReady = connection?.state.value.kind === "ready";
   const listed = isReady ? connection.tools.value : [];
-  const tools = listed.map((tool) => ({ tool, tokens: tokensOf(tool) }));
+  const tools = listed.map((tool) => ({ tool, tokens: toolTokens(tool) }));
   const leftOut = isReady ? connection.leftOut.map(({ text }) => text) : [];
   const problems = isReady ? [...(status?.problems ?? []), ...(status?.note === undefined ? [] : [status.note])] : [];
   const unusable = listed.flatMap(unusableForms);
@@ -213,8 +211,4 @@ function doubts({ tool, tokens }: InspectedTool): readonly string[] {
     ...(tool.description.trim() === "" ? [`tool ${name} has no description: a model can only guess what it does`] : []),
     ...(tokens > COSTLY_TOKENS ? [`tool ${name} costs about ${tokens} tokens in every model call`] : []),
   ];
-}
-
-function tokensOf({ name, description, inputSchema }: McpTool): number {
-  return toolTokens({ name, description, inputSchema });
 }

@@ -1,6 +1,6 @@
 // Pages are opened without a shell, and nothing but pages is.
 import { expect, it } from "vitest";
-import { openBrowser, openerFor } from "./login-terminal.js";
+import { openBrowser, openerFor } from "./login.js";
 
 const NASTY = "https://auth.example/?a=1&b=$(touch%20x);`id`|calc.exe^&%26";
 

@@ -10,7 +10,7 @@ import {
   visit,
 } from "../../../testing/lab/index.js";
 import type { CommandContext } from "../../context.js";
-import { grantKeyStatus, grantKeyText } from "../../logins.js";
+import { grantKeyStatus, grantKeyText } from "../../secrets.js";
 import { createPalette } from "../../terminal/stream.js";
 import { type LoginValues, logInHere, logOutHere } from "./login.js";
 

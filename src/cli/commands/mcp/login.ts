@@ -1,17 +1,35 @@
 // `tenon mcp login` and `tenon mcp logout`: logs a person in to a server, or removes and revokes the log-in.
-import { TenonError } from "../../../base/errors.js";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../../base/limits.js";
+import type { SpawnRequest, World } from "../../../base/ports/world.js";
 import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../../config/index.js";
-import { type LoggedIn, type LoginOptions, login, logout, type RemoteSpec } from "../../../mcp/index.js";
-import { isLogInable } from "../../../session/index.js";
+import {
+  type DevicePrompt,
+  type DeviceWay,
+  type LoggedIn,
+  type LoginOptions,
+  login,
+  logout,
+  type RedirectWay,
+  type RemoteSpec,
+} from "../../../mcp/index.js";
+import {
+  addressWarnings,
+  isLogInable,
+  type LoginPage,
+  loopbackWay,
+  readPasted,
+  webPage,
+} from "../../../session/index.js";
 import { type Given, misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, report, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
-import { grantKeyStatus, grantKeyText, personalGrants } from "../../logins.js";
-import { secretResolver } from "../../secrets.js";
-import { visibleLine } from "../../terminal/text.js";
-import { browserWay, deviceWay, type LineSource, openBrowser } from "./login-terminal.js";
+import { grantKeyStatus, grantKeyText, personalGrants, secretResolver } from "../../secrets.js";
+import { visible, visibleLine } from "../../terminal/text.js";
 
 type LogoutValues = Values<"json", "account">;
 export type LoginValues = Values<"json" | "device" | "no-browser", "account" | "timeout">;
@@ -159,4 +177,139 @@ async function findServer(
   const owner = { ...settings, account: account ?? settings.account, project: config.project };
   const oauth = { store, account: grantAccount(owner), person: grantPerson(owner), settings: settings.oauth ?? {} };
   return { spec, options: { world, oauth, allowHosts, urlSource: settings.urlSource } };
+}
+
+// Logging in from a terminal: with a browser here, an address pasted from one elsewhere, or a code typed on any device.
+
+/** The input that a person types or pipes in. */
+export interface LineSource {
+  readonly input: Readable & { unref?(): unknown };
+  /** Whether a person types into it. */
+  readonly isTerminal: boolean;
+  /** Where the question is printed. */
+  readonly output: NodeJS.WritableStream;
+  /** Ctrl-C: a key, not a signal, while a line is edited. */
+  readonly onInterrupt: () => void;
+}
+
+interface TerminalOptions {
+  readonly context: Pick<CommandContext, "errorOutput" | "palette">;
+  readonly world: World;
+  readonly lines: LineSource;
+  /** Undefined: the person opens it. Resolves with why it could not be opened. */
+  readonly open?: ((url: URL) => Promise<string | undefined>) | undefined;
+  readonly port?: number | undefined;
+}
+
+function browserWay(options: TerminalOptions): RedirectWay {
+  const { world, port } = options;
+  return loopbackWay({ world, port, show: (page, signal) => show(page, options, signal) });
+}
+
+/** The whole address stands alone on its line: the person decides by it, and copies it. */
+async function show(
+  page: LoginPage,
+  { context, open, lines }: TerminalOptions,
+  signal: AbortSignal,
+): Promise<URLSearchParams | undefined> {
+  const { palette, errorOutput } = context;
+  const print = (line: string) => errorOutput.write(`${line}\n`);
+  const host = new URL(page.issuer).host;
+  print(`Log in to ${palette.bold(visibleLine(page.server))} at ${palette.bold(visibleLine(host))} on this page:`);
+  print(page.url.href);
+  for (const warning of page.warnings) print(palette.yellow(`! ${visible(warning)}`));
+  const problem = await open?.(page.url);
+  if (problem !== undefined) {
+    print(palette.dim(`No browser could be opened (${visibleLine(problem)}): open it yourself.`));
+  }
+  const waiting =
+    "Waiting for your browser to come back. If it is on another machine, paste here the address it ends at.";
+  print(palette.dim(waiting));
+  for await (const line of typedLines("address › ", lines, signal)) {
+    if (line.trim() === "") continue;
+    const read = readPasted(line, page);
+    if (read.ok) return read.query;
+    print(`That cannot be used: ${visible(read.reason)}.`);
+  }
+  return undefined; // the browser's request is still awaited
+}
+
+/**
+ * Every line until the signal aborts or the input ends; does not keep the process alive. Node edits the line in a
+ * terminal: the terminal's own editing cuts lines at 4,096 characters, and addresses with codes are longer.
+ */
+async function* typedLines(question: string, source: LineSource, signal: AbortSignal): AsyncGenerator<string> {
+  const { input, isTerminal, output, onInterrupt } = source;
+  if (signal.aborted) return;
+  const shown = defined({ output: isTerminal ? output : undefined });
+  const reader = createInterface({ input, terminal: isTerminal, historySize: 0, ...shown });
+  const close = () => reader.close();
+  signal.addEventListener("abort", close, { once: true });
+  if (isTerminal) {
+    reader.on("SIGINT", onInterrupt);
+    reader.setPrompt(question);
+    reader.prompt();
+  }
+  try {
+    for await (const line of reader) {
+      yield line;
+      if (isTerminal) reader.prompt();
+    }
+  } finally {
+    signal.removeEventListener("abort", close);
+    reader.close();
+    input.pause();
+    input.unref?.();
+    if (isTerminal) output.write("\n");
+  }
+}
+
+function deviceWay({ errorOutput, palette }: TerminalOptions["context"], now: () => number): DeviceWay {
+  return {
+    kind: "device",
+    async show({ server, userCode, verificationUri, verificationUriComplete: complete, expiresAtMs }: DevicePrompt) {
+      const minutes = Math.max(1, Math.round((expiresAtMs - now()) / 60_000));
+      const lines = [
+        `Log in to ${palette.bold(visibleLine(server))}: open this page on any device`,
+        verificationUri.href,
+        ...addressWarnings(verificationUri).map((warning) => palette.yellow(`! ${visible(warning)}`)),
+        `and type the code ${palette.bold(visibleLine(userCode))} within ${minutes} min.`,
+        ...(complete ? ["Or open this one, which has the code in it:", complete.href] : []),
+        palette.dim("Waiting until you have."),
+      ];
+      for (const line of lines) errorOutput.write(`${line}\n`);
+    },
+  };
+}
+
+/** Each takes the address as one argument and interprets nothing in it. */
+export function openerFor(platform: NodeJS.Platform, address: string): Pick<SpawnRequest, "command" | "args"> {
+  if (platform === "darwin") return { command: "open", args: [address] };
+  if (platform === "win32") return { command: "rundll32.exe", args: ["url.dll,FileProtocolHandler", address] };
+  return { command: "xdg-open", args: [address] };
+}
+
+/**
+ * Opens a web page, never through a shell. Resolves once the opener has started, or with why it could not. The opener may
+ * become the browser itself, so it outlives this process.
+ */
+export async function openBrowser(
+  url: URL,
+  { platform, env }: { readonly platform: NodeJS.Platform; readonly env: Readonly<Record<string, string | undefined>> },
+): Promise<string | undefined> {
+  const page = webPage(url);
+  if (!page) return "it is no web page";
+  const { command, args } = openerFor(platform, page.href);
+  // NODE_OPTIONS is for Tenon, not for the browser.
+  const { NODE_OPTIONS: _ours, ...rest } = env;
+  return await new Promise((resolve) => {
+    try {
+      const child = spawn(command, args, { env: rest, stdio: "ignore", detached: true, shell: false });
+      child.on("error", (error) => resolve(error.message));
+      child.once("spawn", () => resolve(undefined));
+      child.unref();
+    } catch (error) {
+      resolve(messageOf(error)); // no process left to start it in
+    }
+  });
 }

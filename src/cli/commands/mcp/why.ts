@@ -7,8 +7,7 @@ import { programOf } from "../../../session/index.js";
 import { type CatalogTool, DecisionFiles, decide, lockedServer, NO_PATHS } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
-import { personalGrants } from "../../logins.js";
-import { secretResolver } from "../../secrets.js";
+import { personalGrants, secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
 import { visibleLine } from "../../terminal/text.js";
 import { nextForWhy } from "./next-steps.js";
@@ -82,16 +81,13 @@ async function withApproval(answer: WhyAnswer, config: EffectiveConfig, context:
   return refusal === undefined ? answer : { ...answer, kind: "not_approved", text: `${answer.text} ${refusal}` };
 }
 
-interface RuledTool extends Pick<CatalogTool, "origin" | "source"> {
-  readonly definition: {
-    readonly name: string;
-    readonly annotations?: CatalogTool["definition"]["annotations"] | undefined;
-  };
-}
-
 /** Only a rule that is about every call of it: conditions on arguments are not known here. */
 export function ruleAgainst(
-  { origin, source, definition }: RuledTool,
+  {
+    origin,
+    source,
+    definition,
+  }: Pick<CatalogTool, "origin" | "source"> & { definition: Pick<CatalogTool["definition"], "name" | "annotations"> },
   server: ReadyServer,
   config: EffectiveConfig,
 ): string | undefined {

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
+import { withIds } from "./client.js";
 import { divergence } from "./comparison.js";
-import { withIds } from "./names.js";
 import { type Entry, readRecording } from "./recording.js";
 import { Replayer } from "./replayer.js";
 

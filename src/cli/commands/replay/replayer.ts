@@ -2,9 +2,8 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { HostQuestion, ReplayedConnection, WireReplay } from "../../../base/ports/trace.js";
 import type { Fetch } from "../../../base/ports/world.js";
-import { ReplayedClient } from "./client.js";
+import { plain, ReplayedClient, SessionNames, withIds } from "./client.js";
 import { Comparison, type Difference, type Expected, hostSaid, mcpName, mcpSaid, modelSaid } from "./comparison.js";
-import { plain, SessionNames, withIds } from "./names.js";
 import type { Entry, Recording } from "./recording.js";
 
 export type Replayed =

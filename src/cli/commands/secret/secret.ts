@@ -5,7 +5,7 @@ import { LIMITS } from "../../../base/limits.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, report } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
-import type { LineSource } from "../mcp/login-terminal.js";
+import type { LineSource } from "../mcp/login.js";
 
 const HOW_TO_GIVE = "Type the value when asked for it, or pipe it in.";
 

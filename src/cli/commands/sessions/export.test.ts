@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSessionId } from "../../../base/id.js";
 import { conversationHtml, conversationMarkdown } from "./export.js";
-import { itemsOf, type StoredConversation } from "./stored.js";
+import { itemsOf, type StoredConversation } from "./sessions.js";
 
 const ID = "s1";
 

@@ -11,7 +11,7 @@ import {
   readConversation,
   type StoredConversation,
   timeText,
-} from "./stored.js";
+} from "./sessions.js";
 
 type ExportValues = Values<"json" | "force", "format" | "output">;
 
