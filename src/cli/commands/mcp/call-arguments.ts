@@ -70,7 +70,10 @@ function readValue(text: string, field: JsonObject, key: string): JsonValue {
 /** A JSON list, or one item of it: `tag=a tag=b`. */
 function listOf(text: string, field: JsonObject, key: string): JsonValue {
   const parsed = parseJson(text);
-  if (parsed.ok && Array.isArray(parsed.value)) return parsed.value;
+  if (parsed.ok && Array.isArray(parsed.value)) {
+    const list: readonly JsonValue[] = parsed.value;
+    return list;
+  }
   const { items } = field;
   return [readValue(text, isJsonObject(items) ? items : { type: "string" }, key)];
 }
