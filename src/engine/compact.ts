@@ -34,7 +34,7 @@ export async function* compact(
 ): AsyncGenerator<TurnEvent, boolean, void> {
   const { transcript } = state.turn;
   const before = [...transcript.messages];
-  const room = new Room(state, tools, cause);
+  const room = roomOf(state, tools, cause);
   const compactionId = transcript.nextCompactionId();
   const base = { kind: "compaction", compactionId } as const;
   if (!room.mayShorten(before)) {
@@ -103,56 +103,32 @@ async function* withSummary(
   return { messages, means: byModel === undefined ? "host" : "model", summary };
 }
 
+type Messages = readonly ModelMessage[];
+type Room = ReturnType<typeof roomOf>;
+
 /** The sizes that count for one compaction. */
-class Room {
-  readonly #state: TurnState;
-  readonly #tools: readonly ModelTool[];
-  readonly #isAsked: boolean;
-  readonly #keepTokens: number;
-
-  constructor(state: TurnState, tools: readonly ModelTool[], cause: CompactionCause) {
-    this.#state = state;
-    this.#tools = tools;
-    this.#isAsked = cause === "asked";
-    const { model, meter, transcript } = state.turn;
-    const keep = meter.windowOf(model) * LIMITS.context.keepShare;
-    // A person who asks for compaction wants it shorter now, whether or not it is long.
-    const share = meter.messagesTokens(model, transcript.messages) * LIMITS.context.keepShare;
-    this.#keepTokens = this.#isAsked ? Math.min(keep, share) : keep;
-  }
-
-  tokensOf(messages: readonly ModelMessage[]): number {
-    const { model, meter, system } = this.#state.turn;
-    return meter.tokensOf(model, { system, messages, tools: this.#tools });
-  }
-
-  mayShorten(messages: readonly ModelMessage[]): boolean {
-    return hasResultsToPutAway(messages) || this.cut(messages) !== undefined;
-  }
-
-  /** Where the results begin that stay in sight. Nothing is put away while nothing is old. */
-  recentStart(messages: readonly ModelMessage[]): number {
-    const cut = this.cut(messages);
-    return cut ? messages.length - cut.recent.length : 0;
-  }
-
+function roomOf({ turn }: TurnState, tools: readonly ModelTool[], cause: CompactionCause) {
+  const { model, meter, system, transcript } = turn;
+  const { keepShare, targetShare } = LIMITS.context;
+  const window = meter.windowOf(model);
+  // A person who asks for compaction wants it shorter now, whether or not it is long.
+  const whole = cause === "asked" ? meter.messagesTokens(model, transcript.messages) : window;
+  const keepTokens = Math.min(window, whole) * keepShare;
+  const tokensOf = (messages: Messages) => meter.tokensOf(model, { system, messages, tools });
   /** Nothing is gained by a summary of a summary. */
-  cut(messages: readonly ModelMessage[]): Cut | undefined {
-    const { model, meter } = this.#state.turn;
-    const tokensOf = (message: ModelMessage) => meter.messagesTokens(model, [message]);
-    const cut = cutRecent(messages, { keepTokens: this.#keepTokens, tokensOf });
-    return cut && cut.old.length <= 2 && isSummary(cut.old[0]) ? undefined : cut;
-  }
-
-  isEnough(messages: readonly ModelMessage[]): boolean {
-    const { model, meter } = this.#state.turn;
-    return !this.#isAsked && this.tokensOf(messages) <= meter.windowOf(model) * LIMITS.context.targetShare;
-  }
-
-  isOver(messages: readonly ModelMessage[]): boolean {
-    const { model, meter } = this.#state.turn;
-    return this.tokensOf(messages) > meter.budgetOf(model);
-  }
+  const cut = (messages: Messages): Cut | undefined => {
+    const found = cutRecent(messages, { keepTokens, tokensOf: (one) => meter.messagesTokens(model, [one]) });
+    return found && found.old.length <= 2 && isSummary(found.old[0]) ? undefined : found;
+  };
+  return {
+    tokensOf,
+    cut,
+    mayShorten: (messages: Messages) => hasResultsToPutAway(messages) || cut(messages) !== undefined,
+    /** Where the results begin that stay in sight. Nothing is put away while nothing is old. */
+    recentStart: (messages: Messages) => messages.length - (cut(messages)?.recent.length ?? messages.length),
+    isEnough: (messages: Messages) => cause !== "asked" && tokensOf(messages) <= window * targetShare,
+    isOver: (messages: Messages) => tokensOf(messages) > meter.budgetOf(model),
+  };
 }
 
 export interface Cut {

@@ -25,7 +25,7 @@ export interface ConfigurationOptions extends WatchRequest {
   readonly onNotice: Notify;
 }
 
-export class SessionConfiguration implements AsyncDisposable {
+export class SessionConfiguration {
   readonly #options: ConfigurationOptions;
   readonly #opened: Promise<void>;
   readonly #told = new Set<string>();
@@ -110,10 +110,6 @@ export class SessionConfiguration implements AsyncDisposable {
     this.#isClosed = true;
     await this.#opened;
     await this.#watch?.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   async #open(): Promise<void> {

@@ -81,17 +81,10 @@ export class ServerPrompts implements AsyncDisposable {
   }
 
   follow(servers: readonly PromptServer[]): void {
-    for (const [server, followed] of this.#followed) {
-      if (servers.includes(server)) continue;
-      followed.stop();
-      this.#followed.delete(server);
-    }
-    const before = [...this.#followed];
+    const before = new Map(this.#followed);
     this.#followed.clear();
-    for (const server of servers) {
-      const known = before.find(([one]) => one === server)?.[1];
-      this.#followed.set(server, known ?? this.#start(server));
-    }
+    for (const server of servers) this.#followed.set(server, before.get(server) ?? this.#start(server));
+    for (const [server, { stop }] of before) if (!this.#followed.has(server)) stop();
     for (const server of servers) this.#look(server);
     this.#rename();
   }

@@ -40,21 +40,13 @@ export interface WantedServer extends OutputOwner {
 }
 
 /** A server of the session, whatever state it is in. */
-export interface OpenServer extends Pick<WantedServer, "catalog" | "trustsAnnotations" | "trustsResults" | "project"> {
+export interface OpenServer {
+  /** As it is wanted now: how its tools are treated may change without a new connection. */
+  readonly wanted: WantedServer;
   readonly connection: ServerConnection;
   readonly source: ToolSource;
   /** Undefined when one cannot log in to it. */
   readonly login?: ServerLogin | undefined;
-}
-
-/** What the catalog and the policy are told of a server: a change of it needs no new connection. */
-export function treatment({
-  catalog = {},
-  trustsAnnotations = false,
-  trustsResults = false,
-  project,
-}: WantedServer): Omit<OpenServer, "connection" | "source" | "login"> {
-  return { catalog, trustsAnnotations, trustsResults, ...defined({ project }) };
 }
 
 /** The servers of a configuration: to connect, to report as failed, and not used with the reason. */

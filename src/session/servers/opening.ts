@@ -19,7 +19,7 @@ import { mcpSource, type ToolOrigin } from "../../tools/index.js";
 import type { Notify, ServerStatus } from "../events.js";
 import type { OutputSink, SessionOptions } from "../options.js";
 import type { SessionPorts } from "../ports.js";
-import { type OpenServer, treatment, type WantedServer } from "./entry.js";
+import type { OpenServer, WantedServer } from "./entry.js";
 import { RunningCalls, ServerPeer } from "./peer.js";
 import { isLogInable, loginCommand, type ServerLogin, serverLogin } from "./server-login.js";
 
@@ -44,8 +44,6 @@ export interface OpeningOptions
 
 /** An open server with what the set it is in has to know of it. */
 export interface RunningServer extends OpenServer {
-  readonly isRequired: boolean;
-  readonly isLazy: boolean;
   readonly status: () => ServerStatus;
   /** Covers everything that decides what is run and how: a change of it means another connection. */
   readonly key: string;
@@ -63,7 +61,7 @@ export function openServer(
   options: OpeningOptions,
   pool: ServerPool,
 ): Omit<RunningServer, "key"> {
-  const { spec, origin, isRequired = false, isLazy = false } = wanted;
+  const { spec, origin } = wanted;
   const { world, cwd, additionalDirectories = [], sampling } = options;
   if (spec.kind === "stdio" && spec.sandbox?.mode === "workspace") options.onSandboxed?.();
   const calls = new RunningCalls(world);
@@ -96,7 +94,7 @@ export function openServer(
   };
   const source = calls.follow(mcpSource(connection, origin, onFailed));
   const status = followStatus(connection, wanted, options);
-  return { connection, source, login, isRequired, isLazy, status, ...treatment(wanted) };
+  return { wanted, connection, source, login, status };
 }
 
 /** Reports each change of state that people should see. Returns how to read the status now. */

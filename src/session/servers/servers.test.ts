@@ -77,7 +77,7 @@ test("another treatment of a server's tools needs no new connection", async () =
   await world.advance(100);
   const [before] = servers.open;
   replace(servers, [wanted("s", { catalog: { deny: ["echo"] }, trustsAnnotations: true })]);
-  expect(servers.open).toMatchObject([{ catalog: { deny: ["echo"] }, trustsAnnotations: true }]);
+  expect(servers.open).toMatchObject([{ wanted: { catalog: { deny: ["echo"] }, trustsAnnotations: true } }]);
   expect(servers.open[0]?.connection).toBe(before?.connection);
   expect(world.children).toHaveLength(1);
   await close();

@@ -10,7 +10,7 @@ import type { AbsentServer, ToolOrigin } from "../../tools/index.js";
 import type { ServerChange, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { GivenServers, RejectedServer, SessionOptions } from "../options.js";
-import { type ConfiguredServers, configuredServer, type OpenServer, treatment, type WantedServer } from "./entry.js";
+import { type ConfiguredServers, configuredServer, type OpenServer, type WantedServer } from "./entry.js";
 import { keyOf, type OpeningOptions, openServer, type RunningServer } from "./opening.js";
 import { inSandbox, type SessionSandbox } from "./sandbox.js";
 
@@ -102,8 +102,8 @@ export class SessionServers {
     using deadline = world.deadline(SESSION_LIMITS.firstPromptWaitMs, signal);
     using patience = world.deadline(SESSION_LIMITS.requiredWaitMs, signal);
     await Promise.all(
-      this.#running.map(({ connection, isRequired }) => {
-        return untilSettled(connection, isRequired ? patience.signal : deadline.signal);
+      this.#running.map(({ connection, wanted }) => {
+        return untilSettled(connection, wanted.isRequired ? patience.signal : deadline.signal);
       }),
     );
     if (signal.aborted) return;
@@ -220,7 +220,7 @@ export class SessionServers {
       const key = keyOf(server, options);
       const same = kept.get(key);
       kept.delete(key);
-      if (same) return { ...same, ...treatment(server) };
+      if (same) return { ...same, wanted: server };
       const opened = { ...openServer(server, options, this.#pool), key };
       fresh.push(opened);
       return opened;
@@ -228,8 +228,8 @@ export class SessionServers {
     for (const { connection } of kept.values()) {
       this.#scope.run(`end ${connection.spec.name}`, () => connection.close());
     }
-    for (const { connection, isLazy } of fresh) {
-      startInTurn(options.world, () => (isLazy ? connection.startWhenUsed() : connection.start()));
+    for (const { connection, wanted } of fresh) {
+      startInTurn(options.world, () => (wanted.isLazy ? connection.startWhenUsed() : connection.start()));
     }
   }
 

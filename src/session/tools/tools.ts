@@ -113,9 +113,11 @@ export class SessionTools implements AsyncDisposable {
     for (const [key, { source }] of before) {
       if (!this.#servers.has(key)) this.catalog.remove(source.origin, source.name);
     }
-    for (const [key, { source, catalog: settings = {} }] of this.#servers) {
+    for (const [key, { source, wanted }] of this.#servers) {
       const known = before.get(key);
-      const isSame = known?.source === source && JSON.stringify(known.catalog ?? {}) === JSON.stringify(settings);
+      const { catalog: settings = {} } = wanted;
+      const isSame =
+        known?.source === source && JSON.stringify(known.wanted.catalog ?? {}) === JSON.stringify(settings);
       if (!isSame) this.catalog.add(source, settings);
     }
     this.catalog.setAbsent(absent);
@@ -246,8 +248,9 @@ export class SessionTools implements AsyncDisposable {
   #factsOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
     const server = this.#servers.get(keyOf({ origin, name: source }));
     if (!server) return {};
-    const { connection, trustsAnnotations = false, trustsResults = false } = server;
-    const cwd = connection.spec.kind === "stdio" ? connection.spec.cwd : undefined;
+    const { trustsAnnotations = false, trustsResults = false } = server.wanted;
+    const { spec } = server.connection;
+    const cwd = spec.kind === "stdio" ? spec.cwd : undefined;
     return { trustsAnnotations, trustsResults, ...defined({ cwd }) };
   }
 
