@@ -1,11 +1,10 @@
 // The ACP agent: one line per method, each handed to the session room.
-import { type AgentApp, agent, methods } from "@agentclientprotocol/sdk";
-import { TenonError } from "../base/errors.js";
+import { type AgentApp, agent, methods, RequestError } from "@agentclientprotocol/sdk";
+import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
 import { Authentication, abilitiesOf, introduction } from "./capabilities.js";
-import { toRequestError } from "./errors.js";
 import {
   type ClientServers,
   InvalidRequest,
@@ -155,4 +154,63 @@ function textIn(params: unknown, name: "sessionId" | "title"): string {
   const value = isJsonObject(params) ? params[name] : undefined;
   if (typeof value !== "string") throw new InvalidRequest(`${name} is missing`);
   return value;
+}
+
+/** The one map from Tenon's error codes to JSON-RPC errors of ACP. */
+const INVALID_REQUEST = -32600;
+const INVALID_PARAMS = -32602;
+const INTERNAL = -32603;
+const AUTH_REQUIRED = -32000;
+const NOT_FOUND = -32002;
+
+const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
+  internal: INTERNAL,
+  cancelled: -32800,
+  "usage.invalid": INVALID_PARAMS,
+  "config.unreadable": INTERNAL,
+  "config.invalid": INVALID_PARAMS,
+  "mcp.invalid_spec": INVALID_PARAMS,
+  "mcp.url_refused": INVALID_PARAMS,
+  "mcp.spawn_failed": INTERNAL,
+  "mcp.sandbox_unavailable": INTERNAL,
+  "mcp.launch_refused": INTERNAL,
+  "mcp.connect_failed": INTERNAL,
+  "mcp.connect_timeout": INTERNAL,
+  "mcp.not_ready": INTERNAL,
+  "mcp.connection_lost": INTERNAL,
+  "mcp.session_lost": INTERNAL,
+  "mcp.unauthorized": INTERNAL,
+  "mcp.unsupported_version": INTERNAL,
+  "mcp.protocol": INTERNAL,
+  "mcp.unavailable": INTERNAL,
+  "mcp.rate_limited": INTERNAL,
+  "mcp.over_budget": INTERNAL,
+  "mcp.too_large": INTERNAL,
+  "mcp.call_failed": INTERNAL,
+  "mcp.call_timeout": INTERNAL,
+  "mcp.task_lost": INTERNAL,
+  "tool.unknown": INVALID_PARAMS,
+  "tool.invalid_arguments": INVALID_PARAMS,
+  "model.unknown": INVALID_PARAMS,
+  "model.unauthorized": AUTH_REQUIRED,
+  "model.quota": INTERNAL,
+  "model.rate_limited": INTERNAL,
+  "model.overloaded": INTERNAL,
+  "model.unavailable": INTERNAL,
+  "model.context_overflow": INTERNAL,
+  "model.content_filter": INTERNAL,
+  "model.invalid_request": INTERNAL,
+  "model.tool_refused": INTERNAL,
+  "model.broken_stream": INTERNAL,
+  "session.not_found": NOT_FOUND,
+  "session.busy": INVALID_REQUEST,
+  "session.closed": NOT_FOUND,
+  "session.not_recorded": INTERNAL,
+  "session.invalid_request": INVALID_PARAMS,
+};
+
+function toRequestError(thrown: unknown): RequestError {
+  if (thrown instanceof RequestError) return thrown;
+  const error = toTenonError(thrown);
+  return new RequestError(WIRE_CODES[error.code], error.message, { code: error.code, hint: error.hint });
 }

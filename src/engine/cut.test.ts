@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { text } from "../base/text/content.js";
 import type { ModelMessage } from "../models/index.js";
-import { cutRecent } from "./compact.js";
-import { summaryMessages } from "./summary.js";
+import { cutRecent, summaryMessages } from "./compact.js";
 import { transcriptProblems } from "./transcript.js";
 
 interface Planned {

@@ -4,7 +4,7 @@ import { type ContentBlock, plainText, text } from "../base/text/content.js";
 import type { ModelMessage } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { presentOutcome, ResultStore } from "../tools/index.js";
-import { putAwayResults } from "./summary.js";
+import { putAwayResults } from "./compact.js";
 
 const toolMessage = (...contents: (readonly ContentBlock[])[]): ModelMessage => ({
   role: "tool",

@@ -70,7 +70,7 @@ export const FREE_OF_MODELS: ReadonlySet<string> = new Set(["mcp", "testing", "c
 export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
   "src/engine/transcript.ts", // takes MarkedContent only
   "src/engine/model-call.ts", // a constant
-  "src/engine/summary.ts", // the conversation itself, marked summaries of it, and results that were presented, shortened
+  "src/engine/compact.ts", // the conversation itself, marked summaries of it, and results that were presented, shortened
   "src/models/providers/to-prompt.ts", // the last step: marks hidden characters of everything
 ]);
 

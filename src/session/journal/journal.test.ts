@@ -4,10 +4,9 @@ import type { JsonObject } from "../../base/json/json.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { SESSION_LIMITS } from "../limits.js";
-import { isBlock } from "./check.js";
 import type { JournalEntry, JournalRecord } from "./entry.js";
 import { BlobWriter, Journal, titleOf, unpack } from "./journal.js";
-import { readJournal } from "./read-journal.js";
+import { isBlock, readJournal } from "./read-journal.js";
 
 const PATH = "/state/sessions/x.ndjson";
 

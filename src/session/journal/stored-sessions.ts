@@ -8,11 +8,10 @@ import { LineSplitter } from "../../base/json/ndjson.js";
 import type { World } from "../../base/ports/world.js";
 import { markForeign } from "../../base/text/marking.js";
 import { SESSION_LIMITS } from "../limits.js";
-import { isHeader } from "./check.js";
 import type { JournalHeader } from "./entry.js";
 import { History } from "./history.js";
 import { type JournalTail, journalFile } from "./journal.js";
-import { chunksOf, type JournalContent, readHeader, readJournal, readRecord } from "./read-journal.js";
+import { chunksOf, isHeader, type JournalContent, readHeader, readJournal, readRecord } from "./read-journal.js";
 
 /** `problems` are what people should hear of: damage to the file, a turn that was broken off. */
 export interface StoredSession extends Omit<JournalContent, "tail"> {
