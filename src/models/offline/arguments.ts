@@ -12,6 +12,7 @@ import {
   isPlaceToWorkIn,
   nearbyPlace,
   type Range,
+  rangeOf,
   splitTexts,
   textAfterName,
   withoutCommand,
@@ -114,16 +115,16 @@ class Filling {
       const form = new RegExp(`(?:\\b(no|not|without|don't|never)\\s+)?\\b${parts.join("[\\s_-]?")}\\b`, "iu");
       const found = form.exec(this.#sentence());
       if (found === null || (isName && !parameter.isRequired)) continue;
-      this.#set(parameter, found[1] === undefined, { start: found.index, end: found.index + found[0].length });
+      this.#set(parameter, found[1] === undefined, rangeOf(found));
     }
   }
 
   /** URLs and paths, to the parameters that want them. */
   takePlaces(): void {
-    this.#assign("url", (parameter) => parameter.role === "url", true);
+    this.#assign(this.#free("url"), ({ role }) => role === "url");
     const globs = this.#free("path").filter((span) => span.text.includes("*"));
-    this.#assignSpans(globs, (parameter) => parameter.role === "pattern", true);
-    this.#assign("path", (parameter) => parameter.role === "path", true);
+    this.#assign(globs, ({ role }) => role === "pattern");
+    this.#assign(this.#free("path"), ({ role }) => role === "path");
   }
 
   /** `owner/name`, which looks like a path, for tools that want the two apart. */
@@ -137,9 +138,9 @@ class Filling {
   }
 
   takeQuoted(): void {
-    this.#assign("quoted", isPlainText, true);
-    this.#assign("quoted", (parameter) => parameter.role === "pattern", true);
-    this.#assign("quoted", (parameter) => isText(parameter), true);
+    this.#assign(this.#free("quoted"), isPlainText);
+    this.#assign(this.#free("quoted"), ({ role }) => role === "pattern");
+    this.#assign(this.#free("quoted"), isText);
   }
 
   takeNumbers(): void {
@@ -148,7 +149,11 @@ class Filling {
       return (wanted === "number" || wanted === "integer") && choices === undefined;
     };
     // Where a text is still wanted, a number is more likely part of it than an option that was not mentioned.
-    this.#assign("number", isNumber, !this.#open().some((parameter) => parameter.isRequired && isText(parameter)));
+    this.#assign(
+      this.#free("number"),
+      isNumber,
+      !this.#open().some((parameter) => parameter.isRequired && isText(parameter)),
+    );
   }
 
   /** Paths that do not look like paths: "here", "in docs", "the folder src". */
@@ -220,33 +225,25 @@ class Filling {
     return this.#open().find((parameter) => isPlainText(parameter) && QUERY_NAMES.has(parameter.name.toLowerCase()));
   }
 
-  #assign(kind: Span["kind"], isWanted: (parameter: Parameter) => boolean, isGenerous: boolean): void {
-    this.#assignSpans(this.#free(kind), isWanted, isGenerous);
-  }
-
-  #assignSpans(spans: readonly Span[], isWanted: (parameter: Parameter) => boolean, isGenerous: boolean): void {
+  #assign(spans: readonly Span[], isWanted: (parameter: Parameter) => boolean, isGenerous = true): void {
     const wanted = this.#open().filter((parameter) => isWanted(parameter));
     const isPointed = spans.some((span) => isPlaceToWorkIn(this.#text, span));
     // Without such words a path never goes to the repository or directory a tool works in.
     const usable = wanted.filter(({ kind }) => kind !== "array").filter((one) => isPointed || placeWeight(one) >= 0);
     const single = usable.toSorted((one, other) => placeWeight(other) - placeWeight(one));
-    const list = wanted.find(({ kind, item, isRequired }) => {
-      return (
-        kind === "array" && item !== undefined && spans[0] !== undefined && fits(spans[0].value, item) && isRequired
-      );
-    });
-    const optionalList = wanted.find(({ kind, item }) => kind === "array" && item?.kind === "string");
+    const [first] = spans;
+    const lists = wanted.filter(({ kind, item }) => kind === "array" && item !== undefined);
+    const list = lists.find(({ item, isRequired }) => isRequired && first && item && fits(first.value, item));
+    const optionalList = lists.find(({ item }) => item?.kind === "string");
     const target = list ?? (single.length > 0 ? undefined : optionalList);
-    if (target !== undefined && spans.length > 0) {
-      this.#values.set(
-        target,
-        spans.map((span) => span.value),
-      );
+    if (target !== undefined && first !== undefined) {
+      const values = spans.map(({ value }) => value);
+      this.#values.set(target, values);
       this.#used.push(...spans);
       return;
     }
-    for (const { parameter, span, value } of assign(this.#text, spans, single, isGenerous)) {
-      this.#set(parameter, value, span);
+    for (const [span, parameter] of assign(this.#text, spans, single, isGenerous)) {
+      this.#set(parameter, span.value, span);
     }
   }
 
@@ -291,21 +288,12 @@ class Filling {
 
 // Which value belongs to which parameter, by the words that stand around it.
 
-export interface Assignment {
-  readonly parameter: Parameter;
-  readonly span: Span;
-  readonly value: JsonValue;
-}
-
 /** Small words that point at a parameter by its role. */
-const POINTERS: readonly (readonly [words: readonly string[], parameters: readonly string[]])[] = [
-  [
-    ["to", "into", "as", "onto"],
-    ["destination", "dest", "to", "target", "new"],
-  ],
-  [["from"], ["source", "src", "from", "old"]],
-  [["first"], ["head"]],
-  [["last"], ["tail"]],
+const POINTERS: readonly (readonly [words: RegExp, parameters: readonly string[]])[] = [
+  [/^(?:to|into|as|onto)$/, ["destination", "dest", "to", "target", "new"]],
+  [/^from$/, ["source", "src", "from", "old"]],
+  [/^first$/, ["head"]],
+  [/^last$/, ["tail"]],
 ];
 
 /** How many words on each side are looked at, and in how many characters they are looked for. */
@@ -320,15 +308,15 @@ function assign(
   spans: readonly Span[],
   parameters: readonly Parameter[],
   isGenerous: boolean,
-): Assignment[] {
+): ReadonlyMap<Span, Parameter> {
   const options = spans.flatMap((span) =>
     parameters.map((parameter) => ({ span, parameter, evidence: evidenceFor(text, span, parameter) })),
   );
-  const done: Assignment[] = [];
+  const done = new Map<Span, Parameter>();
   const take = (span: Span, parameter: Parameter) => {
-    const isFree = !done.some((one) => one.span === span || one.parameter === parameter);
+    const isFree = !done.has(span) && ![...done.values()].includes(parameter);
     const isWhole = parameter.kind !== "integer" || Number.isInteger(span.value);
-    if (isFree && isWhole) done.push({ span, parameter, value: span.value });
+    if (isFree && isWhole) done.set(span, parameter);
   };
   const best = options.filter((option) => option.evidence > 0).toSorted((one, other) => other.evidence - one.evidence);
   for (const { span, parameter } of best) take(span, parameter);
@@ -350,7 +338,7 @@ function evidenceFor(text: string, span: Span, parameter: Parameter): number {
   const [next] = after;
   if (next !== undefined && names.includes(stem(next))) evidence = Math.max(evidence, 3);
   for (const [pointers, roles] of POINTERS) {
-    const isPointed = before.slice(-2).some((word) => pointers.includes(word));
+    const isPointed = before.slice(-2).some((word) => pointers.test(word));
     if (isPointed && roles.some((role) => names.includes(stem(role)))) evidence = Math.max(evidence, 1);
   }
   const told = new Set(words(parameter.description).map((word) => stem(word)));

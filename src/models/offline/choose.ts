@@ -57,8 +57,8 @@ interface Profile {
   readonly name: readonly string[];
   /** The name without a first word that most tools of its server share. */
   readonly shortName: readonly string[];
-  /** The words of the name as they are written. */
-  readonly spelling: ReadonlySet<string>;
+  /** The last word of the name as it is written. */
+  readonly spelling: string;
   readonly title: ReadonlySet<string>;
   readonly source: ReadonlySet<string>;
   readonly deed: string;
@@ -115,14 +115,12 @@ function profileOf(tool: ModelTool): Profile {
     parameters,
     name: contentStems(bare),
     shortName: contentStems(bare),
-    spelling: new Set(words(bare).slice(-1)),
+    spelling: words(bare).at(-1) ?? "",
     title: stems(tool.title ?? ""),
     source: stems(tool.name.slice(0, tool.name.length - bare.length)),
     deed: stem(words(tool.description.slice(0, DESCRIPTION_MAX_CHARS))[0] ?? ""),
     description: new Set(beginningOf(tool.description)),
-    parameterWords: new Set(
-      parameters.flatMap((parameter) => [...parameter.stems, ...beginningOf(parameter.description)]),
-    ),
+    parameterWords: new Set(parameters.flatMap((one) => [...one.stems, ...beginningOf(one.description)])),
     isDeprecated: /\bdeprecated\b/i.test(`${tool.title ?? ""} ${tool.description}`),
   };
 }
@@ -182,19 +180,21 @@ function scoreOf(profile: Profile, query: Query, rarity: Rarity, isNamed: boolea
   const { name } = profile;
   const said = [...new Set(query.stems)];
   const all = [...new Set([...said, ...query.implied])];
-  let score = 0;
-  for (const word of all) score += rarity(word) * wordWeight(profile, word);
-  const matches = name.map((own) => Math.max(0, ...all.map((word) => likeness(word, own))));
-  const whole = name.reduce((sum, own) => sum + rarity(own), 0);
-  const covered = name.reduce((sum, own, index) => sum + rarity(own) * (matches[index] ?? 0), 0);
+  let score = all.reduce((sum, word) => sum + rarity(word) * wordWeight(profile, word), 0);
+  const matches = name.map((own) => ({
+    weight: rarity(own),
+    match: Math.max(0, ...all.map((word) => likeness(word, own))),
+  }));
+  const whole = matches.reduce((sum, { weight }) => sum + weight, 0);
+  const covered = matches.reduce((sum, { weight, match }) => sum + weight * match, 0);
   if (whole > 0) score += (WEIGHTS.covered * covered) / whole;
-  score -= name.reduce((sum, own, index) => sum + (matches[index] === 0 ? rarity(own) * WEIGHTS.unsaid : 0), 0);
+  score -= WEIGHTS.unsaid * matches.reduce((sum, { weight, match }) => sum + (match === 0 ? weight : 0), 0);
   const meant = said.filter((word) => !isInvocation(word));
   const understood = meant.filter((word) => wordWeight(profile, word) > 0).length;
   if (meant.length > 0) score += (WEIGHTS.understood * understood) / meant.length;
   if (profile.isDeprecated && !isNamed) return score - WEIGHTS.deprecated;
   score += verbFit(profile, meant[0]);
-  if ([...profile.spelling].some((word) => query.words.has(word))) score += WEIGHTS.spelling;
+  if (query.words.has(profile.spelling)) score += WEIGHTS.spelling;
   const isHead =
     beginsWith(query.stems, name) || (profile.shortName.length > 1 && beginsWith(query.stems, profile.shortName));
   return isHead ? score + WEIGHTS.head + name.length * WEIGHTS.headWord : score;

@@ -31,13 +31,11 @@ function shapeFromText(text: string, shape: ValueShape): JsonValue | undefined {
       return YES.has(word) ? true : NO.has(word) ? false : undefined;
     }
     case "object":
-    case "array": {
-      const parsed = parseJson(text);
-      return parsed.ok && fits(parsed.value, shape) ? parsed.value : undefined;
-    }
+    case "array":
     case "any": {
       const parsed = parseJson(text);
-      return parsed.ok ? parsed.value : text;
+      if (parsed.ok && fits(parsed.value, shape)) return parsed.value;
+      return shape.kind === "any" ? text : undefined;
     }
   }
 }
@@ -62,47 +60,31 @@ function splitList(text: string): string[] {
 
 /** Whether a JSON value can stand for the parameter as it is. */
 export function fits(value: JsonValue, shape: ValueShape): boolean {
-  if (shape.choices !== undefined && !shape.choices.includes(value)) return false;
-  switch (shape.kind) {
-    case "string":
-      return typeof value === "string";
-    case "number":
-      return typeof value === "number";
-    case "integer":
-      return Number.isInteger(value);
-    case "boolean":
-      return typeof value === "boolean";
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isJsonObject(value);
-    case "any":
-      return true;
-  }
+  const { choices, kind } = shape;
+  if (choices !== undefined && !choices.includes(value)) return false;
+  if (kind === "integer") return Number.isInteger(value);
+  if (kind === "array") return Array.isArray(value);
+  if (kind === "object") return isJsonObject(value);
+  return kind === "any" || typeof value === kind;
 }
 
 /** The first mention of one of the choices, whatever its case and separators; the longest where several begin. */
-export function findChoice(
-  text: string,
-  choices: readonly JsonValue[],
-): { value: JsonValue; start: number; end: number } | undefined {
+export function findChoice(text: string, choices: readonly JsonValue[]): (Range & { value: JsonValue }) | undefined {
   const found = choices.flatMap((value) => {
     const parts = words(typeof value === "string" ? value : JSON.stringify(value));
     if (parts.length === 0) return [];
     const form = new RegExp(`(?<![\\p{L}\\p{N}_])${parts.join("[\\s_-]*")}(?![\\p{L}\\p{N}_])`, "iu");
     const match = form.exec(text);
-    return match === null ? [] : [{ value, start: match.index, end: match.index + match[0].length }];
+    return match === null ? [] : [{ value, ...rangeOf(match) }];
   });
   return found.toSorted((one, other) => one.start - other.start || other.end - one.end)[0];
 }
 
 // Arguments that are written out: `key=value`, `key: value`, `--key value`.
 
-export interface Pair {
+export interface Pair extends Range {
   readonly parameter: Parameter;
   readonly value: JsonValue;
-  readonly start: number;
-  readonly end: number;
 }
 
 interface Key {
@@ -182,12 +164,6 @@ function isOneToken(parameter: Parameter): boolean {
 
 // Paths in plain words: "here", "in docs", "the folder src".
 
-export interface NamedPlace {
-  readonly path: string;
-  readonly start: number;
-  readonly end: number;
-}
-
 const HERE =
   /\b(?:(?:in|of|from|at|for)\s+)?(?:here|cwd|(?:this|the|my|our)?\s*(?:current|present|working)(?:\s+working)?\s+(?:folder|directory|dir)|(?:this|the|my|our)\s+(?:project|repo|repository|workspace)|this\s+(?:folder|directory|dir))\b/iu;
 const IN_PLACE =
@@ -208,16 +184,17 @@ export function isPlaceToWorkIn(text: string, span: Span): boolean {
 }
 
 /** The place a text speaks of, with the words that say so. */
-export function nearbyPlace(text: string, toolWords: ReadonlySet<string>): NamedPlace | undefined {
+export function nearbyPlace(
+  text: string,
+  toolWords: ReadonlySet<string>,
+): (Range & { readonly path: string }) | undefined {
   const here = HERE.exec(text);
-  if (here !== null) return { path: ".", start: here.index, end: here.index + here[0].length };
+  if (here !== null) return { path: ".", ...rangeOf(here) };
   for (const form of [IN_PLACE, NAMED]) {
     // The last one: "a list of the files in docs" is about docs.
     const found = [...text.matchAll(form)].findLast((match) => isName(match[1] ?? "", match[2], toolWords));
     const name = found?.[1]?.replace(/[.,:]+$/, "");
-    if (found !== undefined && name !== undefined && name !== "") {
-      return { path: name, start: found.index, end: found.index + found[0].length };
-    }
+    if (found !== undefined && name !== undefined && name !== "") return { path: name, ...rangeOf(found) };
   }
   return undefined;
 }
@@ -250,23 +227,15 @@ export function splitTexts(text: string, rest: string, parameters: readonly Para
   const named = byName(text, parameters);
   const [only, another] = named;
   if (another !== undefined || (only !== undefined && !only.text.includes(": "))) return named;
-  const [first, second, third] =
-    only === undefined ? parameters : [only.parameter, ...without(parameters, only.parameter)];
+  const others = parameters.filter((parameter) => parameter !== only?.parameter);
+  const [first, second, third] = only === undefined ? parameters : [only.parameter, ...others];
   const both = only?.text ?? rest;
   const colon = /:\s+/.exec(both);
   if (first === undefined || second === undefined || third !== undefined || colon === null) return [];
   const before = both.slice(0, colon.index).trim();
   const after = both.slice(colon.index + colon[0].length).trim();
-  return before === "" || after === ""
-    ? []
-    : [
-        { parameter: first, text: before },
-        { parameter: second, text: after },
-      ];
-}
-
-function without(parameters: readonly Parameter[], left: Parameter): Parameter[] {
-  return parameters.filter((parameter) => parameter !== left);
+  const texts = [first, second].map((parameter, index) => ({ parameter, text: index === 0 ? before : after }));
+  return before === "" || after === "" ? [] : texts;
 }
 
 /** The text after "with content" and the like, where a sentence says so in as many words. */
@@ -283,7 +252,7 @@ function byName(text: string, parameters: readonly Parameter[]): NamedText[] {
     if (said.length === 0) return [];
     const form = new RegExp(`(?:\\b(?:with|and|the|a)\\s+)*\\b(?:${said.join("|")})(?:\\s+(?:is|of))?[\\s:=]+`, "iu");
     const match = form.exec(text);
-    return match === null ? [] : [{ parameter, start: match.index, end: match.index + match[0].length }];
+    return match === null ? [] : [{ parameter, ...rangeOf(match) }];
   });
   const ordered = marks.toSorted((one, other) => one.start - other.start);
   return ordered.flatMap((mark, index): NamedText[] => {
@@ -301,6 +270,11 @@ function byName(text: string, parameters: readonly Parameter[]): NamedText[] {
 export interface Range {
   readonly start: number;
   readonly end: number;
+}
+
+/** Where a pattern was found. */
+export function rangeOf({ index, 0: found }: RegExpExecArray): Range {
+  return { start: index, end: index + found.length };
 }
 
 /** Words that lead to a value and go with it when it is taken out of the sentence. */

@@ -14,32 +14,30 @@ import type {
   World,
 } from "../../base/ports/world.js";
 import { FakeChild } from "../kit/world/child.js";
+import { systemError } from "../kit/world/files.js";
 
 type FileOperation = keyof Files | "write" | "sync" | "close";
 type OtherOperation = "spawn" | "thread" | "fetch" | "lookup" | "listen" | "request" | "watch";
 export type Operation = `files.${FileOperation}` | OtherOperation;
 
-const ERRNO = {
-  ENOENT: "no such file or directory",
-  ENOTDIR: "not a directory",
-  EACCES: "permission denied",
-  ELOOP: "too many symbolic links encountered",
-  ENAMETOOLONG: "name too long",
-  EMFILE: "too many open files",
-  ENOSPC: "no space left on device",
-  EROFS: "read-only file system",
-  EIO: "i/o error",
-  EAGAIN: "resource temporarily unavailable",
-  EADDRINUSE: "address already in use",
-} as const;
-
-type ErrorName = keyof typeof ERRNO;
+type ErrorName = `E${"NOENT" | "NOTDIR" | "ACCES" | "LOOP" | "NAMETOOLONG" | "MFILE" | "NOSPC" | "ROFS" | "IO"}`;
 
 /**
  * `torn`: half of the text is there, then an error. `short`: all but the last bytes. `slow`: it takes longer than any deadline.
  * `exit`: the process ends at once. `full`: this write and all later ones find no room. `reset`, `stall`, `dns`: the network.
  */
-export type Fault = ErrorName | "torn" | "short" | "slow" | "full" | "exit" | "reset" | "stall" | "dns";
+export type Fault =
+  | ErrorName
+  | "EAGAIN"
+  | "EADDRINUSE"
+  | "torn"
+  | "short"
+  | "slow"
+  | "full"
+  | "exit"
+  | "reset"
+  | "stall"
+  | "dns";
 
 const BAD_PATHS: readonly Fault[] = ["ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EMFILE"];
 const READS: readonly Fault[] = ["ENOENT", ...BAD_PATHS, "EIO"];
@@ -373,12 +371,8 @@ function partOf(text: string, fault: Fault): string {
 }
 
 function errno(fault: Fault, subject: string): Error {
-  const code = fault === "full" || fault === "short" ? "ENOSPC" : isErrorName(fault) ? fault : "EIO";
-  return Object.assign(new Error(`${code}: ${ERRNO[code]}, '${subject}'`), { code });
-}
-
-function isErrorName(fault: Fault): fault is ErrorName {
-  return Object.hasOwn(ERRNO, fault);
+  const code = fault === "full" || fault === "short" ? "ENOSPC" : /^E[A-Z]/.test(fault) ? fault : "EIO";
+  return systemError(code, subject);
 }
 
 function networkError(fault: Fault, subject: string): Error {

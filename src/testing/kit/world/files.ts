@@ -1,5 +1,6 @@
 // Files in memory; text that was synced, and would survive a crash, is kept apart from text that was only written.
 import { posix } from "node:path";
+import { getSystemErrorMap } from "node:util";
 import type {
   AppendFile,
   EntryKind,
@@ -17,18 +18,13 @@ interface Content {
   mode: number;
 }
 
-interface Watcher {
-  readonly path: string;
-  readonly onChange: () => void;
-}
-
 const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;
 
 export class FakeFiles implements Files {
   readonly #contents = new Map<string, Content>();
   readonly #links = new Map<string, string>();
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<{ readonly path: string; readonly onChange: () => void }>();
   /** Those that were made: each file makes the folders above it. */
   readonly #folders: Set<string>;
 
@@ -57,7 +53,7 @@ export class FakeFiles implements Files {
 
   /** Implements `World.watch`. Reports changes of files, not of links on the way. */
   watch(path: string, onChange: () => void): Watch {
-    const watcher: Watcher = { path, onChange };
+    const watcher = { path, onChange };
     this.#watchers.add(watcher);
     return { close: () => this.#watchers.delete(watcher) };
   }
@@ -118,8 +114,8 @@ export class FakeFiles implements Files {
 
   async find(path: string): Promise<FoundPath | undefined> {
     const realPath = this.#possiblePath(path);
-    const content = realPath === undefined ? undefined : this.#contents.get(realPath);
     if (realPath === undefined) return undefined;
+    const content = this.#contents.get(realPath);
     if (content) return { realPath, kind: "file", bytes: Buffer.byteLength(content.text), mode: content.mode };
     return this.#folders.has(realPath) ? { realPath, kind: "folder", bytes: 0, mode: 0o700 } : undefined;
   }
@@ -289,14 +285,14 @@ function isWithin(path: string, above: string): boolean {
   return path === above || path.startsWith(`${above}/`);
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  ENOENT: "no such file or directory",
-  ENOTDIR: "not a directory",
-  EISDIR: "illegal operation on a directory",
-  ELOOP: "too many symbolic links encountered",
-  ENAMETOOLONG: "name too long",
-};
+const ERRORS: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values());
+
+/** An error as the operating system's calls give it. */
+export function systemError(code: string, subject: string, call = ""): Error {
+  const text = `${code}: ${ERRORS.get(code) ?? "invalid"}, ${call}'${subject}'`;
+  return Object.assign(new Error(text), { code, path: subject });
+}
 
 function failure(code: string, path: string, call: string): Error {
-  return Object.assign(new Error(`${code}: ${WORDS[code] ?? "invalid"}, ${call} '${path}'`), { code, path });
+  return systemError(code, path, `${call} `);
 }
