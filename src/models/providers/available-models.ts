@@ -85,11 +85,9 @@ async function askProviders(options: AvailableModelsOptions): Promise<AskedModel
   const { lists, env } = options;
   // Of two names for one provider the first: the models are the same.
   const asked = Object.entries(PROVIDERS).filter(
-    ([name, { keyVariable, needsUrl, urlVariables }]) =>
+    ([name, { keyVariable, url, urlVariables }]) =>
       name !== "openai-chat" &&
-      (needsUrl
-        ? urlVariables.some((variable) => readVariable(env, variable) !== undefined)
-        : readVariable(env, keyVariable) !== undefined),
+      (url === undefined ? urlVariables : [keyVariable]).some((variable) => readVariable(env, variable) !== undefined),
   );
   if (asked.length === 0) return { ids: [], problems: [] };
   const keys = (await options.realEnv?.()) ?? env;

@@ -7,20 +7,19 @@ export type Environment = World["env"];
 export interface Connection {
   readonly name: string;
   readonly apiKey: string | undefined;
-  /** Undefined: the provider's own. */
-  readonly baseUrl: string | undefined;
+  readonly baseURL: string;
   readonly fetch: Fetch;
 }
 
 /** Where a provider's connection is read from. */
 export interface ConnectionRules {
   readonly keyVariable: string;
-  readonly needsKey: boolean;
   /** The first of these that is set is where requests go. */
   readonly urlVariables: readonly string[];
   /** What the maker's own tools append to a base URL and the package does not. */
-  readonly urlSuffix: string;
-  readonly needsUrl: boolean;
+  readonly urlSuffix?: string;
+  /** The provider's own address, where a key is needed. Without one, a variable must name it, and there may be no key. */
+  readonly url?: string;
 }
 
 export function connectionOf(
@@ -37,28 +36,32 @@ export function connectionOf(
   const { keyVariable, urlVariables } = rules;
   const { env, name } = given;
   const apiKey = readVariable(env, keyVariable);
-  if (rules.needsKey && apiKey === undefined) {
+  if (rules.url !== undefined && apiKey === undefined) {
     const hint = `Set ${keyVariable} in the environment, or choose another model with --model provider/name.`;
     throw new TenonError("model.unauthorized", `${id} needs a key: ${keyVariable} is not set.`, { hint });
   }
-  const [url] = urlVariables.flatMap((variable) => readVariable(env, variable) ?? []);
-  if (rules.needsUrl && url === undefined) {
+  const baseURL = baseUrlOf(rules, env);
+  if (baseURL === undefined) {
     const hint = `Set ${urlVariables.join(" or ")}, for example to http://127.0.0.1:11434/v1 for Ollama.`;
     throw new TenonError("model.unknown", `${id} needs a base URL: ${urlVariables.join(" or ")} is not set.`, { hint });
   }
-  if (url !== undefined && !isHttpUrl(url)) {
-    throw new TenonError("model.unknown", `${id} has a base URL that is no http or https URL: ${url}`, {
+  if (!URL.canParse(baseURL) || !/^https?:$/.test(new URL(baseURL).protocol)) {
+    throw new TenonError("model.unknown", `${id} has a base URL that is no http or https URL: ${baseURL}`, {
       hint: `Correct ${urlVariables.join(" or ")}.`,
     });
   }
   const fetch = given.silence ? withSilenceLimit(id, given.fetch, given.silence) : given.fetch;
-  return { name, apiKey, baseUrl: baseUrlOf(rules, env), fetch: withoutRedirects(id, fetch) };
+  return { name, apiKey, baseURL, fetch: withoutRedirects(id, fetch) };
 }
 
-/** Undefined: the provider's own. */
-export function baseUrlOf(rules: ConnectionRules, env: Environment): string | undefined {
-  const [url] = rules.urlVariables.flatMap((variable) => readVariable(env, variable) ?? []);
-  return url && withSuffix(url, rules.urlSuffix);
+/** Where requests go; undefined where the provider has no address of its own and none is set. */
+export function baseUrlOf(
+  { urlVariables, urlSuffix = "", url }: ConnectionRules,
+  env: Environment,
+): string | undefined {
+  const set = urlVariables.map((variable) => readVariable(env, variable)).find((value) => value !== undefined);
+  const base = set?.replace(/\/+$/, "");
+  return base === undefined || base.endsWith(urlSuffix) ? (base ?? url) : `${base}${urlSuffix}`;
 }
 
 /** An empty variable counts as unset, and a newline at the end of a pasted key would break the request. */
@@ -86,15 +89,6 @@ export function shownUrl(url: string): string {
   return `${origin}${pathname === "/" ? "" : pathname}`;
 }
 
-function isHttpUrl(url: string): boolean {
-  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-}
-
-function withSuffix(url: string, suffix: string): string {
-  const base = url.replace(/\/+$/, "");
-  return base.endsWith(suffix) ? base : `${base}${suffix}`;
-}
-
 // Gives up on a provider that sends nothing: not one byte of an answer, or none of the rest of it.
 
 export interface SilenceOptions {
@@ -115,7 +109,8 @@ export function withSilenceLimit(id: string, fetch: Fetch, options: SilenceOptio
     };
     try {
       const response = await silence.during(fetch(input, { ...init, signal: silence.controller.signal }));
-      if (response.body) return withBody(response, watched(response.body, silence, end));
+      const { body, status, statusText, headers } = response;
+      if (body) return new Response(watched(body, silence, end), { status, statusText, headers });
       end();
       return response;
     } catch (thrown) {
@@ -204,8 +199,4 @@ function watched(body: ReadableStream<Uint8Array>, silence: Silence, end: () => 
     },
     { highWaterMark: 0 },
   );
-}
-
-function withBody({ status, statusText, headers }: Response, body: ReadableStream<Uint8Array>): Response {
-  return new Response(body, { status, statusText, headers });
 }

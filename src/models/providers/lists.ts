@@ -56,7 +56,7 @@ export class ModelLists {
       throw new TenonError("model.unknown", `There is no provider "${providerName}"; there are: ${names}.`);
     }
     const connection = connectionOf(providerName, provider, { env, fetch: this.#world.fetch, name: "" });
-    const key = JSON.stringify([providerName, connection.baseUrl, connection.apiKey]);
+    const key = JSON.stringify([providerName, connection.baseURL, connection.apiKey]);
     const asked = this.#lists.get(key) ?? this.#ask(providerName, provider, connection);
     this.#lists.set(key, asked);
     try {
@@ -97,7 +97,7 @@ async function fetchPage(
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<JsonValue> {
-  const url = new URL(`${connection.baseUrl ?? provider.url ?? ""}/models`);
+  const url = new URL(`${connection.baseURL}/models`);
   const { pageSize, headers } = FORMATS[provider.listFormat];
   for (const [name, value] of Object.entries({ ...pageSize, ...query })) url.searchParams.set(name, value);
   const { apiKey } = connection;

@@ -20,8 +20,6 @@ import {
 import type { ListFormat, ModelLists } from "./lists.js";
 
 export interface Provider extends ConnectionRules {
-  /** Its own address, as its package has it. */
-  readonly url?: string;
   /** Used when only the key is set: the maker's all-round model. */
   readonly defaultModel?: string;
   /** What people choose among, the default first; the maker has more, and any name will do. */
@@ -34,36 +32,30 @@ export interface Provider extends ConnectionRules {
 /** Nothing is stored with OpenAI; thoughts come back to it encrypted instead. */
 const openaiOptions: SharedV3ProviderOptions = { openai: { store: false } };
 
-const ANTHROPIC_URL = "https://api.anthropic.com/v1";
-const OPENAI_URL = "https://api.openai.com/v1";
-const GOOGLE_URL = "https://generativelanguage.googleapis.com/v1beta";
-
 const OPENAI_RULES = {
   keyVariable: "OPENAI_API_KEY",
-  needsKey: true,
   urlVariables: ["OPENAI_BASE_URL"],
-  urlSuffix: "",
-  needsUrl: false,
-  url: OPENAI_URL,
+  url: "https://api.openai.com/v1",
   listFormat: "openai",
 } as const;
 
-/** In the order in which a key in the environment is looked for. */
+/**
+ * In the order in which a key in the environment is looked for. Everything is given to a package, so that it does not look
+ * into the process's environment by itself.
+ */
 export const PROVIDERS: Readonly<Record<string, Provider>> = {
   anthropic: {
     keyVariable: "ANTHROPIC_API_KEY",
-    needsKey: true,
     urlVariables: ["ANTHROPIC_BASE_URL"],
     urlSuffix: "/v1",
-    needsUrl: false,
-    url: ANTHROPIC_URL,
+    url: "https://api.anthropic.com/v1",
     defaultModel: "claude-sonnet-5-5",
     usualModels: ["claude-sonnet-5-5", "claude-opus-5-5", "claude-fable-5-1", "claude-haiku-4-5"],
     options: { dialect: "anthropic" },
     listFormat: "anthropic",
-    async load(connection) {
+    async load({ name, apiKey = "", baseURL, fetch }) {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      return createAnthropic(settings(connection, ANTHROPIC_URL))(connection.name);
+      return createAnthropic({ apiKey, baseURL, fetch })(name);
     },
   },
   openai: {
@@ -71,49 +63,43 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     defaultModel: "gpt-6.1-sol",
     usualModels: ["gpt-6.1-sol", "gpt-6-astra", "gpt-5.4-mini"],
     options: { dialect: "openai-responses", providerOptions: openaiOptions },
-    async load(connection) {
+    async load({ name, apiKey = "", baseURL, fetch }) {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      return createOpenAI(settings(connection, OPENAI_URL)).responses(connection.name);
+      return createOpenAI({ apiKey, baseURL, fetch }).responses(name);
     },
   },
   "openai-chat": {
     ...OPENAI_RULES,
     // The chat protocol has text-only tool results; a picture would go out as base64 text.
     options: { dialect: "openai-chat", providerOptions: openaiOptions, toolMedia: "beside" },
-    async load(connection) {
+    async load({ name, apiKey = "", baseURL, fetch }) {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      return createOpenAI(settings(connection, OPENAI_URL)).chat(connection.name);
+      return createOpenAI({ apiKey, baseURL, fetch }).chat(name);
     },
   },
   google: {
     keyVariable: "GEMINI_API_KEY",
-    needsKey: true,
     urlVariables: ["GOOGLE_GEMINI_BASE_URL"],
     urlSuffix: "/v1beta",
-    needsUrl: false,
-    url: GOOGLE_URL,
+    url: "https://generativelanguage.googleapis.com/v1beta",
     defaultModel: "gemini-pro-latest",
     usualModels: ["gemini-pro-latest", "gemini-3.7-flash"],
     options: { dialect: "gemini" },
     listFormat: "gemini",
-    async load(connection) {
+    async load({ name, apiKey = "", baseURL, fetch }) {
       const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
-      return createGoogleGenerativeAI(settings(connection, GOOGLE_URL))(connection.name);
+      return createGoogleGenerativeAI({ apiKey, baseURL, fetch })(name);
     },
   },
   "openai-compatible": {
     keyVariable: "TENON_API_KEY",
-    needsKey: false,
     urlVariables: ["TENON_BASE_URL", "OPENAI_BASE_URL"],
-    urlSuffix: "",
-    needsUrl: true,
     options: { dialect: "openai-compatible", toolMedia: "beside" },
     listFormat: "openai",
-    async load({ name, apiKey, baseUrl = "", fetch }) {
+    async load({ name, apiKey, baseURL, fetch }) {
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-      const key = apiKey === undefined ? {} : { apiKey };
-      const base = { name: "openaiCompatible", baseURL: baseUrl, fetch, includeUsage: true };
-      return createOpenAICompatible({ ...base, ...key })(name);
+      const base = { name: "openaiCompatible", baseURL, fetch, includeUsage: true };
+      return createOpenAICompatible({ ...base, ...defined({ apiKey }) })(name);
     },
   },
 };
@@ -137,17 +123,6 @@ export function providerOf(id: string): NamedProvider | undefined {
   const name = id.slice(slash + 1).trim();
   const provider = Object.hasOwn(PROVIDERS, providerName) ? PROVIDERS[providerName] : undefined;
   return provider === undefined || name === "" ? undefined : { providerName, provider, name };
-}
-
-/** Everything is given, so that no package looks into the process's environment by itself. */
-function settings(connection: Connection, defaultUrl: string): { apiKey: string; baseURL: string; fetch: Fetch } {
-  return { apiKey: connection.apiKey ?? "", baseURL: connection.baseUrl ?? defaultUrl, fetch: connection.fetch };
-}
-
-export interface ModelChoice {
-  /** `--model`, above everything else. */
-  readonly flag?: string | undefined;
-  readonly env: Environment;
 }
 
 /** The user's settings of one model; stronger than the table and the provider. `maxOutputTokens` is sent with every request. */
@@ -176,11 +151,17 @@ export const OFFLINE_MODEL_ID = "offline/operator";
 const FORM = `Models are written provider/name; providers: ${Object.keys(PROVIDERS).join(", ")}; or ${OFFLINE_MODEL_ID}.`;
 
 /** Flag, then `TENON_MODEL`, then the first provider with a key, then the offline model. Says nothing of whether it works. */
-export function resolveModelId(choice: ModelChoice): string {
-  const said = choice.flag?.trim() || choice.env["TENON_MODEL"]?.trim();
+export function resolveModelId({
+  flag,
+  env,
+}: {
+  readonly flag?: string | undefined;
+  readonly env: Environment;
+}): string {
+  const said = flag?.trim() || env["TENON_MODEL"]?.trim();
   if (said) return said;
   for (const [provider, { keyVariable, defaultModel }] of Object.entries(PROVIDERS)) {
-    const hasKey = readVariable(choice.env, keyVariable) !== undefined;
+    const hasKey = readVariable(env, keyVariable) !== undefined;
     if (defaultModel !== undefined && hasKey) return `${provider}/${defaultModel}`;
   }
   return OFFLINE_MODEL_ID;
@@ -213,7 +194,7 @@ export async function loadModel(id: string, options: LoadOptions): Promise<Model
     failure: {
       secrets,
       keyVariable: provider.keyVariable,
-      baseUrl: shownUrl(connection.baseUrl ?? provider.url ?? ""),
+      baseUrl: shownUrl(connection.baseURL),
       ...defined({ now: options.now }),
     },
   });
@@ -225,13 +206,8 @@ export function knownAbilities(
   given: { readonly env: Environment; readonly settings?: ModelSettings | undefined },
 ): KnownAbilities {
   const { toolSearch, silenceMs: _, ...said } = given.settings ?? {};
-  const spoken = Object.entries(said).filter(([, value]) => value !== undefined);
   const native = nativeSearch(id, given.env, toolSearch);
-  return {
-    ...tableAbilities(id),
-    ...Object.fromEntries(spoken),
-    ...defined({ toolSearch: native }),
-  };
+  return { ...tableAbilities(id), ...defined({ ...said, toolSearch: native }) };
 }
 
 /** Gateways take the maker's messages and often not this part of them, so it is used at the maker's own address only. */
@@ -241,8 +217,7 @@ function nativeSearch(id: string, env: Environment, isWanted: boolean | undefine
   const dialect = named?.provider.options.dialect;
   const speaks = form === "anthropic" ? dialect === "anthropic" : dialect === "openai-responses";
   if (named === undefined || form === undefined || !speaks) return undefined;
-  const { provider } = named;
-  const isOwnAddress = (baseUrlOf(provider, env) ?? provider.url) === provider.url;
+  const isOwnAddress = baseUrlOf(named.provider, env) === named.provider.url;
   return (isWanted ?? isOwnAddress) ? form : undefined;
 }
 

@@ -35,7 +35,8 @@ export async function lookAtProviders(
     LISTED.map(async (name): Promise<ProviderLook> => {
       const key = keySource(name, config, context);
       const provider = PROVIDERS[name];
-      const isReachable = provider?.needsUrl ? provider.urlVariables.some((one) => env[one]) : key !== undefined;
+      const isReachable =
+        provider?.url === undefined ? provider?.urlVariables.some((one) => env[one]) : key !== undefined;
       const base = { name, keyVariable: provider?.keyVariable ?? "", ...defined({ key }), models: [] };
       const problem = problems.find(({ place }) => place === config.providers[name]?.apiKey?.place);
       if (problem) return { ...base, problem: problem.message };
