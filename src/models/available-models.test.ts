@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import { fakeWorld } from "../testing/index.js";
-import { type AvailableModels, availableModels } from "./providers/available-models.js";
 import { ModelLists } from "./providers/lists.js";
+import { type AvailableModels, availableModels } from "./providers/providers.js";
 
 function available(
   env: Record<string, string>,

@@ -14,6 +14,14 @@ export type {
   ModelUsage,
 } from "./model.js";
 export { type AiSdkOptions, aiSdkModel } from "./providers/ai-sdk.js";
-export { type AvailableModels, availableModels, lazyModel } from "./providers/available-models.js";
 export { type AvailableModel, ModelLists } from "./providers/lists.js";
-export { knownAbilities, loadModel, type ModelSettings, PROVIDERS, resolveModelId } from "./providers/providers.js";
+export {
+  type AvailableModels,
+  availableModels,
+  knownAbilities,
+  lazyModel,
+  loadModel,
+  type ModelSettings,
+  PROVIDERS,
+  resolveModelId,
+} from "./providers/providers.js";

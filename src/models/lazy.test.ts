@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
 import type { Model, ModelEvent, ModelRequest } from "./model.js";
-import { lazyModel } from "./providers/available-models.js";
+import { lazyModel } from "./providers/providers.js";
 
 const request: ModelRequest = { system: "", messages: [], tools: [] };
 const finish: ModelEvent = { kind: "finish", reason: "stop" };

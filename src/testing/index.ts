@@ -1,6 +1,5 @@
 // `tenon/testing`: what embedders test with. A scripted MCP server, an ACP client, a fake world and a leak check.
-export type { AgentCommand, AgentExit, AgentStreams } from "./kit/acp-client/agent-link.js";
-export { processLink } from "./kit/acp-client/agent-link.js";
+
 export {
   AcpClient,
   type AcpClientOptions,
@@ -11,12 +10,14 @@ export {
   type PermissionPolicy,
   startAgent,
 } from "./kit/acp-client/client.js";
+export type { AgentCommand, AgentExit, AgentStreams } from "./kit/acp-client/connection.js";
 export {
   type AgentAnswer,
   AgentConnection,
   type AgentConnectionOptions,
   type AgentMessage,
   type MessageValidator,
+  processLink,
   type WireLine,
 } from "./kit/acp-client/connection.js";
 export { acpSchemaValidator, type SchemaValidatorOptions } from "./kit/acp-client/schema.js";

@@ -3,7 +3,7 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue, parseJson } from "../../base/json/json.js";
 import { MODEL_LIMITS } from "../limits.js";
 import type { DialectName, Model, ModelTool, ModelToolCall } from "../model.js";
-import { foldObject } from "./alternatives.js";
+import { foldObject } from "./combine.js";
 import { readSchema } from "./read.js";
 import {
   type CompiledSchema,

@@ -1,7 +1,7 @@
 // A shape as the JSON Schema of one dialect; whatever the dialect has no keyword for ends up in the descriptions.
 import { defined } from "../../base/json/defined.js";
 import { hashJson, isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { discriminator, orNull } from "./alternatives.js";
+import { discriminator, orNull } from "./combine.js";
 import { NoForm, type Rules } from "./rules.js";
 import {
   ANY,

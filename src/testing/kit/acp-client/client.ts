@@ -20,14 +20,17 @@ import {
 import { Feed, type WaitOptions } from "../feed.js";
 import {
   type AgentCommand,
+  AgentConnection,
   type AgentExit,
   type AgentLink,
   type AgentStreams,
   appLink,
+  type MessageValidator,
   processLink,
+  type RecordedUpdate,
   streamsLink,
-} from "./agent-link.js";
-import { AgentConnection, type MessageValidator, type RecordedUpdate, type WireLine } from "./connection.js";
+  type WireLine,
+} from "./connection.js";
 
 export interface AcpClientOptions {
   /** Looks at every message of the agent, for instance `await acpSchemaValidator()`. */

@@ -1,8 +1,7 @@
 // What the connection makes of good and bad output of an agent.
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { streamsLink } from "./agent-link.js";
-import { AgentConnection, type AgentConnectionOptions } from "./connection.js";
+import { AgentConnection, type AgentConnectionOptions, streamsLink } from "./connection.js";
 import { acpSchemaValidator } from "./schema.js";
 
 const validate = await acpSchemaValidator({ unstable: true });

@@ -189,12 +189,9 @@ export function echoTool(name = "echo"): ToolScript {
 }
 
 /** Tools that real servers have been seen to send and that strict clients lose the whole list over. */
-export const BAD_TOOLS: {
-  readonly missingSchema: JsonObject;
-  readonly wrongSchemaType: JsonObject;
-  readonly schemaWithoutType: JsonObject;
-  readonly missingName: JsonObject;
-} = {
+export const BAD_TOOLS: Readonly<
+  Record<"missingSchema" | "wrongSchemaType" | "schemaWithoutType" | "missingName", JsonObject>
+> = {
   missingSchema: { name: "bad_missing_schema", description: "No inputSchema at all." },
   wrongSchemaType: { name: "bad_schema_type", description: "Its schema is a string.", inputSchema: { type: "string" } },
   schemaWithoutType: { name: "bad_no_type", description: "Its schema has no type.", inputSchema: { properties: {} } },

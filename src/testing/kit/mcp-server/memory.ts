@@ -6,8 +6,8 @@ import type { HeldCall } from "./answers.js";
 import type { Behaviour, ToolScript } from "./behaviour.js";
 import { parseBehaviour } from "./check-behaviour.js";
 import { assertPossible, type HostLimits } from "./host.js";
-import { InProcessServer } from "./in-process-server.js";
 import type { ScriptedPeer } from "./peer.js";
+import { InProcessServer } from "./peer.js";
 
 const LIMITS: HostLimits = {
   place: "in memory: it carries messages, not bytes, and has no process",

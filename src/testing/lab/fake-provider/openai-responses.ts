@@ -17,7 +17,7 @@ import {
   type StreamWriter,
   unmarkedBlocks,
 } from "./format.js";
-import { type Dialect, functionName, maxTools, openAiErrorBody, openAiFault, openAiMisfit } from "./openai-faults.js";
+import { type Dialect, functionName, maxTools, openAiErrorBody, openAiFault, openAiMisfit } from "./openai-chat.js";
 import { type AnswerUsage, argumentsText, type ContentPart, type Finish, type Incident, inPieces } from "./reply.js";
 
 const CREATED_S = 1_790_000_000;
