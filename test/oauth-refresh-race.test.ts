@@ -124,7 +124,7 @@ test("whatever the schedule: at most one renewal a wave, no refresh token used t
       for (const { state } of connections) await state.until(({ kind }) => kind === "ready", signal);
       for (const { callers, before, isHeld } of waves) {
         const renewedBefore = bench.auth.refreshCount;
-        if (before !== "nothing") bench.auth.expireTokens();
+        if (before !== "nothing") bench.auth.endpoints.tokens.expireAccess();
         if (before === "unavailable") bench.auth.misbehave("token", { kind: "answer", status: 503 }, 1);
         const held = isHeld && before === "expired" ? bench.auth.hold("token") : undefined;
         const calls = callers.map((index) => whoami(connections[index] ?? bench.connection(bench.store())));
@@ -136,10 +136,10 @@ test("whatever the schedule: at most one renewal a wave, no refresh token used t
         // One failure of the server may fail whoever waited for that very request, nobody else.
         if (before !== "unavailable") for (const text of said) expect(text).toContain("you are alice");
         expect(bench.auth.refreshCount - renewedBefore).toBeLessThanOrEqual(1);
-        expect(bench.auth.reuseCount).toBe(0);
+        expect(bench.auth.endpoints.tokens.reuses).toBe(0);
         bench.auth.behave();
       }
-      bench.auth.expireTokens();
+      bench.auth.endpoints.tokens.expireAccess();
       for (const connection of connections) expect(await whoami(connection)).toContain("you are alice");
       expect(bench.auth).toMatchObject({ reuseCount: 0 });
       expect(bench.auth.recordsOf("authorize")).toHaveLength(1);
@@ -152,7 +152,7 @@ test("five calls of one connection that were all turned away make one renewal", 
   const bench = await opened();
   const connection = bench.connection(bench.store());
   expect(await whoami(connection)).toContain("you are alice");
-  bench.auth.expireTokens();
+  bench.auth.endpoints.tokens.expireAccess();
   const held = bench.auth.hold("token");
   const turned = bench.mcp.turned.length;
   const calls = [1, 2, 3, 4, 5].map(() => whoami(connection));
@@ -168,7 +168,7 @@ test("closing the connection that renews costs nobody the log-in", async () => {
   const store = bench.store();
   const [leaving, staying] = [bench.connection(store), bench.connection(store)];
   await Promise.all([whoami(leaving), whoami(staying)]);
-  bench.auth.expireTokens();
+  bench.auth.endpoints.tokens.expireAccess();
   const held = bench.auth.hold("token", "after");
   const lost = whoami(leaving);
   await held.arrived(1);
@@ -187,7 +187,7 @@ test("a call that is cancelled while it waits for a renewal costs nobody the log
   const bench = await opened();
   const connection = bench.connection(bench.store());
   await whoami(connection);
-  bench.auth.expireTokens();
+  bench.auth.endpoints.tokens.expireAccess();
   const held = bench.auth.hold("token", "after");
   const cancelling = new AbortController();
   const cancelled = connection.call("whoami", {}, { signal: cancelling.signal, onProgress: () => {} });
@@ -207,9 +207,9 @@ test.each([true, false])(
     const clock = { ...world, now: () => world.now() + aheadMs };
     const [sleeping, busy] = [bench.connection(bench.store(), clock), bench.connection(bench.store())];
     await Promise.all([whoami(sleeping), whoami(busy)]);
-    bench.auth.expireTokens();
+    bench.auth.endpoints.tokens.expireAccess();
     expect(await whoami(busy)).toContain("you are alice");
-    bench.auth.expireTokens();
+    bench.auth.endpoints.tokens.expireAccess();
     aheadMs = 7_200_000;
     expect(await whoami(sleeping)).toContain("you are alice");
     expect(bench.auth).toMatchObject({ refreshCount: 2, reuseCount: 0 });

@@ -61,7 +61,7 @@ scenario(
     expect((await stage.tenon(["mcp", "login"])).code).toBe(2);
     expect((await stage.tenon(["mcp", "login", "web", "--timeout", "never"])).code).toBe(2);
     expect(stage.auth.records).toEqual([]);
-    expect(stage.mcp.requests).toEqual([]);
+    expect(stage.mcp.http.requests).toEqual([]);
     expect(stage.browsed).toEqual([]);
   },
 );
@@ -120,7 +120,7 @@ scenario(["U11", "U16"], "a log-in that died while it held a grant does not hold
   await using stage = await OAuthStage.open();
   await stage.login();
   const held = stage.auth.hold("token");
-  stage.auth.expireTokens();
+  stage.auth.endpoints.tokens.expireAccess();
   const dying = stage.start(["mcp", "call", "web", "whoami"]);
   await held.arrived(1); // it refreshes, and so holds the grant
   dying.kill("SIGKILL");

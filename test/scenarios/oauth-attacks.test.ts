@@ -45,7 +45,7 @@ scenario(["U8"], "metadata that names another issuer is not believed, and nobody
 scenario(["U8"], "a mix-up of two servers: the honest one's code never reaches the other", async () => {
   const clients = [{ clientId: "shared", redirectUris: ["http://127.0.0.1/callback"] }];
   await using honest = await authServer({ clients });
-  const metadata = { authorization_endpoint: honest.places.authorize };
+  const metadata = { authorization_endpoint: honest.endpoints.places.authorize };
   await using stage = await OAuthStage.open({ auth: { clients, metadata } });
   stage.configure(
     { web: { oauth: { clientId: "shared" } } },
@@ -63,7 +63,7 @@ scenario(["U8"], "tokens of one server are not sent to another that claims to be
   stage.configure({ web: { url: other.mcp.url } }, { allowHosts: [stage.auth.host, other.auth.host] });
   const { stdout, stderr } = await stage.tenon(["chat", "-p", "mcp__web__whoami", "--yes"]);
   expect(stdout + stderr).toContain("tenon mcp login web");
-  for (const { headers } of other.mcp.requests) expect(headers.authorization).toBeUndefined();
+  for (const { headers } of other.mcp.http.requests) expect(headers.authorization).toBeUndefined();
 });
 
 /** Where each piece of metadata may lure to. The canary is at loopback, and the server that lures is not. */
@@ -154,7 +154,7 @@ scenario(
       const spec: RemoteSpec = { kind: "http", name: "web", url: mcp.url, headers: {} };
       const attempt = login(spec, { world: there, oauth, allowHosts: [hostname] }, unending());
       await expect(attempt, lure).rejects.toMatchObject({ code: "mcp.url_refused" });
-      expect(mcp.requests.length, lure).toBeGreaterThan(0);
+      expect(mcp.http.requests.length, lure).toBeGreaterThan(0);
       expect(bird.connections, lure).toBe(0);
     }
   },
@@ -171,7 +171,7 @@ scenario(["U10"], "a page that is no web page is neither opened nor shown as one
 scenario(["U10"], "whatever is in the address, the browser gets it as one word and no shell reads it", async () => {
   const strange = "$(touch pwned)`touch pwned`;touch pwned&touch pwned|touch pwned";
   await using stage = await OAuthStage.open();
-  const page = new URL(stage.auth.places.authorize);
+  const page = new URL(stage.auth.endpoints.places.authorize);
   page.searchParams.set("prompt", strange);
   stage.auth.script({ metadata: { authorization_endpoint: page.href } });
   await stage.login();
@@ -219,7 +219,7 @@ scenario(
       await client.initialize();
       const { sessionId } = await client.newSession({ cwd: stage.home.path });
       await client.prompt(sessionId, "mcp__web__whoami");
-      stage.auth.expireTokens();
+      stage.auth.endpoints.tokens.expireAccess();
       stage.auth.misbehave("token", { kind: "hang" });
       const startedMs = performance.now();
       await client.prompt(sessionId, "mcp__web__whoami");

@@ -38,7 +38,7 @@ const SECRETS = { CLIENT_SECRET: CLIENT.clientSecret, IDP_SECRET: AT_IDP.clientS
 
 /** What the MCP server and its authorization server were told of what is the identity provider's alone. */
 function strayed({ auth, mcp }: OAuthStage, idToken: string): readonly string[] {
-  const heard = JSON.stringify([auth.records, mcp.requests]);
+  const heard = JSON.stringify([auth.records, mcp.http.requests]);
   return [idToken, AT_IDP.clientSecret].filter((secret) => heard.includes(secret));
 }
 
@@ -48,7 +48,7 @@ scenario(
   async () => {
     await using stage = await enterprise();
     configure(stage, { idToken: "${ID_TOKEN}" });
-    const idToken = stage.idp.idToken({ account: "alice", clientId: AT_IDP.clientId });
+    const idToken = stage.idp.endpoints.idToken({ account: "alice", clientId: AT_IDP.clientId });
     const env = { ...SECRETS, ID_TOKEN: idToken };
     {
       await using client = await stage.agent({ env });
@@ -56,7 +56,7 @@ scenario(
       const { sessionId } = await client.newSession({ cwd: stage.home.path });
       await client.prompt(sessionId, "mcp__web__whoami");
       expect(client.text(sessionId)).toContain("you are alice");
-      stage.auth.expireTokens();
+      stage.auth.endpoints.tokens.expireAccess();
       await client.prompt(sessionId, "mcp__web__whoami");
       expect(client.text(sessionId).match(/you are alice/gu)).toHaveLength(2);
       expect(stage.leaks(client.stderr(), ...client.lines.map(({ text }) => text))).toEqual([]);
@@ -87,7 +87,7 @@ scenario(
 scenario(["U11", "U15"], "an ID token that has expired is told with its hour and where it comes from", async () => {
   await using stage = await enterprise(-60_000);
   configure(stage, { idToken: "${ID_TOKEN}" });
-  const idToken = stage.idp.idToken({ account: "alice", clientId: AT_IDP.clientId });
+  const idToken = stage.idp.endpoints.idToken({ account: "alice", clientId: AT_IDP.clientId });
   const env = { ...SECRETS, ID_TOKEN: idToken };
   await using client = await stage.agent({ env });
   await client.initialize({ clientCapabilities: { elicitation: { url: {} } } });
@@ -142,10 +142,10 @@ scenario(
     expect(stage.browsed).toHaveLength(1);
     expect((await stage.tenon(WHOAMI, SECRETS)).stdout).toContain("you are alice");
 
-    const [idToken = ""] = stage.idp.secrets.filter((secret) => secret.startsWith("eyJ"));
+    const [idToken = ""] = stage.idp.endpoints.secrets.filter((secret) => secret.startsWith("eyJ"));
     const ended = Date.now() + 3_000;
     await expect.poll(() => Date.now() > ended, { timeout: 5_000 }).toBe(true);
-    stage.auth.expireTokens();
+    stage.auth.endpoints.tokens.expireAccess();
     const renewed = await stage.tenon(WHOAMI, SECRETS);
     expect(renewed.stdout, renewed.stderr).toContain("you are alice");
     expect(stage.idp.refreshCount).toBe(1);
@@ -154,7 +154,7 @@ scenario(
 
     const logout = await stage.tenon(["mcp", "logout", "web"], SECRETS);
     expect(logout.stdout).toContain(`Logged out of web at ${stage.idp.issuer}; it was revoked there too`);
-    expect(stage.idp.tokens.filter(({ state }) => state === "active")).toEqual([]);
+    expect(stage.idp.endpoints.tokens.all.filter(({ state }) => state === "active")).toEqual([]);
     const after = await stage.tenon(WHOAMI, SECRETS);
     expect(after.stdout + after.stderr).toContain("tenon mcp login web");
     expect(stage.leaks()).toEqual([]);

@@ -87,7 +87,7 @@ scenario(
       const asked = ["chat", "-p", 'mcp__web__echo {"text":"heard you"}', "--yes"];
       const { stdout, stderr } = await stage.tenon(asked);
       expect(stdout, `${type} ${JSON.stringify(server)}: ${stderr}`).toContain("heard you");
-      stage.auth.expireTokens();
+      stage.auth.endpoints.tokens.expireAccess();
       expect((await stage.tenon(asked)).stdout, `${type} after expiry`).toContain("heard you");
       expect(stage.auth, type).toMatchObject({ refreshCount: 1, reuseCount: 0 });
     }
@@ -104,7 +104,7 @@ scenario(["U8", "U1"], "a server that moves to another authorization server: the
   await stage.login();
   expect(await whoami(stage)).toContain("you are erin");
   const sent = next.records.flatMap(({ params, headers }) => [...Object.values(params), String(headers.authorization)]);
-  for (const secret of stage.auth.secrets) expect(sent.join(" ")).not.toContain(secret);
+  for (const secret of stage.auth.endpoints.secrets) expect(sent.join(" ")).not.toContain(secret);
   expect(stage.leaks()).toEqual([]);
 });
 
@@ -249,7 +249,7 @@ scenario(["U17", "U15"], "logging out revokes at the server and forgets here, al
   await using stage = await OAuthStage.open();
   await stage.login();
   expect((await stage.tenon(["mcp", "logout", "web"])).code).toBe(0);
-  expect(stage.auth.tokens.map(({ state }) => state)).toEqual(["revoked", "revoked"]);
+  expect(stage.auth.endpoints.tokens.all.map(({ state }) => state)).toEqual(["revoked", "revoked"]);
   expect(await whoami(stage)).toContain("tenon mcp login web");
 
   await stage.login();

@@ -50,7 +50,7 @@ function completed(client: AcpClient, sessions: readonly string[]): number {
 /** The newest tokens are the ones kept: after another expiry the next refresh works, and nothing was ever used twice. */
 async function expectNothingLost(stage: OAuthStage, refreshes: number): Promise<void> {
   expect(stage.auth).toMatchObject({ refreshCount: refreshes, reuseCount: 0 });
-  stage.auth.expireTokens();
+  stage.auth.endpoints.tokens.expireAccess();
   const { stdout, stderr } = await stage.tenon(["chat", "-p", "mcp__web__whoami", "--yes"]);
   expect(stdout + stderr).toContain("you are alice");
   expect(stage.auth).toMatchObject({ refreshCount: refreshes + 1, reuseCount: 0 });
@@ -68,7 +68,7 @@ scenario(["U13"], "five parallel calls of one turn meet an expired token: one re
     await client.initialize();
     const id = await session(client, stage.home.path);
     await client.waitForUpdate(id, (update) => /"state":"ready"/u.test(JSON.stringify(update._meta ?? {})));
-    stage.auth.expireTokens();
+    stage.auth.endpoints.tokens.expireAccess();
     const held = stage.auth.hold("token");
     const turn = client.prompt(id, "read five times");
     await held.arrived(1);
@@ -97,9 +97,12 @@ scenario(["U13"], "five sessions of one agent meet an expired token at once: one
     const before = stage.auth.refreshCount;
     stage.auth.script({ accessTokenMs: 3_600_000 });
     await expect
-      .poll(() => stage.auth.tokens.every((token) => token.kind === "refresh" || token.state !== "active"), {
-        timeout: 10_000,
-      })
+      .poll(
+        () => stage.auth.endpoints.tokens.all.every((token) => token.kind === "refresh" || token.state !== "active"),
+        {
+          timeout: 10_000,
+        },
+      )
       .toBe(true);
     await Promise.all(ids.map((id) => client.prompt(id, "mcp__web__read")));
     expect(completed(client, ids)).toBe(10);
@@ -122,7 +125,7 @@ scenario(["U14"], "three processes meet an expired token at once: one refresh, n
           return id;
         }),
       );
-      stage.auth.expireTokens();
+      stage.auth.endpoints.tokens.expireAccess();
       const turnedBefore = stage.mcp.turned.length;
       const held = stage.auth.hold("token");
       const turns = clients.map((client, index) => client.prompt(ids[index] ?? "", "mcp__web__read"));
@@ -142,7 +145,7 @@ scenario(["U14"], "three processes meet an expired token at once: one refresh, n
 scenario(["U14"], "a process that dies in the middle of a refresh holds nobody up", async () => {
   await using stage = await OAuthStage.open({ auth: { reuseRevokes: false }, server: SERVER });
   await stage.login();
-  stage.auth.expireTokens();
+  stage.auth.endpoints.tokens.expireAccess();
   const held = stage.auth.hold("token");
   const dying = stage.start(["chat", "-p", "mcp__web__whoami", "--yes"]);
   dying.endInput();
@@ -164,7 +167,7 @@ scenario(["U13", "U14"], "closing the session that refreshes costs nobody the lo
     await client.initialize();
     const [leaving, staying] = [await session(client, stage.home.path), await session(client, stage.home.path)];
     await Promise.all([leaving, staying].map((id) => client.prompt(id, "mcp__web__read")));
-    stage.auth.expireTokens();
+    stage.auth.endpoints.tokens.expireAccess();
     // The server has exchanged the token for a new one, and its answer is still on the way.
     const held = stage.auth.hold("token", "after");
     const turn = client.prompt(leaving, "mcp__web__read");

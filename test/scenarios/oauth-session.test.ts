@@ -200,7 +200,7 @@ scenario(
       await client.initialize();
       const { sessionId } = await client.newSession({ cwd: stage.home.path });
       await expect
-        .poll(() => stage.auth.tokens.every(({ state }) => state === "expired"), { timeout: 5_000 })
+        .poll(() => stage.auth.endpoints.tokens.all.every(({ state }) => state === "expired"), { timeout: 5_000 })
         .toBe(true);
       await client.prompt(sessionId, "mcp__web__whoami");
       expect(JSON.stringify(client.updates(sessionId))).toContain("tenon mcp login web");
@@ -219,7 +219,7 @@ scenario(["U11"], "an authorization server that is down for a moment does not co
   await client.initialize();
   const { sessionId } = await client.newSession({ cwd: stage.home.path });
   await client.prompt(sessionId, "mcp__web__whoami");
-  stage.auth.expireTokens();
+  stage.auth.endpoints.tokens.expireAccess();
   stage.auth.misbehave("token", { kind: "answer", status: 503, body: "down" });
   await client.prompt(sessionId, "mcp__web__whoami");
   expect(failures(client, sessionId)).not.toBe("[]");
@@ -315,7 +315,7 @@ scenario(
 scenario(["U15"], "a traced run with a log-in, a refresh and a failure holds none of the secrets", async () => {
   await using stage = await OAuthStage.open({ auth: { registration: "secret" } });
   await stage.login();
-  stage.auth.expireTokens();
+  stage.auth.endpoints.tokens.expireAccess();
   const trace = join(stage.home.path, "trace.ndjson");
   const traced = ["--trace", trace];
   const run = await stage.tenon(["chat", "-p", "mcp__web__whoami", "--yes", ...traced]);
@@ -341,7 +341,7 @@ scenario(
     const before = await stage.tenon(asks, {}, project);
     expect(before.stdout).not.toContain("you are");
     expect(before.stdout + before.stderr).toContain("tenon mcp login web");
-    for (const { headers } of stage.mcp.requests) expect(headers.authorization).toBeUndefined();
+    for (const { headers } of stage.mcp.http.requests) expect(headers.authorization).toBeUndefined();
 
     stage.auth.script({ account: "dave" });
     const login = await stage.start(["mcp", "login", "web"], {}, project).done;
@@ -380,7 +380,7 @@ scenario(["U15", "U9"], "a server that redirects a call elsewhere does not get t
   await client.prompt(sessionId, "mcp__web__whoami");
   expect(client.text(sessionId)).toContain("you are alice");
   const redirect = { kind: "answer", status: 307, headers: { location: `${bird.origin}/mcp` } } as const;
-  stage.mcp.misbehave({ method: "tools/call" }, redirect);
+  stage.mcp.http.misbehave({ method: "tools/call" }, redirect);
   await client.prompt(sessionId, "mcp__web__whoami");
   expect(bird.connections).toBe(0);
 });

@@ -27,17 +27,17 @@ test.each(["http", "sse"] as const)("over %s, five calls after the token expired
   await bench.login(spec, bench.oauth());
   const connection = bench.connect(spec, bench.oauth());
   expect(await settled(connection)).toBe("ready");
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   const calls = Array.from({ length: 5 }, (_, index) => connection.call("echo", { text: String(index) }, anyhow));
   for (const outcome of await Promise.all(calls)) expect(outcome.kind).toBe("answered");
   expect(auth.refreshCount).toBe(1);
-  expect(auth.reuseCount).toBe(0);
+  expect(auth.endpoints.tokens.reuses).toBe(0);
 });
 
 test("an authorization server in trouble costs the call, not the log-in", async () => {
   const auth = await bench.authServer();
   const { connection } = await open({ authServers: [auth] });
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   auth.misbehave("token", { kind: "answer", status: 503 }, 1);
   expect(await connection.call("whoami", {}, anyhow)).toMatchObject({
     kind: "failed",
@@ -51,7 +51,7 @@ test("a token that the server says back reaches nobody", async () => {
   const { mcp, key, connection } = await open({ authServers: [auth] });
   const { accessToken = "" } = (await bench.grants.read(key)) ?? {};
   const body = `{"token": "${accessToken}", "said": "${Buffer.from(accessToken).toString("base64")}"}`;
-  mcp.misbehave({ method: "tools/call" }, { kind: "answer", status: 500, body }, 1);
+  mcp.http.misbehave({ method: "tools/call" }, { kind: "answer", status: 500, body }, 1);
   const outcome = await connection.call("whoami", {}, anyhow);
   expect(outcome).toMatchObject({
     error: { message: expect.stringContaining('{"token": "[redacted]", "said": "[redacted]') },
@@ -79,8 +79,8 @@ test("a log-in that ends in a session says so, and the next call works after a n
 test("a registration the server has forgotten costs the log-in, and the next one is registered anew", async () => {
   const auth = await bench.authServer({ registration: "secret" });
   const { mcp, key, connection } = await open({ authServers: [auth] });
-  auth.expireTokens();
-  auth.forgetClients();
+  auth.endpoints.tokens.expireAccess();
+  auth.endpoints.forgetClients();
   expect(await connection.call("whoami", {}, anyhow)).toMatchObject({ error: { code: "mcp.unauthorized" } });
   expect(await bench.grants.read(key)).toBeUndefined();
   await bench.login(specOf(mcp), bench.oauth());
@@ -93,7 +93,7 @@ test("a client of one's own that is no longer known costs nothing but the call",
   const { key } = await bench.login(specOf(mcp), bench.oauth({ clientId: "mine", clientSecret: "s" }));
   const connection = bench.connect(specOf(mcp), bench.oauth({ clientId: "mine", clientSecret: "mistyped" }));
   await connection.call("whoami", {}, anyhow);
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   expect(await connection.call("whoami", {}, anyhow)).toMatchObject({
     error: { code: "mcp.unauthorized", message: expect.stringContaining("client of the oauth settings") },
   });
@@ -111,7 +111,7 @@ test("a store that cannot be read keeps nobody from a server that wants no log-i
 test("a lost race never costs the winner's tokens", async () => {
   const auth = await bench.authServer({ reuseRevokes: false });
   const { key, connection } = await open({ authServers: [auth] });
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   const held = auth.hold("token");
   const call = connection.call("whoami", {}, anyhow);
   await held.arrived(1);
@@ -120,7 +120,7 @@ test("a lost race never costs the winner's tokens", async () => {
     accessToken: "winner",
     refreshToken: "theirs",
     client: { clientId: "x" },
-    tokenEndpoint: auth.places.token,
+    tokenEndpoint: auth.endpoints.places.token,
   };
   bench.grants.put(key, winner);
   auth.revokeTokens();
@@ -133,7 +133,7 @@ test("closing a connection in the middle of a renewal loses nothing", async () =
   const auth = await bench.authServer();
   const { key, connection } = await open({ authServers: [auth] });
   const before = await bench.grants.read(key);
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   const held = auth.hold("token");
   const call = connection.call("whoami", {}, anyhow);
   await held.arrived(1);
@@ -177,9 +177,9 @@ test("a server that always wants yet another scope is not pleased for ever", asy
   expect(await settled(connection)).toBe("ready");
   for (let count = 0; count < 6; count++) {
     const headers = { "www-authenticate": `Bearer error="insufficient_scope", scope="more-${count}"` };
-    mcp.misbehave({ method: "tools/call" }, { kind: "answer", status: 403, headers });
+    mcp.http.misbehave({ method: "tools/call" }, { kind: "answer", status: 403, headers });
     await connection.call("echo", {}, anyhow);
-    mcp.behave();
+    mcp.http.behave();
   }
   expect(bench.visitor.urls.length).toBeLessThanOrEqual(1 + 3);
 });
@@ -197,7 +197,7 @@ test("nobody is asked again after saying no, until somebody has logged in", asyn
 test("a token that the server refuses although it is new is not replaced for ever", async () => {
   const auth = await bench.authServer();
   const mcp = await bench.protectedServer({ authServers: [auth] });
-  mcp.misbehave({}, { kind: "answer", status: 401 });
+  mcp.http.misbehave({}, { kind: "answer", status: 401 });
   const connection = bench.connect(specOf(mcp), bench.oauth({}, { way: bench.visitor }));
   expect(await settled(connection)).toBe("failed");
   expect(bench.visitor.urls.length).toBeLessThanOrEqual(1);
@@ -210,7 +210,7 @@ test("client credentials are asked for when the server wants them, and again whe
   const oauth = bench.oauth({ clientId: "robot", clientSecret: "beep", grant: "client_credentials" });
   const connection = bench.connect(specOf(mcp), oauth);
   expect(await settled(connection)).toBe("ready");
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   const calls = [connection.call("whoami", {}, anyhow), connection.call("whoami", {}, anyhow)];
   for (const outcome of await Promise.all(calls)) expect(outcome.kind).toBe("answered");
   expect(auth.recordsOf("token", "client_credentials")).toHaveLength(2);
@@ -321,13 +321,13 @@ test("no token is told to the log, nor shown in an error", async () => {
   const oauth = bench.oauth({}, { way: bench.visitor });
   const connection = bench.connect(specOf(mcp), oauth, { ...bench.world, log, trace });
   expect(await settled(connection)).toBe("ready");
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   await connection.call("whoami", {}, anyhow);
   auth.revokeTokens();
   auth.script({ denies: true });
   const outcome = await connection.call("whoami", {}, anyhow);
   const said = JSON.stringify(outcome) + lines.join("\n");
-  expect(auth.secrets.length).toBeGreaterThan(4);
-  for (const secret of auth.secrets) expect(said).not.toContain(secret);
-  for (const { token } of auth.tokens) expect(hidden).toContain(token);
+  expect(auth.endpoints.secrets.length).toBeGreaterThan(4);
+  for (const secret of auth.endpoints.secrets) expect(said).not.toContain(secret);
+  for (const { token } of auth.endpoints.tokens.all) expect(hidden).toContain(token);
 });

@@ -21,7 +21,7 @@ const opened: Enterprise[] = [];
 /** Whatever a test does: who the person is, only the identity provider is told. */
 afterEach(() => {
   for (const { idp, auth, mcp } of opened.splice(0)) {
-    const heard = JSON.stringify([auth.records, mcp.requests]);
+    const heard = JSON.stringify([auth.records, mcp.http.requests]);
     const told = [AT_IDP.clientSecret, ...idTokensOf(idp)].filter((secret) => heard.includes(secret));
     if (told.length > 0) throw new Error(`others were told: ${told.join(", ")}`);
   }
@@ -29,7 +29,7 @@ afterEach(() => {
 
 /** Those it has given, but not what they were exchanged for. */
 function idTokensOf(idp: AuthServer): readonly string[] {
-  return idp.secrets.filter((secret) => secret.startsWith("eyJ") && !secret.startsWith(JAG_HEAD));
+  return idp.endpoints.secrets.filter((secret) => secret.startsWith("eyJ") && !secret.startsWith(JAG_HEAD));
 }
 const JAG_HEAD = Buffer.from('{"alg":"ES256","typ":"oauth-id-jag+jwt"}').toString("base64url");
 
@@ -53,7 +53,7 @@ function settingsOf({ idp }: Pick<Enterprise, "idp">, more: Partial<IdentityProv
 }
 
 function knownAs(all: Enterprise, account = "alice"): OAuthOptions {
-  return settingsOf(all, { idToken: all.idp.idToken({ account, clientId: AT_IDP.clientId }) });
+  return settingsOf(all, { idToken: all.idp.endpoints.idToken({ account, clientId: AT_IDP.clientId }) });
 }
 
 async function whoami(mcp: ProtectedServer, oauth: OAuthOptions): Promise<string> {
@@ -94,7 +94,7 @@ describe("with the ID token of the configuration", () => {
     const { idp, auth, mcp } = all;
     const connection = bench.connect(specOf(mcp), knownAs(all));
     expect(textOf(await connection.call("whoami", {}, anyhow))).toBe("you are alice");
-    auth.expireTokens();
+    auth.endpoints.tokens.expireAccess();
     expect(textOf(await connection.call("whoami", {}, anyhow))).toBe("you are alice");
     expect(idp.recordsOf("token", EXCHANGE).map(({ params }) => params["audience"])).toEqual([
       auth.issuer,
@@ -105,7 +105,11 @@ describe("with the ID token of the configuration", () => {
   test("only the token endpoint need be known", async () => {
     const all = await enterprise();
     const { tokenEndpoint: _none, issuer: _issuer, ...idp } = { ...AT_IDP, ...knownAs(all).settings.idp };
-    const oauth = bench.oauth({ ...CLIENT, grant: "enterprise", idp: { ...idp, tokenEndpoint: all.idp.places.token } });
+    const oauth = bench.oauth({
+      ...CLIENT,
+      grant: "enterprise",
+      idp: { ...idp, tokenEndpoint: all.idp.endpoints.places.token },
+    });
     expect(await whoami(all.mcp, oauth)).toBe("you are alice");
     expect(all.idp.recordsOf("metadata")).toEqual([]);
   });
@@ -125,7 +129,7 @@ describe("with the ID token of the configuration", () => {
     const all = await enterprise();
     const connection = bench.connect(specOf(all.mcp), knownAs(all));
     expect(await settled(connection)).toBe("ready");
-    all.auth.expireTokens();
+    all.auth.endpoints.tokens.expireAccess();
     const refusal = { error: "invalid_request", error_description: "the ID token has expired" };
     all.idp.misbehave("token", { kind: "answer", status: 400, body: JSON.stringify(refusal) });
     expect(await connection.call("whoami", {}, anyhow)).toMatchObject({
@@ -141,7 +145,9 @@ describe("with the ID token of the configuration", () => {
   test("one of another provider is not sent to this one", async () => {
     const all = await enterprise();
     const other = await enterprise();
-    const oauth = settingsOf(all, { idToken: other.idp.idToken({ account: "alice", clientId: AT_IDP.clientId }) });
+    const oauth = settingsOf(all, {
+      idToken: other.idp.endpoints.idToken({ account: "alice", clientId: AT_IDP.clientId }),
+    });
     expect(await whoami(all.mcp, oauth)).toContain(`the ID token is one of ${other.idp.issuer}, not of`);
     expect(all.idp.records).toEqual([]);
   });
@@ -222,7 +228,10 @@ describe("what nobody may bring about", () => {
     const { idp } = await enterprise();
     const auth = await bench.authServer({ clients: [CLIENT], metadata: { issuer: "https://good.example" } });
     const spec = specOf({ url: `${auth.origin}/mcp` });
-    const oauth = settingsOf({ idp }, { idToken: idp.idToken({ account: "alice", clientId: AT_IDP.clientId }) });
+    const oauth = settingsOf(
+      { idp },
+      { idToken: idp.endpoints.idToken({ account: "alice", clientId: AT_IDP.clientId }) },
+    );
     await expect(bench.login(spec, oauth, { status: 401 })).rejects.toMatchObject({
       code: "mcp.unauthorized",
       message: expect.stringContaining("calls itself https://good.example"),
@@ -293,7 +302,7 @@ describe("with a log-in at the identity provider", () => {
     const body = JSON.stringify({
       access_token: "a",
       token_type: "Bearer",
-      id_token: all.idp.idToken({ account: "mallory", clientId: "another" }),
+      id_token: all.idp.endpoints.idToken({ account: "mallory", clientId: "another" }),
     });
     all.idp.misbehave("token", { kind: "answer", status: 200, headers: { "content-type": "application/json" }, body });
     await expect(bench.login(specOf(all.mcp), settingsOf(all))).rejects.toMatchObject({
@@ -313,6 +322,6 @@ describe("with a log-in at the identity provider", () => {
       [all.idp.issuer, "done"],
     ]);
     expect(bench.grants.all).toEqual([]);
-    expect(all.idp.tokens.filter(({ state }) => state === "active")).toEqual([]);
+    expect(all.idp.endpoints.tokens.all.filter(({ state }) => state === "active")).toEqual([]);
   });
 });

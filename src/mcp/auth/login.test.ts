@@ -33,7 +33,7 @@ test("a person logs in: registered, with PKCE, resource, scope, and the grant is
     redirect_uris: [bench.visitor.redirectUri],
   });
   expect(await bench.grants.read(done.key)).toMatchObject({
-    tokenEndpoint: auth.places.token,
+    tokenEndpoint: auth.endpoints.places.token,
     resourceIndicator: mcp.url,
     scope: "mcp offline_access",
   });
@@ -307,7 +307,7 @@ test("a server with credentials of its own is not logged in to", async () => {
   const mcp = await bench.protectedServer({ authServers: [auth] });
   const spec = specOf(mcp, { headers: { Authorization: "Bearer fixed" } });
   await expect(bench.login(spec, bench.oauth())).rejects.toMatchObject({ code: "mcp.invalid_spec" });
-  expect(mcp.requests).toEqual([]);
+  expect(mcp.http.requests).toEqual([]);
 });
 
 test("logging out forgets the grant and takes the tokens back", async () => {

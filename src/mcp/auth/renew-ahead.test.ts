@@ -27,7 +27,7 @@ test("a token in its last seconds is renewed first, and the server never sees an
   expect(auth.refreshCount).toBe(1);
   expect(mcp.turned).toHaveLength(1);
   // The first one still has the old token in hand, which the server no longer takes.
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   expect(textOf(await connection.call("whoami", {}, anyhow))).toBe("you are alice");
 });
 
@@ -46,7 +46,7 @@ test("while a token is good, an authorization server that hangs delays no call, 
   held.release();
   await Promise.all(connections.map((one) => one.close()));
   expect(auth.refreshCount).toBe(1);
-  expect(auth.reuseCount).toBe(0);
+  expect(auth.endpoints.tokens.reuses).toBe(0);
   expect((await bench.grants.read(key))?.accessToken).not.toBe(before?.accessToken);
   expect(mcp.turned).toHaveLength(1);
 });

@@ -181,7 +181,7 @@ export class OAuthStage implements AsyncDisposable {
   leaks(...said: readonly string[]): readonly string[] {
     const texts = filesUnder(this.home.path).map((path) => ({ where: path, text: readFileSync(path, "latin1") }));
     for (const text of [...this.#said, ...said]) texts.push({ where: "an output", text });
-    const secrets = [...this.auth.secrets, ...(this.#idp?.secrets ?? [])];
+    const secrets = [...this.auth.endpoints.secrets, ...(this.#idp?.endpoints.secrets ?? [])];
     if (secrets.length === 0) throw new Error("there is no secret yet that could leak");
     return texts.flatMap(({ where, text }) =>
       secrets.filter((secret) => text.includes(secret)).map((secret) => `${secret} in ${where}`),

@@ -137,7 +137,7 @@ describe("tenon mcp login", () => {
     expect(out).toContain("It renews itself");
     expect(out).toContain("whoever can read your files can read them. Why not in the keyring: no keyring here");
     expect(await grantKeyStatus(stage.world)).toMatchObject({ keeper: "file" });
-    for (const secret of stage.auth.secrets) expect(stage.err + out).not.toContain(secret);
+    for (const secret of stage.auth.endpoints.secrets) expect(stage.err + out).not.toContain(secret);
   });
 
   it("opens nothing with --no-browser, and takes the address that is piped in, wrong ones told apart", async () => {

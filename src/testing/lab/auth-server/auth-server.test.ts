@@ -60,7 +60,7 @@ interface Flow {
 
 function authorization(auth: AuthServer, changes: Record<string, string> = {}): Flow {
   const verifier = randomBytes(32).toString("base64url");
-  const url = new URL(auth.places.authorize);
+  const url = new URL(auth.endpoints.places.authorize);
   const params = {
     response_type: "code",
     client_id: "app",
@@ -86,7 +86,7 @@ function exchange(code: string, verifier: string, changes: Record<string, string
 
 async function loggedIn(auth: AuthServer): Promise<{ readonly access: string; readonly refresh: string }> {
   const flow = authorization(auth);
-  const answer = await post(auth.places.token, exchange(await codeOf(flow), flow.verifier));
+  const answer = await post(auth.endpoints.places.token, exchange(await codeOf(flow), flow.verifier));
   return { access: String(answer["access_token"]), refresh: String(answer["refresh_token"]) };
 }
 
@@ -100,9 +100,14 @@ test("a code is good once, for its client, redirect, resource and verifier", asy
   const back = new URL(await visit(flow.url));
   expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: "s1", iss: auth.issuer });
   const code = back.searchParams.get("code") ?? "";
-  expect(await post(auth.places.token, exchange(code, flow.verifier))).toMatchObject({ status: 200, expires_in: 3600 });
-  expect(await post(auth.places.token, exchange(code, flow.verifier))).toMatchObject({ error: "invalid_grant" });
-  expect(auth.tokens.map(({ state }) => state)).toEqual(["revoked", "revoked"]);
+  expect(await post(auth.endpoints.places.token, exchange(code, flow.verifier))).toMatchObject({
+    status: 200,
+    expires_in: 3600,
+  });
+  expect(await post(auth.endpoints.places.token, exchange(code, flow.verifier))).toMatchObject({
+    error: "invalid_grant",
+  });
+  expect(auth.endpoints.tokens.all.map(({ state }) => state)).toEqual(["revoked", "revoked"]);
 
   const wrong: Record<string, string>[] = [
     { code_verifier: "x".repeat(43) },
@@ -112,7 +117,7 @@ test("a code is good once, for its client, redirect, resource and verifier", asy
   ];
   for (const changes of wrong) {
     const next = authorization(auth);
-    const answer = await post(auth.places.token, exchange(await codeOf(next), next.verifier, changes));
+    const answer = await post(auth.endpoints.places.token, exchange(await codeOf(next), next.verifier, changes));
     expect(answer, JSON.stringify(changes)).toMatchObject({ status: 400, error: "invalid_grant" });
   }
 });
@@ -147,13 +152,16 @@ test("the issuer of a response is right, wrong or missing, as told", async () =>
 test("a refresh token is good once; the second use is counted and ends the log-in", async () => {
   const auth = await server(PUBLIC);
   const { access, refresh } = await loggedIn(auth);
-  const first = await post(auth.places.token, refreshing(refresh));
+  const first = await post(auth.endpoints.places.token, refreshing(refresh));
   expect(first).toMatchObject({ status: 200, refresh_token: expect.not.stringMatching(refresh) });
   expect(auth).toMatchObject({ refreshCount: 1, reuseCount: 0 });
-  expect(await post(auth.places.token, refreshing(refresh))).toMatchObject({ status: 400, error: "invalid_grant" });
+  expect(await post(auth.endpoints.places.token, refreshing(refresh))).toMatchObject({
+    status: 400,
+    error: "invalid_grant",
+  });
   expect(auth).toMatchObject({ refreshCount: 1, reuseCount: 1 });
-  expect(auth.inspect(access)?.state).toBe("revoked");
-  expect(await post(auth.places.token, refreshing(String(first["refresh_token"])))).toMatchObject({
+  expect(auth.endpoints.tokens.find(access)?.state).toBe("revoked");
+  expect(await post(auth.endpoints.places.token, refreshing(String(first["refresh_token"])))).toMatchObject({
     error: "invalid_grant",
   });
 });
@@ -163,8 +171,8 @@ test("held refreshes race as real ones do: of two with one token, one wins", asy
   const { refresh } = await loggedIn(auth);
   const held = auth.hold("token");
   const both = Promise.all([
-    post(auth.places.token, refreshing(refresh)),
-    post(auth.places.token, refreshing(refresh)),
+    post(auth.endpoints.places.token, refreshing(refresh)),
+    post(auth.endpoints.places.token, refreshing(refresh)),
   ]);
   await held.arrived(2);
   expect(auth.refreshCount).toBe(0);
@@ -177,10 +185,10 @@ test("a refresh held after has been done: the token is used, and only the answer
   const auth = await server(PUBLIC);
   const { refresh } = await loggedIn(auth);
   const held = auth.hold("token", "after");
-  const answer = post(auth.places.token, refreshing(refresh));
+  const answer = post(auth.endpoints.places.token, refreshing(refresh));
   await held.arrived(1);
   await expect.poll(() => auth.refreshCount).toBe(1);
-  expect(auth.inspect(refresh)?.state).toBe("used");
+  expect(auth.endpoints.tokens.find(refresh)?.state).toBe("used");
   held.release();
   expect(await answer).toMatchObject({ status: 200 });
 });
@@ -199,15 +207,18 @@ test("tokens expire and are revoked when told, of one account or of all", async 
   const alice = await loggedIn(auth);
   auth.script({ account: "bob" });
   const bob = await loggedIn(auth);
-  expect(auth.inspect(bob.access)).toMatchObject({ account: "bob", state: "active" });
+  expect(auth.endpoints.tokens.find(bob.access)).toMatchObject({ account: "bob", state: "active" });
   auth.revokeTokens("alice");
-  expect([auth.inspect(alice.access)?.state, auth.inspect(bob.access)?.state]).toEqual(["revoked", "active"]);
-  auth.expireTokens();
-  expect(auth.inspect(bob.access)?.state).toBe("expired");
-  expect(auth.inspect(bob.refresh)?.state).toBe("active");
-  await post(auth.places.revoke, { token: bob.refresh });
-  expect(auth.inspect(bob.refresh)?.state).toBe("revoked");
-  for (const { token } of auth.tokens) expect(auth.secrets).toContain(token);
+  expect([auth.endpoints.tokens.find(alice.access)?.state, auth.endpoints.tokens.find(bob.access)?.state]).toEqual([
+    "revoked",
+    "active",
+  ]);
+  auth.endpoints.tokens.expireAccess();
+  expect(auth.endpoints.tokens.find(bob.access)?.state).toBe("expired");
+  expect(auth.endpoints.tokens.find(bob.refresh)?.state).toBe("active");
+  await post(auth.endpoints.places.revoke, { token: bob.refresh });
+  expect(auth.endpoints.tokens.find(bob.refresh)?.state).toBe("revoked");
+  for (const { token } of auth.endpoints.tokens.all) expect(auth.endpoints.secrets).toContain(token);
 });
 
 test("client credentials need the secret, in the registered way", async () => {
@@ -216,11 +227,17 @@ test("client credentials need the secret, in the registered way", async () => {
   const basic = (secret: string) => ({
     authorization: `Basic ${Buffer.from(`robot:${encodeURIComponent(secret)}`).toString("base64")}`,
   });
-  expect(await post(auth.places.token, params, basic("s%3cret"))).toMatchObject({ status: 200, scope: "read" });
-  expect(auth.tokens).toMatchObject([{ account: "robot", kind: "access" }]);
-  expect(await post(auth.places.token, params, basic("wrong"))).toMatchObject({ status: 401, error: "invalid_client" });
+  expect(await post(auth.endpoints.places.token, params, basic("s%3cret"))).toMatchObject({
+    status: 200,
+    scope: "read",
+  });
+  expect(auth.endpoints.tokens.all).toMatchObject([{ account: "robot", kind: "access" }]);
+  expect(await post(auth.endpoints.places.token, params, basic("wrong"))).toMatchObject({
+    status: 401,
+    error: "invalid_client",
+  });
   const inBody = { ...params, client_id: "robot", client_secret: "s%3cret" };
-  expect(await post(auth.places.token, inBody)).toMatchObject({ status: 401, error: "invalid_client" });
+  expect(await post(auth.endpoints.places.token, inBody)).toMatchObject({ status: 401, error: "invalid_client" });
 });
 
 test("a client assertion is believed once, when its key, audience and times are right", async () => {
@@ -233,7 +250,7 @@ test("a client assertion is believed once, when its key, audience and times are 
   const ask = async (claims: JsonObject, key = privateKey) => {
     const text = `${encode({ alg: "ES256" })}.${encode(claims)}`;
     const signature = sign("sha256", Buffer.from(text), { key, dsaEncoding: "ieee-p1363" }).toString("base64url");
-    return await post(auth.places.token, {
+    return await post(auth.endpoints.places.token, {
       grant_type: "client_credentials",
       resource: RESOURCE,
       client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
@@ -258,9 +275,9 @@ test("a client assertion is believed once, when its key, audience and times are 
 
 test("the device flow is pending, slows down, and is approved at its poll", async () => {
   const auth = await server({ ...PUBLIC, device: { approvedAtPoll: 3, slowsDown: true }, account: "carol" });
-  const started = await post(auth.places.device, { client_id: "app", scope: "a", resource: RESOURCE });
+  const started = await post(auth.endpoints.places.device, { client_id: "app", scope: "a", resource: RESOURCE });
   const poll = async () =>
-    await post(auth.places.token, {
+    await post(auth.endpoints.places.token, {
       grant_type: "urn:ietf:params:oauth:grant-type:device_code",
       device_code: String(started["device_code"]),
       client_id: "app",
@@ -273,7 +290,7 @@ test("the device flow is pending, slows down, and is approved at its poll", asyn
     200,
     "invalid_grant",
   ]);
-  expect(auth.tokens).toContainEqual(expect.objectContaining({ account: "carol", scopes: ["a"] }));
+  expect(auth.endpoints.tokens.all).toContainEqual(expect.objectContaining({ account: "carol", scopes: ["a"] }));
 });
 
 test("metadata is where it should be, says what it is told, and takes away what is null", async () => {
@@ -354,7 +371,10 @@ test("the protected server says what is missing: a token, a good one, the right 
   };
   expect(await call()).toMatchObject({ status: 401, challenge: expect.stringContaining(mcp.metadataUrl) });
   const flow = authorization(auth, { scope: "mcp", resource: mcp.url });
-  const answer = await post(auth.places.token, exchange(await codeOf(flow), flow.verifier, { resource: mcp.url }));
+  const answer = await post(
+    auth.endpoints.places.token,
+    exchange(await codeOf(flow), flow.verifier, { resource: mcp.url }),
+  );
   const token = String(answer["access_token"]);
   const lacking = await call(token);
   expect(lacking.status).toBe(403);
@@ -362,7 +382,7 @@ test("the protected server says what is missing: a token, a good one, the right 
   expect(lacking.challenge).toContain('scope="mcp write"');
   const { access } = await loggedIn(auth);
   expect(await call(access)).toMatchObject({ status: 401 });
-  auth.expireTokens();
+  auth.endpoints.tokens.expireAccess();
   expect(await call(token)).toMatchObject({ status: 401, challenge: expect.stringContaining("invalid_token") });
   expect(mcp.turned.map(({ why }) => why)).toEqual([
     "no token",

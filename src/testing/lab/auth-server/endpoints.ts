@@ -60,7 +60,7 @@ function refuseIf(error: string, problems: readonly (readonly [boolean, string])
 }
 
 export class Endpoints {
-  readonly tokens: TokenTable = new TokenTable(() => Date.now());
+  readonly tokens: TokenTable = new TokenTable();
   readonly #origin: string;
   readonly #currentOptions: () => AuthServerOptions;
   readonly #codes = new Map<string, Code>();

@@ -25,7 +25,7 @@ afterEach(async () => {
 type Form = Readonly<Record<string, string>>;
 
 async function post(server: AuthServer, form: Form): Promise<Readonly<Record<string, unknown>>> {
-  const response = await fetch(server.places.token, { method: "POST", body: new URLSearchParams(form) });
+  const response = await fetch(server.endpoints.places.token, { method: "POST", body: new URLSearchParams(form) });
   const answer: Readonly<Record<string, unknown>> = JSON.parse(await response.text());
   return answer;
 }
@@ -34,7 +34,7 @@ function exchange(changes: Form = {}): Promise<Readonly<Record<string, unknown>>
   return post(idp, {
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
     client_id: "here",
-    subject_token: idp.idToken({ account: "alice", clientId: "here" }),
+    subject_token: idp.endpoints.idToken({ account: "alice", clientId: "here" }),
     subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
     requested_token_type: "urn:ietf:params:oauth:token-type:id-jag",
     audience: auth.issuer,
@@ -58,13 +58,17 @@ test("an ID token is exchanged for a word that brings tokens once, for the perso
   expect(answer).toMatchObject({ issued_token_type: "urn:ietf:params:oauth:token-type:id-jag", token_type: "N_A" });
   const jag = String(answer["access_token"]);
   const { access_token: token, refresh_token: refresh } = await present(jag);
-  expect(auth.inspect(String(token))).toMatchObject({ account: "alice", clientId: "there", resource: RESOURCE });
+  expect(auth.endpoints.tokens.find(String(token))).toMatchObject({
+    account: "alice",
+    clientId: "there",
+    resource: RESOURCE,
+  });
   expect(refresh).toBeUndefined();
   expect(await present(jag)).toMatchObject({
     error: "invalid_grant",
     error_description: expect.stringContaining("before"),
   });
-  expect(idp.secrets).toContain(jag);
+  expect(idp.endpoints.secrets).toContain(jag);
 });
 
 test.each([
@@ -81,7 +85,7 @@ test("an ID token that has ended or is another client's is refused, and so is wh
   expect(await exchange()).toMatchObject({ error_description: expect.stringContaining("expired") });
   idp.script({ identity: { audiences: ["https://elsewhere.example"] } });
   expect(await exchange()).toMatchObject({ error: "invalid_target" });
-  const others = idp.idToken({ account: "alice", clientId: "another" });
+  const others = idp.endpoints.idToken({ account: "alice", clientId: "another" });
   expect(await exchange({ subject_token: others })).toMatchObject({
     error_description: expect.stringContaining("another"),
   });
@@ -95,7 +99,9 @@ test("an assertion for another server, client or resource, or by somebody else, 
   expect(await present(await assertion(), { resource: "https://other.example/" })).toMatchObject({
     error: "invalid_target",
   });
-  expect(await present(idp.idToken({ account: "alice", clientId: "there" }))).toMatchObject({ error: "invalid_grant" });
+  expect(await present(idp.endpoints.idToken({ account: "alice", clientId: "there" }))).toMatchObject({
+    error: "invalid_grant",
+  });
   auth.script({ trusts: [] });
   expect(await present(await assertion())).toMatchObject({ error: "invalid_grant" });
 });

@@ -4,13 +4,7 @@ import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import type { Behaviour, ToolScript } from "../../kit/mcp-server/behaviour.js";
 import { echoTool } from "../../kit/mcp-server/behaviour.js";
-import {
-  type HttpRequestRecord,
-  type HttpServerOptions,
-  type ScriptedHttpServer,
-  scriptedHttpServer,
-} from "../../kit/mcp-server/http.js";
-import type { FaultMatch, HttpFault } from "../../kit/mcp-server/http-faults.js";
+import { type HttpServerOptions, type ScriptedHttpServer, scriptedHttpServer } from "../../kit/mcp-server/http.js";
 import type { LabPlace } from "./options.js";
 import type { AuthServer } from "./server.js";
 import type { TokenFacts } from "./tokens.js";
@@ -63,17 +57,17 @@ export class ProtectedServer implements AsyncDisposable {
   readonly admissions: Admission[] = [];
   /** The refused requests. */
   readonly turned: Turned[] = [];
-  readonly #http: ScriptedHttpServer;
+  readonly http: ScriptedHttpServer;
   #options: ProtectedServerOptions;
 
   constructor(http: ScriptedHttpServer, options: ProtectedServerOptions) {
-    this.#http = http;
+    this.http = http;
     this.#options = options;
   }
 
   /** Where clients connect to, and the resource tokens are for. */
   get url(): string {
-    const url = new URL(this.#http.url);
+    const url = new URL(this.http.url);
     if (this.#options.hostname !== undefined) url.hostname = this.#options.hostname;
     return url.href;
   }
@@ -96,25 +90,8 @@ export class ProtectedServer implements AsyncDisposable {
     this.#options = { ...this.#options, ...changes };
   }
 
-  /** Every HTTP request so far, let through or not. */
-  get requests(): readonly HttpRequestRecord[] {
-    return this.#http.requests;
-  }
-
-  misbehave(match: FaultMatch, fault: HttpFault, times?: number): void {
-    this.#http.misbehave(match, fault, times);
-  }
-
-  behave(): void {
-    this.#http.behave();
-  }
-
-  async forgetSessions(): Promise<void> {
-    await this.#http.forgetSessions();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#http[Symbol.asyncDispose]();
+    await this.http[Symbol.asyncDispose]();
   }
 
   /** For the gate: true when the request has been answered here. */
@@ -177,7 +154,7 @@ export class ProtectedServer implements AsyncDisposable {
       challenge: this.#challenge(wanted, error),
     });
     if (token === undefined) return turn(401, "no token");
-    const facts = authServers.map((server) => server.inspect(token)).find((found) => found !== undefined);
+    const facts = authServers.map((server) => server.endpoints.tokens.find(token)).find((found) => found !== undefined);
     if (facts?.kind !== "access") return turn(401, "the token is unknown", "invalid_token");
     if (facts.state !== "active") return turn(401, `the token is ${facts.state}`, "invalid_token");
     if (!takesAnyResource && facts.resource !== undefined && facts.resource !== this.url)

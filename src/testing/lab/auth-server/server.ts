@@ -5,9 +5,8 @@ import { isJsonObject, parseJson } from "../../../base/json/json.js";
 import { Feed } from "../../kit/feed.js";
 import { closeListener, listenOnLoopback, readBody } from "../../kit/loopback.js";
 import { type HttpFault, HttpFaults } from "../../kit/mcp-server/http-faults.js";
-import { type AuthPlaces, Endpoints, endpointOf } from "./endpoints.js";
+import { Endpoints, endpointOf } from "./endpoints.js";
 import type { AuthEndpoint, AuthRecord, AuthServerOptions, LabProvider } from "./options.js";
-import type { TokenFacts } from "./tokens.js";
 
 /** Requests to an endpoint that wait until the test releases them. */
 export interface HeldEndpoint {
@@ -24,7 +23,8 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 export class AuthServer implements AsyncDisposable {
   readonly origin: string;
   readonly #server: Server;
-  readonly #endpoints: Endpoints;
+  /** Its tokens, clients and keys. */
+  readonly endpoints: Endpoints;
   readonly #records = new Feed<AuthRecord>("request to the authorization server");
   readonly #faults = new HttpFaults<AuthRecord>();
   readonly #holds = { before: new Map<AuthEndpoint, Promise<void>>(), after: new Map<AuthEndpoint, Promise<void>>() };
@@ -36,7 +36,7 @@ export class AuthServer implements AsyncDisposable {
     this.#server = server;
     this.origin = origin;
     this.#options = options;
-    this.#endpoints = new Endpoints(origin, () => this.#options);
+    this.endpoints = new Endpoints(origin, () => this.#options);
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch((error: unknown) => {
         this.#bugs.push(error);
@@ -45,12 +45,8 @@ export class AuthServer implements AsyncDisposable {
     });
   }
 
-  get places(): AuthPlaces {
-    return this.#endpoints.places;
-  }
-
   get issuer(): string {
-    return this.places.issuer;
+    return this.endpoints.places.issuer;
   }
 
   /** `host:port`, for `allowHosts`. */
@@ -81,46 +77,14 @@ export class AuthServer implements AsyncDisposable {
     return this.recordsOf("token", "refresh_token").filter(({ answer }) => answer?.status === 200).length;
   }
 
-  /** How often a refresh token was sent a second time: a lost race, or a theft. */
-  get reuseCount(): number {
-    return this.#endpoints.tokens.reuses;
-  }
-
-  get tokens(): readonly TokenFacts[] {
-    return this.#endpoints.tokens.all;
-  }
-
-  get secrets(): readonly string[] {
-    return this.#endpoints.secrets;
-  }
-
-  /** The facts about a token; undefined if this server did not issue it. */
-  inspect(token: string): TokenFacts | undefined {
-    return this.#endpoints.tokens.find(token);
-  }
-
   /** For the `trusts` of another server: this one as identity provider. */
   get asProvider(): LabProvider {
-    return { issuer: this.issuer, publicKey: this.#endpoints.publicKey };
-  }
-
-  /** An ID token of this identity provider. */
-  idToken(person: { readonly account: string; readonly clientId: string }): string {
-    return this.#endpoints.idToken(person);
-  }
-
-  /** Expires all access tokens; refreshing still works. */
-  expireTokens(): void {
-    this.#endpoints.tokens.expireAccess();
+    return { issuer: this.issuer, publicKey: this.endpoints.publicKey };
   }
 
   /** Revokes all tokens, or those of one account. */
   revokeTokens(account?: string): void {
-    this.#endpoints.tokens.revokeWhere((token) => account === undefined || token.account === account);
-  }
-
-  forgetClients(): void {
-    this.#endpoints.forgetClients();
+    this.endpoints.tokens.revokeWhere((token) => account === undefined || token.account === account);
   }
 
   /** Answers the next requests to an endpoint with a fault: all of them, or `times` of them. */
@@ -185,7 +149,7 @@ export class AuthServer implements AsyncDisposable {
     const delayMs = this.#options.delaysMs?.[record.endpoint];
     if (delayMs !== undefined) await setTimeout(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     if (response.destroyed) return;
-    record.answer = this.#endpoints.answer(record, pathname);
+    record.answer = this.endpoints.answer(record, pathname);
     await this.#holds.after.get(record.endpoint);
     const { status, headers, body: answer } = record.answer;
     response.writeHead(status, { ...(answer && { "content-type": "application/json" }), ...headers });
