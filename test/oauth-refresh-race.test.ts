@@ -136,7 +136,7 @@ test("whatever the schedule: at most one renewal a wave, no refresh token used t
         // One failure of the server may fail whoever waited for that very request, nobody else.
         if (before !== "unavailable") for (const text of said) expect(text).toContain("you are alice");
         expect(bench.auth.refreshCount - renewedBefore).toBeLessThanOrEqual(1);
-        expect(bench.auth.endpoints.tokens.reuses).toBe(0);
+        expect(bench.auth.reuseCount).toBe(0);
         bench.auth.behave();
       }
       bench.auth.endpoints.tokens.expireAccess();

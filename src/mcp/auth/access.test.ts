@@ -31,7 +31,7 @@ test.each(["http", "sse"] as const)("over %s, five calls after the token expired
   const calls = Array.from({ length: 5 }, (_, index) => connection.call("echo", { text: String(index) }, anyhow));
   for (const outcome of await Promise.all(calls)) expect(outcome.kind).toBe("answered");
   expect(auth.refreshCount).toBe(1);
-  expect(auth.endpoints.tokens.reuses).toBe(0);
+  expect(auth.reuseCount).toBe(0);
 });
 
 test("an authorization server in trouble costs the call, not the log-in", async () => {

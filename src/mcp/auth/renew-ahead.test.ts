@@ -46,7 +46,7 @@ test("while a token is good, an authorization server that hangs delays no call, 
   held.release();
   await Promise.all(connections.map((one) => one.close()));
   expect(auth.refreshCount).toBe(1);
-  expect(auth.endpoints.tokens.reuses).toBe(0);
+  expect(auth.reuseCount).toBe(0);
   expect((await bench.grants.read(key))?.accessToken).not.toBe(before?.accessToken);
   expect(mcp.turned).toHaveLength(1);
 });

@@ -77,6 +77,11 @@ export class AuthServer implements AsyncDisposable {
     return this.recordsOf("token", "refresh_token").filter(({ answer }) => answer?.status === 200).length;
   }
 
+  /** How often a refresh token was sent a second time: a lost race, or a theft. */
+  get reuseCount(): number {
+    return this.endpoints.tokens.reuses;
+  }
+
   /** For the `trusts` of another server: this one as identity provider. */
   get asProvider(): LabProvider {
     return { issuer: this.issuer, publicKey: this.endpoints.publicKey };
