@@ -1,16 +1,10 @@
 // A grant store in memory: it keeps the order of changes as a real one does, and forgets everything with the process.
 import type { Grant, GrantKey, GrantStore, OAuthClient } from "../../mcp/index.js";
 
-interface Watcher {
-  readonly resource: string;
-  readonly account: string;
-  readonly onChange: () => void;
-}
-
 export class MemoryGrants implements GrantStore {
   readonly #grants = new Map<string, { readonly key: GrantKey; readonly grant: Grant }>();
   readonly #clients = new Map<string, OAuthClient>();
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<Pick<GrantKey, "resource" | "account"> & { readonly onChange: () => void }>();
   /** The last change of each grant: the next one of the same comes after it. */
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -47,10 +41,8 @@ export class MemoryGrants implements GrantStore {
       if (grant !== current) this.put(key, grant);
       return grant;
     });
-    this.#last.set(
-      name,
-      changing.catch(() => undefined),
-    );
+    const settled = changing.catch(() => undefined);
+    this.#last.set(name, settled);
     return await changing;
   }
 
@@ -73,7 +65,7 @@ export class MemoryGrants implements GrantStore {
   }
 
   watch(resource: string, account: string, onChange: () => void): { close(): void } {
-    const watcher: Watcher = { resource, account, onChange };
+    const watcher = { resource, account, onChange };
     this.#watchers.add(watcher);
     return { close: () => this.#watchers.delete(watcher) };
   }

@@ -81,7 +81,8 @@ export class FakeWorld implements World {
   readonly children: FakeChild[] = [];
   /** Who listens on this machine; tests visit it. */
   readonly listeners: FakeListeners = new FakeListeners();
-  readonly #logLines: string[] = [];
+  /** Log lines so far, as they were written. */
+  readonly logLines: string[] = [];
   /** Host names looked up, in order. */
   readonly lookups: string[] = [];
   readonly #hosts: Readonly<Record<string, readonly string[]>>;
@@ -94,7 +95,7 @@ export class FakeWorld implements World {
     this.env = options.env ?? {};
     this.platform = options.platform ?? "linux";
     this.fetch = options.fetch ?? refuseFetch;
-    this.log = createLog({ level: "debug", now: () => this.now(), write: (line) => this.#logLines.push(line) });
+    this.log = createLog({ level: "debug", now: () => this.now(), write: (line) => this.logLines.push(line) });
     shareLog(this.log);
     if (options.trace) this.trace = options.trace;
     if (options.telemetry) this.telemetry = options.telemetry;
@@ -113,13 +114,8 @@ export class FakeWorld implements World {
     await settle();
   }
 
-  /** Log lines so far, as they were written. */
-  get logLines(): readonly string[] {
-    return this.#logLines;
-  }
-
   get logEntries(): readonly LogEntry[] {
-    return this.#logLines.map((line) => {
+    return this.logLines.map((line) => {
       const entry: LogEntry = JSON.parse(line);
       return entry;
     });
@@ -166,7 +162,7 @@ export class FakeWorld implements World {
     return realHttpPool(options);
   }
 
-  async listen(port: number, answer: (request: LoopbackRequest) => LoopbackAnswer): Promise<LoopbackListener> {
+  async listen(port: number, answer: Answering): Promise<LoopbackListener> {
     return this.listeners.open(port, answer);
   }
 
@@ -223,7 +219,7 @@ const refuseFetch: Fetch = async (input) => {
   throw new Error(`the fake world has no network: ${input instanceof Request ? input.url : String(input)}`);
 };
 
-type Answering = (request: LoopbackRequest) => LoopbackAnswer;
+type Answering = Parameters<World["listen"]>[1];
 
 const FIRST_PORT = 49_152;
 

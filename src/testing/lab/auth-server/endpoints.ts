@@ -79,9 +79,8 @@ export class Endpoints {
 
   get places(): AuthPlaces {
     const at = (path: string) => `${this.#origin}${path}`;
-    const issuer = at(this.#options.issuerPath ?? "");
-    const [authorize, token, register] = [at("/authorize"), at("/token"), at("/register")];
-    return { issuer, authorize, token, register, revoke: at("/revoke"), device: at("/device") };
+    const endpoints = { authorize: at("/authorize"), token: at("/token"), register: at("/register") };
+    return { issuer: at(this.#options.issuerPath ?? ""), ...endpoints, revoke: at("/revoke"), device: at("/device") };
   }
 
   /** Everything that must not appear in any output or file. */
@@ -209,7 +208,7 @@ export class Endpoints {
       ]);
       this.#checkResource(resource);
       if (denies) return redirect({ error: "access_denied" }, { error: "access_denied", detail: "the person said no" });
-      const permit = { account, clientId, scopes: this.#granted(params["scope"]), resource };
+      const permit = this.#permit(account, clientId, params);
       const code = this.#give(`code-${randomBytes(18).toString("base64url")}`);
       const family = this.tokens.newFamily();
       this.#codes.set(code, { ...permit, family, redirectUri, challenge, isUsed: false });
@@ -286,13 +285,7 @@ export class Endpoints {
     const isPublic = authMethod === "none" || (authMethod === undefined && clientSecret === undefined);
     const text = "only a client with a secret or a key may have its own tokens";
     refuseIf("unauthorized_client", [[isPublic, text]]);
-    const permit = {
-      account: clientId,
-      clientId,
-      scopes: this.#granted(params["scope"]),
-      resource: params["resource"],
-    };
-    return this.#issue(permit, this.tokens.newFamily(), { hasRefresh: false });
+    return this.#issue(this.#permit(clientId, clientId, params), this.tokens.newFamily(), { hasRefresh: false });
   }
 
   #startDevice(params: AuthParams): AuthAnswer {
@@ -301,9 +294,7 @@ export class Endpoints {
     if (!client) throw new Refusal("invalid_client", "no such client", 401);
     if (!device) return { status: 404, error: "no_device_flow" };
     const code = this.#give(`device-${randomBytes(18).toString("base64url")}`);
-    const { clientId } = client;
-    const permit = { account: "", clientId, scopes: this.#granted(params["scope"]), resource: params["resource"] };
-    this.#devices.set(code, { permit, polls: 0 });
+    this.#devices.set(code, { permit: this.#permit("", client.clientId, params), polls: 0 });
     const body = {
       device_code: code,
       user_code: randomBytes(4).toString("hex").toUpperCase(),
@@ -349,13 +340,8 @@ export class Endpoints {
     refuseIf("invalid_target", [[!isAllowed, `nobody is vouched for to ${audience}`]]);
     const iat = Math.floor(Date.now() / 1_000);
     const jti = randomBytes(12).toString("base64url");
-    const about = {
-      sub: claims["sub"] ?? "",
-      aud: audience,
-      client_id: identity.clientIdThere ?? clientId,
-      resource,
-      scope,
-    };
+    const { clientIdThere = clientId } = identity;
+    const about = { sub: claims["sub"] ?? "", aud: audience, client_id: clientIdThere, resource, scope };
     const body = {
       access_token: this.#sign({ iss, ...about, jti, iat, exp: iat + JAG_SECONDS }, JAG_TYPE),
       issued_token_type: identity.issuedType ?? ID_JAG,
@@ -387,7 +373,7 @@ export class Endpoints {
     }
     const isElsewhere = params["resource"] !== undefined && params["resource"] !== resource;
     refuseIf("invalid_target", [[isElsewhere, "the assertion is for another resource"]]);
-    const permit = { account: sub, clientId, scopes: this.#granted(typeof scope === "string" ? scope : ""), resource };
+    const permit = this.#permit(sub, clientId, { scope: typeof scope === "string" ? scope : "", resource });
     return this.#issue(permit, this.tokens.newFamily(), { hasRefresh: false });
   }
 
@@ -430,9 +416,14 @@ export class Endpoints {
     ]);
   }
 
-  #granted(asked = ""): readonly string[] {
-    const words = asked.split(" ").filter((word) => word !== "");
-    return words.filter((word) => this.#options.scopes?.includes(word) ?? true);
+  #permit(account: string, clientId: string, { scope = "", resource }: AuthParams): Permit {
+    const words = scope.split(" ").filter((word) => word !== "");
+    return {
+      account,
+      clientId,
+      scopes: words.filter((word) => this.#options.scopes?.includes(word) ?? true),
+      resource,
+    };
   }
 
   #find(clientId: string): LabClient | undefined {

@@ -110,9 +110,25 @@ function contentStream(
   usage: AnswerUsage,
   issued: Issued,
 ): StreamWriter {
-  const signer = new Signer(issued);
   const responseId = newId("gen");
   let isMalformed = false;
+  // The first call of an answer carries the signature of the thoughts before it; without calls the last text does.
+  let thought: string | undefined;
+  let hasSigned = false;
+  const signed = (otherwise?: string) => {
+    const text = thought ?? otherwise;
+    thought = undefined;
+    return text === undefined ? undefined : issued.sign(text, "");
+  };
+  /** Undefined where the arguments are no object, which Gemini reports instead of sending. */
+  const callPart = ({ id = newId("fn"), name, arguments: given }: Extract<ContentPart, { kind: "tool_call" }>) => {
+    const args = parseJson(argumentsText(given));
+    if (!args.ok || !isJsonObject(args.value)) return undefined;
+    const thoughtSignature = hasSigned ? undefined : signed(name);
+    hasSigned = true;
+    if (thoughtSignature !== undefined) issued.bind(id, thoughtSignature);
+    return { functionCall: { id, name, args: args.value }, ...defined({ thoughtSignature }) };
+  };
   const chunk = (parts: readonly JsonObject[], finish: JsonObject = {}, outputTokens = 1): string =>
     crlfEvent({
       candidates: [{ content: { parts, role: "model" }, ...finish, index: 0 }],
@@ -126,7 +142,7 @@ function contentStream(
         yield* inPieces(part.text, part, (text) => chunk([{ text }]));
         break;
       case "thought":
-        signer.think(part.text);
+        thought = part.text;
         // Summaries of thoughts come only when asked for.
         if (generationConfig?.thinkingConfig?.includeThoughts && part.hidden !== true)
           yield* inPieces(part.text, part, (text) => chunk([{ text, thought: true }]));
@@ -134,7 +150,7 @@ function contentStream(
         break;
       case "tool_call": {
         // Arguments come whole: Gemini never splits them. An incident among them happens before the call.
-        const call = signer.call(part);
+        const call = callPart(part);
         if (call === undefined) isMalformed = true;
         if (part.after) yield part.after.happens;
         if (call) yield chunk([call]);
@@ -159,43 +175,9 @@ function contentStream(
       const ending = isMalformed
         ? { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: call:default_api" }
         : { finishReason: FINISH_REASONS[finish] };
-      return [chunk([{ text: "", ...defined({ thoughtSignature: signer.take() }) }], ending, usage.outputTokens)];
+      return [chunk([{ text: "", ...defined({ thoughtSignature: signed() }) }], ending, usage.outputTokens)];
     },
   };
-}
-
-/** The first call of an answer carries the signature of the thoughts before it; without calls the last text does. */
-class Signer {
-  readonly #issued: Issued;
-  #open: string | undefined;
-  #hasSigned = false;
-
-  constructor(issued: Issued) {
-    this.#issued = issued;
-  }
-
-  think(thought: string): void {
-    this.#open = thought;
-  }
-
-  take(): string | undefined {
-    const thought = this.#open;
-    this.#open = undefined;
-    return thought === undefined ? undefined : this.#issued.sign(thought, "");
-  }
-
-  /** Undefined where the arguments are no object, which Gemini reports instead of sending. */
-  call(part: Extract<ContentPart, { kind: "tool_call" }>): JsonObject | undefined {
-    const args = parseJson(argumentsText(part.arguments));
-    if (!args.ok || !isJsonObject(args.value)) return undefined;
-    const id = part.id ?? newId("fn");
-    const functionCall = { id, name: part.name, args: args.value };
-    if (this.#hasSigned) return { functionCall };
-    this.#hasSigned = true;
-    const thoughtSignature = this.take() ?? this.#issued.sign(part.name, "");
-    this.#issued.bind(id, thoughtSignature);
-    return { functionCall, thoughtSignature };
-  }
 }
 
 function usageOf(usage: AnswerUsage, outputTokens: number): JsonObject {

@@ -57,12 +57,13 @@ export class FakeProvider implements AsyncDisposable {
   readonly #caches = new Map<ProviderFormat, PrefixCache>();
   readonly #server: Server;
   readonly #requests = new Feed<ProviderRequest>("request to the provider");
-  readonly #refusals: Refusal[] = [];
+  /** Requests that broke a rule of the provider's, however they were answered later. */
+  readonly refusals: Refusal[] = [];
   readonly #queue: ProviderReply[] = [];
   readonly #closing = new AbortController();
   #script: ReplyScript | undefined;
 
-  private constructor(server: Server, origin: string, options: FakeProviderOptions) {
+  constructor(server: Server, origin: string, options: FakeProviderOptions) {
     this.#server = server;
     this.#options = options;
     this.#formats = [anthropicMessages(), openAiChat(), openAiResponses(), geminiGenerate()];
@@ -71,12 +72,6 @@ export class FakeProvider implements AsyncDisposable {
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch(() => response.destroy());
     });
-  }
-
-  static async start(options: FakeProviderOptions = {}): Promise<FakeProvider> {
-    const server = createServer();
-    server.on("error", () => {}); // for lack of file descriptors: listening rejects with it
-    return new FakeProvider(server, await listenOnLoopback(server), options);
   }
 
   /** Answers for the next requests, one each, in order. A request that is refused uses none. */
@@ -96,11 +91,6 @@ export class FakeProvider implements AsyncDisposable {
 
   get requests(): readonly ProviderRequest[] {
     return this.#requests.items;
-  }
-
-  /** Requests that broke a rule of the provider's, however they were answered later. */
-  get refusals(): readonly Refusal[] {
-    return this.#refusals;
   }
 
   /** The request of that number, counted from 0, waiting for it if need be. */
@@ -131,7 +121,7 @@ export class FakeProvider implements AsyncDisposable {
     });
     const request = { path, headers, body: body.value, aborted: aborted.signal };
     const read = this.#judge(format, request);
-    if ("fault" in read) this.#refusals.push({ request, fault: read.fault });
+    if ("fault" in read) this.refusals.push({ request, fault: read.fault });
     this.#requests.push(request);
     if ("fault" in read) return sendFault(format.fault(read.fault, read.tools), response);
     await sendReply(this.#replyFor(request), {
@@ -181,8 +171,10 @@ export class FakeProvider implements AsyncDisposable {
   }
 }
 
-export async function fakeProvider(options?: FakeProviderOptions): Promise<FakeProvider> {
-  return await FakeProvider.start(options);
+export async function fakeProvider(options: FakeProviderOptions = {}): Promise<FakeProvider> {
+  const server = createServer();
+  server.on("error", () => {}); // for lack of file descriptors: listening rejects with it
+  return new FakeProvider(server, await listenOnLoopback(server), options);
 }
 
 export interface FakeModel {
