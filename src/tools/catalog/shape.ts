@@ -6,16 +6,11 @@ import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import type { IncludeMode, ToolDefinition, ToolOrigin, ToolSource } from "../tool.js";
 
 export type Shaped =
-  | {
-      readonly kind: "kept";
-      readonly definition: ToolDefinition;
-      readonly pinned: JsonObject;
-      readonly defaults: JsonObject;
-    }
-  /** By configuration or code. */
-  | { readonly kind: "filtered"; readonly reason: string }
-  /** Something is wrong. */
-  | { readonly kind: "broken"; readonly reason: string };
+  | ({ readonly kind: "kept"; readonly definition: ToolDefinition } & Readonly<
+      Record<"pinned" | "defaults", JsonObject>
+    >)
+  /** `filtered` by configuration or code; `broken` when something is wrong. */
+  | { readonly kind: "filtered" | "broken"; readonly reason: string };
 
 export type Shaper = (raw: ToolDefinition) => Shaped;
 

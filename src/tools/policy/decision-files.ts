@@ -66,11 +66,13 @@ export class DecisionFiles implements DecisionStore {
   }
 
   async #readAll(folder: string): Promise<LoadedDecisions> {
-    const names = await namesIn(folder, this.#world);
-    if ("reason" in names) return { decisions: [], problems: [names] };
     const decisions: KeptDecision[] = [];
     const problems: DecisionProblem[] = [];
-    for (const name of names.names.filter((one) => NAME.test(one))) {
+    const names = await namesIn(folder, this.#world).catch((error: unknown) => {
+      problems.push({ file: folder, reason: messageOf(error) });
+      return [];
+    });
+    for (const name of names.filter((one) => NAME.test(one))) {
       const read = await this.#read(folder, name);
       if (read && "decision" in read) decisions.push(read);
       else if (read) problems.push(read);
@@ -100,12 +102,10 @@ export class DecisionFiles implements DecisionStore {
       if ((await files.kindOf(old)) === undefined || (await files.kindOf(join(folder, MARKER))) !== undefined) {
         return { problems: [] };
       }
-      const names = await namesIn(old, this.#world);
-      if ("reason" in names) return { problems: [names] };
-      const records = await this.#formerRecords(old, names.names);
-      if (records.problems.length > 0) return { problems: records.problems };
-      for (const decision of [...records.never, ...records.former]) await this.keep(decision);
-      const counts = { never: records.never.length, former: records.former.length, lapsed: records.lapsed };
+      const { never, former, lapsed, problems } = await this.#formerRecords(old);
+      if (problems.length > 0) return { problems };
+      for (const decision of [...never, ...former]) await this.keep(decision);
+      const counts = { never: never.length, former: former.length, lapsed };
       const isFirst = await files.createNew(join(folder, MARKER), `${JSON.stringify({ version: 2, ...counts })}\n`);
       const isNews = counts.never + counts.former + counts.lapsed > 0;
       return { problems: [], ...defined({ report: isFirst && isNews ? { ...counts, backup: old } : undefined }) };
@@ -114,37 +114,26 @@ export class DecisionFiles implements DecisionStore {
     }
   }
 
-  async #formerRecords(
-    folder: string,
-    names: readonly string[],
-  ): Promise<FormerRecords & { readonly problems: readonly DecisionProblem[] }> {
-    const texts = new Map<string, string>();
-    const problems: DecisionProblem[] = [];
-    for (const name of names) {
+  async #formerRecords(folder: string): Promise<FormerRecords> {
+    const records: FormerRecords = { never: [], former: [], lapsed: 0, problems: [] };
+    // Keys and drafts are no decisions; what is unreadable and looks like none cannot be one.
+    for (const name of (await namesIn(folder, this.#world)).filter((one) => one.endsWith(".json"))) {
       const file = join(folder, name);
       try {
-        texts.set(name, await readBounded(file, this.#world));
+        const text = await readBounded(file, this.#world);
+        const isRead = !FORMER_NAME.test(name) || addFormer(text, records);
+        if (!isRead) records.problems.push({ file, reason: "it is damaged" });
       } catch (error) {
-        problems.push({ file, reason: messageOf(error) });
+        records.problems.push({ file, reason: messageOf(error) });
       }
     }
-    const records = readFormer(texts);
-    for (const name of records.damaged) problems.push({ file: join(folder, name), reason: "it is damaged" });
-    // Keys and drafts are no decisions; what is unreadable and looks like none cannot be one.
-    return { ...records, problems: problems.filter(({ file }) => file.endsWith(".json")) };
+    return records;
   }
 }
 
-async function namesIn(
-  folder: string,
-  { files }: StoreWorld,
-): Promise<{ readonly names: readonly string[] } | DecisionProblem> {
-  try {
-    if ((await files.kindOf(folder)) === undefined) return { names: [] };
-    return { names: (await files.entries(folder)).map(({ name }) => name) };
-  } catch (error) {
-    return { file: folder, reason: messageOf(error) };
-  }
+async function namesIn(folder: string, { files }: StoreWorld): Promise<readonly string[]> {
+  if ((await files.kindOf(folder)) === undefined) return [];
+  return (await files.entries(folder)).map(({ name }) => name);
 }
 
 /** Twice the bound of what is written: what is longer was not written here, and fails as damaged. */
@@ -199,7 +188,7 @@ function isText(value: JsonValue | undefined): value is string {
   return typeof value === "string";
 }
 
-function isTexts(value: JsonValue | undefined): value is readonly string[] & JsonValue {
+function isTexts(value: JsonValue | undefined): value is readonly string[] {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
 }
 
@@ -210,30 +199,26 @@ interface FormerRecords {
   readonly former: FormerApproval[];
   /** Approvals of Tenon's own tools and of whole servers. */
   lapsed: number;
-  /** Names of files that cannot be read: each may have been a `never`. */
-  readonly damaged: string[];
+  /** Files that cannot be read: each may have been a `never`. */
+  readonly problems: DecisionProblem[];
 }
 
 const FORMER_NAME = /^[0-9a-f]{32}-(?:server|[0-9a-f]{32})\.json$/u;
 
-/** By file name. */
-function readFormer(texts: ReadonlyMap<string, string>): FormerRecords {
-  const records: FormerRecords = { never: [], former: [], lapsed: 0, damaged: [] };
-  for (const [name, text] of texts) {
-    if (!FORMER_NAME.test(name)) continue;
-    const record = parseObject(text) ?? {};
-    const { version, decision, scope, tools } = record;
-    const isKnown = version === 1 && (decision === "always" || decision === "never");
-    const isScoped = (scope === "tool" || scope === "server") && Array.isArray(tools);
-    const all = isKnown && isScoped ? tools.map((tool: JsonValue) => formerOf(record, tool)) : [undefined];
-    const read = all.filter((one) => one !== undefined);
-    if (read.length < all.length || !originOf(record) || !isText(record["server"])) records.damaged.push(name);
-    else if (decision === "never") {
-      records.never.push(...read.map(({ origin, server, tool }): Refusal => ({ kind: "never", origin, server, tool })));
-    } else if (record["origin"] === "builtin" || scope === "server") records.lapsed += 1;
-    else records.former.push(...read);
-  }
-  return records;
+/** False for a text that is damaged. */
+function addFormer(text: string, records: FormerRecords): boolean {
+  const record = parseObject(text) ?? {};
+  const { version, decision, scope, tools } = record;
+  const isKnown = version === 1 && (decision === "always" || decision === "never");
+  const isScoped = (scope === "tool" || scope === "server") && Array.isArray(tools);
+  const all = isKnown && isScoped ? tools.map((tool: JsonValue) => formerOf(record, tool)) : [undefined];
+  const read = all.filter((one) => one !== undefined);
+  if (read.length < all.length || !originOf(record) || !isText(record["server"])) return false;
+  if (decision === "never") {
+    records.never.push(...read.map(({ origin, server, tool }): Refusal => ({ kind: "never", origin, server, tool })));
+  } else if (record["origin"] === "builtin" || scope === "server") records.lapsed += 1;
+  else records.former.push(...read);
+  return true;
 }
 
 function formerOf(record: JsonObject, value: JsonValue): FormerApproval | undefined {

@@ -267,13 +267,8 @@ interface CommandGrant extends CommandPattern {
   readonly folder: string;
 }
 
-/** `fetch_url` of any page of one site, in one project. */
-interface SiteGrant {
-  readonly kind: "site";
-  readonly project: string;
-  /** Scheme, host and port. */
-  readonly site: string;
-}
+/** `fetch_url` of any page of one site (scheme, host and port), in one project. */
+type SiteGrant = { readonly kind: "site"; readonly project: string; readonly site: string };
 
 /** A tool of a server, by the server's own name for it. */
 interface ToolName {

@@ -136,10 +136,7 @@ function cleanBase64(data: string): string | undefined {
   return BASE64.test(plain) ? plain : undefined;
 }
 
-export interface TextBound {
-  readonly maxBytes: number;
-  readonly maxLines: number;
-}
+export type TextBound = Readonly<Record<"maxBytes" | "maxLines", number>>;
 
 export function fits(text: string, { maxBytes, maxLines }: TextBound): boolean {
   return text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes && lineCount(text, maxLines) <= maxLines;

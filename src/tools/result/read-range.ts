@@ -65,11 +65,8 @@ export async function readWhole(store: ResultStore, result: KeptResult, maxBytes
   return parts.join("");
 }
 
-export interface ValuePlace {
-  /** Where its JSON lies among the bytes of the result. */
-  readonly start: number;
-  readonly end: number;
-}
+/** Where the JSON of a value lies among the bytes of the result. */
+export type ValuePlace = Readonly<Record<"start" | "end", number>>;
 
 export async function findValue(store: ResultStore, result: KeptResult, pointer: string): Promise<ValuePlace> {
   const { handle, form } = result;

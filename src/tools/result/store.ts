@@ -218,10 +218,7 @@ export class ResultStore implements AsyncDisposable {
   }
 }
 
-export interface ByteRange {
-  readonly start: number;
-  readonly length: number;
-}
+export type ByteRange = Readonly<Record<"start" | "length", number>>;
 
 /** Rejects when something cannot be written or is not there. */
 interface ResultStorage {

@@ -203,28 +203,22 @@ export function forPeople(given: JsonObject): JsonObject {
     charsLeft -= 8;
     if (typeof value !== "object" || value === null) return value;
     if (depth >= maxDepth) return "… (nested deeper than is shown)";
-    return isJsonObject(value) ? shortenObject(value, depth + 1) : shortenList(value, depth + 1);
-  };
-  const shortenList = (items: readonly JsonValue[], depth: number): JsonValue[] => {
-    const shown: JsonValue[] = [];
-    for (const item of items) {
-      if (charsLeft <= 0) return [...shown, `… (${items.length - shown.length} more)`];
-      shown.push(shorten(item, depth));
-    }
-    return shown;
-  };
-  const shortenObject = (fields: JsonObject, depth: number): JsonObject => {
+    const isObject = isJsonObject(value);
+    const entries = Object.entries(value);
     const shown: [string, JsonValue][] = [];
-    const names = Object.keys(fields);
-    for (const [index, name] of names.entries()) {
-      if (charsLeft <= 0) return Object.fromEntries([...shown, ["…", `${names.length - index} more`]]);
-      charsLeft -= name.length;
-      shown.push([name, shorten(fields[name] ?? null, depth)]);
+    for (const [name, field] of entries) {
+      const left = entries.length - shown.length;
+      if (charsLeft <= 0) {
+        shown.push(["…", isObject ? `${left} more` : `… (${left} more)`]);
+        break;
+      }
+      if (isObject) charsLeft -= name.length;
+      shown.push([name, shorten(field ?? null, depth + 1)]);
     }
-    return Object.fromEntries(shown);
+    return isObject ? Object.fromEntries(shown) : shown.map(([, item]) => item);
   };
-  charsLeft -= 8;
-  return shortenObject(given, 1);
+  const shown = shorten(given, 0);
+  return isJsonObject(shown) ? shown : {};
 }
 
 /** The span of one tool call by the semantic conventions for GenAI. The tool's source adds its own attributes. */
