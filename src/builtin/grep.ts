@@ -121,14 +121,15 @@ function showHit({ line, text, isContext }: Hit): string {
 }
 
 /** One line, matching or beside one that does. */
-interface Hit {
-  /** Absolute. */
-  readonly path: string;
+export interface LineHit {
   /** From 1. */
   readonly line: number;
   readonly text: string;
   readonly isContext: boolean;
 }
+
+/** `path` is absolute. */
+type Hit = LineHit & { readonly path: string };
 
 interface GrepRequest {
   readonly pattern: RegExp;
@@ -247,13 +248,13 @@ function textOf(value: JsonValue | undefined): string {
 async function* ownHits(world: World, request: GrepRequest): AsyncGenerator<Hit> {
   const { notes, signal } = request;
   using deadline = world.deadline(BUILTIN_LIMITS.walk.maxMs, signal);
-  using thread = matchThread(world, request.pattern);
+  using thread = matchThread(world, request);
   let skipped = 0;
   try {
     for await (const path of pathsOf(world, request)) {
       const text = await textOfFile(world, path);
       if (text === "too long") skipped += 1;
-      else if (text) yield* hitsInText(world, request, path, text.text, await thread.match(text.text, deadline.signal));
+      else if (text) for (const hit of await thread.match(text.text, deadline.signal)) yield { path, ...hit };
     }
   } catch (thrown) {
     if (!deadline.expired) throw thrown;
@@ -283,45 +284,11 @@ async function textOfFile({ files }: World, path: string): Promise<{ readonly te
   return { text: new TextDecoder().decode(bytes) };
 }
 
-const LINES_AT_ONCE = 20_000;
-
-/** Every line once, also where the surroundings of two matches meet. Only lines up to the last match are looked at. */
-async function* hitsInText(
-  world: World,
-  { context }: GrepRequest,
-  path: string,
-  text: string,
-  matching: readonly number[],
-): AsyncGenerator<Hit> {
-  const pace = Pace.of(world);
-  let start = 0;
-  let line = 0;
-  /** Goes to the start of a line, some thousand lines at a time: a file may have millions of them. */
-  const skipTo = async (wanted: number): Promise<void> => {
-    for (let left = wanted - line; left > 0; left -= LINES_AT_ONCE) {
-      await pace.run(() => {
-        for (const stop = Math.min(wanted, line + LINES_AT_ONCE); line < stop; line++) {
-          start = text.indexOf("\n", start) + 1 || text.length + 1;
-        }
-      });
-    }
-  };
-  for (const [position, index] of matching.entries()) {
-    const following = matching[position + 1] ?? Number.POSITIVE_INFINITY;
-    await skipTo(Math.max(line, index - context));
-    while (line <= index + context && line < following - context && start < text.length) {
-      const end = text.indexOf("\n", start);
-      const shown = text.slice(start, end === -1 ? undefined : end);
-      yield { path, line: line + 1, text: shown, isContext: line !== index };
-      start += shown.length + 1;
-      line += 1;
-    }
-  }
-}
-
 export interface MatchSettings {
   readonly source: string;
   readonly flags: string;
+  /** Lines around each match. */
+  readonly context: number;
   /** At most this many lines of one text are reported. */
   readonly maxLines: number;
 }
@@ -330,14 +297,14 @@ export interface MatchSettings {
  * Runs the model's regular expression in a thread of its own: one that never ends can be ended. The pattern must have been
  * compiled once already: here a mistake in it would only show as a dead thread.
  */
-function matchThread(world: World, { source, flags }: RegExp) {
-  const settings: MatchSettings = { source, flags, maxLines: BUILTIN_LIMITS.searchResults.max + 1 };
+function matchThread(world: World, { pattern: { source, flags }, context }: GrepRequest) {
+  const settings: MatchSettings = { source, flags, context, maxLines: BUILTIN_LIMITS.searchResults.max + 1 };
   const thread = world.thread(new URL("./match-worker.mjs", import.meta.url), settings);
-  let waiting: { resolve(lines: readonly number[]): void; reject(error: Error): void } | undefined;
+  let waiting: { resolve(hits: readonly LineHit[]): void; reject(error: Error): void } | undefined;
   let failure: Error | undefined;
   thread.listen({
-    onMessage: (lines) => {
-      if (Array.isArray(lines)) waiting?.resolve(lines);
+    onMessage: (hits) => {
+      if (Array.isArray(hits)) waiting?.resolve(hits);
     },
     onFailed: (error) => {
       failure = error;
@@ -345,10 +312,10 @@ function matchThread(world: World, { source, flags }: RegExp) {
     },
   });
   return {
-    /** Indexes of the lines that match. One text at a time. When the signal aborts, the thread is still busy: end it. */
-    match: async (text: string, signal: AbortSignal): Promise<readonly number[]> => {
+    /** The lines that match, and those around them. One text at a time. When the signal aborts, the thread is still busy: end it. */
+    match: async (text: string, signal: AbortSignal): Promise<readonly LineHit[]> => {
       if (failure) throw failure;
-      const matched = new Promise<readonly number[]>((resolve, reject) => {
+      const matched = new Promise<readonly LineHit[]>((resolve, reject) => {
         waiting = { resolve, reject };
       });
       thread.post(text);
