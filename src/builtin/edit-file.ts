@@ -160,10 +160,12 @@ export function applyEdits(text: string, edits: readonly TextEdit[]): Edited {
   let places = 0;
   for (const [index, edit] of edits.entries()) {
     const result = applyEdit(current, edit);
+    if (!result.ok && edits.length === 1) return result;
     if (!result.ok) {
-      if (edits.length === 1) return result;
-      const reason = `Edit ${index + 1} of ${edits.length}: ${result.reason} None of the edits was made.`;
-      return { ok: false, reason };
+      return {
+        ok: false,
+        reason: `Edit ${index + 1} of ${edits.length}: ${result.reason} None of the edits was made.`,
+      };
     }
     current = result.text;
     places += result.places;

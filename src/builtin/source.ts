@@ -95,14 +95,8 @@ export function builtinSource(options: BuiltinOptions): BuiltinSource {
       const prepared = prepare(tool, args);
       if (!prepared) return undefined;
       if (!prepared.ok) return `${prepared.reason}.`;
-      for (const { path } of prepared.presentation.locations) {
-        try {
-          await folders.place(path);
-        } catch (thrown) {
-          return messageOf(thrown);
-        }
-      }
-      return undefined;
+      const places = prepared.presentation.locations.map(({ path }) => folders.place(path));
+      return await Promise.all(places).then(() => undefined, messageOf);
     },
     readText: async (path, signal) => {
       const place = await folders.place(path).catch(() => undefined);

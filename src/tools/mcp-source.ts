@@ -20,7 +20,11 @@ export function mcpSource(
     name: connection.spec.name,
     origin,
     isProcess: connection.spec.kind === "stdio",
-    state: mappedCell(connection.state, toSourceState),
+    state: mappedCell(connection.state, (state): SourceState => {
+      const kind = STATES[state.kind];
+      if (kind !== "broken" && kind !== "failed") return { kind };
+      return { kind, reason: "cause" in state ? state.cause.message : "" };
+    }),
     about: () => defined({ title: connection.link?.server.title, instructions: connection.link?.instructions }),
     leftOut: () => connection.leftOut,
     tools: connection.tools,
@@ -43,12 +47,6 @@ const STATES = {
   closing: "closed",
   closed: "closed",
 } as const satisfies Record<ConnectionState["kind"], SourceState["kind"]>;
-
-function toSourceState(state: ConnectionState): SourceState {
-  const kind = STATES[state.kind];
-  if (kind !== "broken" && kind !== "failed") return { kind };
-  return { kind, reason: "cause" in state ? state.cause.message : "" };
-}
 
 function toOutcome(outcome: CallOutcome): ToolOutcome {
   switch (outcome.kind) {

@@ -80,11 +80,8 @@ export class Offering {
   /** Takes the sources as they are now. */
   refresh(): void {
     if (!this.book.refresh()) return;
-    const table = new Map<string, KnownTool>();
-    for (const known of this.book.active.flatMap(({ tools }) => tools)) {
-      if (!table.has(known.tool.id)) table.set(known.tool.id, known);
-    }
-    this.#table = table;
+    const known = this.book.active.flatMap(({ tools }) => tools);
+    this.#table = new Map(known.reverse().map((one) => [one.tool.id, one])); // of equal ids the first one counts
     this.replan();
     this.#offer = undefined;
   }

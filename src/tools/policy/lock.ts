@@ -129,11 +129,9 @@ export function compareTools(locked: LockedTools, now: readonly ToolDefinition[]
   const changes: ToolChange[] = [];
   for (const [tool, definition] of current) {
     const before = lockedTool(locked, tool);
-    if (!before) changes.push({ tool, change: "added", difference: definitionDifference({}, definition) });
-    else if (before.hash !== definitionHash(definition)) {
-      const difference = definitionDifference(before.definition, definition);
-      changes.push({ tool, change: "changed", difference });
-    }
+    if (before?.hash === definitionHash(definition)) continue;
+    const difference = definitionDifference(before ? before.definition : {}, definition);
+    changes.push({ tool, change: before ? "changed" : "added", difference });
   }
   for (const tool of Object.keys(locked))
     if (!current.has(tool)) changes.push({ tool, change: "removed", difference: [] });

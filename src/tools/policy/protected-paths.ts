@@ -159,10 +159,7 @@ function foldStep(step: string): string {
   const folded = visible.toLowerCase();
   const stream = folded.indexOf(":");
   const name = stream > 0 ? folded.slice(0, stream) : folded;
-  return name === "." || name === ".." ? name : withoutTail(name);
-}
-
-function withoutTail(name: string): string {
+  if (name === "." || name === "..") return name;
   let end = name.length;
   while (end > 0 && (name[end - 1] === "." || name[end - 1] === " ")) end -= 1;
   return name.slice(0, end);

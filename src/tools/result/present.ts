@@ -213,12 +213,10 @@ function wordsOf(block: Exclude<ContentBlock, SpilledBlock>): Words {
  */
 function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
   const [inner, ...others] = isJsonObject(structured) ? Object.values(structured) : [];
-  return isOneOf(texts, structured) || (others.length === 0 && inner !== undefined && isOneOf(texts, inner));
-}
-
-function isOneOf(texts: readonly string[], value: JsonValue): boolean {
-  if (texts.length === 1) return isJsonOf(texts[0] ?? "", value);
-  return Array.isArray(value) && value.length === texts.length && texts.every((one, at) => isJsonOf(one, value[at]));
+  return [structured, others.length === 0 ? inner : undefined].some((value) => {
+    if (texts.length === 1 && value !== undefined) return isJsonOf(texts[0] ?? "", value);
+    return Array.isArray(value) && value.length === texts.length && texts.every((one, at) => isJsonOf(one, value[at]));
+  });
 }
 
 function isJsonOf(json: string, value: JsonValue | undefined): boolean {

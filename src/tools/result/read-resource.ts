@@ -1,5 +1,5 @@
 // Resources of MCP servers as a tool: listed and read by the model, once a connected server has any.
-import { Cell, type ReadonlyCell } from "../../base/async/cell.js";
+import { Cell } from "../../base/async/cell.js";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
@@ -44,16 +44,12 @@ export class ResourceSource implements ToolSource {
   readonly name = "tenon";
   readonly origin: ToolOrigin = "builtin";
   readonly #world: World;
-  readonly #tools = new Cell<readonly ToolDefinition[]>([]);
+  readonly tools: Cell<readonly ToolDefinition[]> = new Cell<readonly ToolDefinition[]>([]);
   #connections: readonly ResourceServer[] = [];
   #stops: readonly (() => void)[] = [];
 
   constructor(world: World) {
     this.#world = world;
-  }
-
-  get tools(): ReadonlyCell<readonly ToolDefinition[]> {
-    return this.#tools;
   }
 
   setConnections(connections: readonly ResourceServer[]): void {
@@ -85,16 +81,14 @@ export class ResourceSource implements ToolSource {
   }
 
   #look(): void {
-    if (this.#tools.value.length === 0 && this.#connections.some(hasResources)) this.#tools.set([definition]);
+    if (this.tools.value.length === 0 && this.#connections.some(hasResources)) this.tools.set([definition]);
   }
 
   #noServer(server: unknown, having: readonly ResourceServer[]): string {
     const names = having.map(({ spec }) => spec.name).join(", ") || "none at the moment";
-    const known = this.#connections.some(({ spec }) => spec.name === server);
-    const what = known
-      ? `The server "${String(server)}" has no resources, or is not ready.`
-      : "There is no such server.";
-    return `${what} Servers with resources: ${names}.`;
+    const isKnown = this.#connections.some(({ spec }) => spec.name === server);
+    const problem = `The server "${String(server)}" has no resources, or is not ready.`;
+    return `${isKnown ? problem : "There is no such server."} Servers with resources: ${names}.`;
   }
 
   /** One server that fails costs only its own part. */

@@ -21,7 +21,7 @@ import {
   type ToolSource,
 } from "../tool.js";
 import type { CallEvent, CallRequest, RunPorts } from "./ports.js";
-import { notMade, type PreparedCall } from "./prepare.js";
+import { notMade, type Preparation, PreparedCall } from "./prepare.js";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const emit = (event: CallEvent) => {
     if (!isOver) options.onEvent(event);
   };
-  const outcome = await outcomeOf(call, ports, {
+  const outcome = await outcomeOf(PreparedCall.open(call), ports, {
     signal: options.signal,
     onAsking: () => emit({ kind: "awaiting_approval", call }),
     onSending: () => {
@@ -85,7 +85,7 @@ interface Steps {
   readonly onProgress: (progress: ToolProgress) => void;
 }
 
-async function outcomeOf(call: PreparedCall, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
+async function outcomeOf(call: Preparation, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
   const { plan, name } = call;
   if (plan.kind === "ended") return plan.outcome;
   if (steps.signal.aborted) return CANCELLED;
@@ -107,7 +107,7 @@ interface Cleared {
 
 /** The call as it may be sent, or the outcome that says why it may not. */
 async function cleared(
-  { toolCallId, name, arguments: given }: PreparedCall,
+  { call: { toolCallId }, name, given }: Preparation,
   entry: CatalogEntry,
   ports: RunPorts,
   { signal, onAsking }: Steps,
@@ -326,7 +326,8 @@ function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall
 }
 
 /** What its source says of a tool counts only where that source is trusted. A call that is not made disturbs nobody. */
-function mayOverlap({ plan }: PreparedCall, ports: RunPorts): boolean {
+function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
+  const { plan } = PreparedCall.open(call);
   if (plan.kind === "ended") return true;
   const { tool, raw } = plan.entry;
   const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
@@ -345,7 +346,8 @@ async function runTogether(
   const lanes: Promise<void>[] = [];
   const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
   for (const [index, call] of calls.entries()) {
-    queues.set(call.source, [...(queues.get(call.source) ?? []), [index, call]]);
+    const source = PreparedCall.open(call).entry?.source;
+    queues.set(source, [...(queues.get(source) ?? []), [index, call]]);
   }
   for (const [source, queue] of queues) {
     const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? TOOL_LIMITS.callsInParallel));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
 import { type Offer, snapshot } from "../catalog/offer.js";
 import type { ToolDefinition, ToolSource } from "../tool.js";
-import { type PreparedCall, prepareCall } from "./prepare.js";
+import { PreparedCall, prepareCall } from "./prepare.js";
 
 const tool = (name: string): ToolDefinition => ({ name, description: "", inputSchema: { type: "object" } });
 
@@ -22,7 +22,7 @@ function prepare(name: string, args: unknown): PreparedCall {
 }
 
 function problem(prepared: PreparedCall): string | undefined {
-  const { plan } = prepared;
+  const { plan } = PreparedCall.open(prepared);
   return plan.kind === "ended" ? JSON.stringify(plan.outcome).replaceAll("\\", "") : undefined;
 }
 

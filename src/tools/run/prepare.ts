@@ -2,78 +2,98 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/meta-tools.js";
 import type { CatalogEntry, Offer } from "../catalog/offer.js";
-import { type CatalogTool, failed, type ToolCall, type ToolOutcome, type ToolSource } from "../tool.js";
+import { type CatalogTool, failed, type ToolCall, type ToolOutcome } from "../tool.js";
 import { jsonFault } from "./json-fault.js";
 
 /** Names a model is given when it calls a tool that is not there. */
 const MAX_SUGGESTIONS = 3;
 
-/** A call ready to be run: arguments are those the tool itself wants, the changes of a provider's schema form undone. */
-export interface PreparedCall {
-  readonly toolCallId: string;
-  /** Of the tool that is meant: where the call came through `tenon_call_tool`, the one named inside. All there is when no tool has it. */
+/** The inside of a prepared call, for this module only. */
+export interface Preparation {
+  readonly call: ToolCall;
+  /** Of the tool that is meant: where the call came through `tenon_call_tool`, the one named inside. */
   readonly name: string;
-  readonly tool?: CatalogTool | undefined;
+  readonly entry?: CatalogEntry | undefined;
   /** As the model gave them; empty when they could not be read. */
-  readonly arguments: JsonObject;
-  readonly source?: ToolSource | undefined;
+  readonly given: JsonObject;
   /** Either the call can be made, or its outcome is already known. */
   readonly plan:
     | { readonly kind: "call"; readonly entry: CatalogEntry }
     | { readonly kind: "ended"; readonly outcome: ToolOutcome };
 }
 
-export function prepareCall({ toolCallId, name, argumentsJson }: ToolCall, offer: Offer): PreparedCall {
-  const begun = { toolCallId, name };
+/** A call ready to be run. Outside this module it can be shown and handed back, nothing else. */
+export class PreparedCall {
+  readonly #preparation: Preparation;
+
+  constructor(preparation: Preparation) {
+    this.#preparation = preparation;
+  }
+
+  static open(prepared: PreparedCall): Preparation {
+    return prepared.#preparation;
+  }
+
+  get toolCallId(): string {
+    return this.#preparation.call.toolCallId;
+  }
+
+  /** For people, and all there is when no tool has that name. */
+  get name(): string {
+    return this.#preparation.name;
+  }
+
+  get tool(): CatalogTool | undefined {
+    return this.#preparation.entry?.tool;
+  }
+
+  /** What could be read of the arguments, for people. */
+  get arguments(): JsonObject {
+    return this.#preparation.given;
+  }
+}
+
+/** Arguments are those the tool itself wants: the changes of a provider's schema form have been undone. */
+export function prepareCall(call: ToolCall, offer: Offer): PreparedCall {
+  return new PreparedCall(preparationOf(call, offer));
+}
+
+function preparationOf(call: ToolCall, offer: Offer): Preparation {
+  const { name } = call;
   const entry = offer.find(name);
-  if (!entry) return ended(begun, unknownTool(name, offer));
-  const read = readArguments(argumentsJson);
-  if (!isWrapper(entry)) return ready(begun, entry, read);
-  if (!read.ok) return ended({ ...begun, entry }, notMade(name, read.reason));
-  return unwrapped({ ...begun, entry, given: read.arguments }, offer);
+  if (!entry) return ended({ call, name }, unknownTool(name, offer));
+  const read = readArguments(call.argumentsJson);
+  if (!isWrapper(entry)) return ready({ call, name }, entry, read);
+  if (!read.ok) return ended({ call, name, entry }, notMade(name, read.reason));
+  return unwrapped(call, entry, read.arguments, offer);
 }
 
 /** The wrapper vanishes here, so that approval, events, journal and result are those of the tool that is really called. */
-function unwrapped(outside: Required<Begun>, offer: Offer): PreparedCall {
-  const { given, toolCallId } = outside;
+function unwrapped(call: ToolCall, wrapper: CatalogEntry, given: JsonObject, offer: Offer): Preparation {
   const { name } = given;
+  const outside = { call, name: call.name, entry: wrapper, given };
   if (typeof name !== "string") {
-    return ended(
-      outside,
-      notMade(outside.name, 'it needs "name", the exact name of a tool, and "arguments", an object'),
-    );
+    return ended(outside, notMade(call.name, 'it needs "name", the exact name of a tool, and "arguments", an object'));
   }
   const entry = offer.find(name);
-  if (!entry) return ended({ toolCallId, name }, unknownTool(name, offer));
-  if (isWrapper(entry)) return ended(outside, notMade(outside.name, "it cannot call itself"));
+  if (!entry) return ended({ call, name }, unknownTool(name, offer));
+  if (isWrapper(entry)) return ended(outside, notMade(call.name, "it cannot call itself"));
   // Models write the arguments beside the name now and then, instead of inside `arguments`.
   const { name: _name, arguments: inside, ...beside } = given;
-  return ready({ toolCallId, name }, entry, asArguments(inside ?? beside));
+  return ready({ call, name }, entry, asArguments(inside ?? beside));
 }
 
-interface Begun extends Pick<PreparedCall, "toolCallId" | "name"> {
-  readonly entry?: CatalogEntry;
-  readonly given?: JsonObject;
-}
+type Begun = Pick<Preparation, "call" | "name"> & Partial<Pick<Preparation, "entry" | "given">>;
 
-function ready(begun: Begun, entry: CatalogEntry, read: ReadArguments): PreparedCall {
+function ready(begun: Begun, entry: CatalogEntry, read: ReadArguments): Preparation {
   if (!read.ok) return ended({ ...begun, entry }, notMade(begun.name, read.reason));
-  const { toolCallId, name } = begun;
-  const { tool, source, unavailable } = entry;
-  if (unavailable !== undefined) return ended({ ...begun, entry, given: read.arguments }, notMade(name, unavailable));
-  return { toolCallId, name, tool, source, arguments: read.arguments, plan: { kind: "call", entry } };
+  const given = read.arguments;
+  if (entry.unavailable !== undefined) return ended({ ...begun, entry, given }, notMade(begun.name, entry.unavailable));
+  return { ...begun, entry, given, plan: { kind: "call", entry } };
 }
 
-function ended({ toolCallId, name, entry, given = {} }: Begun, words: string): PreparedCall {
-  const outcome = failed(words);
-  return {
-    toolCallId,
-    name,
-    tool: entry?.tool,
-    source: entry?.source,
-    arguments: given,
-    plan: { kind: "ended", outcome },
-  };
+function ended(begun: Begun, words: string): Preparation {
+  return { given: {}, ...begun, plan: { kind: "ended", outcome: failed(words) } };
 }
 
 function isWrapper({ tool, raw }: CatalogEntry): boolean {
