@@ -6,7 +6,7 @@ import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { type KeyPath, type Position, parseDocument } from "../layers/document.js";
 import type { ImportName } from "../layers/entry.js";
-import { kindOf } from "../layers/findings.js";
+import { kindOf, valueAt } from "../layers/findings.js";
 import type { Layer, LayerServer, Place, Problem, RejectedEntry, WrittenServer } from "../layers/layer.js";
 import { realPathOf } from "../layers/paths.js";
 import { nameProblem, readEntry, type Schemas } from "../layers/read-entry.js";
@@ -98,10 +98,7 @@ export async function foreignOf(
   for (const { message, at } of parsed.problems) report(message, at);
   const servers = new Map<string, ForeignServer>();
   for (const keys of parsed.root ? sections(root, (folder) => context.project.includes(folder)) : []) {
-    const section = keys.reduce<JsonValue | undefined>(
-      (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[String(key)] : undefined),
-      root,
-    );
+    const section = valueAt(root, keys);
     if (section === undefined || section === null) continue;
     const { entries, fault } = serverEntries(section, keys.join("."), owner);
     for (const [name, written] of entries) {

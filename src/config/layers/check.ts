@@ -2,10 +2,10 @@
 
 import * as z from "zod/v4";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { nearest } from "../../base/text/nearest.js";
 import type { KeyPath } from "./document.js";
-import { type Checked, type Finding, foreignKey, kindOf, pathText, without } from "./findings.js";
+import { type Checked, type Finding, foreignKey, kindOf, pathText, valueAt, without } from "./findings.js";
 
 /** An unknown key that looks like a slip is an error: a misspelt `deny` must not silently allow. Others are ignored. */
 export function check<T>(schema: z.ZodType<T>, value: JsonObject): Checked<T> {
@@ -53,7 +53,10 @@ function findingOf(issue: z.core.$ZodIssue, path: KeyPath, found: JsonValue | un
   const base = { severity: "error", path, at: "value" } as const;
   switch (issue.code) {
     case "invalid_type":
-      return { ...base, message: `${name} must be ${expectedWords(issue.expected)}, got ${kindOf(found)}` };
+      return {
+        ...base,
+        message: `${name} must be ${EXPECTED[issue.expected] ?? issue.expected}, got ${kindOf(found)}`,
+      };
     case "invalid_value": {
       const words = issue.values.map((value) => JSON.stringify(value));
       const suggestion = typeof found === "string" ? nearest(found, issue.values.map(String)) : undefined;
@@ -83,10 +86,6 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-function expectedWords(expected: string): string {
-  return EXPECTED[expected] ?? expected;
-}
-
 /** `a`, `a or b`, `a, b or c`. */
 function listed(words: readonly string[]): string {
   return words.length < 2 ? (words[0] ?? "nothing") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
@@ -96,15 +95,6 @@ function listed(words: readonly string[]): string {
 function shortly(value: JsonValue | undefined): string {
   const text = value === undefined ? undefined : JSON.stringify(value);
   return text === undefined || text.length > 24 || typeof value === "object" ? kindOf(value) : text;
-}
-
-function valueAt(value: JsonValue | undefined, path: KeyPath): JsonValue | undefined {
-  let current = value;
-  for (const step of path) {
-    if (Array.isArray(current)) current = typeof step === "number" ? current[step] : undefined;
-    else current = isJsonObject(current) && Object.hasOwn(current, step) ? current[String(step)] : undefined;
-  }
-  return current;
 }
 
 /** The keys an object may have at a path, for suggestions; empty where anything may be. */

@@ -72,3 +72,13 @@ function withoutIn(value: JsonValue, path: KeyPath): JsonValue {
   const [index, ...rest] = path;
   return list.map((part, at) => (at === index ? withoutIn(part, rest) : part));
 }
+
+/** Undefined where the path leads to nothing. */
+export function valueAt(value: JsonValue | undefined, path: KeyPath): JsonValue | undefined {
+  let current = value;
+  for (const step of path) {
+    if (Array.isArray(current)) current = typeof step === "number" ? current[step] : undefined;
+    else current = isJsonObject(current) && Object.hasOwn(current, step) ? current[String(step)] : undefined;
+  }
+  return current;
+}

@@ -4,7 +4,7 @@ import { defined } from "../../base/json/defined.js";
 import { hashJson, isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { escapeUnseen, type World } from "../../base/ports/world.js";
 import type { LaunchConcern, PinnedFile, StdioSpec } from "../../mcp/index.js";
-import { isRemoteEntry } from "../layers/entry.js";
+import { isRemoteEntry, type StdioEntry } from "../layers/entry.js";
 import {
   type LayerServer,
   type LayerValue,
@@ -13,6 +13,7 @@ import {
   type ServerIdentity,
   type WrittenServer,
 } from "../layers/layer.js";
+import { realPathOf } from "../layers/paths.js";
 import { parseTemplate, textsOf } from "../layers/template.js";
 
 export interface TrustQuestion {
@@ -52,54 +53,44 @@ export interface UntrustedServer extends ServerIdentity {
   readonly isDenied: boolean;
 }
 
-export interface QuestionContext extends CommandPlace {
-  /** The project's real path. */
-  readonly project: string;
-}
+/** In the project of this real path. */
+type QuestionContext = CommandPlace & { readonly project: string };
 
 /** `isChanged` and `replaces` are not part of what is asked, so not of the hash either. */
 export async function serverQuestion(
-  server: LayerServer<WrittenServer>,
+  { name, place, definition }: LayerServer<WrittenServer>,
   context: QuestionContext,
 ): Promise<TrustQuestion> {
-  const { entry, written } = server.definition;
-  const command = isRemoteEntry(entry) ? undefined : withVariables(entry.command, context.env);
-  const resolvedCommand = command === undefined ? undefined : await commandPath(command, context);
+  const { entry, written } = definition;
+  const { project } = context;
+  const found = isRemoteEntry(entry) ? undefined : await programOf(entry, context);
   const references = [...new Set(textsOf(written).flatMap(referencesIn))];
   // A file is named relative to the file that names it: in another folder the same words mean another file.
-  const folder = references.some((reference) => reference.startsWith("{file:"))
-    ? { folder: relative(context.project, dirname(server.place.file ?? "")) }
-    : {};
-  const { project } = context;
-  const bound = { project, server: server.name, written, command: resolvedCommand ?? null, ...folder };
-  const found =
-    resolvedCommand === undefined ? undefined : await programOf(resolvedCommand, server.definition, context);
-  const covered = found ? { program: found.program, files: found.files.map(({ path, hash }) => ({ path, hash })) } : {};
-  return {
-    server: server.name,
-    hash: found ? hashJson({ v: 2, ...bound, ...covered }) : hashJson({ v: 1, ...bound }),
-    ...(found ? { ...found, formerHash: hashJson({ v: 1, ...bound }) } : {}),
-    project,
-    place: server.place,
-    written,
-    references,
-    isChanged: false,
-    ...defined({ resolvedCommand }),
-  };
+  const hasFile = references.some((reference) => reference.startsWith("{file:"));
+  const folder = defined({ folder: hasFile ? relative(project, dirname(place.file ?? "")) : undefined });
+  const bound = { project, server: name, written, command: found?.resolvedCommand ?? null, ...folder };
+  const hash = hashJson({ v: 1, ...bound });
+  const question = { server: name, hash, project, place, written, references, isChanged: false };
+  if (!found) return question;
+  const files = found.files.map((file) => ({ path: file.path, hash: file.hash }));
+  const covering = hashJson({ v: 2, ...bound, program: found.program, files });
+  return { ...question, ...found, hash: covering, formerHash: hash };
 }
 
+/** Undefined when nothing would be started. */
 async function programOf(
-  command: string,
-  { entry }: WrittenServer,
+  entry: StdioEntry,
   context: QuestionContext,
-): Promise<{ readonly program: string; readonly files: readonly PinnedFile[] }> {
+): Promise<Required<Pick<TrustQuestion, "resolvedCommand" | "program" | "files">> | undefined> {
   const { world, env, cwd, project } = context;
-  const program = (await world.files.find(command).catch(() => undefined))?.realPath ?? command;
-  if (isRemoteEntry(entry)) return { program, files: [] };
+  const written = withVariables(entry.command, env);
+  const command = written === undefined ? undefined : await commandPath(written, context);
+  if (command === undefined) return undefined;
   const args = (entry.args ?? []).map((arg) => withVariables(arg, env) ?? arg);
   const folder = entry.cwd === undefined ? cwd : resolve(cwd, withVariables(entry.cwd, env) ?? entry.cwd);
   const { pinnedProgram } = await import("../../mcp/index.js");
-  return { program, files: await pinnedProgram({ command, args, cwd: folder, project }, world) };
+  const files = await pinnedProgram({ command, args, cwd: folder, project }, world);
+  return { resolvedCommand: command, program: await realPathOf(world, command), files };
 }
 
 /** What is asked about a server that does not come from the project, and that the session's folder could replace. */
