@@ -1,5 +1,6 @@
 // Configurations that follow their files. Each directory is read and watched once, for all sessions of a host in it.
 import { Cell, type ReadonlyCell } from "../base/async/cell.js";
+import { orAborted } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
 import { type ConfigRequest, type LayerSet, readLayers } from "./collect-layers.js";
@@ -141,7 +142,7 @@ class DirectoryConfig {
     if (!isWaiting || this.#isWaiting) return;
     this.#isWaiting = true;
     this.#scope.run("wait for secrets", async (signal) => {
-      await Promise.race([this.secrets.idle(), new Promise((done) => signal.addEventListener("abort", done))]);
+      await orAborted(this.secrets.idle(), signal).catch(() => undefined);
       this.#isWaiting = false;
       this.#reloadSoon();
     });

@@ -181,21 +181,15 @@ function isSecretPair(fields: object): boolean {
 
 const MAX_TEXTS = 1_000;
 
-interface HiddenText {
-  readonly text: string;
-  /** It stands under a name that calls it a secret. */
-  readonly isNamed: boolean;
-}
-
-/** Every text in a value that is to be hidden as a whole. */
-function textsOf(value: unknown): readonly HiddenText[] {
-  const texts: HiddenText[] = [];
-  const open: { readonly value: unknown; readonly isNamed: boolean }[] = [{ value, isNamed: true }];
+/** Every text in a value that is to be hidden as a whole. `isNamed`: it stands under a name that calls it a secret. */
+function textsOf(value: unknown): readonly { readonly text: string; readonly isNamed: boolean }[] {
+  const texts: { text: string; isNamed: boolean }[] = [];
+  const open: [value: unknown, isNamed: boolean][] = [[value, true]];
   for (let next = open.pop(); next && texts.length < MAX_TEXTS; next = open.pop()) {
-    if (typeof next.value === "string" && next.value !== "") texts.push({ text: next.value, isNamed: next.isNamed });
-    if (typeof next.value !== "object" || next.value === null) continue;
-    const inside = Object.entries(next.value).slice(0, MAX_TEXTS);
-    open.push(...inside.map(([key, field]) => ({ value: field, isNamed: isSecretKey(key) })));
+    const [inner, isNamed] = next;
+    if (typeof inner === "string" && inner !== "") texts.push({ text: inner, isNamed });
+    if (typeof inner !== "object" || inner === null) continue;
+    for (const [key, field] of Object.entries(inner).slice(0, MAX_TEXTS)) open.push([field, isSecretKey(key)]);
   }
   return texts;
 }

@@ -50,7 +50,7 @@ export interface LockWait {
 
 /** `path` is the lock's own file. Answers at once when a living process owns it. Rejects when the file cannot be made or read. */
 export async function tryFileLock(world: LockWorld, path: string): Promise<LockAttempt> {
-  return await acquire(world, path, { base: path, isHeld: async () => true });
+  return await acquire(world, path, giveUp);
 }
 
 /** Runs `work` while owning the lock. Rejects when the signal aborts, or when a living process owns it for too long. */
@@ -67,7 +67,7 @@ export async function withFileLock<T>(
     });
     return false;
   };
-  const { lock } = await acquire(world, path, { base: path, isHeld });
+  const { lock } = await acquire(world, path, isHeld);
   deadline.clear();
   try {
     return await work();
@@ -76,14 +76,13 @@ export async function withFileLock<T>(
   }
 }
 
-interface Claim {
-  /** The lock that is wanted in the end; a break lock is named after it. */
-  readonly base: string;
-  /** Asked about a living owner: true gives up, false looks again. */
-  readonly isHeld: (heldBy: number) => Promise<boolean>;
-}
+/** Asked about a living owner: true gives up, false looks again. */
+type IsHeld = (heldBy: number) => Promise<boolean>;
 
-async function acquire(world: LockWorld, path: string, { base, isHeld }: Claim): Promise<LockAttempt> {
+const giveUp: IsHeld = async () => true;
+
+/** `base` is the lock that is wanted in the end; a break lock is named after it. */
+async function acquire(world: LockWorld, path: string, isHeld: IsHeld, base = path): Promise<LockAttempt> {
   const text = ownerText(world);
   let hasBroken = false;
   for (let unclearLooks = 0; ; ) {
@@ -105,7 +104,11 @@ async function acquire(world: LockWorld, path: string, { base, isHeld }: Claim):
     if (found.kind === "alive") {
       if (await isHeld(found.processId)) return { heldBy: found.processId };
     } else if (found.kind === "none") {
-      if (isAbandoned) throw unusable(path);
+      if (isAbandoned) {
+        throw new TenonError("config.unreadable", `the lock file ${path} can be neither made nor read`, {
+          hint: "Remove what is there; it may be a link that leads nowhere.",
+        });
+      }
       if (unclearLooks > 1) await pause(world); // released since: the first time another attempt follows at once
     } else if (found.kind === "dead" || isAbandoned) {
       const isBroken = await breakStaleLock(world, path, { base, text: found.text });
@@ -124,12 +127,6 @@ async function made(world: LockWorld, path: string, text: string): Promise<boole
   }
 }
 
-function unusable(path: string): TenonError {
-  return new TenonError("config.unreadable", `the lock file ${path} can be neither made nor read`, {
-    hint: "Remove what is there; it may be a link that leads nowhere.",
-  });
-}
-
 /** False when a living process is breaking it at this moment. */
 async function breakStaleLock(
   world: LockWorld,
@@ -137,7 +134,7 @@ async function breakStaleLock(
   stale: { readonly base: string; readonly text: string },
 ): Promise<boolean> {
   const breakPath = `${stale.base}.${createHash("sha256").update(stale.text).digest("hex").slice(0, 16)}${BREAK_SUFFIX}`;
-  const { lock } = await acquire(world, breakPath, { base: stale.base, isHeld: async () => true });
+  const { lock } = await acquire(world, breakPath, giveUp, stale.base);
   if (!lock) return false;
   try {
     const { text, kind } = await ownerAt(world, path);

@@ -93,8 +93,8 @@ export class Secrets {
   /** Each is asked for once: a person who has unlocked their vault is not asked to at every reload. */
   async get(request: SecretRequest, patience: AbortSignal): Promise<SecretAnswer> {
     const key = JSON.stringify(request);
-    const asked = this.#asked.get(key) ?? this.#ask(key, request);
-    return await Promise.race([asked.answer, aborted(patience)]);
+    const { settled, answer } = this.#asked.get(key) ?? this.#ask(key, request);
+    return settled ?? (await orAborted(answer, patience).catch((): SecretAnswer => ({ kind: "waiting" })));
   }
 
   /** Resolves once nothing is being fetched any more. */
@@ -137,13 +137,13 @@ export class Secrets {
     if (!this.#resolve) return { kind: "missing", reason: `${what} cannot be asked here` };
     using deadline = this.#world.deadline(LIMITS.secretTimeoutMs);
     try {
-      const late = aborted(deadline.signal);
-      const value = await Promise.race([this.#resolve(request, deadline.signal), late]);
-      if (typeof value === "string") return { kind: "found", value };
-      if (value) return { kind: "missing", reason: `${what} gave no answer within ${LIMITS.secretTimeoutMs} ms` };
-      return { kind: "missing", reason: `${what} ${noneText(request)}` };
+      const value = await orAborted(this.#resolve(request, deadline.signal), deadline.signal);
+      return value === undefined
+        ? { kind: "missing", reason: `${what} ${noneText(request)}` }
+        : { kind: "found", value };
     } catch (error) {
-      return { kind: "missing", reason: `${what} failed: ${messageOf(error)}` };
+      const late = `gave no answer within ${LIMITS.secretTimeoutMs} ms`;
+      return { kind: "missing", reason: `${what} ${deadline.expired ? late : `failed: ${messageOf(error)}`}` };
     }
   }
 }
@@ -152,12 +152,4 @@ function noneText(request: SecretRequest): string {
   if (request.kind === "command") return "gave nothing";
   const { name } = request;
   return `has no entry ${JSON.stringify(name)}: tenon secret set ${/^[\w.@/:-]+$/u.test(name) ? name : "<name>"} puts it there`;
-}
-
-/** Resolves when the signal aborts; the listener goes with the signal. */
-async function aborted(signal: AbortSignal): Promise<{ readonly kind: "waiting" }> {
-  if (!signal.aborted) {
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-  }
-  return { kind: "waiting" };
 }
