@@ -43,10 +43,8 @@ export async function providerEnvironment(
   const added: Record<string, string> = {};
   const masked: string[] = [];
   const problems: Problem[] = [];
-  const wanted = only.flatMap((name) =>
-    FIELDS.map((field) => ({ name, field, given: config.providers[name]?.[field] })),
-  );
-  for (const { name, field, given } of wanted) {
+  for (const [name, field] of only.flatMap((one) => FIELDS.map((key) => [one, key] as const))) {
+    const given = config.providers[name]?.[field];
     const variables = PROVIDER_VARIABLES[name][field];
     const [variable] = variables;
     if (!given || variable === undefined || variables.some((set) => env[set]?.trim())) continue;
@@ -67,9 +65,7 @@ export async function providerEnvironment(
 // The layer of the environment, and the variables model providers are configured by.
 
 /** The same variables as the models room reads: the first that is set counts, and it is stronger than the user's file. */
-const PROVIDER_VARIABLES: Readonly<
-  Record<ProviderName, { readonly apiKey: readonly string[]; readonly baseUrl: readonly string[] }>
-> = {
+const PROVIDER_VARIABLES: Readonly<Record<ProviderName, Record<(typeof FIELDS)[number], readonly string[]>>> = {
   anthropic: { apiKey: ["ANTHROPIC_API_KEY"], baseUrl: ["ANTHROPIC_BASE_URL"] },
   openai: { apiKey: ["OPENAI_API_KEY"], baseUrl: ["OPENAI_BASE_URL"] },
   google: { apiKey: ["GEMINI_API_KEY"], baseUrl: ["GOOGLE_GEMINI_BASE_URL"] },

@@ -55,13 +55,8 @@ export async function writeToolsLock(
   for (const place of [dirname(path), path]) {
     const found = await world.files.find(place);
     if (!found || isInside(found.realPath, project)) continue;
-    throw new TenonError(
-      "config.invalid",
-      `${place} leads out of the project, to ${found.realPath}; it is not written`,
-      {
-        hint: "Remove the link.",
-      },
-    );
+    const message = `${place} leads out of the project, to ${found.realPath}; it is not written`;
+    throw new TenonError("config.invalid", message, { hint: "Remove the link." });
   }
   return await withConfigLock(world, path, async () => {
     const before = await readToolsLock(world, path, project);

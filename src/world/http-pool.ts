@@ -16,39 +16,11 @@ type Created = (error: Error | null, stream: Duplex) => void;
 /** Connections that stood, if only for a moment: what was written to them may have arrived. */
 const made = new WeakSet<Duplex>();
 
-/** When idle connections go. A server that says it drops them even earlier (`Keep-Alive: timeout=2`) is believed. */
-class IdleLimit {
-  readonly #maxMs: number;
-  #ms: number;
-  #heard: string | undefined;
-
-  constructor(maxMs: number) {
-    this.#maxMs = maxMs;
-    this.#ms = maxMs;
-  }
-
-  hear(keepAlive: string): void {
-    if (keepAlive === this.#heard) return;
-    this.#heard = keepAlive;
-    const seconds = /^timeout=(\d{1,9})/u.exec(keepAlive)?.[1];
-    this.#ms = seconds === undefined ? this.#maxMs : Math.min(this.#maxMs, Number(seconds) * 1_000 - 1_000);
-  }
-
-  /** False: it must not be used again. */
-  keep(socket: Duplex): boolean {
-    if (this.#ms <= 0 || !(socket instanceof Socket)) return false;
-    socket.unref();
-    // Armed once and left so: the agent ends only idle connections.
-    if (socket.timeout !== this.#ms) socket.setTimeout(this.#ms);
-    return true;
-  }
-}
-
 /** The newest idle connection first: the others then get old enough to be dropped. */
 const KEPT = { keepAlive: true, scheduling: "lifo" } as const;
 
-function agentFor(isTls: boolean, lookup: LookupFunction, idle: IdleLimit): HttpAgent {
-  const options = { ...KEPT, lookup, rejectUnauthorized: true };
+export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): HttpPool {
+  const options = { ...KEPT, lookup: fixedLookup(addresses), rejectUnauthorized: true };
   const agent: HttpAgent = isTls ? new HttpsAgent(options) : new HttpAgent(options);
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (request: ClientRequestArgs, callback?: Created) => {
@@ -56,16 +28,22 @@ function agentFor(isTls: boolean, lookup: LookupFunction, idle: IdleLimit): Http
     socket?.once(isTls ? "secureConnect" : "connect", () => made.add(socket));
     return socket;
   };
-  agent.keepSocketAlive = (socket: Duplex) => idle.keep(socket);
-  return agent;
-}
-
-export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): HttpPool {
-  const idle = new IdleLimit(maxIdleMs);
-  const agent = agentFor(isTls, fixedLookup(addresses), idle);
+  let idleMs = maxIdleMs;
+  let heard: string | undefined;
+  agent.keepSocketAlive = (socket: Duplex) => {
+    if (idleMs <= 0 || !(socket instanceof Socket)) return false;
+    socket.unref();
+    // Armed once and left so: the agent ends only idle connections.
+    if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
+    return true;
+  };
+  // A server that says it drops idle connections even earlier (`Keep-Alive: timeout=2`) is believed.
   const hear = ({ headers }: IncomingMessage) => {
     const keepAlive = headers["keep-alive"];
-    if (typeof keepAlive === "string") idle.hear(keepAlive);
+    if (typeof keepAlive !== "string" || keepAlive === heard) return;
+    heard = keepAlive;
+    const seconds = /^timeout=(\d{1,9})/u.exec(keepAlive)?.[1];
+    idleMs = seconds === undefined ? maxIdleMs : Math.min(maxIdleMs, Number(seconds) * 1_000 - 1_000);
   };
   return {
     request: (head) => {

@@ -61,9 +61,10 @@ function openSpan(api: Api, { name, kind, attributes }: SpanStart): OpenSpan {
     parent,
   );
   const otel = api.trace.setSpan(parent, span);
+  const operation = attributes["gen_ai.operation.name"];
   let hasFailed = false;
   const opened: OpenSpan = {
-    operation: textOf(attributes["gen_ai.operation.name"]),
+    operation: typeof operation === "string" ? operation : undefined,
     set: (more) => {
       span.setAttributes(toAttributes(more));
     },
@@ -116,8 +117,4 @@ function toAttributes(given: SpanAttributes): Otel.Attributes {
 
 function isList(value: NonNullable<SpanAttributes[string]>): value is readonly string[] {
   return Array.isArray(value);
-}
-
-function textOf(value: SpanAttributes[string]): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

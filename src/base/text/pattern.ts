@@ -121,14 +121,8 @@ class Compiler {
         return this.#charOf(`\\${this.#escape()}`);
       case ".":
         return this.#charOf(".");
-      case "*":
-      case "+":
-      case "?":
-      case "{":
-      case "}":
-      case "]":
-        throw new Unsupported(); // a syntax error in the unicode mode that JSON Schema asks for
       default: {
+        if (/[*+?{}\]]/.test(char)) throw new Unsupported(); // a syntax error in the unicode mode that JSON Schema asks for
         const wanted = char.codePointAt(0);
         this.#emit({ op: "char", test: (codePoint) => codePoint === wanted });
       }
@@ -255,16 +249,8 @@ const SIMPLE_BOUNDS: ReadonlyMap<string, { min: number; max: number }> = new Map
 /** The same instruction further down; `from` is where its own piece of program began. */
 function shifted(instruction: Instruction, offset: number, from: number): Instruction {
   const move = (to: number) => (to >= from ? to + offset : to);
-  switch (instruction.op) {
-    case "split":
-      return { op: "split", to: move(instruction.to), or: move(instruction.or) };
-    case "jump":
-      return { op: "jump", to: move(instruction.to) };
-    case "char":
-    case "assert":
-    case "match":
-      return instruction;
-  }
+  if (instruction.op === "split") return { op: "split", to: move(instruction.to), or: move(instruction.or) };
+  return instruction.op === "jump" ? { op: "jump", to: move(instruction.to) } : instruction;
 }
 
 function isWord(codePoint: number): boolean {

@@ -12,8 +12,7 @@ export interface TranslatedEntry {
 }
 
 export function translateEntry(raw: RawEntry, context: Omit<TextContext, "runsElsewhere">): TranslatedEntry {
-  const translation = new Translation(raw, context);
-  return translation.run();
+  return new Translation(raw, context).run();
 }
 
 const WHOLE_INPUT = /^\$\{input:([^{}]+)\}$/u;

@@ -91,12 +91,8 @@ export function serverEntries(
 
 /** Pure: the text of a file to its layer. */
 export function layerOf(text: string, file: LayerFile, schemas: Schemas): Layer {
-  const reader = new LayerReader(
-    parseDocument(text, file.kind === "project" ? LAUNCH_LIMITS.projectServers : undefined),
-    file,
-    schemas,
-  );
-  return reader.read();
+  const document = parseDocument(text, file.kind === "project" ? LAUNCH_LIMITS.projectServers : undefined);
+  return new LayerReader(document, file, schemas).read();
 }
 
 class LayerReader {
@@ -174,11 +170,7 @@ class LayerReader {
       return;
     }
     const placeOf = (inside: KeyPath) => this.#place([...path, ...inside], "value");
-    this.#servers.push({
-      name,
-      place,
-      definition: { kind: "entry", entry: checked.value, written, placeOf },
-    });
+    this.#servers.push({ name, place, definition: { kind: "entry", entry: checked.value, written, placeOf } });
   }
 
   /** Rules are read one by one, and a project may have some; the rest is the user's. */
@@ -242,11 +234,6 @@ class LayerReader {
     server?: string,
   ): void {
     const { message, suggestion, severity = "error" } = what;
-    this.#problems.push({
-      severity,
-      place: this.#place(path, at),
-      message,
-      ...defined({ server, suggestion }),
-    });
+    this.#problems.push({ severity, place: this.#place(path, at), message, ...defined({ server, suggestion }) });
   }
 }
