@@ -1,6 +1,6 @@
 // One failure, one code. Codes the provider gave decide first, then the status; words only where neither tells enough.
 import type { ErrorCode } from "../../base/errors.js";
-import { isJsonObject, type JsonValue } from "../../base/json/json.js";
+import { isJsonObject } from "../../base/json/json.js";
 import type { FailureFacts } from "./facts.js";
 
 /** `asking`: no answer has begun. `reading`: the answer had begun and broke off. */
@@ -137,11 +137,8 @@ function says({ message }: FailureFacts, patterns: readonly RegExp[]): boolean {
 
 /** One text of each entry in a list of Google's details. */
 function detailTexts({ details }: FailureFacts, list: string, key: string): string[] {
-  return details.flatMap((detail) => {
-    const entries: JsonValue | undefined = detail[list];
-    const texts = Array.isArray(entries) ? entries.map((entry) => (isJsonObject(entry) ? entry[key] : undefined)) : [];
-    return texts.filter((text) => typeof text === "string");
-  });
+  const entries = details.flatMap((detail) => detail[list]).filter(isJsonObject);
+  return entries.map((entry) => entry[key]).filter((text) => typeof text === "string");
 }
 
 // Which tools a provider refused: by name, or by their place in the request. Names that were not sent are never reported.

@@ -1,6 +1,6 @@
 // What a failure says about itself, read out of whatever an AI SDK provider throws or streams. Decides nothing.
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { MODEL_LIMITS } from "../limits.js";
 
 export interface FailureFacts {
@@ -33,11 +33,12 @@ export function readFailure(thrown: unknown): FailureFacts {
     ...sources.flatMap((source) => wordsOf(source)),
     ...details.flatMap((detail) => stringAt(detail, "reason") ?? []),
   ];
+  const status = field(thrown, "statusCode");
   const said = error === thrown ? undefined : messageIn(error);
   const message = messageIn(inner) ?? said ?? stringAt(body, "detail") ?? textOf(thrown);
   return {
     name: stringAt(thrown, "name"),
-    status: numberAt(thrown, "statusCode") ?? statusIn(error),
+    status: typeof status === "number" ? status : statusIn(error),
     words: [...new Set(words)],
     param: sources.flatMap((source) => stringAt(source, "param") ?? [])[0],
     message,
@@ -76,10 +77,7 @@ function nestedJson(error: unknown): string | undefined {
 }
 
 function wordsOf(source: unknown): string[] {
-  return ["code", "type", "status"].flatMap((key) => {
-    const word = field(source, key);
-    return typeof word === "string" && word !== "" ? [word] : [];
-  });
+  return ["code", "type", "status"].flatMap((key) => stringAt(source, key) || []);
 }
 
 function messageIn(error: unknown): string | undefined {
@@ -95,18 +93,14 @@ function statusIn(error: unknown): number | undefined {
 
 function detailsOf(error: unknown): readonly JsonObject[] {
   const details = field(error, "details");
-  if (!Array.isArray(details)) return [];
-  const list: readonly JsonValue[] = details;
-  return list.filter((detail) => isJsonObject(detail));
+  const list: readonly unknown[] = Array.isArray(details) ? details : [];
+  return list.filter(isJsonObject);
 }
 
 function headersOf(thrown: unknown): Readonly<Record<string, string>> {
   const headers = field(thrown, "responseHeaders");
-  if (!isObject(headers)) return {};
-  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    typeof value === "string" ? [[name.toLowerCase(), value]] : [],
-  );
-  return Object.fromEntries(pairs);
+  const texts = Object.entries(isObject(headers) ? headers : {}).filter(([, value]) => typeof value === "string");
+  return Object.fromEntries(texts.map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
 const NETWORK_CODE =
@@ -151,9 +145,4 @@ function field(value: unknown, key: string): unknown {
 function stringAt(value: unknown, key: string): string | undefined {
   const found = field(value, key);
   return typeof found === "string" ? found : undefined;
-}
-
-function numberAt(value: unknown, key: string): number | undefined {
-  const found = field(value, key);
-  return typeof found === "number" ? found : undefined;
 }

@@ -1,7 +1,6 @@
 // Whatever an AI SDK provider throws or streams as an error, as a TenonError with a `model.*` code that people can act on.
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject } from "../../base/json/json.js";
 import { MODEL_LIMITS } from "../limits.js";
 import { classify, type FailurePhase, type ModelErrorCode } from "./classify.js";
 import { type FailureFacts, readFailure } from "./facts.js";
@@ -60,17 +59,18 @@ function causeOf(thrown: unknown, facts: FailureFacts, secrets: readonly string[
   return Object.assign(cause, { status: facts.status, words: facts.words, network: facts.network });
 }
 
-type HintContext = FailureContext & { readonly wait: number | undefined };
-
 /** Undefined: what the code itself advises is all there is to say. */
-function hintOf(code: ModelErrorCode, facts: FailureFacts, context: HintContext): string | undefined {
-  const { wait, keyVariable, baseUrl } = context;
+function hintOf(
+  code: ModelErrorCode,
+  { network }: FailureFacts,
+  { keyVariable, baseUrl, wait }: FailureContext & { readonly wait: number | undefined },
+): string | undefined {
   if (wait !== undefined) return `Wait ${Math.ceil(wait / 1_000)} s, then send the prompt again.`;
   if (code === "model.unauthorized" && keyVariable !== undefined) {
     return `Check the key in ${keyVariable} (or in the configuration), and that it may use this model.`;
   }
   if (code === "model.unknown") return "Check the model's name, and the base URL where one is set.";
-  if (code === "model.unavailable" && facts.network !== undefined) return networkHint(facts.network, baseUrl);
+  if (code === "model.unavailable" && network !== undefined) return networkHint(network, baseUrl);
   return undefined;
 }
 
@@ -150,12 +150,8 @@ function fromHeader(
 
 /** Google's `RetryInfo`. */
 function fromDetails({ details }: FailureFacts): number | undefined {
-  for (const detail of details) {
-    const delay = isJsonObject(detail) ? detail["retryDelay"] : undefined;
-    const wait = typeof delay === "string" ? durationMs(delay) : undefined;
-    if (wait !== undefined) return wait;
-  }
-  return undefined;
+  const delays = details.map(({ retryDelay }) => retryDelay).filter((delay) => typeof delay === "string");
+  return delays.map(durationMs).find((wait) => wait !== undefined);
 }
 
 /** `Please try again in 2m59.56s.`, `Please retry in 20.04s.` */

@@ -17,7 +17,7 @@ import { type FailureContext, toModelError } from "../failures/provider-errors.j
 import type { DialectName, Model, ModelEvent, ModelMessage, ModelRequest } from "../model.js";
 import { fromStream } from "./from-stream.js";
 import { toPrompt } from "./to-prompt.js";
-import { foundTools, markPrompt, type ToolsToSend, toolsToSend } from "./tools.js";
+import { foundTools, markPrompt, toolsToSend } from "./tools.js";
 
 /** A language model of the AI SDK (specification v3), by its structure: an embedder may have another copy of the SDK. */
 export interface AiSdkLanguageModel {
@@ -75,11 +75,17 @@ export function aiSdkModel(id: string, languageModel: AiSdkLanguageModel, option
     const found = foundTools(request, { id, toolSearch: abilities.toolSearch });
     const sent = toolsToSend(request.tools, found, dialect);
     const prompt = toPrompt(request, { modelId: id, accepts, toolMedia, found });
+    const providerOptions = optionsFor(port, options, request);
+    const wanted = request.maxOutputTokens ?? options.maxOutputTokens;
     const failure: FailureContext = { ...options.failure, modelId: id, tools: sent.names };
     const call: CallOptions = {
       prompt: dialect === "anthropic" ? markPrompt(prompt) : prompt,
       abortSignal: signal,
-      ...callSettings({ id, dialect, abilities, options }, request, sent),
+      ...defined({
+        tools: sent.tools.length === 0 ? undefined : sent.tools,
+        maxOutputTokens: wanted && Math.min(wanted, abilities.maxOutputTokens ?? Number.POSITIVE_INFINITY),
+        providerOptions: Object.keys(providerOptions).length === 0 ? undefined : providerOptions,
+      }),
     };
     // Inside an async function, so that a provider that throws before it returns a promise is caught as well.
     const ask = async () => model.doStream(call);
@@ -90,37 +96,22 @@ export function aiSdkModel(id: string, languageModel: AiSdkLanguageModel, option
     const wrappedSearch = found?.form === "openai" ? found.search : undefined;
     yield* fromStream({ failure, price: abilities.price, wrappedSearch }, answer.stream, signal);
   }
-  return { id, dialect, abilities, accepts, stream };
+  const port: Model = { id, dialect, abilities, accepts, stream };
+  return port;
 }
 
-interface Target {
-  readonly id: string;
-  readonly dialect: DialectName;
-  readonly abilities: ModelAbilities;
-  readonly options: AiSdkOptions;
-}
-
-function callSettings(target: Target, request: ModelRequest, { tools }: ToolsToSend): Partial<CallOptions> {
-  const { abilities, options } = target;
-  const wanted = request.maxOutputTokens ?? options.maxOutputTokens;
-  const most = abilities.maxOutputTokens ?? Number.POSITIVE_INFINITY;
-  const providerOptions = optionsFor(target, request);
-  return defined({
-    tools: tools.length === 0 ? undefined : tools,
-    maxOutputTokens: wanted === undefined ? undefined : Math.min(wanted, most),
-    providerOptions: Object.keys(providerOptions).length === 0 ? undefined : providerOptions,
-  });
-}
-
-function optionsFor(target: Target, request: ModelRequest): SharedV3ProviderOptions {
-  const { id, dialect, abilities, options } = target;
-  const given = options.providerOptions ?? {};
+/** The options of the provider's adapter, by its name. */
+function optionsFor(
+  { id, dialect = "plain", abilities }: Model,
+  { providerOptions: given = {}, thinking }: AiSdkOptions,
+  request: ModelRequest,
+): SharedV3ProviderOptions {
   if (dialect === "plain") return given;
   const key = OPTION_KEYS[dialect];
-  const thinker = { id, dialect, levels: abilities.thinking };
+  const thinker = { id, dialect, levels: abilities?.thinking ?? [] };
   const promptCacheKey = key === "openai" ? request.cacheKey?.slice(0, CACHE_KEY_MAX_CHARS) : undefined;
   const own: JSONObject = {
-    ...thinkingOptions(thinker, request.thinking ?? options.thinking, request.messages),
+    ...thinkingOptions(thinker, request.thinking ?? thinking, request.messages),
     ...defined({ promptCacheKey }),
     // What the embedder asks for is stronger than what we make of a level.
     ...given[key],

@@ -13,17 +13,12 @@ import type { DialectName, ModelMessage, ModelRequest, ModelTool, ModelToolCall,
 
 type ToolSchema = LanguageModelV3FunctionTool["inputSchema"];
 
-export interface ToolsToSend {
-  readonly tools: SentTool[];
-  /** In the order of `tools`. */
-  readonly names: readonly string[];
-}
-
+/** `names` are those of the tools, in their order. */
 export function toolsToSend(
   tools: readonly ModelTool[],
   found: FoundTools | undefined,
   dialect: DialectName,
-): ToolsToSend {
+): { readonly tools: SentTool[]; readonly names: readonly string[] } {
   // OpenAI gets them with the results that found them, and nowhere else.
   const listed = found?.form === "openai" ? tools.filter(({ name }) => !found.referenced.has(name)) : tools;
   const sent = listed.map((tool): SentTool => {

@@ -247,9 +247,9 @@ function* signatureFaults({ parts }: Content, index: number, issued: Issued) {
 const RPC = "type.googleapis.com/google.rpc";
 
 /** google.rpc.Status, the cause for machines in its details; messages as people quote them. */
-type FixedFault = "overloaded" | "server_error" | "unknown_model";
-
-const FIXED_FAULTS: Readonly<Record<FixedFault, readonly [number, string, string]>> = {
+const FIXED_FAULTS: Readonly<
+  Record<"overloaded" | "server_error" | "unknown_model", readonly [number, string, string]>
+> = {
   overloaded: [503, "UNAVAILABLE", "The model is overloaded. Please try again later."],
   server_error: [500, "INTERNAL", "An internal error has occurred. Please retry or report in troubleshooting."],
   unknown_model: [

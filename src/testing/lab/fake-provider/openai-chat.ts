@@ -244,48 +244,29 @@ export function openAiMisfit(path: readonly PropertyKey[], message: string): Fau
 
 type ErrorParts = Partial<OpenAiError> & { readonly message: string };
 
-const FIXED_FAULTS: Readonly<
-  Record<
-    "unauthorized" | "quota" | "overloaded" | "server_error" | "content_filter" | "unknown_model",
-    ErrorParts & { readonly status: number }
-  >
-> = {
-  unauthorized: {
-    status: 401,
-    message:
-      "Incorrect API key provided: sk-fake. You can find your API key at https://platform.openai.com/account/api-keys.",
-    code: "invalid_api_key",
-  },
-  quota: {
-    status: 429,
-    message:
-      "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
-    type: "insufficient_quota",
-    code: "insufficient_quota",
-  },
-  overloaded: {
-    status: 503,
-    message: "The server is overloaded or not ready yet.",
-    type: "server_error",
-    code: "server_is_overloaded",
-  },
-  server_error: {
-    status: 500,
-    message: "The server had an error while processing your request. Sorry about that!",
-    type: "server_error",
-  },
-  content_filter: {
-    status: 400,
-    message:
-      "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.",
-    code: "invalid_prompt",
-  },
-  unknown_model: {
-    status: 404,
-    message: "The model `none` does not exist or you do not have access to it.",
-    code: "model_not_found",
-  },
-};
+const SERVER = "server_error";
+const QUOTA = "insufficient_quota";
+
+const FIXED_FAULTS = {
+  unauthorized: [
+    401,
+    "Incorrect API key provided: sk-fake. You can find your API key at https://platform.openai.com/account/api-keys.",
+    { code: "invalid_api_key" },
+  ],
+  quota: [
+    429,
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
+    { type: QUOTA, code: QUOTA },
+  ],
+  overloaded: [503, "The server is overloaded or not ready yet.", { type: SERVER, code: "server_is_overloaded" }],
+  server_error: [500, "The server had an error while processing your request. Sorry about that!", { type: SERVER }],
+  content_filter: [
+    400,
+    "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.",
+    { code: "invalid_prompt" },
+  ],
+  unknown_model: [404, "The model `none` does not exist or you do not have access to it.", { code: "model_not_found" }],
+} as const;
 
 export function openAiErrorBody(message: string, type: string, code: string | null = type): OpenAiFault["body"] {
   return { error: { message, type, param: null, code } };
@@ -309,8 +290,8 @@ export function openAiFault(fault: Fault, tools: readonly OfferedTool[], dialect
     case "invalid":
       return failure(400, { message: fault.message, param: fault.param ?? null, code: fault.code ?? null });
     default: {
-      const { status, ...error } = FIXED_FAULTS[fault.kind];
-      return failure(status, error);
+      const [status, message, error] = FIXED_FAULTS[fault.kind];
+      return failure(status, { message, ...error });
     }
   }
 }
