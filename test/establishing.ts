@@ -1,4 +1,5 @@
 // For the tests of how a server is agreed with: wires that a script answers, and eras that are remembered.
+
 import type { TenonError } from "../src/base/errors.js";
 import type { JsonObject, JsonValue } from "../src/base/json/json.js";
 import { LIMITS } from "../src/base/limits.js";
@@ -7,6 +8,7 @@ import { connectOver } from "../src/mcp/connection/connect.js";
 import type { ConnectionOptions } from "../src/mcp/connection/options.js";
 import type { Link } from "../src/mcp/protocol/link.js";
 import type { RemoteSpec, ServerSpec, StdioSpec } from "../src/mcp/spec.js";
+import { SpillDirectory } from "../src/mcp/transport/large/spilled.js";
 import type {
   Agreement,
   OutgoingMessage,
@@ -130,7 +132,7 @@ export function establishing(
     wires.push(wire);
     return wire;
   };
-  const life = { signal: abort.signal, grace: () => LIMITS.closeGrace };
+  const life = { signal: abort.signal, grace: () => LIMITS.closeGrace, spill: new SpillDirectory(world) };
   const link = connectOver(open, { spec, options, life });
   link.catch(() => {}); // looked at later
   return { world, wires, abort, link };

@@ -1,9 +1,11 @@
 // For the tests of the remote transport: drives one transport as the handshake and the calls do, and keeps what it was told.
+
 import type { TenonError } from "../../src/base/errors.js";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import type { World } from "../../src/base/ports/world.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { httpTransport } from "../../src/mcp/transport/http/http-transport.js";
+import { SpillDirectory } from "../../src/mcp/transport/large/spilled.js";
 import type {
   IncomingMessage,
   RequestLoss,
@@ -35,6 +37,7 @@ export interface TestTransportOptions {
 export class TestTransport implements AsyncDisposable {
   readonly transport: Transport;
   readonly told: Feed<Told> = new Feed<Told>("word of the transport");
+  readonly #spill: SpillDirectory;
   #nextId = 1;
   #isDisposed = false;
 
@@ -42,7 +45,8 @@ export class TestTransport implements AsyncDisposable {
     const whole: RemoteSpec = { kind: "http", name: "test", headers: {}, ...spec };
     const world = options.world ?? nodeWorld({ env: {} });
     const { allowHosts } = options;
-    this.transport = httpTransport(whole, { world, ...(allowHosts ? { allowHosts } : {}) });
+    this.#spill = new SpillDirectory(world);
+    this.transport = httpTransport(whole, { world, spill: this.#spill, ...(allowHosts ? { allowHosts } : {}) });
     const listener: TransportListener = {
       onMessage: (message) => this.#tell({ kind: "message", message }),
       onRequestLost: (id, loss) => this.#tell({ kind: "lost", id, loss }),
@@ -124,6 +128,7 @@ export class TestTransport implements AsyncDisposable {
   async close(): Promise<void> {
     this.#isDisposed = true;
     await this.transport.close({ stdinMs: 1_000, terminateMs: 1_000 });
+    await this.#spill.dispose();
     this.told.end(new Error("the transport is closed"));
   }
 

@@ -17,6 +17,7 @@ import { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { fakeWorld } from "../../testing/index.js";
 import { MCP_LIMITS } from "../limits.js";
+import { SpillDirectory } from "../transport/large/spilled.js";
 import { MODERN_VERSION } from "../versions.js";
 import { connectOver } from "./connect.js";
 
@@ -233,8 +234,9 @@ test("an attempt that is over before it begins opens nothing", async () => {
   const { link, wires } = establishing([legacy], STDIO);
   await link;
   expect(wires).toHaveLength(1);
-  const life = { signal: AbortSignal.abort(), grace: () => LIMITS.closeGrace };
-  const options = { world: fakeWorld(), cwd: "/", client: { name: "t", version: "1" } };
+  const world = fakeWorld();
+  const life = { signal: AbortSignal.abort(), grace: () => LIMITS.closeGrace, spill: new SpillDirectory(world) };
+  const options = { world, cwd: "/", client: { name: "t", version: "1" } };
   const open = () => {
     throw new Error("opened");
   };

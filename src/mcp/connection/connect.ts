@@ -30,7 +30,7 @@ export interface Life {
   /** How much time processes get to end, asked when they must. */
   readonly grace: () => EndGrace;
   /** Where long results are kept: they outlive the wire they came over, but not the connection. */
-  readonly spill?: SpillDirectory;
+  readonly spill: SpillDirectory;
   /** Told of every process that is started for it. */
   readonly onSpawned?: (id: number | undefined) => void;
 }
@@ -157,18 +157,17 @@ function plainTransport(
   { spill, onSpawned, launch, secrets }: Opening,
 ): Transport {
   const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
-  const shared = spill ? { spill } : {};
   switch (spec.kind) {
     case "stdio":
       return new StdioTransport(launch ?? launchOf(spec, cwd, world), world, {
-        ...shared,
+        spill,
         ...defined({ onSpawned, onStderr: options.onStderr }),
       });
     case "http":
     case "sse": {
-      const remote = { world, allowHosts, urlSource, secrets };
+      const remote = { world, allowHosts, urlSource, secrets, spill };
       const access = oauth && new Access(spec, { ...remote, oauth });
-      return httpTransport(spec, { ...remote, ...defined({ access }), ...shared });
+      return httpTransport(spec, { ...remote, ...defined({ access }) });
     }
     case "acp":
       return new AcpTransport(spec, channel);

@@ -60,16 +60,5 @@ export interface ConnectionOptions extends LinkOptions {
 }
 
 export function serverLimits(given: Partial<ServerLimits> = {}): ServerLimits {
-  const { connectTimeoutMs, probeTimeoutMs, callTimeoutMs, callMaxMs, callsPerMinute, callsAtOnce, limitWaitMs } =
-    LIMITS;
-  return {
-    connectTimeoutMs,
-    probeTimeoutMs,
-    callTimeoutMs,
-    callMaxMs,
-    callsPerMinute,
-    callsAtOnce,
-    limitWaitMs,
-    ...given,
-  };
+  return { ...LIMITS, ...given };
 }

@@ -21,11 +21,8 @@ export interface InputRequest {
   readonly params: JsonObject;
 }
 
-/** What a result is, in the modern era. An absent `resultType` means complete. */
-type Reading =
-  | { readonly kind: "complete" }
-  | { readonly kind: "asks"; readonly requests: readonly InputRequest[]; readonly state: string | undefined }
-  | { readonly kind: "invalid"; readonly reason: string };
+/** What a result asks for; undefined when it is complete. A text says why it is invalid. */
+type Reading = { readonly requests: readonly InputRequest[]; readonly state: string | undefined } | string | undefined;
 
 export interface Rounds {
   readonly world: World;
@@ -52,43 +49,35 @@ export async function requestInRounds(
     if (outcome.kind === "timed_out") return { kind: "timed_out", afterMs: Math.round(spentMs) };
     if (outcome.kind !== "result") return outcome;
     const reading = readResult(method, outcome.result);
-    if (reading.kind === "complete") return outcome;
-    if (reading.kind === "invalid") return invalid(method, reading.reason);
+    if (reading === undefined) return outcome;
+    if (typeof reading === "string") return invalid(method, reading);
     const responses = await answerAll(rounds, reading.requests, signal);
     if (signal.aborted) return { kind: "cancelled" };
     if (typeof responses === "string") return declined(responses);
-    extra = {
-      ...defined({ inputResponses: reading.requests.length > 0 ? responses : undefined }),
-      // Byte for byte, and only of this very round: it is the server's own memory.
-      ...defined({ requestState: reading.state }),
-    };
+    // The state byte for byte, and only of this very round: it is the server's own memory.
+    const inputResponses = reading.requests.length > 0 ? responses : undefined;
+    extra = defined({ inputResponses, requestState: reading.state });
   }
   return declined(`the server asked for input more than ${MCP_LIMITS.inputMaxRounds} times`);
 }
 
 function readResult(method: string, result: JsonObject): Reading {
   const { resultType, inputRequests, requestState } = result;
-  if (resultType === undefined || resultType === "complete") return { kind: "complete" };
+  if (resultType === undefined || resultType === "complete") return undefined;
   if (resultType === "task" && MAY_BE_TASK.includes(method)) {
-    return readTask(result) ? { kind: "complete" } : { kind: "invalid", reason: "its task has no id or no status" };
+    return readTask(result) ? undefined : "its task has no id or no status";
   }
-  if (resultType !== "input_required") {
-    return { kind: "invalid", reason: `its resultType is ${JSON.stringify(resultType)?.slice(0, 200)}` };
-  }
-  if (!MAY_ASK.includes(method)) return { kind: "invalid", reason: `${method} may not ask for input` };
+  if (resultType !== "input_required") return `its resultType is ${JSON.stringify(resultType)?.slice(0, 200)}`;
+  if (!MAY_ASK.includes(method)) return `${method} may not ask for input`;
   const hasState = typeof requestState === "string";
-  if (requestState !== undefined && !hasState) return { kind: "invalid", reason: "its requestState is no text" };
-  if (inputRequests !== undefined && !isJsonObject(inputRequests)) {
-    return { kind: "invalid", reason: "its inputRequests are no object" };
-  }
+  if (requestState !== undefined && !hasState) return "its requestState is no text";
+  if (inputRequests !== undefined && !isJsonObject(inputRequests)) return "its inputRequests are no object";
   const requests = Object.entries(inputRequests ?? {}).map(([key, raw]) => readInput(key, raw));
-  if (requests.length === 0 && !hasState) return { kind: "invalid", reason: "it asks for input without saying which" };
-  if (requests.length > MCP_LIMITS.inputMaxRequests) {
-    return { kind: "invalid", reason: `it asks for ${requests.length} inputs at once` };
-  }
+  if (requests.length === 0 && !hasState) return "it asks for input without saying which";
+  if (requests.length > MCP_LIMITS.inputMaxRequests) return `it asks for ${requests.length} inputs at once`;
   const strange = requests.find(({ method: kind }) => !INPUT_KINDS.includes(kind));
-  if (strange) return { kind: "invalid", reason: `it asks for ${JSON.stringify(strange.method)}` };
-  return { kind: "asks", requests, state: hasState ? requestState : undefined };
+  if (strange) return `it asks for ${JSON.stringify(strange.method)}`;
+  return { requests, state: hasState ? requestState : undefined };
 }
 
 export function readInput(key: string, raw: unknown): InputRequest {

@@ -57,12 +57,7 @@ export async function listAll<T>(
   if (!isJsonObject(link.capabilities[kind.capability])) return { items: [], problems: [] };
   const collected = new Collection(kind);
   const pace = Pace.of(world);
-  using pages = new Pages({
-    link,
-    method: kind.method,
-    signal,
-    mayAskFor: (cursor, count) => collected.mayAskFor(cursor, count),
-  });
+  using pages = new Pages({ link, method: kind.method, signal, collected });
   let asked = pages.ask();
   for (let page = 1; ; page++) {
     const outcome = await asked;
@@ -144,12 +139,8 @@ class Collection<T> {
 
   /** Whether to ask for the page of this cursor, by what was collected before the page it came with. */
   mayAskFor(cursor: string, page: number): boolean {
-    const isEndless =
-      this.#cursors.has(cursor) ||
-      page >= MCP_LIMITS.listMaxPages ||
-      this.#barrenPages >= MCP_LIMITS.listMaxBarrenPages ||
-      this.#isFull();
-    return !isEndless;
+    const isTooLong = page >= MCP_LIMITS.listMaxPages || this.#barrenPages >= MCP_LIMITS.listMaxBarrenPages;
+    return !this.#cursors.has(cursor) && !isTooLong && !this.#isFull();
   }
 
   remember(cursor: string): void {
@@ -198,12 +189,11 @@ class Collection<T> {
   }
 }
 
-export interface PagesOptions {
+interface PagesOptions {
   readonly link: Link;
   readonly method: string;
   readonly signal: AbortSignal;
-  /** Whether that many pages and this cursor are not too much yet. */
-  readonly mayAskFor: (cursor: string, pages: number) => boolean;
+  readonly collected: Pick<Collection<unknown>, "mayAskFor">;
 }
 
 /**
@@ -250,7 +240,7 @@ class Pages implements Disposable {
   #askAhead(ends: MessageEnds): void {
     if (this.#ahead || this.#isWary || this.#over.signal.aborted) return;
     const cursor = nextCursorIn(ends);
-    if (cursor === undefined || !this.#options.mayAskFor(cursor, this.#taken)) return;
+    if (cursor === undefined || !this.#options.collected.mayAskFor(cursor, this.#taken)) return;
     this.#aheadSignal ??= AbortSignal.any([this.#options.signal, this.#over.signal]);
     this.#ahead = { cursor, outcome: this.#request(cursor, this.#aheadSignal) };
   }

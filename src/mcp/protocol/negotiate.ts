@@ -9,6 +9,7 @@ import type { RequestLoss, RpcErrorBody } from "../transport/transport.js";
 import { LEGACY_VERSIONS, META, MODERN_VERSION } from "../versions.js";
 import { clientCapabilities, withEnvelope } from "./envelope.js";
 import { FOREVER_MS, type Handshake, type LinkOptions, type ServerIdentity } from "./link.js";
+import { textField } from "./lists.js";
 import type { OpenLink } from "./open-link.js";
 
 export interface Terms extends Asked {
@@ -57,7 +58,7 @@ async function probe(line: OpenLink, terms: Terms): Promise<Probed> {
     if (verdict.kind !== "ask_again") return verdict;
   }
   const text = `the server says it speaks ${MODERN_VERSION} and refuses it all the same`;
-  return { kind: "refused", error: new TenonError("mcp.unsupported_version", text) };
+  return refused("mcp.unsupported_version", text);
 }
 
 interface InitializeTerms extends Terms {
@@ -189,7 +190,7 @@ export function judgeProbe(outcome: RpcOutcome, asked: Asked): ProbeVerdict {
     case "timed_out": // it may only be starting up: `npx` downloads for half a minute, and killing it would begin anew
       return { kind: "legacy", isCertain: false };
     case "cancelled":
-      return { kind: "refused", error: new TenonError("cancelled", "connecting was cancelled") };
+      return refused("cancelled", "connecting was cancelled");
     case "lost":
       return judgeProbeLoss(outcome.loss, asked);
   }
@@ -204,13 +205,13 @@ function judgeDiscovery(result: JsonObject, asked: Asked): ProbeVerdict {
   // Drafts of the version had it in the body; both are in use.
   const server = identityOf(meta[META.serverInfo] ?? result["serverInfo"], asked.serverName);
   const agreement = { era: "modern", protocolVersion: MODERN_VERSION } as const;
-  return { kind: "modern", handshake: { agreement, server, capabilities, ...instructionsOf(result) } };
+  const instructions = textField(result, "instructions");
+  return { kind: "modern", handshake: { agreement, server, capabilities, ...defined({ instructions }) } };
 }
 
 function judgeProbeError(error: RpcErrorBody): ProbeVerdict {
   if (error.code === HEADER_MISMATCH || error.code === MISSING_CAPABILITY) {
-    const text = `the server refused server/discover: ${error.message} (${error.code})`;
-    return { kind: "refused", error: new TenonError("mcp.protocol", text) };
+    return refused("mcp.protocol", `the server refused server/discover: ${error.message} (${error.code})`);
   }
   if (error.code !== UNSUPPORTED_VERSION) return { kind: "legacy", isCertain: true };
   const supported = supportedOf(error);
@@ -237,12 +238,10 @@ export function judgeInitialize(outcome: RpcOutcome, asked: Asked & { readonly v
       return judgeInitialized(outcome.result, asked);
     case "error":
       return judgeInitializeError(outcome.error, asked.version);
-    case "timed_out": {
-      const error = new TenonError("mcp.connect_timeout", `no answer to initialize within ${outcome.afterMs} ms`);
-      return { kind: "refused", error };
-    }
+    case "timed_out":
+      return { kind: "refused", error: silence("initialize", outcome.afterMs) };
     case "cancelled":
-      return { kind: "refused", error: new TenonError("cancelled", "connecting was cancelled") };
+      return refused("cancelled", "connecting was cancelled");
     case "lost":
       return { kind: "refused", error: outcome.loss.error };
   }
@@ -251,15 +250,14 @@ export function judgeInitialize(outcome: RpcOutcome, asked: Asked & { readonly v
 function judgeInitialized(result: JsonObject, asked: Asked): InitializeVerdict {
   const { protocolVersion, capabilities } = result;
   if (typeof protocolVersion !== "string") {
-    const text = `the server's answer to initialize names no protocol version`;
-    return { kind: "refused", error: new TenonError("mcp.protocol", text) };
+    return refused("mcp.protocol", "the server's answer to initialize names no protocol version");
   }
   if (!LEGACY_VERSIONS.includes(protocolVersion)) return { kind: "refused", error: noCommonVersion([protocolVersion]) };
   const handshake: Handshake = {
     agreement: { era: "legacy", protocolVersion },
     server: identityOf(result["serverInfo"], asked.serverName),
     capabilities: isJsonObject(capabilities) ? capabilities : {},
-    ...instructionsOf(result),
+    ...defined({ instructions: textField(result, "instructions") }),
   };
   return { kind: "legacy", handshake };
 }
@@ -270,8 +268,11 @@ function judgeInitializeError(error: RpcErrorBody, asked: string): InitializeVer
   const version = LEGACY_VERSIONS.find((known) => known !== asked && supported.includes(known));
   if (version !== undefined) return { kind: "ask_again", version };
   if (error.code === UNSUPPORTED_VERSION) return { kind: "refused", error: noCommonVersion(supported) };
-  const text = `the server refused initialize: ${error.message} (${error.code})`;
-  return { kind: "refused", error: new TenonError("mcp.connect_failed", text) };
+  return refused("mcp.connect_failed", `the server refused initialize: ${error.message} (${error.code})`);
+}
+
+function refused(code: ErrorCode, text: string): { readonly kind: "refused"; readonly error: TenonError } {
+  return { kind: "refused", error: new TenonError(code, text) };
 }
 
 function noCommonVersion(theirs: readonly string[]): TenonError {
@@ -294,15 +295,6 @@ function textsOf(value: JsonValue | undefined): string[] {
 
 function identityOf(raw: JsonValue | undefined, fallbackName: string): ServerIdentity {
   const info = isJsonObject(raw) ? raw : {};
-  const { name, version, title } = info;
-  return {
-    name: typeof name === "string" && name !== "" ? name : fallbackName,
-    version: typeof version === "string" ? version : "",
-    ...defined({ title: typeof title === "string" ? title : undefined }),
-  };
-}
-
-function instructionsOf(result: JsonObject): { instructions?: string } {
-  const { instructions } = result;
-  return typeof instructions === "string" ? { instructions } : {};
+  const version = textField(info, "version") ?? "";
+  return { name: textField(info, "name") || fallbackName, version, ...defined({ title: textField(info, "title") }) };
 }

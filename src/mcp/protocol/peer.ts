@@ -74,12 +74,16 @@ export class PeerAnswers {
     switch (method) {
       case "ping":
         return {};
-      case "roots/list":
-        return this.#peer.findRoots ? rootsBody(await this.#peer.findRoots(signal)) : this.#roots();
+      case "roots/list": {
+        const { findRoots, roots } = this.#peer;
+        if (!findRoots && !roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
+        const found = findRoots ? await findRoots(signal) : (roots?.() ?? []);
+        return { roots: found.map(({ uri, name }) => ({ uri, ...defined({ name }) })) };
+      }
       case "elicitation/create":
         return await this.#oneOfFew(async () => ({ ...(await this.#elicit(params, signal)) }));
       case "sampling/createMessage":
-        return await this.#sample(params, signal);
+        return await this.#oneOfFew(() => this.#sample(params, signal));
       default:
         throw new RpcRefusal(METHOD_NOT_FOUND, `Method not found: ${method}`);
     }
@@ -87,36 +91,29 @@ export class PeerAnswers {
 
   /** Notifications meant for people; an exception of the peer must not break the connection. */
   hear(method: string, params: JsonObject): void {
-    try {
+    this.#tell(method, () => {
       if (method === "notifications/message") this.#peer.log?.(readServerLog(params));
       const { elicitationId } = params;
       if (method === "notifications/elicitation/complete" && typeof elicitationId === "string") {
         this.#peer.elicitationCompleted?.(elicitationId);
       }
-    } catch (thrown) {
-      this.#log.warn("mcp.peer_failed", { method, error: messageOf(thrown) });
-    }
+    });
   }
 
-  #unanswered(method: string, reason: string): void {
+  #tell(method: string, tell: () => void): void {
     try {
-      this.#peer.unanswered?.(method, reason);
+      tell();
     } catch (thrown) {
       this.#log.warn("mcp.peer_failed", { method, error: messageOf(thrown) });
     }
-  }
-
-  #roots(): JsonObject {
-    if (!this.#peer.roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
-    return rootsBody(this.#peer.roots());
   }
 
   async #sample(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    return await this.#oneOfFew(async () => {
-      if (this.#peer.sample) return await this.#peer.sample(params, signal);
-      this.#unanswered("sampling/createMessage", "nobody here can approve it");
-      throw new RpcRefusal(METHOD_NOT_FOUND, "this client does no sampling");
-    });
+    if (this.#peer.sample) return await this.#peer.sample(params, signal);
+    this.#tell("sampling/createMessage", () =>
+      this.#peer.unanswered?.("sampling/createMessage", "nobody here can approve it"),
+    );
+    throw new RpcRefusal(METHOD_NOT_FOUND, "this client does no sampling");
   }
 
   async #elicit(params: JsonObject, signal: AbortSignal): Promise<ElicitAnswer> {
@@ -124,7 +121,7 @@ export class PeerAnswers {
     const peer = this.#peer;
     if (typeof request === "string" || !peer.elicit || !elicitModes(peer).includes(request.mode)) {
       const reason = typeof request === "string" ? request : "nobody here can be shown it";
-      this.#unanswered("elicitation/create", reason);
+      this.#tell("elicitation/create", () => peer.unanswered?.("elicitation/create", reason));
       return { action: "decline" };
     }
     try {
@@ -150,29 +147,18 @@ export class PeerAnswers {
   }
 }
 
-function rootsBody(roots: readonly Root[]): JsonObject {
-  return { roots: roots.map(({ uri, name }) => ({ uri, ...defined({ name }) })) };
-}
-
 /** The reason, as text, for what must not be shown: an unknown mode, a URL that is no web page. */
 function readElicitation(params: JsonObject): ElicitRequest | string {
   const { mode = "form", message, requestedSchema, url, elicitationId } = params;
   const words = typeof message === "string" ? message : "";
   if (mode === "form") {
-    return {
-      mode,
-      message: words,
-      ...defined({ requestedSchema: isJsonObject(requestedSchema) ? requestedSchema : undefined }),
-    };
+    const schema = isJsonObject(requestedSchema) ? requestedSchema : undefined;
+    return { mode, message: words, ...defined({ requestedSchema: schema }) };
   }
   if (mode !== "url") return `it is of an unknown kind (${JSON.stringify(mode)?.slice(0, 100)})`;
   if (typeof url !== "string" || !isWebUrl(url)) return "the address it wants opened is no web page";
-  return {
-    mode,
-    message: words,
-    url,
-    ...defined({ elicitationId: typeof elicitationId === "string" ? elicitationId : undefined }),
-  };
+  const id = typeof elicitationId === "string" ? elicitationId : undefined;
+  return { mode, message: words, url, ...defined({ elicitationId: id }) };
 }
 
 /** Anything else could start a program of the person's. */

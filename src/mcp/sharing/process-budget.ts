@@ -74,15 +74,15 @@ export class ProcessBudget {
     }
     if (this.#slots.size >= maxProcesses) {
       const words = `${this.#slots.size} server processes run, which is the limit (serverLimits.maxProcesses)`;
-      return refusal(server, `${words}: ${this.#uses(session, undefined)}`, RAISE_PROCESSES);
+      return refusal(server, `${words}: ${this.#uses(session, undefined)}`, raise("maxProcesses"));
     }
     if (this.#slots.size === 0) return undefined;
     const bytes = this.#measure();
     if (!bytes) return undefined; // not shown by the system: only the number counts there
-    const total = this.#totalOf(bytes);
+    const total = [...this.#slots].reduce((sum, slot) => sum + this.#bytesOf(slot, bytes), 0);
     if (total < maxMemoryBytes) return undefined;
     const words = `the server processes use ${inMb(total)} MB of memory, and ${inMb(maxMemoryBytes)} MB is the limit (serverLimits.maxMemoryMb)`;
-    return refusal(server, `${words}: ${this.#uses(session, bytes)}`, RAISE_MEMORY);
+    return refusal(server, `${words}: ${this.#uses(session, bytes)}`, raise("maxMemoryMb"));
   }
 
   #measure(): ReadonlyMap<number, number> | undefined {
@@ -92,10 +92,6 @@ export class ProcessBudget {
       this.#measured = { atMs: nowMs, bytes: this.#world.processes.memoryOf(pids) };
     }
     return this.#measured.bytes;
-  }
-
-  #totalOf(measured: ReadonlyMap<number, number>): number {
-    return [...this.#slots].reduce((sum, slot) => sum + this.#bytesOf(slot, measured), 0);
   }
 
   /** One that has just begun is taken for what it is about to need. */
@@ -109,10 +105,7 @@ export class ProcessBudget {
   #uses(session: string | undefined, measured: ReadonlyMap<number, number> | undefined): string {
     const uses = [...this.#slots].map((slot): Used => {
       const isOwn = session !== undefined && slot.admission.isOf(session);
-      return {
-        name: isOwn ? slot.admission.server : undefined,
-        bytes: measured && this.#bytesOf(slot, measured),
-      };
+      return { name: isOwn ? slot.admission.server : undefined, bytes: measured && this.#bytesOf(slot, measured) };
     });
     const own = uses
       .filter(({ name }) => name !== undefined)
@@ -128,10 +121,9 @@ export class ProcessBudget {
   }
 }
 
-const RAISE_PROCESSES =
-  "Close sessions or switch servers off (/mcp disable), or raise serverLimits.maxProcesses in the user configuration; then /mcp restart.";
-const RAISE_MEMORY =
-  "Close sessions or switch servers off (/mcp disable), or raise serverLimits.maxMemoryMb in the user configuration; then /mcp restart.";
+function raise(limit: "maxProcesses" | "maxMemoryMb"): string {
+  return `Close sessions or switch servers off (/mcp disable), or raise serverLimits.${limit} in the user configuration; then /mcp restart.`;
+}
 
 function refusal(server: string, words: string, hint: string): TenonError {
   return new TenonError("mcp.over_budget", `the server ${JSON.stringify(server)} was not started: ${words}`, { hint });

@@ -39,7 +39,6 @@ test("a server that takes no answer of ours is not dialled without end, and gets
     user: { headers: {}, ignored: [], hasAuthorization: false, isConfidential: false },
     secrets: new KnownSecrets(),
     folder: () => "",
-    dispose: async () => {},
   });
   const total = atOnce + waiting + 5;
   const told: Delivery[] = [];

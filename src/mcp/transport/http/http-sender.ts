@@ -24,8 +24,6 @@ export interface RemoteParts extends MessageLinesOptions {
   readonly secrets: KnownSecrets;
   /** Where a log-in may be needed. */
   readonly access?: RequestAccess;
-  /** Removes files of long results. */
-  readonly dispose: () => Promise<void>;
 }
 
 /** How a message ended that expects no response. */

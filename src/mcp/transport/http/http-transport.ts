@@ -7,7 +7,7 @@ import type { Timer, World } from "../../../base/ports/world.js";
 import { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { RemoteSpec } from "../../spec.js";
-import { SpillDirectory } from "../large/spilled.js";
+import type { SpillDirectory } from "../large/spilled.js";
 import type { Agreement, OutgoingMessage, RequestLoss, RpcId, Transport, TransportListener } from "../transport.js";
 import { Dialler, type Place, placeAt } from "./dial.js";
 import type { Exchange } from "./exchange.js";
@@ -23,8 +23,8 @@ export interface HttpTransportOptions {
   readonly world: World;
   /** Hosts the user allows without TLS and at private addresses. */
   readonly allowHosts?: readonly string[];
-  /** Where results too long for memory are kept. Given one, the transport leaves it to its owner to dispose of. */
-  readonly spill?: SpillDirectory;
+  /** Where results too long for memory are kept; its owner disposes of it. */
+  readonly spill: SpillDirectory;
   /** Who named the URL; `typed` unless given. */
   readonly urlSource?: "typed" | "project";
   /** Supplies tokens of a log-in. Not used for a server with credentials of its own; closed with the transport. */
@@ -35,8 +35,7 @@ export interface HttpTransportOptions {
 
 /** Never throws: a URL or header that cannot be used is reported through `onClosed`. */
 export function httpTransport(spec: RemoteSpec, options: HttpTransportOptions): Transport {
-  const { world, allowHosts, secrets = new KnownSecrets() } = options;
-  const spill = options.spill ?? new SpillDirectory(world);
+  const { world, allowHosts, secrets = new KnownSecrets(), spill } = options;
   const dialler = new Dialler(world, allowHosts);
   try {
     const user = userHeaders(spec);
@@ -51,10 +50,6 @@ export function httpTransport(spec: RemoteSpec, options: HttpTransportOptions): 
       place: dialler.check(spec.url, options.urlSource ?? "typed"),
       folder: () => spill.folder,
       ...defined({ access }),
-      dispose: async () => {
-        await access?.close();
-        if (!options.spill) await spill.dispose();
-      },
     };
     return spec.kind === "sse" ? new SseTransport(parts) : withOlderFallback(parts);
   } catch (thrown) {
@@ -215,7 +210,7 @@ class SseTransport implements Transport {
   async close(): Promise<void> {
     this.stop();
     this.#parts.dialler.close();
-    await this.#parts.dispose();
+    await this.#parts.access?.close();
   }
 
   /** Ends it without ending the connections it shares. */

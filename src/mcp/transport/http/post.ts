@@ -110,11 +110,11 @@ export class Post implements HttpHandler, StreamHandler {
         }
       },
     };
-    this.#reader = new BodyReader(response, this.#owner, handler, this.#request.id);
+    this.#reader = new BodyReader(response, this.#owner.parts, handler, this.#request.id);
   }
 
   #follow(response: HttpResponse): void {
-    this.#reader = new StreamReader(response, this.#owner, this, this.#request.id);
+    this.#reader = new StreamReader(response, this.#owner.parts, this, this.#request.id);
   }
 
   onIncoming(incoming: Incoming): void {
@@ -145,12 +145,13 @@ export class Post implements HttpHandler, StreamHandler {
   }
 
   #resumeOr(loss: RequestLoss): void {
-    const { sender, world } = this.#owner;
+    const { sender, parts } = this.#owner;
     const mayResume = sender.headers.agreement?.era !== "modern" && this.#lastEventId !== undefined;
     if (!mayResume || this.#fruitless > MCP_LIMITS.httpReopenAttempts) return this.#lose(loss);
     const asked = Math.max(this.#retryMs ?? MCP_LIMITS.httpReopen.firstMs, MCP_LIMITS.httpReopenMinMs);
-    const slower = this.#fruitless === 0 ? 0 : backoffDelayMs(MCP_LIMITS.httpReopen, this.#fruitless, world.random());
-    this.#timer = world.after(Math.max(asked, slower), () => {
+    const slower =
+      this.#fruitless === 0 ? 0 : backoffDelayMs(MCP_LIMITS.httpReopen, this.#fruitless, parts.world.random());
+    this.#timer = parts.world.after(Math.max(asked, slower), () => {
       this.#isComplete = false;
       this.#exchange = sender.get(this.#lastEventId, {
         onHead: (response) => this.#resumed(response, loss),

@@ -24,9 +24,7 @@ interface Held {
 
 export class StreamableTransport implements Transport {
   readonly stderrTail = "";
-  readonly world: World;
-  readonly folder: () => string;
-  readonly #parts: RemoteParts;
+  readonly parts: RemoteParts;
   readonly sender: HttpSender;
   /** Requests that wait for their answer. */
   readonly #posts = new Map<RpcId, Post>();
@@ -45,9 +43,7 @@ export class StreamableTransport implements Transport {
   readonly #reporting: Reporting = { isGone: () => this.#isGone, answered: (id) => this.#answered(id) };
 
   constructor(parts: RemoteParts) {
-    this.#parts = parts;
-    this.world = parts.world;
-    this.folder = parts.folder;
+    this.parts = parts;
     this.sender = new HttpSender(parts);
     this.#answeredStreams = new AnsweredStreams(parts.world);
   }
@@ -162,9 +158,9 @@ export class StreamableTransport implements Transport {
 
   #openStanding(): void {
     if (this.#isGone) return;
-    this.#streamTimer = this.world.after(MCP_LIMITS.httpStreamWaitMs, () => this.#release("free"));
+    this.#streamTimer = this.parts.world.after(MCP_LIMITS.httpStreamWaitMs, () => this.#release("free"));
     this.#release("opening_stream");
-    this.#standing = new ListenStream(this.#parts, this.sender, {
+    this.#standing = new ListenStream(this.parts, this.sender, {
       onIncoming: (incoming) => this.onIncoming(incoming),
       onDecided: () => {
         this.#streamTimer?.clear();
@@ -186,7 +182,8 @@ export class StreamableTransport implements Transport {
    */
   #lostSession(error: TenonError, id?: RpcId): void {
     if (this.#isGone) return;
-    const timer = this.#losing?.timer ?? this.world.after(MCP_LIMITS.httpSessionLossMs, () => this.#reportLoss(true));
+    const timer =
+      this.#losing?.timer ?? this.parts.world.after(MCP_LIMITS.httpSessionLossMs, () => this.#reportLoss(true));
     this.#losing ??= { error, refused: [], timer };
     if (id !== undefined) this.#losing.refused.push(id);
     this.#reportLoss();
@@ -220,8 +217,8 @@ export class StreamableTransport implements Transport {
   async #close(grace: EndGrace): Promise<void> {
     this.#stopAll();
     await this.sender.deleteSession(grace.stdinMs);
-    this.#parts.dialler.close();
-    await this.#parts.dispose();
+    this.parts.dialler.close();
+    await this.parts.access?.close();
   }
 }
 

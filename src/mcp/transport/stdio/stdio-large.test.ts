@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
-import { spilledOf } from "../large/spilled.js";
+import { SpillDirectory, spilledOf } from "../large/spilled.js";
 import type { IncomingMessage, RequestLoss, RpcId } from "../transport.js";
 import { StdioTransport } from "./stdio-transport.js";
 
@@ -32,9 +32,11 @@ function program(body: string): { transport: StdioTransport; ear: Heard } {
   const tools = `
     const send = (value) => process.stdout.write(typeof value === "string" ? value : JSON.stringify(value) + "\\n");
     const onLine = (run) => process.stdin.on("data", (chunk) => run(JSON.parse(chunk)));`;
+  const world = nodeWorld();
   const transport = new StdioTransport(
     { command: process.execPath, args: ["-e", tools + body], env: {}, cwd: "/" },
-    nodeWorld(),
+    world,
+    { spill: new SpillDirectory(world) },
   );
   open.push(transport);
   const ear = new Heard();

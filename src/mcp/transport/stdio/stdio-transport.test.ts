@@ -7,6 +7,7 @@ import { type FakeChild, fakeWorld, spawnsChild } from "../../../testing/index.j
 import { watchEventLoop } from "../../../testing/lab/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import { MCP_LIMITS } from "../../limits.js";
+import { SpillDirectory } from "../large/spilled.js";
 import type { IncomingMessage, OutgoingMessage, RequestLoss, RpcId, TransportListener } from "../transport.js";
 import { StdioTransport } from "./stdio-transport.js";
 
@@ -69,7 +70,7 @@ function program(body: string, env: Record<string, string> = {}): { transport: S
 }
 
 function started(world: World, spawn: { command: string; args: string[]; env: Record<string, string>; cwd: string }) {
-  const transport = new StdioTransport(spawn, world);
+  const transport = new StdioTransport(spawn, world, { spill: new SpillDirectory(world) });
   open.push(transport);
   const ear = new Ear();
   transport.start(ear);
@@ -78,7 +79,9 @@ function started(world: World, spawn: { command: string; args: string[]; env: Re
 
 function fake(): { transport: StdioTransport; ear: Ear; child: FakeChild; world: ReturnType<typeof fakeWorld> } {
   const world = fakeWorld({ spawn: spawnsChild({ ignoresEof: true }) });
-  const transport = new StdioTransport({ command: "server", args: [], env: {}, cwd: "/" }, world);
+  const transport = new StdioTransport({ command: "server", args: [], env: {}, cwd: "/" }, world, {
+    spill: new SpillDirectory(world),
+  });
   const ear = new Ear();
   transport.start(ear);
   const [child] = world.children;

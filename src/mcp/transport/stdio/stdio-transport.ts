@@ -9,15 +9,15 @@ import { LIMITS } from "../../../base/limits.js";
 import type { Child, ChildExit, SpawnRequest, World } from "../../../base/ports/world.js";
 import { MCP_LIMITS } from "../../limits.js";
 import { answeredId, MessageLines } from "../large/message-lines.js";
-import { SpillDirectory } from "../large/spilled.js";
+import type { SpillDirectory } from "../large/spilled.js";
 import type { Agreement, MessageEnds, OutgoingMessage, RpcId, Transport, TransportListener } from "../transport.js";
 import { emptyAnswerError, emptyAnswerId, readMessage } from "../transport.js";
 import { explainExit } from "./launch.js";
 import { Tail } from "./short-run.js";
 
 export interface StdioTransportOptions {
-  /** For results too long for memory. The owner of a given one disposes of it. */
-  readonly spill?: SpillDirectory;
+  /** For results too long for memory. Its owner disposes of it. */
+  readonly spill: SpillDirectory;
   /** Called with the id of the process; undefined when none was started. */
   readonly onSpawned?: (id: number | undefined) => void;
   /** Gets all of its stderr, as it comes. */
@@ -34,7 +34,6 @@ export class StdioTransport implements Transport {
   readonly #stdin: StdinWriter;
   readonly #stderr = new Tail(LIMITS.stderrTailBytes);
   readonly #spill: SpillDirectory;
-  readonly #ownsSpill: boolean;
   /** Requests of the server that we have not answered. */
   readonly #unanswered = new Set<RpcId>();
   #onAllAnswered: () => void = () => {};
@@ -49,11 +48,10 @@ export class StdioTransport implements Transport {
   #closing: Promise<void> | undefined;
 
   /** Spawns at once, so that the server starts up while the rest of Tenon is still loading. */
-  constructor(request: SpawnRequest, world: World, options: StdioTransportOptions = {}) {
+  constructor(request: SpawnRequest, world: World, options: StdioTransportOptions) {
     this.#request = request;
     this.#world = world;
-    this.#spill = options.spill ?? new SpillDirectory(world);
-    this.#ownsSpill = options.spill === undefined;
+    this.#spill = options.spill;
     this.#child = world.spawn(request);
     options.onSpawned?.(this.#child.pid);
     this.#stdin = new StdinWriter(this.#child.stdin, {
@@ -129,7 +127,6 @@ export class StdioTransport implements Transport {
     await endTree(this.#child, this.#world, { ...grace, stdinMs: this.#patienceMs(grace.stdinMs) });
     this.#listener = undefined;
     this.#lines?.close();
-    if (this.#ownsSpill) await this.#spill.dispose();
   }
 
   /**
