@@ -147,10 +147,8 @@ async function identityOf(person: PersonQuery, signal: AbortSignal): Promise<Ide
   if (way) return await logInAtProvider(person, way, signal);
   const there = `the identity provider ${visible(nameOf(idp))}`;
   const text = stored === "" ? `nobody is logged in at ${there}` : `the log-in at ${there} has ended (${stored})`;
-  throw loginRefused(
-    `${text}; log in with \`${command}\``,
-    `Log in with \`${command}\`; it serves all servers with this identity provider.`,
-  );
+  const hint = `Log in with \`${command}\`; it serves all servers with this identity provider.`;
+  throw loginRefused(`${text}; log in with \`${command}\``, hint);
 }
 
 /** Throws `mcp.invalid_spec` if the settings have none. */

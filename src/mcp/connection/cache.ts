@@ -63,10 +63,8 @@ class DiskCache implements ServerCache {
 
   async readEra(fingerprint: string): Promise<"legacy" | "modern" | undefined> {
     const entry = await this.#read("era", fingerprint);
-    const era = entry?.["era"];
     const ageMs = this.#ageMs(entry);
-    if (ageMs === undefined || ageMs >= MCP_LIMITS.eraMaxAgeMs) return undefined;
-    return era === "legacy" || era === "modern" ? era : undefined;
+    return ageMs === undefined || ageMs >= MCP_LIMITS.eraMaxAgeMs ? undefined : eraOf(entry?.["era"]);
   }
 
   /** The date stays that of the first verdict: renewed with every start, it would never be put to the test again. */
@@ -216,16 +214,17 @@ export function recordedCache(cache: ServerCache, world: World): ServerCache {
     readEra: (fingerprint) => ask("era", fingerprint, () => cache.readEra(fingerprint), eraOf),
     readTools: (fingerprint) => ask("tools", fingerprint, () => cache.readTools(fingerprint), cachedTools),
     readAsks: async (fingerprint) =>
-      (await ask("asks", fingerprint, async () => (await cache.readAsks?.(fingerprint)) ?? false, isTrue)) ?? false,
+      (await ask(
+        "asks",
+        fingerprint,
+        async () => (await cache.readAsks?.(fingerprint)) ?? false,
+        (asks) => asks === true,
+      )) ?? false,
   };
-}
-
-function isTrue(recorded: JsonValue): boolean {
-  return recorded === true;
 }
 
 type Read<T> = (recorded: JsonValue) => T | undefined;
 
-function eraOf(recorded: JsonValue): "legacy" | "modern" | undefined {
+function eraOf(recorded: JsonValue | undefined): "legacy" | "modern" | undefined {
   return recorded === "legacy" || recorded === "modern" ? recorded : undefined;
 }

@@ -75,9 +75,9 @@ export class PeerAnswers {
       case "ping":
         return {};
       case "roots/list": {
-        const { findRoots, roots } = this.#peer;
-        if (!findRoots && !roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
-        const found = findRoots ? await findRoots(signal) : (roots?.() ?? []);
+        const peer = this.#peer;
+        if (!peer.findRoots && !peer.roots) throw new RpcRefusal(METHOD_NOT_FOUND, "this client has no roots");
+        const found = peer.findRoots ? await peer.findRoots(signal) : (peer.roots?.() ?? []);
         return { roots: found.map(({ uri, name }) => ({ uri, ...defined({ name }) })) };
       }
       case "elicitation/create":

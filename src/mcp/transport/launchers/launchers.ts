@@ -317,9 +317,8 @@ function guardCmd({ words, nested }: Rule): GuardedWords {
   const command = at === 0 ? undefined : args[at];
   if (command === undefined) return unchanged(words);
   if (/[\s&|<>^%]/u.test(command) && args.length === at + 1) {
-    return unchanged(words, [
-      { reason: `cmd would run ${JSON.stringify(command)}, in which names may be the folder's` },
-    ]);
+    const reason = `cmd would run ${JSON.stringify(command)}, in which names may be the folder's`;
+    return unchanged(words, [{ reason }]);
   }
   const inner = nested({ command, args: args.slice(at + 1) });
   return { ...inner, command: words.command, args: [...args.slice(0, at), inner.command, ...inner.args] };
@@ -390,9 +389,8 @@ function guardShellText({ words, context, nested }: Rule, name: string, at: numb
   const start = plain?.findIndex((word) => !ASSIGNMENT.test(word) && word !== "exec") ?? -1;
   const command = plain?.[start];
   if (!plain || command === undefined || /^(?:\.|source|eval|builtin|command)$/u.test(command)) {
-    return unchanged(words, [
-      { reason: `${name} would run ${JSON.stringify(text)}, in which names may be the folder's` },
-    ]);
+    const reason = `${name} would run ${JSON.stringify(text)}, in which names may be the folder's`;
+    return unchanged(words, [{ reason }]);
   }
   const given = { command, args: plain.slice(start + 1) };
   const inner = nested(given);

@@ -177,12 +177,10 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
     !isScript && !PYTHON_NAME.test(command) && !isAbsolutePath(command, context.isWindows) && command !== "";
   const hasPackages = optionValues(args, ["--with", "-w", "--with-requirements", "--with-editable"], end).length > 0;
   const name = JSON.stringify(command);
+  const fromProject = `uv would take ${name} from the folder's project or virtual environment`;
   const ofFolder = [
     ...(isScript && context.exists(command) ? [{ reason: `uv would run the folder's ${name}`, file: command }] : []),
-    ...concernIf(
-      needsProject && !hasPackages,
-      `uv would take ${name} from the folder's project or virtual environment`,
-    ),
+    ...(needsProject && !hasPackages ? [{ reason: fromProject }] : []),
     ...inner.concerns,
   ];
   if (ofFolder.length > 0) {
@@ -191,12 +189,8 @@ export function guardUvRun({ words, context, nested }: Rule, from: number): Guar
     return unchanged(words, [...paths, ...ofFolder, project]);
   }
   const safe = ["--no-project", "--isolated", ...args.slice(from, end), inner.command, ...inner.args];
-  return {
-    ...words,
-    args: [...args.slice(0, from), ...safe],
-    env: { ...uvEnv(context), ...inner.env },
-    concerns: paths,
-  };
+  const env = { ...uvEnv(context), ...inner.env };
+  return { ...words, args: [...args.slice(0, from), ...safe], env, concerns: paths };
 }
 
 /** `pipx run`: a file of the name counts before a package, and pip is run as a module in the folder. */

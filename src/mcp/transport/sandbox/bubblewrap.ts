@@ -2,7 +2,6 @@
 
 import { posix } from "node:path";
 import { TenonError } from "../../../base/errors.js";
-import { defined } from "../../../base/json/defined.js";
 import { SANDBOX_LIMITS } from "../../../base/limits.js";
 import type { Files, World } from "../../../base/ports/world.js";
 import { runProgram } from "../stdio/short-run.js";
@@ -36,28 +35,21 @@ export async function bubblewrap(world: World): Promise<Bubblewrap> {
   return await looking;
 }
 
-export function unavailable(message: string, hint: string, cause?: unknown): TenonError {
-  return new TenonError("mcp.sandbox_unavailable", `not started: ${message}`, {
-    hint,
-    ...defined({ cause }),
-  });
+export function unavailable(message: string, hint: string): TenonError {
+  return new TenonError("mcp.sandbox_unavailable", `not started: ${message}`, { hint });
 }
 
 const OR_OFF = 'or set "sandbox": "off" to run the server without one';
 
 async function look(world: World): Promise<Bubblewrap> {
   if (world.platform !== "linux") {
-    throw unavailable(
-      `its sandbox needs Linux, and this is ${world.platform}`,
-      `Run Tenon on Linux (a container will do), ${OR_OFF}.`,
-    );
+    const text = `its sandbox needs Linux, and this is ${world.platform}`;
+    throw unavailable(text, `Run Tenon on Linux (a container will do), ${OR_OFF}.`);
   }
   const path = await findProgram(world);
   if (path === undefined) {
-    throw unavailable(
-      "its sandbox needs bubblewrap (bwrap), which is not installed",
-      `Install the package bubblewrap, ${OR_OFF}.`,
-    );
+    const text = "its sandbox needs bubblewrap (bwrap), which is not installed";
+    throw unavailable(text, `Install the package bubblewrap, ${OR_OFF}.`);
   }
   const system = await systemMounts(world.files);
   const hardened: Bubblewrap = { path, hardening: HARDENING, system };

@@ -72,17 +72,13 @@ export class Planner {
     const homes = await this.#homes();
     const directories = await this.#sessionDirectories(homes);
     await this.#grants(directories);
-    const surroundings: ProgramSurroundings = {
-      files: {
-        find: this.#find,
-        isFile: (path) => world.files.isFile(path),
-        readBytes: (path, range) => world.files.readBytes(path, range),
-      },
-      path: request.env["PATH"] ?? "",
-      cwd: request.cwd,
-      homes,
-      directories,
+    const files: ProgramSurroundings["files"] = {
+      find: this.#find,
+      isFile: (path) => world.files.isFile(path),
+      readBytes: (path, range) => world.files.readBytes(path, range),
     };
+    const { PATH: path = "" } = request.env;
+    const surroundings: ProgramSurroundings = { files, path, cwd: request.cwd, homes, directories };
     const program = await commandFile(request.command, surroundings);
     if (program === undefined) throw this.#notStarted();
     await this.#workingDirectory(homes, directories);
@@ -101,11 +97,8 @@ export class Planner {
     const planned = { program, home: await this.#home(folder), mounts: this.#mounts, made: this.#made };
     this.#refuseUngranted(folder);
     if (folder === undefined || sandbox.network) return planned;
-    const mounts = [...this.#base, ...ofProgram];
-    return {
-      ...planned,
-      fetch: { args: fetchWords(request.command, request.args) ?? [], folder, isFresh: this.#isFresh, mounts },
-    };
+    const args = fetchWords(request.command, request.args) ?? [];
+    return { ...planned, fetch: { args, folder, isFresh: this.#isFresh, mounts: [...this.#base, ...ofProgram] } };
   }
 
   /** By directory too: what is installed in one is run before anything that is downloaded, and must not be met in another. */
@@ -124,11 +117,9 @@ export class Planner {
 
   /** The person's, by the name it has and the one it really has. */
   async #homes(): Promise<readonly string[]> {
-    const { world } = this.#launch;
-    const home = world.env["HOME"];
+    const home = this.#launch.world.env["HOME"];
     if (home === undefined || !posix.isAbsolute(home) || home === "/") return ["/root"];
-    const found = await this.#find(home);
-    return [...new Set([posix.resolve(home), found?.realPath ?? posix.resolve(home)])];
+    return await this.#namesOf(home);
   }
 
   async #sessionDirectories(homes: readonly string[]): Promise<readonly string[]> {
@@ -138,10 +129,8 @@ export class Planner {
     for (const given of new Set([sessionCwd, ...(sandbox.directories ?? [])])) {
       const paths = await this.#namesOf(given);
       if (paths.some((path) => showsTooMuch(path, homes) || (sandbox.hidden ?? []).includes(path))) {
-        throw unavailable(
-          `the session's directory ${given} holds your home, or places other programs keep their sockets in, so a sandbox around it would be none`,
-          'Open a folder of its own for the work, or set "sandbox": "off".',
-        );
+        const text = `the session's directory ${given} holds your home, or places other programs keep their sockets in, so a sandbox around it would be none`;
+        throw unavailable(text, 'Open a folder of its own for the work, or set "sandbox": "off".');
       }
       seen.push(...paths);
       await this.#bind(given, kind);
@@ -157,10 +146,8 @@ export class Planner {
     const granted = kept === undefined ? this.#writable : [...this.#writable, kept];
     const [path] = writtenOutside(this.#mounts, granted);
     if (path === undefined) return;
-    throw unavailable(
-      `its sandbox would let it write ${path}, which nobody granted`,
-      "This is a defect of Tenon: please report it.",
-    );
+    const text = `its sandbox would let it write ${path}, which nobody granted`;
+    throw unavailable(text, "This is a defect of Tenon: please report it.");
   }
 
   /**
@@ -260,10 +247,8 @@ export class Planner {
         const names = await this.#namesOf(path);
         const isLedOut = isWithinAny(path, directories) && names.some((name) => !isWithinAny(name, directories));
         if (path === "/" || isLedOut) {
-          throw unavailable(
-            `its sandbox.${kind} names ${given}, which ${path === "/" ? "is everything" : "is a link that leads out of the session's directory"}`,
-            "Name the folders it needs.",
-          );
+          const why = path === "/" ? "is everything" : "is a link that leads out of the session's directory";
+          throw unavailable(`its sandbox.${kind} names ${given}, which ${why}`, "Name the folders it needs.");
         }
         const isThere = await this.#bind(path, kind);
         if (isThere && kind === "write") {
@@ -324,10 +309,8 @@ export class Planner {
   #runner(): ReturnType<typeof packageRunner> {
     const { request, sandbox, world, spec } = this.#launch;
     if (isContainerRunner(request.command)) {
-      throw unavailable(
-        `${request.command} starts its server outside of any sandbox of ours, through a service that may do everything`,
-        'Set "sandbox": "off" for it: the container is what holds it.',
-      );
+      const text = `${request.command} starts its server outside of any sandbox of ours, through a service that may do everything`;
+      throw unavailable(text, 'Set "sandbox": "off" for it: the container is what holds it.');
     }
     const runner = packageRunner(request.command, request.args);
     if (!runner) return undefined;
@@ -392,10 +375,8 @@ function firstPlaces(world: World, directory: string, places: readonly GitPlace[
 }
 
 function replaceable(link: string, cure: string): Error {
-  return unavailable(
-    `${link} is a link, which a server in the sandbox could replace by a repository of its own`,
-    `${cure}, or set "sandbox": "read-only" or "off".`,
-  );
+  const text = `${link} is a link, which a server in the sandbox could replace by a repository of its own`;
+  return unavailable(text, `${cure}, or set "sandbox": "read-only" or "off".`);
 }
 
 /** The folders around a path, up to the directory and without it. None when the path is the directory itself. */

@@ -28,15 +28,16 @@ class Heard {
 }
 
 /** A child that is a Node program, with `send(text)` and `onLine(listener)` to work with. */
-function program(body: string): { transport: StdioTransport; ear: Heard } {
+function program(body: string): { transport: StdioTransport; ear: Heard; spill: SpillDirectory } {
   const tools = `
     const send = (value) => process.stdout.write(typeof value === "string" ? value : JSON.stringify(value) + "\\n");
     const onLine = (run) => process.stdin.on("data", (chunk) => run(JSON.parse(chunk)));`;
   const world = nodeWorld();
+  const spill = new SpillDirectory(world);
   const transport = new StdioTransport(
     { command: process.execPath, args: ["-e", tools + body], env: {}, cwd: "/" },
     world,
-    { spill: new SpillDirectory(world) },
+    { spill },
   );
   open.push(transport);
   const ear = new Heard();
@@ -50,7 +51,7 @@ function program(body: string): { transport: StdioTransport; ear: Heard } {
     onNoise: (what) => note(ear.noise, what),
     onClosed: (error) => note(ear.closed, error),
   });
-  return { transport, ear };
+  return { transport, ear, spill };
 }
 
 describe("long messages", () => {
@@ -91,8 +92,8 @@ describe("long messages", () => {
     expect(longestMs).toBeLessThan(50);
   });
 
-  test("64 MB arrive as a file, the memory stays bounded, and the file goes with the transport", async () => {
-    const { transport, ear } = program(`
+  test("64 MB arrive as a file, the memory stays bounded, and the file goes with the spill directory", async () => {
+    const { transport, ear, spill } = program(`
       const part = "0123456789abcdef".repeat(65536);
       send('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"');
       for (let i = 0; i < 64; i++) send(part);
@@ -117,6 +118,7 @@ describe("long messages", () => {
     transport.send({ jsonrpc: "2.0", id: 2, method: "ping" });
     await ear.until(({ messages }) => messages.length === 2);
     await transport.close(GRACE);
+    await spill.dispose();
     expect(existsSync(block?.path ?? "")).toBe(false);
   });
 
