@@ -32,6 +32,7 @@ export type { Link, ServerIdentity } from "./protocol/link.js";
 export { type LeftOut, type Listing, shortName } from "./protocol/lists.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./protocol/peer.js";
 export type {
+  AskOptions,
   Completion,
   CompletionRequest,
   CompletionTarget,
@@ -39,10 +40,17 @@ export type {
   McpPromptArgument,
   McpPromptMessage,
   McpPromptText,
-} from "./protocol/prompts.js";
-export { complete, getPrompt, listPrompts } from "./protocol/prompts.js";
-export type { AskOptions, McpResource, McpResourceTemplate } from "./protocol/resources.js";
-export { listResources, listResourceTemplates, readResource } from "./protocol/resources.js";
+  McpResource,
+  McpResourceTemplate,
+} from "./protocol/prompts-and-resources.js";
+export {
+  complete,
+  getPrompt,
+  listPrompts,
+  listResources,
+  listResourceTemplates,
+  readResource,
+} from "./protocol/prompts-and-resources.js";
 export type { TaskHandle } from "./protocol/task.js";
 export type { McpTool, McpToolAnnotations } from "./protocol/tools.js";
 export { RpcRefusal } from "./rpc/rpc.js";

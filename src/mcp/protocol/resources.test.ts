@@ -3,8 +3,14 @@ import { describe, expect, it } from "vitest";
 import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { fakeWorld } from "../../testing/index.js";
-import { complete, getPrompt, listPrompts } from "./prompts.js";
-import { listResources, listResourceTemplates, readResource } from "./resources.js";
+import {
+  complete,
+  getPrompt,
+  listPrompts,
+  listResources,
+  listResourceTemplates,
+  readResource,
+} from "./prompts-and-resources.js";
 
 const signal = new AbortController().signal;
 

@@ -11,10 +11,9 @@ import { type ConnectionOptions, serverLimits } from "../connection/options.js";
 import { POOL_LIMITS } from "../limits.js";
 import { clientCapabilities } from "../protocol/envelope.js";
 import { launchFingerprint, type ServerSpec } from "../spec.js";
-import type { Lease } from "./lease.js";
 import { type Admission, type BudgetLimits, budgetLimits, ProcessBudget } from "./process-budget.js";
 import { ShareableServer } from "./shareable-server.js";
-import { SharedServer } from "./shared-server.js";
+import { type Lease, SharedServer } from "./shared-server.js";
 
 export interface ServerPoolOptions {
   readonly world: World;

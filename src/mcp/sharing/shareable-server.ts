@@ -15,7 +15,7 @@ import type { LeftOut } from "../protocol/lists.js";
 import type { TaskHandle } from "../protocol/task.js";
 import type { McpTool } from "../protocol/tools.js";
 import type { ServerSpec } from "../spec.js";
-import type { Lease } from "./lease.js";
+import type { Lease } from "./shared-server.js";
 
 /** Where a session's calls go. */
 interface Route {

@@ -5,7 +5,7 @@ import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
 import type { Link } from "../protocol/link.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
-import type { Lease } from "./lease.js";
+import type { Lease } from "./shared-server.js";
 
 type Listener = (method: string, params: JsonObject) => void;
 

@@ -2,8 +2,7 @@
 import type { JsonObject } from "../../base/json/json.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../protocol/peer.js";
 import { RpcRefusal } from "../rpc/rpc.js";
-import type { Lease } from "./lease.js";
-import type { SharedServer } from "./shared-server.js";
+import type { Lease, SharedServer } from "./shared-server.js";
 
 const INTERNAL_ERROR = -32_603;
 const NOBODYS =
