@@ -13,7 +13,8 @@ export class IndexedTools {
   readonly #freeSlots: number[] = [];
   readonly #slotOfId = new Map<string, number>();
   readonly #slotsOfServer = new Map<string, Set<number>>();
-  readonly #slotsOfName = new Map<string, readonly number[]>();
+  /** A single number where only one tool has the name, as is usual. */
+  readonly #slotsOfName = new Map<string, number | readonly number[]>();
   /** By slot, the weighted length of a tool. */
   lengthsTenths: Float64Array = new Float64Array(64);
   /** Weighted length of all tools. A whole number, so that it does not matter in which order they came. */
@@ -51,7 +52,8 @@ export class IndexedTools {
 
   /** Tools of this name, upper and lower case being the same. */
   slotsNamed(name: string): readonly number[] {
-    return this.#slotsOfName.get(name.toLowerCase()) ?? [];
+    const slots = this.#slotsOfName.get(name.toLowerCase()) ?? [];
+    return typeof slots === "number" ? [slots] : slots;
   }
 
   add(server: string, documents: readonly SearchDocument[]): void {
@@ -80,7 +82,8 @@ export class IndexedTools {
     const siblings = this.#slotsOfServer.get(server);
     if (siblings) siblings.add(slot);
     else this.#slotsOfServer.set(server, new Set([slot]));
-    this.#slotsOfName.set(tool.name, [...this.slotsNamed(tool.name), slot]);
+    const namesakes = this.slotsNamed(tool.name);
+    this.#slotsOfName.set(tool.name, namesakes.length === 0 ? slot : [...namesakes, slot]);
     for (const [term, packed] of counts) {
       const list = this.#postings.get(term);
       if (list) list.push(slot, packed);
