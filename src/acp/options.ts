@@ -33,23 +33,23 @@ export function configOptions(view: SettingsView): acp.SessionConfigOption[] {
   const modes = availableModes.map(({ id, name, description = null }) => ({ value: id, name, description }));
   // A level of another model stays chosen: the nearest of this one is used.
   const levels = thinkingLevels.length === 0 ? [] : [...new Set(["default", ...thinkingLevels, thinking])];
+  const named = (values: readonly string[], nameOf: (value: string) => string) =>
+    values.map((value) => ({ value, name: nameOf(value) }));
   const described = <T extends string>(values: readonly T[], words: Readonly<Record<T, string>>) =>
     values.map((value) => ({ value, name: capitalized(value), description: words[value] }));
   return [
     ...select("mode", "Mode", currentModeId, modes, { category: "mode" }),
-    ...select("model", "Model", model, model === undefined ? [] : models.map((id) => ({ value: id, name: id })), {
-      category: "model",
-    }),
     ...select(
-      "thinking",
-      "Thinking",
-      thinking,
-      levels.map((value) => ({ value, name: capitalized(value) })),
-      {
-        description: "How much the model thinks before it answers",
-        category: "thought_level",
-      },
+      "model",
+      "Model",
+      model,
+      named(models, (id) => id),
+      { category: "model" },
     ),
+    ...select("thinking", "Thinking", thinking, named(levels, capitalized), {
+      description: "How much the model thinks before it answers",
+      category: "thought_level",
+    }),
     ...select("include", "Tools of servers", view.include, described(view.includes, INCLUDES), {
       description: "How tools of MCP servers come before the model, where nothing else was said about them",
     }),

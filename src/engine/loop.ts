@@ -244,9 +244,8 @@ function toTurnEvent(event: CallEvent): TurnEvent {
   const { toolCallId } = event.call;
   switch (event.kind) {
     case "awaiting_approval":
-      return { kind: "call_awaiting_approval", toolCallId };
     case "running":
-      return { kind: "call_running", toolCallId };
+      return { kind: `call_${event.kind}`, toolCallId };
     case "progress":
       return { kind: "call_progress", toolCallId, progress: event.progress, elapsedMs: event.elapsedMs };
     case "ended":

@@ -34,6 +34,7 @@ function settings(given: Given = { available }) {
   let changes = 0;
   const made = new SessionSettings({
     model: model("a/one", ["off", "low"]),
+    observe: (one) => one,
     ...given,
     onChosen: (name, value) => chosen.push([name, value]),
     onChange: () => (changes += 1),

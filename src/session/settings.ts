@@ -44,7 +44,7 @@ export interface SettingsOptions {
   /** Without it the model stays what it is. */
   readonly available?: AvailableModels;
   /** Wraps the model so that its requests are traced. */
-  observe?(model: Model): Model;
+  readonly observe: (model: Model) => Model;
   /** Whether this machine's system has sandboxes; without, the sandbox stays what it is. */
   readonly hasSandbox?: boolean;
   /** Of a session that is taken up again, by name. */
@@ -66,7 +66,7 @@ export class SessionSettings {
 
   constructor(options: SettingsOptions) {
     this.#options = options;
-    this.#model = this.#observed(options.model);
+    this.#model = options.observe(options.model);
     for (const name of SETTINGS) this.#restore(name, options.restored?.get(name));
   }
 
@@ -132,7 +132,7 @@ export class SessionSettings {
   }
 
   #apply(name: SettingName, value: string): void {
-    const { model, available } = this.#options;
+    const { model, available, observe } = this.#options;
     switch (name) {
       case "mode":
         this.#mode = choice(name, value, this.#modes, value === "bypass" ? NO_BYPASS : "");
@@ -140,7 +140,7 @@ export class SessionSettings {
       case "model":
         if (value === this.#model.id) break;
         if (value !== model.id && !available) choice(name, value, [model.id]);
-        this.#model = this.#observed(value === model.id ? model : (available?.open(value) ?? model));
+        this.#model = observe(value === model.id ? model : (available?.open(value) ?? model));
         break;
       case "thinking": {
         const level = choice(name, value, [DEFAULT_VALUE, ...(this.#model.abilities?.thinking ?? [])]);
@@ -164,10 +164,6 @@ export class SessionSettings {
   get #sandboxes(): readonly SandboxMode[] {
     if (this.#options.hasSandbox === false) return [this.sandbox];
     return SANDBOX_MODES.filter((mode) => stricterMode(mode, this.#configured.leastSandbox) === mode);
-  }
-
-  #observed(model: Model): Model {
-    return this.#options.observe?.(model) ?? model;
   }
 
   /** What was chosen once and is not to be had any more costs only itself. The mode waits for the configuration. */

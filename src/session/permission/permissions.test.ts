@@ -40,8 +40,9 @@ function policy(rules: readonly PolicyRule[], given: Partial<SessionPolicy> = {}
   return { policy: () => ({ mode: "ask", mayBypass: false, rules, ...given }) };
 }
 
-function setUp(options: PermissionsOptions = {}, world = fakeWorld()) {
+function setUp(options: Partial<PermissionsOptions> = {}, world = fakeWorld()) {
   const permissions = new Permissions(world.log, {
+    ...policy([]),
     store: new DecisionFiles(world, "/state"),
     program: async () => "program",
     folder: async (path) => (path === "." ? "/work" : undefined),
@@ -240,9 +241,9 @@ describe("a definition that changes", () => {
     await call(READ, new Person("always"));
     await call(WRITE, new Person("always"));
     const changed = [subject(CHANGED), subject({ ...WRITE, description: "Deletes" })];
-    expect(await permissions.review(changed, undefined, never)).toBe(false);
+    await permissions.review(changed, undefined, never);
     const person = new Person("once", "no");
-    expect(await permissions.review([subject(READ), ...changed], person, never)).toBe(true);
+    await permissions.review([subject(READ), ...changed], person, never);
     const toolCallId = expect.stringMatching(/^definition-[0-9a-f]{12}$/);
     const change = expect.any(Array);
     expect(person.asked).toMatchObject([
@@ -250,7 +251,7 @@ describe("a definition that changes", () => {
       { isReview: true, toolCallId, change },
     ]);
     expect(changed.map((one) => permissions.whyHeld(one) !== undefined)).toEqual([false, true]);
-    expect(await permissions.review(changed, person, never)).toBe(false);
+    await permissions.review(changed, person, never);
     expect(person.asked).toHaveLength(2);
   });
 
@@ -303,7 +304,7 @@ describe("a question that fails", () => {
 
 describe("a tool that is not as it was locked", () => {
   const hold = { reason: "differs from .tenon/tools.lock", difference: () => ["changed title:"], isReviewable: true };
-  const locked: PermissionsOptions = { lock: ({ definition }) => (definition === READ ? undefined : hold) };
+  const locked: Partial<PermissionsOptions> = { lock: ({ definition }) => (definition === READ ? undefined : hold) };
 
   it("is held, whatever the rules allow, until somebody has looked at exactly this definition", async () => {
     const { permissions, call } = setUp({ ...locked, ...policy([{ effect: "allow" }]) });
@@ -314,7 +315,7 @@ describe("a tool that is not as it was locked", () => {
       reason: "nobody is attached to this session who could approve it, and it differs from .tenon/tools.lock",
     });
     const person = new Person("once");
-    expect(await permissions.review([subject(WRITE), subject(READ)], person, never)).toBe(true);
+    await permissions.review([subject(WRITE), subject(READ)], person, never);
     expect(person.asked).toMatchObject([{ isReview: true, lock: hold.reason, change: ["changed title:"] }]);
     expect(permissions.whyHeld(subject(WRITE))).toBeUndefined();
     expect(await call(WRITE)).toEqual({ kind: "allowed" });
@@ -324,8 +325,8 @@ describe("a tool that is not as it was locked", () => {
   it("stays held after a no, and is not asked about again until it is called", async () => {
     const { permissions, call } = setUp(locked);
     const person = new Person("no", "once");
-    expect(await permissions.review([subject(WRITE)], person, never)).toBe(false);
-    expect(await permissions.review([subject(WRITE)], person, never)).toBe(false);
+    await permissions.review([subject(WRITE)], person, never);
+    await permissions.review([subject(WRITE)], person, never);
     expect(await call(WRITE, person)).toEqual({ kind: "allowed" });
     expect(permissions.whyHeld(subject(WRITE))).toBeDefined();
   });
@@ -353,7 +354,7 @@ describe("a tool that is not as it was locked", () => {
     const bypass = policy([], { mode: "bypass", mayBypass: true });
     const { permissions, call } = setUp({ ...bypass, lock: () => broken });
     const person = new Person();
-    expect(await permissions.review([subject(READ)], person, never)).toBe(false);
+    await permissions.review([subject(READ)], person, never);
     expect(await call(READ, person)).toEqual({ kind: "refused", reason: `it ${broken.reason}` });
   });
 });

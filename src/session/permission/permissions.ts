@@ -58,8 +58,7 @@ export interface ServerFacts {
 type ServerOf = Pick<CatalogTool, "origin" | "source">;
 
 export interface PermissionsOptions {
-  /** The mode `ask` without rules unless given. */
-  policy?(): SessionPolicy;
+  policy(): SessionPolicy;
   server?(tool: ServerOf): ServerFacts;
   /** What the lock of definitions has against a tool. */
   lock?(tool: ApprovalSubject): LockHold | undefined;
@@ -106,7 +105,6 @@ interface JudgedCall {
   readonly mayAct: boolean;
 }
 
-const DEFAULT_POLICY: SessionPolicy = { mode: "ask", mayBypass: false, rules: [] };
 const ALLOWED: Approval = { kind: "allowed" };
 const CANCELLED: Approval = { kind: "cancelled" };
 const APPROVALS: Readonly<Record<PermissionAnswer, Approval>> = {
@@ -130,7 +128,7 @@ export class Permissions {
   /** Questions wait for each other: the answer to one may answer the next. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(log: Log, options: PermissionsOptions = {}) {
+  constructor(log: Log, options: PermissionsOptions) {
     this.#log = log;
     this.#options = options;
     this.#approvals = new Approvals({
@@ -222,10 +220,8 @@ export class Permissions {
   /**
    * Puts changed definitions of tools in use to the person, each once, so that they need not wait for a call that cannot
    * come. Without somebody to ask they stay held; of those that are not as locked, only a few are asked about at a time.
-   * Returns whether any was approved.
    */
-  async review(tools: readonly SourcedTool[], ports: SessionPorts | undefined, signal: AbortSignal): Promise<boolean> {
-    let isAnyApproved = false;
+  async review(tools: readonly SourcedTool[], ports: SessionPorts | undefined, signal: AbortSignal): Promise<void> {
     let lockReviews = 0;
     for (const { tool, raw } of tools) {
       const subject = subjectOf({ tool, raw });
@@ -241,9 +237,7 @@ export class Permissions {
       const question = this.#reviewQuestion(request, judged);
       const answer = await ports.ask(question, signal).catch((): PermissionAnswer => "cancelled");
       await this.#answerReview(judged, offered(question, answer));
-      isAnyApproved ||= this.whyHeld({ tool, raw }) === undefined;
     }
-    return isAnyApproved;
   }
 
   /** There is no call that it could be for: "once" means this definition, as long as the session lasts. */
@@ -284,7 +278,7 @@ export class Permissions {
     const { places, platform, protects } = this.#options;
     await this.prepare([{ tool, raw }]);
     const subject = subjectOf({ tool, raw });
-    const { mode, mayBypass, rules } = this.#policy();
+    const { mode, mayBypass, rules } = this.#options.policy();
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
     const { trustsAnnotations = false, cwd } = this.#options.server?.({ origin, source: server }) ?? {};
@@ -338,7 +332,7 @@ export class Permissions {
   #whyAsked({ subject, mayAct }: JudgedCall): string | undefined {
     const unreadable = this.#approvals.unreadable(subject);
     if (unreadable !== undefined) return unreadable;
-    if (this.#policy().afterUntrusted !== "ask" || !mayAct || this.#isBypassed()) return undefined;
+    if (this.#options.policy().afterUntrusted !== "ask" || !mayAct || this.#isBypassed()) return undefined;
     const outside = this.#options.outside?.();
     return outside && `this session has read ${outside}, and permissions.afterUntrusted is "ask"`;
   }
@@ -350,12 +344,8 @@ export class Permissions {
   }
 
   #isBypassed(): boolean {
-    const { mode, mayBypass } = this.#policy();
+    const { mode, mayBypass } = this.#options.policy();
     return mode === "bypass" && mayBypass;
-  }
-
-  #policy(): SessionPolicy {
-    return this.#options.policy?.() ?? DEFAULT_POLICY;
   }
 
   #question(request: PermissionRequest, judged: JudgedCall): PermissionQuestion {

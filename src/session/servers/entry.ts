@@ -112,10 +112,11 @@ const ABSENCE = {
 
 function wantedOf({ spec, settings }: ReadyServer, project: string): WantedServer {
   const { origin, limits, tools, allowHosts, urlSource, secrets, sandbox } = settings;
+  const { trustsAnnotations, trustsResults, isRequired, isLazy, mayShare, pool } = settings;
+  const asConfigured = { origin, sandbox, trustsAnnotations, trustsResults, isRequired, isLazy, mayShare, pool };
   return {
+    ...asConfigured,
     spec: inSandbox(spec, sandbox),
-    origin,
-    sandbox,
     settings: { limits, tools, allowHosts, urlSource, secrets },
     login: {
       account: grantAccount({ ...settings, project }),
@@ -123,12 +124,6 @@ function wantedOf({ spec, settings }: ReadyServer, project: string): WantedServe
       settings: settings.oauth ?? {},
     },
     catalog: sourceSettings(settings),
-    trustsAnnotations: settings.trustsAnnotations,
-    trustsResults: settings.trustsResults,
-    isRequired: settings.isRequired,
-    isLazy: settings.isLazy,
-    mayShare: settings.mayShare,
-    pool: settings.pool,
     ...defined({ project: origin === "project" ? project : undefined }),
   };
 }
