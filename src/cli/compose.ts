@@ -1,7 +1,7 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 import { defined } from "../base/json/defined.js";
 import { modelFetch, recorded, type WireTrace } from "../base/ports/trace.js";
-import type { LogLevel, World } from "../base/ports/world.js";
+import type { LogLevel } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
@@ -22,8 +22,7 @@ export interface ComposeOptions {
   readonly trace?: WireTrace;
 }
 
-export interface Composed {
-  readonly world: World;
+interface Composed {
   readonly host: SessionHost;
   /** As it is in this directory now, secrets not fetched; sessions read it again for their own. */
   readonly config: EffectiveConfig;
@@ -46,5 +45,5 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     grants: personalGrants(world),
     serverOutput: outputFiles(world),
   });
-  return { world, host, config };
+  return { host, config };
 }

@@ -60,24 +60,19 @@ process.stdin.on("data", (chunk) => chunks.push(chunk)).on("end", () => {
 
 /** Nothing is loaded or started before the first use. */
 export function systemKeyring(world: World): Keyring {
-  const ask = (request: Request, signal: AbortSignal) => askKeyring(request, world, signal);
   return {
     get: async (name, signal) => {
-      const { value } = await ask({ verb: "get", name }, signal);
+      const { value } = await askKeyring({ verb: "get", name }, world, signal);
       return typeof value === "string" ? value : undefined;
     },
     set: async (name, value, signal) => {
-      await ask({ verb: "set", name, value }, signal);
+      await askKeyring({ verb: "set", name, value }, world, signal);
     },
-    remove: async (name, signal) => (await ask({ verb: "remove", name }, signal))["wasThere"] === true,
+    remove: async (name, signal) => (await askKeyring({ verb: "remove", name }, world, signal))["wasThere"] === true,
   };
 }
 
-type Request =
-  | { readonly verb: "get" | "remove"; readonly name: string }
-  | { readonly verb: "set"; readonly name: string; readonly value: string };
-
-async function askKeyring(request: Request, world: World, signal: AbortSignal): Promise<JsonObject> {
+async function askKeyring(request: JsonObject, world: World, signal: AbortSignal): Promise<JsonObject> {
   const input = JSON.stringify({ ...request, module: packagePath(), service: SERVICE });
   // The environment says where the keyring is; but nothing of it may change what Node runs.
   const { NODE_OPTIONS: _ours, ...env } = definedVariables(world);

@@ -141,40 +141,33 @@ export function progress(
   text: string,
   clock: Clock = systemClock,
 ): Progress {
-  return isTerminal(errorOutput) ? spinner(errorOutput, text, clock) : oneLine(errorOutput, text, clock);
-}
-
-function spinner(stream: NodeJS.WritableStream, text: string, clock: Clock): Progress {
-  const beganMs = clock.now();
   let shown = text;
-  let frame = 0;
-  const draw = () => {
-    const elapsedMs = clock.now() - beganMs;
-    const time = elapsedMs < PATIENCE_MS ? "" : ` ${formatElapsed(elapsedMs)}`;
-    const line = `${FRAMES[frame % FRAMES.length] ?? ""} ${visibleLine(shown)}${time}`;
-    stream.write(ERASE_LINE + clipToWidth(line, columnsOf(stream) - 1));
-    frame += 1;
-  };
-  draw();
-  const stop = clock.every(FRAME_MS, draw);
-  return {
-    update: (next) => {
-      shown = next;
-    },
-    [Symbol.dispose]: () => {
-      stop();
-      stream.write(ERASE_LINE);
-    },
-  };
-}
-
-function oneLine(stream: NodeJS.WritableStream, text: string, clock: Clock): Progress {
-  let shown = text;
-  const stop = clock.after(PATIENCE_MS, () => stream.write(`${visibleLine(shown)}\n`));
+  const stop = isTerminal(errorOutput)
+    ? spin(errorOutput, () => shown, clock)
+    : clock.after(PATIENCE_MS, () => errorOutput.write(`${visibleLine(shown)}\n`));
   return {
     update: (next) => {
       shown = next;
     },
     [Symbol.dispose]: stop,
+  };
+}
+
+/** Draws until the returned function is called. */
+function spin(stream: NodeJS.WritableStream, text: () => string, clock: Clock): () => void {
+  const beganMs = clock.now();
+  let frame = 0;
+  const draw = () => {
+    const elapsedMs = clock.now() - beganMs;
+    const time = elapsedMs < PATIENCE_MS ? "" : ` ${formatElapsed(elapsedMs)}`;
+    const line = `${FRAMES[frame % FRAMES.length] ?? ""} ${visibleLine(text())}${time}`;
+    stream.write(ERASE_LINE + clipToWidth(line, columnsOf(stream) - 1));
+    frame += 1;
+  };
+  draw();
+  const stop = clock.every(FRAME_MS, draw);
+  return () => {
+    stop();
+    stream.write(ERASE_LINE);
   };
 }

@@ -85,27 +85,20 @@ export function wrapText(text: string, columns: number): string[] {
 
 const GAP = "  ";
 
-export interface TableOptions {
-  readonly columns: number;
-  /** Blanks before every row. */
-  readonly indent?: number;
-}
-
-/** One string per row. Cells must be single lines of visible text. */
-export function renderTable(rows: readonly (readonly string[])[], options: TableOptions): string[] {
+/** One string per row, after `indent` blanks. Cells must be single lines of visible text. */
+export function renderTable(
+  rows: readonly (readonly string[])[],
+  { columns, indent = 0 }: { readonly columns: number; readonly indent?: number },
+): string[] {
   const widths: number[] = [];
   for (const row of rows) {
-    row.forEach((cell, at) => {
-      widths[at] = Math.max(widths[at] ?? 0, displayWidth(cell));
-    });
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, displayWidth(cell));
   }
-  const margin = " ".repeat(options.indent ?? 0);
   return rows.map((row) => {
-    const cells = row.map((cell, at) => (at === row.length - 1 ? cell : pad(cell, widths[at] ?? 0)));
-    return clipToWidth(margin + cells.join(GAP), options.columns).trimEnd();
+    const cells = row.map((cell, at) => {
+      const blanks = at === row.length - 1 ? 0 : (widths[at] ?? 0) - displayWidth(cell);
+      return cell + " ".repeat(blanks);
+    });
+    return clipToWidth(" ".repeat(indent) + cells.join(GAP), columns).trimEnd();
   });
-}
-
-function pad(cell: string, width: number): string {
-  return cell + " ".repeat(Math.max(0, width - displayWidth(cell)));
 }

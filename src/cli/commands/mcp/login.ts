@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../../base/limits.js";
-import type { SpawnRequest, World } from "../../../base/ports/world.js";
+import type { SpawnRequest } from "../../../base/ports/world.js";
 import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../../config/index.js";
 import {
   type DevicePrompt,
@@ -14,7 +14,6 @@ import {
   type LoginOptions,
   login,
   logout,
-  type RedirectWay,
   type RemoteSpec,
 } from "../../../mcp/index.js";
 import {
@@ -38,6 +37,7 @@ export type LoginValues = Values<"json" | "device" | "no-browser", "account" | "
 interface LoginProcess {
   readonly signal: AbortSignal;
   readonly lines: LineSource;
+  /** Resolves with why it could not be opened. */
   readonly open: (url: URL) => Promise<string | undefined>;
 }
 
@@ -62,11 +62,9 @@ export async function logInHere(
   const { spec, options } = await findServer(words[0] ?? "", values.account, context);
   const { world } = context;
   const port = options.oauth.settings.callbackPort;
-  const opener = values["no-browser"] === true ? undefined : open;
-  const way =
-    values.device === true
-      ? deviceWay(context, () => world.now())
-      : browserWay({ context, world, lines, open: opener, port });
+  const opening = values["no-browser"] ? { lines } : { lines, open };
+  const show = (page: LoginPage, shown: AbortSignal) => showPage(page, { ...opening, signal: shown }, context);
+  const way = values.device ? deviceWay(context) : loopbackWay({ world, port, show });
   using deadline = world.deadline(timeoutMs, signal);
   const loggedIn = await login(spec, { ...options, oauth: { ...options.oauth, way } }, deadline.signal).catch(
     (error: unknown) => {
@@ -192,27 +190,14 @@ export interface LineSource {
   readonly onInterrupt: () => void;
 }
 
-interface TerminalOptions {
-  readonly context: Pick<CommandContext, "errorOutput" | "palette">;
-  readonly world: World;
-  readonly lines: LineSource;
-  /** Undefined: the person opens it. Resolves with why it could not be opened. */
-  readonly open?: ((url: URL) => Promise<string | undefined>) | undefined;
-  readonly port?: number | undefined;
-}
-
-function browserWay(options: TerminalOptions): RedirectWay {
-  const { world, port } = options;
-  return loopbackWay({ world, port, show: (page, signal) => show(page, options, signal) });
-}
-
-/** The whole address stands alone on its line: the person decides by it, and copies it. */
-async function show(
+/**
+ * The whole address stands alone on its line: the person decides by it, and copies it. Without `open` the person opens it.
+ */
+async function showPage(
   page: LoginPage,
-  { context, open, lines }: TerminalOptions,
-  signal: AbortSignal,
+  { lines, open, signal }: Pick<LoginProcess, "lines" | "signal"> & Partial<Pick<LoginProcess, "open">>,
+  { palette, errorOutput }: CommandContext,
 ): Promise<URLSearchParams | undefined> {
-  const { palette, errorOutput } = context;
   const print = (line: string) => errorOutput.write(`${line}\n`);
   const host = new URL(page.issuer).host;
   print(`Log in to ${palette.bold(visibleLine(page.server))} at ${palette.bold(visibleLine(host))} on this page:`);
@@ -264,11 +249,11 @@ async function* typedLines(question: string, source: LineSource, signal: AbortSi
   }
 }
 
-function deviceWay({ errorOutput, palette }: TerminalOptions["context"], now: () => number): DeviceWay {
+function deviceWay({ errorOutput, palette, world }: CommandContext): DeviceWay {
   return {
     kind: "device",
     async show({ server, userCode, verificationUri, verificationUriComplete: complete, expiresAtMs }: DevicePrompt) {
-      const minutes = Math.max(1, Math.round((expiresAtMs - now()) / 60_000));
+      const minutes = Math.max(1, Math.round((expiresAtMs - world.now()) / 60_000));
       const lines = [
         `Log in to ${palette.bold(visibleLine(server))}: open this page on any device`,
         verificationUri.href,

@@ -121,9 +121,14 @@ function expectedOf(entry: Entry): Expected | undefined {
     isAwaited,
     isMet: false,
   });
+  const { id, method } = message;
   switch (channel) {
     case "acp":
-      return acpExpected(message, made);
+      if (id === undefined || isOthersDoing(method)) return undefined;
+      if (typeof method !== "string") {
+        return made(answerLane(message), answerSaid(message), `the answer to request ${JSON.stringify(id)}`);
+      }
+      return made(`acp ${method}`, message["params"] ?? null, `${method} to the client`);
     case "mcp": {
       if (message["open"] !== undefined) return made(`open ${server}`, server, `the connection to ${server}`);
       const said = mcpSaid(message);
@@ -134,15 +139,6 @@ function expectedOf(entry: Entry): Expected | undefined {
     case "host":
       return made("host", hostSaid(message), `the question ${JSON.stringify(message["ask"])}`, false);
   }
-}
-
-type Make = (lane: string, said: JsonValue, name: string) => Expected;
-
-function acpExpected(message: JsonObject, made: Make): Expected | undefined {
-  const { id, method } = message;
-  if (id === undefined || isOthersDoing(method)) return undefined;
-  if (typeof method === "string") return made(`acp ${method}`, message["params"] ?? null, `${method} to the client`);
-  return made(answerLane(message), answerSaid(message), `the answer to request ${JSON.stringify(id)}`);
 }
 
 /**

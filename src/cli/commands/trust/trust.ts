@@ -1,6 +1,5 @@
 // `tenon trust`: shows in full the servers and settings of a project's files, and keeps what the person decides; also
 // what was allowed or refused for good, how to be asked again, and grants for whole servers.
-import type { TenonError } from "../../../base/errors.js";
 import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject } from "../../../base/json/json.js";
@@ -139,7 +138,7 @@ function openQuestions(config: EffectiveConfig, subject: Subject): readonly Trus
   switch (subject.kind) {
     case "all":
       if (questions.length > 0) return questions;
-      throw undecidable(`nothing of ${project} waits for a decision`);
+      throw refused(`nothing of ${project} waits for a decision`, UNDECIDABLE);
     case "settings":
       if (projectSettings) return [projectSettings];
       throw refused(`the project ${project} has no settings besides servers`, "See tenon trust.");
@@ -150,14 +149,12 @@ function openQuestions(config: EffectiveConfig, subject: Subject): readonly Trus
       const [other] = named;
       if (!other) throw refused(`the project ${project} has no ${subjectText(subject)}`, "See tenon trust.");
       const reason = whyNotReady(other) ?? "it is in use";
-      throw undecidable(`the project's ${subjectText(subject)} cannot be decided on: ${reason}`);
+      throw refused(`the project's ${subjectText(subject)} cannot be decided on: ${reason}`, UNDECIDABLE);
     }
   }
 }
 
-function undecidable(message: string): TenonError {
-  return refused(message, "See tenon trust and tenon mcp list.");
-}
+const UNDECIDABLE = "See tenon trust and tenon mcp list.";
 
 function isInForce({ servers, values }: EffectiveConfig, subject: Subject): boolean {
   if (subject.kind === "settings") return values.some(({ place }) => place.layer === "project");
