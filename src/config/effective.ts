@@ -31,11 +31,8 @@ export interface Notice {
   readonly server?: string;
 }
 
-export interface ProviderValues {
-  /** Before interpolation: see `providerEnvironment`. */
-  readonly apiKey?: Sourced<string>;
-  readonly baseUrl?: Sourced<string>;
-}
+/** Before interpolation: see `providerEnvironment`. */
+export type ProviderValues = Readonly<Partial<Record<"apiKey" | "baseUrl", Sourced<string>>>>;
 
 export interface EffectiveConfig {
   /** One entry per entry of every layer, sorted by name; at most one of a name is ready. */

@@ -277,15 +277,11 @@ export interface MachinePlace {
   readonly cwd: string;
 }
 
-/** Files of one client, the weaker first. */
-export interface ForeignPlaces {
-  /** In the person's home: their own. Empty when no home is known. */
-  readonly user: readonly string[];
-  /** In the project, written by its authors. */
-  readonly project: readonly string[];
-}
-
-export function foreignPlaces(client: ImportName, machine: MachinePlace): ForeignPlaces {
+/** Files of one client, the weaker first: in the person's home (none when no home is known), and in the project. */
+export function foreignPlaces(
+  client: ImportName,
+  machine: MachinePlace,
+): Readonly<Record<"user" | "project", readonly string[]>> {
   const { platform, env, cwd } = machine;
   const paths = platform === "win32" ? win32 : posix;
   const full = (variable: string): string | undefined => {

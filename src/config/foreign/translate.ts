@@ -172,24 +172,22 @@ export interface TextContext {
   readonly runsElsewhere: boolean;
 }
 
-/** `problem` says why the text has no equal here; `notes` what the person should know of it. */
-export interface TranslatedText {
-  readonly text: string;
-  readonly notes: readonly string[];
-  readonly problem?: string;
-}
-
 const REFERENCE = /\$\{([^{}]*)\}|\{(env|file):([^{}]*)\}|\$\{|\{(?:env|file):/gu;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 const NAME_WITH_DEFAULT = /^[A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?$/u;
 
+/** `problem` says why it has no equal here; `note` what the person should know of it. */
 interface TranslatedPart {
   readonly text: string;
   readonly note?: string;
   readonly problem?: string;
 }
 
-export function translateText(given: string, slot: Slot, context: TextContext): TranslatedText {
+export function translateText(
+  given: string,
+  slot: Slot,
+  context: TextContext,
+): Omit<TranslatedPart, "note"> & { readonly notes: readonly string[] } {
   const parts: TranslatedPart[] = [];
   let end = 0;
   for (const match of given.matchAll(REFERENCE)) {
