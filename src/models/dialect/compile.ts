@@ -239,12 +239,12 @@ type Form = Extract<CompiledSchema, { ok: true }>;
  */
 export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id" | "dialect">): CompiledTools {
   const dialect = model.dialect ?? dialectOf(model.id) ?? "plain";
-  const budget = new StrictBudget(dialect);
+  const admit = strictBudget(dialect);
   const offered: ModelTool[] = [];
   const refused: { name: string; reason: string }[] = [];
   const restores = new Map<string, NonNullable<Form["restore"]>>();
   for (const tool of tools) {
-    const form = budget.admit(compileSchema(tool.inputSchema, dialect, { strict: wantsStrict(tool, dialect) }), tool);
+    const form = admit(compileSchema(tool.inputSchema, dialect, { strict: wantsStrict(tool, dialect) }), tool);
     if (!form.ok) {
       refused.push({ name: tool.name, reason: form.reason });
       continue;
@@ -292,25 +292,19 @@ function restored(call: ModelToolCall, restore: Form["restore"]): ModelToolCall 
 }
 
 /** Anthropic counts over all strict tools of a request; those that come after the limit go without. */
-class StrictBudget {
-  readonly #dialect: DialectName;
-  readonly #used = { tools: 0, optional: 0, unions: 0 };
-
-  constructor(dialect: DialectName) {
-    this.#dialect = dialect;
-  }
-
-  admit(form: CompiledSchema, tool: ModelTool): CompiledSchema {
-    if (this.#dialect !== "anthropic" || !form.ok || form.strict !== true) return form;
+function strictBudget(dialect: DialectName): (form: CompiledSchema, tool: ModelTool) => CompiledSchema {
+  let used = { tools: 0, optional: 0, unions: 0 };
+  return (form, tool) => {
+    if (dialect !== "anthropic" || !form.ok || form.strict !== true) return form;
     const { optional, unions } = extentOf(form.schema);
-    const sum = { optional: this.#used.optional + optional, unions: this.#used.unions + unions };
-    const isFull = this.#used.tools >= ANTHROPIC_STRICT.tools;
+    const sum = { tools: used.tools + 1, optional: used.optional + optional, unions: used.unions + unions };
+    const isFull = sum.tools > ANTHROPIC_STRICT.tools;
     const over = isFull ? `a request may have ${ANTHROPIC_STRICT.tools} strict tools` : overAnthropic(sum);
     if (over === undefined) {
-      Object.assign(this.#used, sum, { tools: this.#used.tools + 1 });
+      used = sum;
       return form;
     }
-    if (wantsStrict(tool, this.#dialect) === "required") return { ok: false, reason: `it has no strict form: ${over}` };
-    return compileSchema(tool.inputSchema, this.#dialect);
-  }
+    if (wantsStrict(tool, dialect) === "required") return { ok: false, reason: `it has no strict form: ${over}` };
+    return compileSchema(tool.inputSchema, dialect);
+  };
 }

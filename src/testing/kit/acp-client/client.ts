@@ -17,6 +17,7 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { defined } from "../../../base/json/defined.js";
 import { Feed, type WaitOptions } from "../feed.js";
 import {
   type AgentCommand,
@@ -100,13 +101,9 @@ export class AcpClient implements AsyncDisposable {
     });
   }
 
-  async newSession(params: NewSessionParams): Promise<NewSessionResponse> {
-    const { cwd, mcpServers = [], _meta } = params;
-    return await this.connection.agent.request(methods.agent.session.new, {
-      cwd,
-      mcpServers,
-      ...(_meta !== undefined && { _meta }),
-    });
+  async newSession({ cwd, mcpServers = [], _meta }: NewSessionParams): Promise<NewSessionResponse> {
+    const params = { cwd, mcpServers, ...defined({ _meta }) };
+    return await this.connection.agent.request(methods.agent.session.new, params);
   }
 
   async prompt(sessionId: string, prompt: string | ContentBlock[]): Promise<PromptResponse> {

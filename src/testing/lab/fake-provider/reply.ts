@@ -1,4 +1,5 @@
 // The one script language of every fake provider: what it answers, free of any provider's wire format.
+import { defined } from "../../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
 import type { Fault } from "./format.js";
 
@@ -91,14 +92,11 @@ export interface ProviderRequest {
 }
 
 export function answerText(text: string, chunks?: number): Answer {
-  return { kind: "answer", parts: [{ kind: "text", text, ...(chunks !== undefined && { chunks }) }] };
+  return { kind: "answer", parts: [{ kind: "text", text, ...defined({ chunks }) }] };
 }
 
 export function answerToolCall(name: string, args: JsonObject | string, chunks?: number): Answer {
-  return {
-    kind: "answer",
-    parts: [{ kind: "tool_call", name, arguments: args, ...(chunks !== undefined && { chunks }) }],
-  };
+  return { kind: "answer", parts: [{ kind: "tool_call", name, arguments: args, ...defined({ chunks }) }] };
 }
 
 export function failWith(fault: Fault): ProviderReply {
