@@ -13,7 +13,7 @@ import {
   done,
   failed,
   type ToolSpec,
-} from "./tool.js";
+} from "./source.js";
 import { unifiedDiff } from "./unified-diff.js";
 
 interface FileChange {

@@ -9,11 +9,10 @@ import { type Line, LineSplitter } from "../base/json/ndjson.js";
 import { LIMITS } from "../base/limits.js";
 import type { Child, World } from "../base/ports/world.js";
 import { compilePathGlob, type GlobMatcher } from "../base/text/glob.js";
-import { commandEnvironment } from "./commands.js";
 import { choiceField, flagField, integerField, optionalTextField, pathField, textField } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { sniff } from "./texts.js";
-import { type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./tool.js";
+import { commandEnvironment } from "./run-command.js";
+import { type BuiltinTool, builtinTool, done, failed, READ_ONLY, sniff } from "./source.js";
 import { Walk } from "./walk.js";
 
 const { usual: fallback, max } = BUILTIN_LIMITS.searchResults;

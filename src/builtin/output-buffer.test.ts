@@ -1,7 +1,7 @@
 // However output comes and is looked at, nothing is shown twice and nothing is lost unnamed.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { OutputBuffer, terminalText } from "./commands.js";
+import { OutputBuffer, terminalText } from "./run-command.js";
 
 const GAP = /\n\[… (\d+) characters left out …\]\n/u;
 

@@ -5,8 +5,7 @@ import type { ToolOutcome } from "../tools/index.js";
 import { integerField, textField, type Values } from "./fields.js";
 import type { LocatedPath } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { sniff } from "./texts.js";
-import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./tool.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY, sniff } from "./source.js";
 
 const { resultMaxLines: max } = LIMITS;
 const fields = {

@@ -1,15 +1,28 @@
 // The layers of one session, read from where each of them lives.
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
+import { messageOf, TenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
+import { FOREIGN_LIMITS, LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import type { ServerSpec } from "../mcp/index.js";
-import type { PolicyRule, ToolsLock } from "../tools/index.js";
+import { type LockedTools, lockText, type PolicyRule, parseLock, type ToolsLock } from "../tools/index.js";
+import { withConfigLock } from "./edit.js";
 import type { ImportRequest } from "./foreign/read.js";
-import type { ImportName } from "./layers/entry.js";
-import { configOf, emptyLayer, type Layer, type LayerServer, mergeLayers, type Problem } from "./layers/layer.js";
-import { ignoredPathVariables, possiblePaths, projectFiles, realPathOf } from "./layers/paths.js";
-import { readLayer } from "./layers/read-layer.js";
-import { environmentLayer } from "./providers.js";
-import { lockProblems, readToolsLock } from "./tools-lock.js";
+import { type ImportName, PROVIDERS, type ProviderName } from "./layers/entry.js";
+import { ignoredPathVariables, isInside, possiblePaths, projectFiles, realPathOf } from "./layers/paths.js";
+import {
+  configOf,
+  emptyLayer,
+  type Layer,
+  type LayerServer,
+  type Merged,
+  mergeLayers,
+  type Problem,
+  readLayer,
+  sourced,
+} from "./layers/read-layer.js";
+import type { EffectiveConfig, LoadRequest, ProviderValues } from "./load-config.js";
+import { interpolate, isMissing, Secrets } from "./secrets/secrets.js";
 
 export interface ConfigRequest {
   readonly world: World;
@@ -140,4 +153,131 @@ export function withClient(layers: LayerSet, specs: readonly ServerSpec[] = []):
     return { name: spec.name, place: { layer: "client" }, definition: { kind: "spec", spec } };
   });
   return { ...layers, above: [...layers.above, { ...emptyLayer("client"), servers }] };
+}
+
+/** What people know it by, whatever the project. */
+export const LOCK_NAME = ".tenon/tools.lock";
+
+/** Undefined when there is none. Never rejects: one that cannot be read holds back, and says so. */
+async function readToolsLock(world: World, path: string, within: string): Promise<ToolsLock | undefined> {
+  const broken = (problem: string): ToolsLock => ({ file: LOCK_NAME, problem, servers: {} });
+  try {
+    const found = await world.files.find(path);
+    if (!found) return undefined;
+    if (found.kind !== "file") return broken("it is no file");
+    if (!isInside(found.realPath, within)) return broken("it is a link that leads out of the project");
+    if (found.bytes > FOREIGN_LIMITS.lockMaxBytes)
+      return broken(`it is larger than ${FOREIGN_LIMITS.lockMaxBytes} bytes`);
+    return parseLock(await world.files.readText(found.realPath), LOCK_NAME);
+  } catch (error) {
+    return { ...broken(`it cannot be read: ${messageOf(error)}`), isUnread: true };
+  }
+}
+
+function lockProblems(lock: ToolsLock | undefined, file: string): readonly Problem[] {
+  const place = { layer: "project", file } as const;
+  if (lock?.problem !== undefined) {
+    const message = `${lock.problem}; no tool of an MCP server is used until it is corrected or deleted`;
+    return [{ severity: "error", place, message, ...defined({ isUnread: lock.isUnread ? true : undefined }) }];
+  }
+  const broken = Object.entries(lock?.servers ?? {}).flatMap(([name, tools]) => (tools ? [] : [name]));
+  return broken.map((server) => {
+    const message = `what it says cannot be read: none of its tools is used; tenon mcp lock ${server} writes it anew`;
+    return { severity: "error", place, server, message };
+  });
+}
+
+/**
+ * Puts servers into the lock, the others in it staying as they are; one that cannot be read is written anew. Returns the
+ * file. Throws `config.invalid` where it would lie outside the project.
+ */
+export async function writeToolsLock(
+  world: World,
+  project: string,
+  servers: Readonly<Record<string, LockedTools>>,
+): Promise<string> {
+  const { lock: path } = projectFiles(project);
+  for (const place of [dirname(path), path]) {
+    const found = await world.files.find(place);
+    if (!found || isInside(found.realPath, project)) continue;
+    const message = `${place} leads out of the project, to ${found.realPath}; it is not written`;
+    throw new TenonError("config.invalid", message, { hint: "Remove the link." });
+  }
+  return await withConfigLock(world, path, async () => {
+    const before = await readToolsLock(world, path, project);
+    const kept = Object.entries(before?.servers ?? {}).flatMap(([name, tools]) =>
+      tools ? [[name, tools] as const] : [],
+    );
+    await world.files.saveText(path, lockText(Object.fromEntries([...kept, ...Object.entries(servers)])));
+    return path;
+  });
+}
+
+const FIELDS = ["apiKey", "baseUrl"] as const;
+
+export function providerValues(merged: Merged): Readonly<Partial<Record<ProviderName, ProviderValues>>> {
+  const { providers = {} } = configOf(merged);
+  const given = PROVIDERS.filter((name) => providers[name]);
+  const at = (name: ProviderName, field: (typeof FIELDS)[number]) =>
+    sourced(merged, ["providers", name, field], providers[name]?.[field]);
+  return Object.fromEntries(
+    given.map((name) => [name, defined({ apiKey: at(name, "apiKey"), baseUrl: at(name, "baseUrl") })]),
+  );
+}
+
+interface ProviderEnvironment {
+  /** The environment with what the user's file adds; what is set in the environment itself is stronger. */
+  readonly env: World["env"];
+  /** What came from elsewhere, for masking. */
+  readonly secrets: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+/** For `loadModel`. Never rejects; a value that cannot be had is left out, with a problem. */
+export async function providerEnvironment(
+  config: Pick<EffectiveConfig, "providers">,
+  request: Pick<LoadRequest, "world" | "env" | "resolveSecret">,
+  only: readonly ProviderName[] = PROVIDERS,
+): Promise<ProviderEnvironment> {
+  const { world } = request;
+  const env = request.env ?? world.env;
+  const secrets = new Secrets(world, request.resolveSecret);
+  using deadline = world.deadline(LIMITS.secretTimeoutMs * 2);
+  const added: Record<string, string> = {};
+  const masked: string[] = [];
+  const problems: Problem[] = [];
+  for (const [name, field] of only.flatMap((one) => FIELDS.map((key) => [one, key] as const))) {
+    const given = config.providers[name]?.[field];
+    const variables = PROVIDER_VARIABLES[name][field];
+    const [variable] = variables;
+    if (!given || variable === undefined || variables.some((set) => env[set]?.trim())) continue;
+    const { place } = given;
+    const path = ["providers", name, field];
+    const source = { world, env, folder: dirname(place.file ?? ""), secrets, patience: deadline.signal };
+    const filled = await interpolate({ text: given.value, path, mayBeSecret: field === "apiKey" }, () => place, source);
+    if (isMissing(filled)) problems.push({ severity: "error", place, message: filled.reason });
+    else {
+      added[variable] = filled.text;
+      masked.push(...(field === "apiKey" ? [filled.text] : filled.secrets));
+    }
+  }
+  world.trace?.hide(masked);
+  return { env: { ...env, ...added }, secrets: masked, problems };
+}
+
+// The layer of the environment, and the variables model providers are configured by.
+
+/** The same variables as the models room reads: the first that is set counts, and it is stronger than the user's file. */
+const PROVIDER_VARIABLES: Readonly<Record<ProviderName, Record<(typeof FIELDS)[number], readonly string[]>>> = {
+  anthropic: { apiKey: ["ANTHROPIC_API_KEY"], baseUrl: ["ANTHROPIC_BASE_URL"] },
+  openai: { apiKey: ["OPENAI_API_KEY"], baseUrl: ["OPENAI_BASE_URL"] },
+  google: { apiKey: ["GEMINI_API_KEY"], baseUrl: ["GOOGLE_GEMINI_BASE_URL"] },
+  "openai-compatible": { apiKey: ["TENON_API_KEY"], baseUrl: ["TENON_BASE_URL", "OPENAI_BASE_URL"] },
+};
+
+/** `TENON_MODEL`. Keys and addresses of providers stay in the environment, where the models room finds them. */
+function environmentLayer(env: World["env"]): Layer {
+  const model = env["TENON_MODEL"]?.trim();
+  const place = { layer: "environment", name: "TENON_MODEL" } as const;
+  return { ...emptyLayer("environment"), values: model ? [{ path: ["model"], value: model, place }] : [] };
 }

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import type { WireEntry, WireTrace } from "../base/ports/trace.js";
 import { fakeWorld } from "../testing/index.js";
+import { providerEnvironment } from "./collect-layers.js";
 import { loadConfig } from "./load-config.js";
-import { providerEnvironment } from "./providers.js";
 
 const CONFIG = {
   providers: { openai: { apiKey: "literal key" }, anthropic: { apiKey: "{file:/keys/model}" } },

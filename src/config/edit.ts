@@ -9,9 +9,9 @@ import type { FoundPath, World } from "../base/ports/world.js";
 import { VERSION } from "../base/version.js";
 import { type Document, type KeyPath, parseDocument, type TextNode } from "./layers/document.js";
 import type { ProviderName } from "./layers/entry.js";
-import { type Place, placeText, problemText } from "./layers/layer.js";
 import { isInside } from "./layers/paths.js";
 import { nameProblem, readEntry } from "./layers/read-entry.js";
+import { type Place, placeText, problemText } from "./layers/read-layer.js";
 import { CONFIG_LIMITS } from "./limits.js";
 
 /** For editors, in a file that Tenon begins. A published package never changes, so the address is good for ever. */

@@ -12,7 +12,7 @@ import {
   shadowedBy,
   sourced,
   winnerOf,
-} from "./layers/layer.js";
+} from "./layers/read-layer.js";
 
 /** A layer of kind and file, with a server per name and a value per path, each at a line of its own. */
 function layer(

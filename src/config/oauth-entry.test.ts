@@ -1,10 +1,9 @@
 // What an entry may say about logging in, who may say it, and what of it is shown.
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../testing/index.js";
-import { secretsIn } from "./effective.js";
 import { layerOf } from "./layers/read-layer.js";
 import * as schemas from "./layers/schema.js";
-import { loadConfig } from "./load-config.js";
+import { loadConfig, secretsIn } from "./load-config.js";
 import { maskEntry } from "./secrets/mask.js";
 
 const URL_OF_IT = "https://mcp.example/mcp";

@@ -2,9 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { isGlobMatch } from "../base/text/glob.js";
 import { fakeWorld } from "../testing/index.js";
-import { isWritten } from "./layers/layer.js";
 import { tenonPaths } from "./layers/paths.js";
-import { type LayerFile, layerOf } from "./layers/read-layer.js";
+import { isWritten, type LayerFile, layerOf } from "./layers/read-layer.js";
 import * as schemas from "./layers/schema.js";
 import { maskEntry } from "./secrets/mask.js";
 import { givenSettings, type LayerRules, sourceSettings, toSpec } from "./servers/spec.js";

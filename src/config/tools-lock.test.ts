@@ -2,9 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../testing/index.js";
 import { lockTools, type ToolDefinition } from "../tools/index.js";
-import { problemText } from "./layers/layer.js";
+import { writeToolsLock } from "./collect-layers.js";
+import { problemText } from "./layers/read-layer.js";
 import { loadConfig } from "./load-config.js";
-import { writeToolsLock } from "./tools-lock.js";
 
 const LOCK = "/project/.tenon/tools.lock";
 const USER = "/home/me/.config/tenon/config.json";

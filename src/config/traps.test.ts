@@ -5,11 +5,10 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { World } from "../base/ports/world.js";
 import { nodeWorld } from "../world/index.js";
-import { type EffectiveConfig, readyServers } from "./effective.js";
-import { problemText } from "./layers/layer.js";
+import { providerEnvironment } from "./collect-layers.js";
 import { tenonPaths } from "./layers/paths.js";
-import { loadConfig } from "./load-config.js";
-import { providerEnvironment } from "./providers.js";
+import { problemText } from "./layers/read-layer.js";
+import { type EffectiveConfig, loadConfig, readyServers } from "./load-config.js";
 import { TrustStore } from "./trust/store.js";
 
 let root = "";

@@ -4,9 +4,8 @@ import { orAborted } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
 import { type ConfigRequest, type LayerSet, readLayers } from "./collect-layers.js";
-import type { EffectiveConfig } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
-import { type LoadRequest, loadWith } from "./load-config.js";
+import { type EffectiveConfig, type LoadRequest, loadWith } from "./load-config.js";
 import { Secrets } from "./secrets/secrets.js";
 
 type ClientServers = ConfigRequest["clientServers"];

@@ -1,100 +1,116 @@
 // The public face of `tools`: one catalog per session, one outcome per call.
 
-export type { NamedTool } from "./catalog/look-alikes.js";
-export { LookAlikes } from "./catalog/look-alikes.js";
-export { CALL_TOOL, SEARCH_TOOLS } from "./catalog/meta-tools.js";
-export type { CatalogEntry, Offer, Offer as Catalog } from "./catalog/offer.js";
-export { callArguments, snapshot } from "./catalog/offer.js";
+export { LookAlikes, type NamedTool } from "./catalog/look-alikes.js";
+export { type CatalogEntry, callArguments, type Offer, type Offer as Catalog, snapshot } from "./catalog/offer.js";
 export type { CatalogLimits, NoticeSink, Pick } from "./catalog/offered-tools.js";
-export type { CatalogOptions, Selection } from "./catalog/session-catalog.js";
-export { SessionCatalog } from "./catalog/session-catalog.js";
-export type {
-  ServerInclude,
-  ShapeSettings,
-  SourceSettings,
-  ToolPlace,
-  ToolShape,
-  ToolTransformer,
+export {
+  CALL_TOOL,
+  type CatalogOptions,
+  type DenseScores,
+  type FoundTool,
+  SEARCH_TOOLS,
+  type SearchAnswer,
+  type SearchRequest,
+  type Selection,
+  SessionCatalog,
+  type UsagePort,
+} from "./catalog/session-catalog.js";
+export {
+  type ServerInclude,
+  type ShapeSettings,
+  type SourceSettings,
+  type ToolPlace,
+  type ToolShape,
+  type ToolTransformer,
+  whyFiltered,
 } from "./catalog/shape.js";
-export { whyFiltered } from "./catalog/shape.js";
-export type { DenseScores, FoundTool, SearchAnswer, SearchRequest, UsagePort } from "./catalog/tool-search.js";
 export type { AbsentServer, CatalogView, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
-export type {
-  ArgumentCondition,
-  HintCondition,
-  PermissionMode,
-  PolicyDecision,
-  PolicyEffect,
-  PolicyQuestion,
-  PolicyRule,
-} from "./policy/decide.js";
-export { decide, hintsOf } from "./policy/decide.js";
-export { DecisionFiles } from "./policy/decision-files.js";
-export { definitionData, definitionHash } from "./policy/difference.js";
-export type { LockedTools, LockHold, ToolChange, ToolsLock } from "./policy/lock.js";
-export { compareTools, lockedServer, lockHold, lockText, lockTools, parseLock } from "./policy/lock.js";
-export type { OwnPlace, ProtectedFile } from "./policy/protected-paths.js";
-export type { Finding, PathTable, ProtectionPlace, WrittenPath } from "./policy/protection.js";
 export {
+  type ArgumentCondition,
+  decide,
+  type HintCondition,
+  hintsOf,
+  type PermissionMode,
+  type PolicyDecision,
+  type PolicyEffect,
+  type PolicyQuestion,
+  type PolicyRule,
+} from "./policy/decide.js";
+export { DecisionFiles } from "./policy/decision-files.js";
+export {
+  compareTools,
+  definitionData,
+  definitionHash,
+  type LockedTools,
+  type LockHold,
+  lockedServer,
+  lockHold,
+  lockText,
+  lockTools,
+  parseLock,
+  type ToolChange,
+  type ToolsLock,
+} from "./policy/lock.js";
+export type { OwnPlace, ProtectedFile } from "./policy/protected-paths.js";
+export {
+  type Finding,
   findProtected,
   NO_PATHS,
+  type PathTable,
+  type ProtectionPlace,
   pathsInArguments,
   pathsInCommand,
   resolvePaths,
   underProtection,
+  type WrittenPath,
 } from "./policy/protection.js";
-export type {
-  ApprovalAnswer,
-  ApprovalStatus,
-  ApprovalSubject,
-  Decision,
-  DecisionProblem,
-  DecisionStore,
-  GrantedCall,
-  KeptDecision,
-  LoadedDecisions,
-  MigrationReport,
-  OfferedGrant,
-  PermissionGrant,
-  ToolGrant,
-} from "./policy/stored-approvals.js";
 export {
+  type ApprovalAnswer,
+  type ApprovalStatus,
+  type ApprovalSubject,
   Approvals,
   coversCall,
+  type Decision,
+  type DecisionProblem,
+  type DecisionStore,
   decisionId,
   forSession,
+  type GrantedCall,
   grantedCall,
   grantId,
   grantLabel,
+  type KeptDecision,
+  type LoadedDecisions,
+  type MigrationReport,
   neverLabel,
+  type OfferedGrant,
+  type PermissionGrant,
+  type ToolGrant,
 } from "./policy/stored-approvals.js";
-export type { ModelMedia, ResultContext } from "./result/blocks.js";
-export { hostText } from "./result/blocks.js";
-export type { ModelResult, Presented } from "./result/present.js";
-export { presentOutcome, toModelResult } from "./result/present.js";
+export { hostText, type ModelMedia, type ResultContext } from "./result/blocks.js";
+export { type ModelResult, type Presented, presentOutcome, toModelResult } from "./result/present.js";
 export { READ_RESOURCE, ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";
-export type { ResultStoreOptions } from "./result/store.js";
-export { ResultStore } from "./result/store.js";
+export { ResultStore, type ResultStoreOptions } from "./result/store.js";
 export type { Inserted } from "./result/substitute.js";
-export type { ResumedCall, RunOptions } from "./run/call.js";
-export { resumeCall, runCall, runCalls } from "./run/call.js";
-export type {
-  Approval,
-  ApprovalRequest,
-  CallEvent,
-  CallJournal,
-  CallRequest,
-  KeptCall,
-  RunPorts,
-} from "./run/ports.js";
-export type { PreparedCall } from "./run/prepare.js";
-export { prepareCall } from "./run/prepare.js";
-export type { Embedder } from "./search/embeddings.js";
-export { ToolEmbeddings } from "./search/embeddings.js";
-export type { UsageMemoryPlace } from "./search/usage-memory.js";
-export { UsageMemory } from "./search/usage-memory.js";
+export {
+  type Approval,
+  type ApprovalRequest,
+  type CallEvent,
+  type CallJournal,
+  type CallRequest,
+  type KeptCall,
+  type ResumedCall,
+  type RunOptions,
+  type RunPorts,
+  resumeCall,
+  runCall,
+  runCalls,
+} from "./run/call.js";
+export { type PreparedCall, prepareCall } from "./run/prepare.js";
+export { type Embedder, ToolEmbeddings } from "./search/embeddings.js";
+export { UsageMemory, type UsageMemoryPlace } from "./search/usage-memory.js";
 export type {
   CatalogTool,
   IncludeMode,

@@ -1,7 +1,6 @@
 // The door of the world room.
 
-export { httpPool } from "./http-pool.js";
-export { machineEnv, type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
+export { httpPool, machineEnv, type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
 export { thread } from "./thread.js";
 export { FileTrace } from "./trace.js";
 export { Redactor } from "./trace-redact.js";

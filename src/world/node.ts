@@ -1,31 +1,46 @@
 // The real World on Node: the only place besides the CLI where the process, the clock and the disk are touched.
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  type ClientRequest,
+  type ClientRequestArgs,
+  createServer,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { type LookupFunction, Socket } from "node:net";
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
+import type { Duplex } from "node:stream";
 import { createDeadline } from "../base/async/deadline.js";
 import { contained } from "../base/async/scope.js";
 import { defined } from "../base/json/defined.js";
 import type { WireTrace } from "../base/ports/trace.js";
 import {
   createLog,
+  type HttpHead,
+  type HttpPool,
+  type HttpPoolOptions,
   type Log,
   type LogLevel,
   type LoopbackAnswer,
   type LoopbackListener,
   type LoopbackRequest,
+  type ResolvedAddress,
   sharedLog,
   shareLog,
   type Timer,
   type World,
 } from "../base/ports/world.js";
 import { files, watch } from "./files.js";
-import { httpPool } from "./http-pool.js";
 import { processes } from "./processes.js";
 import { spawn } from "./spawn.js";
 import { thread } from "./thread.js";
-import { openTelemetry } from "./trace-spans.js";
+import { openTelemetry } from "./trace.js";
 
 export interface NodeWorldOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -225,4 +240,70 @@ function after(delayMs: number, run: () => void): Timer {
   if (delayMs >= LONG_MS) return longTimers.after(delayMs, run);
   const timer = setTimeout(runTimer, delayMs, run);
   return { clear: () => clearTimeout(timer) };
+}
+
+type Created = (error: Error | null, stream: Duplex) => void;
+
+/** Connections that stood, if only for a moment: what was written to them may have arrived. */
+const made = new WeakSet<Duplex>();
+
+/** The newest idle connection first: the others then get old enough to be dropped. */
+const KEPT = { keepAlive: true, scheduling: "lifo" } as const;
+
+export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): HttpPool {
+  const options = { ...KEPT, lookup: fixedLookup(addresses), rejectUnauthorized: true };
+  const agent: HttpAgent = isTls ? new HttpsAgent(options) : new HttpAgent(options);
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (request: ClientRequestArgs, callback?: Created) => {
+    const socket = connect(request, callback);
+    socket?.once(isTls ? "secureConnect" : "connect", () => made.add(socket));
+    return socket;
+  };
+  let idleMs = maxIdleMs;
+  let heard: string | undefined;
+  agent.keepSocketAlive = (socket: Duplex) => {
+    if (idleMs <= 0 || !(socket instanceof Socket)) return false;
+    socket.unref();
+    // Armed once and left so: the agent ends only idle connections.
+    if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
+    return true;
+  };
+  // A server that says it drops idle connections even earlier (`Keep-Alive: timeout=2`) is believed.
+  const hear = ({ headers }: IncomingMessage) => {
+    const keepAlive = headers["keep-alive"];
+    if (typeof keepAlive !== "string" || keepAlive === heard) return;
+    heard = keepAlive;
+    const seconds = /^timeout=(\d{1,9})/u.exec(keepAlive)?.[1];
+    idleMs = seconds === undefined ? maxIdleMs : Math.min(maxIdleMs, Number(seconds) * 1_000 - 1_000);
+  };
+  return {
+    request: (head) => {
+      const request = send(isTls, agent, head);
+      request.on("response", hear);
+      return request;
+    },
+    wasConnected: ({ socket }) => socket !== null && made.has(socket),
+    close: () => agent.destroy(),
+  };
+}
+
+function ignore(): void {}
+
+function send(isTls: boolean, agent: HttpAgent, head: HttpHead): ClientRequest {
+  const { hostname, port, path, servername, method, headers } = head;
+  const options = { agent, hostname, port, path, servername, method, headers };
+  const request = isTls ? httpsRequest(options) : httpRequest(options);
+  request.on("error", ignore); // told to whoever sent it; unheard it would end the process
+  return request;
+}
+
+/** Only what was resolved and checked before is ever dialled. */
+function fixedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
+  return (hostname, options, callback) => {
+    const wanted = addresses.filter(({ family }) => !options.family || family === options.family);
+    const [first] = wanted;
+    if (!first) callback(new Error(`no address of ${hostname} was checked`), "", 0);
+    else if (options.all) callback(null, [...wanted]);
+    else callback(null, first.address, first.family);
+  };
 }

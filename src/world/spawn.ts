@@ -5,9 +5,8 @@ import { readFile, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import type { Child, ChildExit, SpawnRequest } from "../base/ports/world.js";
-import { startInCgroup } from "./cgroups.js";
 import { guardian, MARKER } from "./guardian.js";
-import { allProcesses, childStdio, processes, processIds } from "./processes.js";
+import { allProcesses, childStdio, processes, processIds, startInCgroup } from "./processes.js";
 
 const isWindows = process.platform === "win32";
 let count = 0;

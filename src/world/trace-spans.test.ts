@@ -3,7 +3,7 @@ import { trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, describe, expect, test } from "vitest";
 import { inSpan } from "../base/ports/trace.js";
-import { openTelemetry } from "./trace-spans.js";
+import { openTelemetry } from "./trace.js";
 
 const CLIENT = { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", tracestate: "a=1" };
 const START = {

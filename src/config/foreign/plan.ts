@@ -1,6 +1,6 @@
 // What `tenon mcp import` would do with each server of other clients, given what is in the file they are to be copied to. Pure.
 import { canonicalJson, type JsonObject } from "../../base/json/json.js";
-import { placeText } from "../layers/layer.js";
+import { placeText } from "../layers/read-layer.js";
 import {
   hasSecretWords,
   type Referenced,

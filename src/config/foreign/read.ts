@@ -4,13 +4,21 @@ import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
+import { kindOf, valueAt } from "../layers/check.js";
 import { type KeyPath, type Position, parseDocument } from "../layers/document.js";
 import type { ImportName } from "../layers/entry.js";
-import { kindOf, valueAt } from "../layers/findings.js";
-import type { Layer, LayerServer, Place, Problem, RejectedEntry, WrittenServer } from "../layers/layer.js";
 import { realPathOf } from "../layers/paths.js";
 import { nameProblem, readEntry, type Schemas } from "../layers/read-entry.js";
-import { serverEntries, whyNotRead } from "../layers/read-layer.js";
+import {
+  type Layer,
+  type LayerServer,
+  type Place,
+  type Problem,
+  type RejectedEntry,
+  serverEntries,
+  type WrittenServer,
+  whyNotRead,
+} from "../layers/read-layer.js";
 import { CONFIG_LIMITS } from "../limits.js";
 import { DIALECTS, foreignPlaces } from "./clients.js";
 import { inputsOf, translateEntry } from "./translate.js";

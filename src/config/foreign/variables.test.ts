@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
-import { type Interpolated, interpolate } from "../secrets/interpolate.js";
+import { type Interpolated, interpolate } from "../secrets/secrets.js";
 import { type Slot, translateText, type VariableSyntax } from "./translate.js";
 
 const pieces = fc.constantFrom(

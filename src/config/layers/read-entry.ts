@@ -1,14 +1,15 @@
 // Reads one server entry: which kind it is, whether it is well-formed, and what its layer is not allowed to say.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { LAUNCH_LIMITS } from "../../base/limits.js";
 import { normaliseKind } from "../../base/server-kind.js";
 import { nearest } from "../../base/text/nearest.js";
+import type { ArgumentCondition, PolicyRule } from "../../tools/index.js";
+import { type Checked, type Finding, foreignKey, kindOf, without } from "./check.js";
 import type { KeyPath } from "./document.js";
-import { isRemoteEntry, REMOTE_TYPES, type ServerEntry } from "./entry.js";
-import { type Checked, type Finding, foreignKey, kindOf, without } from "./findings.js";
-import type { LayerKind } from "./layer.js";
+import { isRemoteEntry, REMOTE_TYPES, type RuleEntry, type ServerEntry } from "./entry.js";
+import type { LayerKind } from "./read-layer.js";
 import type * as schema from "./schema.js";
-import { hasReferences, parseTemplate, textsOf } from "./template.js";
 
 /** `schema.ts`, which is loaded when the first file is read. */
 export type Schemas = typeof schema;
@@ -234,4 +235,193 @@ function refusedVariable(name: string): string | undefined {
   const isMatch = (pattern: string) =>
     pattern.endsWith("*") ? upper.startsWith(pattern.slice(0, -1)) : upper === pattern;
   return REFUSED_VARIABLES.find(({ names }) => names.some(isMatch))?.reason;
+}
+
+interface RulesContext {
+  readonly isProject: boolean;
+  readonly schemas: Schemas;
+  /** Where the rule of an index stands, for people. */
+  placeOf(index: number): string;
+  /** Whether there is a syntax error in the rule of an index, or, without one, anywhere around the rules. */
+  isBroken(index?: number): boolean;
+}
+
+const ASK_ALL = "the rules cannot be read as they were meant, so every call they do not deny is asked about";
+
+const TOO_MANY = `a project file may have ${LAUNCH_LIMITS.projectRules} rules; those after these are not read, and every call is asked about`;
+
+/** Paths of the findings begin at the list. */
+export function readRules(
+  written: JsonValue | undefined,
+  context: RulesContext,
+): { readonly rules: readonly PolicyRule[]; readonly findings: readonly Finding[] } {
+  if (!Array.isArray(written)) {
+    const message = `permissions.rules must be a list, got ${kindOf(written)}: every call is asked about`;
+    return { rules: [{ effect: "ask", isBroken: true }], findings: [error([], message)] };
+  }
+  const isBounded = context.isProject && written.length > LAUNCH_LIMITS.projectRules;
+  const list: readonly JsonValue[] = isBounded ? written.slice(0, LAUNCH_LIMITS.projectRules) : written;
+  const read = list.map((rule, index) => readRule(rule, index, context));
+  const rules = read.flatMap(({ rule }) => rule ?? []);
+  const findings = read.flatMap((one) => one.findings);
+  if (isBounded) {
+    rules.push({ effect: "ask", isBroken: true, reason: TOO_MANY });
+    findings.push(error([], TOO_MANY));
+  }
+  if (!context.isBroken()) return { rules, findings };
+  // A rule may be missing from what could be read, and it may be the one before an `allow`.
+  const tight = rules.filter(({ effect }) => effect !== "allow");
+  return {
+    rules: [...tight, { effect: "ask", isBroken: true, reason: ASK_ALL }],
+    findings: [...findings, error([], ASK_ALL)],
+  };
+}
+
+interface ReadRule {
+  readonly rule?: PolicyRule;
+  readonly findings: readonly Finding[];
+}
+
+function readRule(written: JsonValue, index: number, context: RulesContext): ReadRule {
+  if (!isJsonObject(written)) return { findings: [error([index], `a rule must be an object, got ${kindOf(written)}`)] };
+  const place = context.placeOf(index);
+  const checked = context.schemas.check(context.schemas.ruleEntry, written);
+  // An unknown key may have narrowed the rule: a rule is used as a whole or not at all.
+  const isWhole = checked.value !== undefined && !checked.findings.some(({ at }) => at === "key");
+  if (context.isBroken(index)) return unusable(written, index, place, [error([], "there is a syntax error in it")]);
+  if (!checked.value || !isWhole) return unusable(written, index, place, checked.findings);
+  const entry = checked.value;
+  if (!context.isProject) return { rule: ruleOf(entry, written, place), findings: [] };
+  if (entry.effect === "allow") {
+    const message = 'a project can never allow calls: the rule is left out; its rules may "ask" or "deny"';
+    return { findings: [error([index, "effect"], message)] };
+  }
+  // Words of a project reach the person and the model through what was approved of it, and rules need no approval.
+  const isSilent = entry.reason !== undefined;
+  const message = "the reason of a project's rule is not shown";
+  const findings: Finding[] = isSilent ? [{ ...error([index, "reason"], message), severity: "warning" }] : [];
+  const { reason: _, ...rest } = entry;
+  return { rule: ruleOf(rest, written, place), findings };
+}
+
+function unusable(written: JsonObject, index: number, place: string, findings: readonly Finding[]): ReadRule {
+  const rule = fallbackOf(written, place);
+  const said = findings.map((finding): Finding => {
+    const message = finding.message.replace(/ is ignored$/u, "");
+    return { ...finding, message, severity: "error", path: [index, ...finding.path] };
+  });
+  const consequence = error([index], rule ? fallbackText(rule) : "this rule is left out");
+  return { findings: [...said, consequence], ...defined({ rule }) };
+}
+
+/** Nothing for what was surely to allow. */
+function fallbackOf(written: JsonObject, place: string): PolicyRule | undefined {
+  const { effect, server, tool } = written;
+  if (effect === "allow") return undefined;
+  return {
+    effect: "ask",
+    isBroken: true,
+    place,
+    ...defined({
+      server: typeof server === "string" && server !== "" ? server : undefined,
+      tool: typeof tool === "string" && tool !== "" ? tool : undefined,
+    }),
+  };
+}
+
+function fallbackText({ server = "*", tool = "*" }: PolicyRule): string {
+  return `this rule cannot be used as it is, so every call of ${tool} of the server ${server} is asked about`;
+}
+
+function ruleOf(given: RuleEntry, written: JsonObject, place: string): PolicyRule {
+  const { effect, annotations, arguments: conditions, ...entry } = given;
+  return {
+    ...defined(entry),
+    effect,
+    place,
+    ...defined({
+      annotations: annotations && defined(annotations),
+      arguments: conditions && conditionsOf(written["arguments"]),
+    }),
+  };
+}
+
+/** From what was written, which the schema has passed: there the values are JSON. */
+function conditionsOf(written: JsonValue | undefined): readonly ArgumentCondition[] {
+  return Array.isArray(written) ? written.flatMap((one) => (isJsonObject(one) ? (conditionOf(one) ?? []) : [])) : [];
+}
+
+function conditionOf(written: JsonObject): ArgumentCondition | undefined {
+  const { pointer, equals, glob, prefix, under, oneOf } = written;
+  if (typeof pointer !== "string") return undefined;
+  if (equals !== undefined) return { pointer, equals };
+  if (typeof glob === "string") return { pointer, glob };
+  if (typeof prefix === "string") return { pointer, prefix };
+  if (typeof under === "string") return { pointer, under };
+  return Array.isArray(oneOf) ? { pointer, oneOf } : undefined;
+}
+
+function error(path: KeyPath, message: string): Finding {
+  return { severity: "error", path, at: "value", message };
+}
+
+export type Part =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "variable"; readonly name: string; readonly fallback?: string; readonly written: string }
+  | { readonly kind: "file"; readonly path: string; readonly written: string }
+  | { readonly kind: "command"; readonly command: string; readonly written: string }
+  | { readonly kind: "keyring"; readonly name: string; readonly written: string }
+  /** Begins like a reference and is none. */
+  | { readonly kind: "malformed"; readonly written: string };
+
+const REFERENCE =
+  /\$\$\{|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\{file:([^{}]+)\}|\$\{[^}]*\}?|\{(?:env|file):[^}]*\}?/gu;
+
+const KEYRING = "keyring:";
+
+/** Only values that carry secrets may be fetched as a whole: an argument such as `!node_modules` is just that. */
+export function parseTemplate(text: string, { mayBeSecret }: { readonly mayBeSecret: boolean }): readonly Part[] {
+  if (mayBeSecret) {
+    if (text.startsWith("!!")) return parseReferences(text.slice(1)); // a value that really begins with "!"
+    if (text.startsWith("!")) {
+      const command = text.slice(1).trim();
+      return [command === "" ? { kind: "malformed", written: text } : { kind: "command", command, written: text }];
+    }
+    if (text.startsWith(KEYRING)) {
+      const name = text.slice(KEYRING.length).trim();
+      return [name === "" ? { kind: "malformed", written: text } : { kind: "keyring", name, written: text }];
+    }
+  }
+  return parseReferences(text);
+}
+
+function parseReferences(text: string): readonly Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(REFERENCE)) {
+    if (match.index > end) parts.push({ kind: "text", text: text.slice(end, match.index) });
+    parts.push(partOf(match));
+    end = match.index + match[0].length;
+  }
+  if (end < text.length) parts.push({ kind: "text", text: text.slice(end) });
+  return parts;
+}
+
+function partOf([written, variable, fallback, envVariable, path]: RegExpExecArray): Part {
+  if (written === "$${") return { kind: "text", text: "${" };
+  const name = variable ?? envVariable;
+  if (name !== undefined) return { kind: "variable", name, written, ...defined({ fallback }) };
+  if (path !== undefined) return { kind: "file", path, written };
+  return { kind: "malformed", written };
+}
+
+export function hasReferences(text: string): boolean {
+  return parseReferences(text).some(({ kind }) => kind !== "text");
+}
+
+/** Every text in a value, but no keys: references stand in values only. */
+export function textsOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }

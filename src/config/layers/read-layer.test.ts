@@ -3,9 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
 import { CONFIG_LIMITS } from "../limits.js";
-import { problemText } from "./layer.js";
 import { REFUSED_VARIABLES, USER_ONLY_KEYS } from "./read-entry.js";
-import { type LayerFile, layerOf, readLayer } from "./read-layer.js";
+import { type LayerFile, layerOf, problemText, readLayer } from "./read-layer.js";
 import * as schemas from "./schema.js";
 
 const USER: LayerFile = { kind: "user", path: "config.json", isShared: false };

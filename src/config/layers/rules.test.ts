@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
 import { loadConfig } from "../load-config.js";
-import { problemText } from "./layer.js";
-import { type LayerFile, layerOf } from "./read-layer.js";
+import { type LayerFile, layerOf, problemText } from "./read-layer.js";
 import * as schemas from "./schema.js";
 
 const USER: LayerFile = { kind: "user", path: "config.json", isShared: false };

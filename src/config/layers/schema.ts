@@ -262,7 +262,7 @@ const condition = z
     error: `must have exactly one of ${TESTS.join(", ")}`,
   });
 
-/** Checked one by one: see `rules.ts`. */
+/** Checked one by one: see `read-entry.ts`. */
 export const ruleEntry: z.ZodType<RuleEntry> = z
   .strictObject({
     effect: z

@@ -3,10 +3,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../base/limits.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import type { Place } from "../layers/layer.js";
-import { parseTemplate } from "../layers/template.js";
-import { type InterpolationSource, interpolate, isMissing } from "./interpolate.js";
-import { type ResolveSecret, Secrets } from "./secrets.js";
+import { parseTemplate } from "../layers/read-entry.js";
+import type { Place } from "../layers/read-layer.js";
+import { type InterpolationSource, interpolate, isMissing, type ResolveSecret, Secrets } from "./secrets.js";
 
 const PLACE: Place = { layer: "user", file: "/home/me/config.json", line: 3, column: 7 };
 

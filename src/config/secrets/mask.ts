@@ -8,7 +8,7 @@ import {
   looksSecret,
   SECRET_OPTION,
 } from "../../base/text/secrets.js";
-import { hasReferences, parseTemplate } from "../layers/template.js";
+import { hasReferences, parseTemplate } from "../layers/read-entry.js";
 
 const MASK = "********";
 

@@ -5,7 +5,7 @@ import { fakeWorld } from "../../testing/index.js";
 import { SANDBOX_MODES, type SandboxEntry } from "../layers/entry.js";
 import { tenonPaths } from "../layers/paths.js";
 import { loadConfig } from "../load-config.js";
-import { leastOfAll, type SandboxOrigin, sandboxOf, stricterMode } from "./sandbox.js";
+import { leastOfAll, type SandboxOrigin, sandboxOf, stricterMode } from "./spec.js";
 
 const paths = tenonPaths({ TENON_HOME: "/tenon" });
 const mode = fc.constantFrom(...SANDBOX_MODES);

@@ -5,8 +5,8 @@ import { messageOf, orFail, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { hashJson, parseObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
-import type { Problem } from "../layers/layer.js";
-import type { TrustQuestion } from "./question.js";
+import type { Problem } from "../layers/read-layer.js";
+import type { TrustQuestion } from "./project.js";
 
 export interface TrustRecord {
   readonly decision: "approved" | "denied";

@@ -4,7 +4,7 @@ import { testSource, testTool } from "../../../test/tool-source.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { KnownTools, mentionedTools } from "./offer.js";
 import { type Ranked, serverIndexText } from "./offered-tools.js";
-import { chooseHeadStart, tokensOf } from "./tool-search.js";
+import { chooseHeadStart, tokensOf } from "./session-catalog.js";
 
 function ranked(server: string, count: number, from: number, description = "x"): readonly Ranked[] {
   const known = new KnownTools(

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../base/json/json.js";
 import { markForeign } from "../../base/text/marking.js";
 import { cut } from "../one-line.js";
-import { definitionHash } from "../policy/difference.js";
+import { definitionHash } from "../policy/lock.js";
 import {
   type CatalogTool,
   type IncludeMode,

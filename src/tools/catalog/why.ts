@@ -5,7 +5,7 @@ import { cut, plain } from "../one-line.js";
 import { type CatalogTool, mcpToolId, type SourceState, type ToolOrigin } from "../tool.js";
 import { type KnownTool, type KnownTools, type OfferedHow, type OfferedList, pathOf, resolveTool } from "./offer.js";
 import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offered-tools.js";
-import type { ToolSearch } from "./tool-search.js";
+import type { ToolSearch } from "./session-catalog.js";
 
 export type WhyKind =
   | "offered"

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { hashJson } from "../../base/json/json.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolDefinition } from "../tool.js";
-import { definitionData, definitionDifference } from "./difference.js";
+import { definitionData, definitionDifference } from "./lock.js";
 
 const BEFORE: ToolDefinition = {
   name: "send",

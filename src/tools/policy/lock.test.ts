@@ -2,9 +2,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ToolDefinition } from "../tool.js";
-import { definitionHash } from "./difference.js";
 import {
   compareTools,
+  definitionHash,
   type LockedTools,
   type LockHold,
   lockedServer,

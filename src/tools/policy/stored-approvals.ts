@@ -10,7 +10,7 @@ import { markHidden } from "../../base/text/marking.js";
 import type { ToolDefinition, ToolOrigin } from "../tool.js";
 import { type CommandPattern, commandPattern, coversCommand, type ParsedCommand, parseCommand } from "./command.js";
 import { EDIT_TOOLS, FETCH_URL, RUN_COMMAND } from "./decide.js";
-import { definitionData, definitionDifference } from "./difference.js";
+import { definitionData, definitionDifference } from "./lock.js";
 
 /** `always` is the one grant that the question offers. `never` is for the tool, whatever it becomes. */
 export type ApprovalAnswer = "once" | "always" | "no" | "never";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../base/json/json.js";
-import { jsonStart, jsonTokens, textParts } from "./json-pieces.js";
+import { jsonStart, jsonTokens, textParts } from "./store.js";
 
 test("the pieces of any value are what JSON.stringify writes", () => {
   fc.assert(

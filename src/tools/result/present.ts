@@ -22,9 +22,8 @@ import {
   type TextBound,
   tailWithin,
 } from "./blocks.js";
-import { jsonStart } from "./json-pieces.js";
-import { STREAM, utf8 } from "./read-range.js";
-import type { KeepFacts, KeptResult, ResultStore } from "./store.js";
+import { STREAM, utf8 } from "./read-result.js";
+import { jsonStart, type KeepFacts, type KeptResult, type ResultStore } from "./store.js";
 
 export interface ModelResult {
   readonly isError: boolean;

@@ -9,8 +9,7 @@ import { TOOL_LIMITS } from "../limits.js";
 import type { Presented } from "../result/present.js";
 import { ResultStore } from "../result/store.js";
 import type { ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
-import { runCalls } from "./call.js";
-import type { Approval, CallEvent, RunPorts } from "./ports.js";
+import { type Approval, type CallEvent, type RunPorts, runCalls } from "./call.js";
 import { prepareCall } from "./prepare.js";
 
 type Behaviour = "quick" | "slow" | "progress" | "throws" | "rejects" | "waits for the cancel" | "ignores the cancel";

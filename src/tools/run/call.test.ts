@@ -9,8 +9,7 @@ import { type CatalogEntry, type Offer, snapshot } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { ResultStore } from "../result/store.js";
 import type { CatalogTool, SourceCall, ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
-import { runCall } from "./call.js";
-import type { Approval, ApprovalRequest, CallEvent, RunPorts } from "./ports.js";
+import { type Approval, type ApprovalRequest, type CallEvent, type RunPorts, runCall } from "./call.js";
 import { prepareCall } from "./prepare.js";
 
 const ECHO: ToolDefinition = {

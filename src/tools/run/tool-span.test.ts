@@ -9,8 +9,7 @@ import { nodeWorld } from "../../world/index.js";
 import { SessionCatalog } from "../catalog/session-catalog.js";
 import { ResultStore } from "../result/store.js";
 import type { ToolOutcome, ToolSource } from "../tool.js";
-import { runCall } from "./call.js";
-import type { Approval, RunPorts } from "./ports.js";
+import { type Approval, type RunPorts, runCall } from "./call.js";
 import { prepareCall } from "./prepare.js";
 
 const { telemetry } = nodeWorld({ env: {} });

@@ -4,11 +4,13 @@ import {
   DENSE_SHARE,
   EXACT_NAME_BONUS,
   IndexedTools,
+  type ParsedQuery,
+  parseQuery,
   type SearchDocument,
   type SearchField,
   strongestField,
+  type Vocabulary,
 } from "./indexed-tools.js";
-import { type ParsedQuery, parseQuery, type Vocabulary } from "./query.js";
 import { type Scope, Scorer, SparseScores, type TermVisitor, type UsageScores, UsageView } from "./scorer.js";
 
 export type { SearchDocument } from "./indexed-tools.js";

@@ -1,6 +1,6 @@
 // The tools of an index by slot: which server each is of, how long its texts are, what it is called.
 import { isJsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
-import { type TextBounds, termsOf } from "../../base/text/terms.js";
+import { relatedTerms, type TextBounds, termOf, termsOf, wordsOf } from "../../base/text/terms.js";
 import { TOOL_LIMITS } from "../limits.js";
 
 /** Its name as it is looked up: in lower case. */
@@ -152,7 +152,7 @@ export function strongestField(packed: number): SearchField {
 }
 
 /** Slots and packed counts in turn. */
-export type PostingList = readonly number[];
+type PostingList = readonly number[];
 
 // A tool as six lists of terms. Everything here was written by strangers: each field counts up to a limit.
 export interface SearchDocument {
@@ -243,7 +243,7 @@ function addNode(node: JsonSchema, words: SchemaWords, waiting: JsonValue[]): vo
 
 // The numbers of the ranking: BM25F over six fields, and what may be added to it. Measured on public sets, tuned to none.
 /** In the order in which a posting packs their counts. */
-export const FIELDS = ["name", "description", "server", "property", "property description", "enum"] as const;
+const FIELDS = ["name", "description", "server", "property", "property description", "enum"] as const;
 export type SearchField = (typeof FIELDS)[number];
 
 /** In tenths, so that lengths add up exactly: an index that had servers added and dropped equals one built at once. */
@@ -255,20 +255,108 @@ export const USAGE_TENTHS = 5;
 export const K1 = 1.2;
 export const B = 0.6;
 /** A word said twice in a prompt counts for more than one said once, but never for twice as much. */
-export const QUERY_SATURATION = 1;
+const QUERY_SATURATION = 1;
 
 /** Share of the best clause; the whole prompt has the rest. A tool often answers to one sentence of several. */
 export const CLAUSE_SHARE = 0.3;
 export const DENSE_SHARE = 0.3;
 /** A related word instead of the one that was said; more when no tool has the one that was said. */
-export const RELATED_WEIGHT = 0.3;
-export const RELATED_WEIGHT_UNSEEN = 0.6;
+const RELATED_WEIGHT = 0.3;
+const RELATED_WEIGHT_UNSEEN = 0.6;
 /** A related word that more of the tools have (and more than a few) tells none apart, and costs the most time. */
-export const RELATED_MAX_SHARE = 0.05;
-export const RELATED_MAX_TOOLS = 50;
+const RELATED_MAX_SHARE = 0.05;
+const RELATED_MAX_TOOLS = 50;
 /** More than everything else together can add up to. */
 export const EXACT_NAME_BONUS = 2;
 
 /** Bits of a posting's count per field: six fields in a small integer. More of the same term adds next to nothing. */
 const COUNT_BITS = 5;
 const MAX_COUNT: number = 2 ** COUNT_BITS - 1;
+
+/** One thing that was said, and the terms it may be found by. Of these the best match counts, not their sum. */
+export interface Concept {
+  readonly variants: readonly { readonly term: string; readonly weight: number }[];
+}
+
+/** Concepts by their place in `ParsedQuery.concepts`, with the weight of how often they were said. */
+export type WeightedConcepts = ReadonlyMap<number, number>;
+
+export interface ParsedQuery {
+  readonly concepts: readonly Concept[];
+  readonly whole: WeightedConcepts;
+  /** Empty where there is only one. */
+  readonly clauses: readonly WeightedConcepts[];
+}
+
+export interface Vocabulary {
+  /** How many tools there are. */
+  readonly size: number;
+  /** How many of them have the term. */
+  countOf(term: string): number;
+}
+
+/** Ends of sentences (not the dots in names and numbers), lines, and what people join several wishes with. */
+const CLAUSE_END = /[.!?](?:\s|$)|[;\n。！？；]|,\s+(?:and|then|also|but|or)\s|\s(?:and then|and also|as well as)\s/iu;
+const BETWEEN = "\n";
+
+export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
+  const { headChars, tailChars, headTerms, tailTerms } = TOOL_LIMITS.toolSearchQuery;
+  const isLong = text.length > headChars + tailChars;
+  const bounded = isLong ? `${text.slice(0, headChars)}${BETWEEN}${text.slice(-tailChars)}` : text;
+  const clauses = bounded.split(CLAUSE_END).map((clause) => saidTerms(clause, vocabulary));
+  const said = new Map<string, number>();
+  for (const clause of clauses) for (const [term, times] of clause) said.set(term, (said.get(term) ?? 0) + times);
+  const terms = ends([...said.keys()], headTerms, tailTerms);
+  const places = new Map(terms.map((term, place) => [term, place]));
+  const weigh = (counts: ReadonlyMap<string, number>): WeightedConcepts => {
+    const weights = new Map<number, number>();
+    for (const [term, times] of counts) {
+      const place = places.get(term);
+      if (place !== undefined) weights.set(place, (times * (QUERY_SATURATION + 1)) / (times + QUERY_SATURATION));
+    }
+    return weights;
+  };
+  const weighed = clauses.map(weigh).filter(({ size }) => size > 0);
+  return {
+    concepts: terms.map((term) => conceptOf(term, vocabulary)),
+    whole: weigh(said),
+    clauses:
+      weighed.length > 1
+        ? ends(weighed, TOOL_LIMITS.toolSearchQuery.headClauses, TOOL_LIMITS.toolSearchQuery.tailClauses)
+        : [],
+  };
+}
+
+/** Terms and how often they were said; neighbours also as one word where a tool has that (`user info`, `userinfo`). */
+function saidTerms(clause: string, vocabulary: Vocabulary): ReadonlyMap<string, number> {
+  const { headChars, tailChars } = TOOL_LIMITS.toolSearchQuery;
+  const words = wordsOf(clause, { maxChars: headChars + tailChars + 1, maxWords: headChars });
+  const said = new Map<string, number>();
+  for (const word of words) {
+    const term = termOf(word);
+    if (term !== undefined) said.set(term, (said.get(term) ?? 0) + 1);
+  }
+  for (const [index, word] of words.entries()) {
+    const next = words[index + 1];
+    if (next === undefined || word.length < 2 || next.length < 2) continue;
+    if (termOf(word) === undefined && termOf(next) === undefined) continue;
+    const joined = termOf(`${word}${next}`);
+    if (joined !== undefined && !said.has(joined) && vocabulary.countOf(joined) > 0) said.set(joined, 1);
+  }
+  return said;
+}
+
+function conceptOf(term: string, vocabulary: Vocabulary): Concept {
+  const weight = vocabulary.countOf(term) > 0 ? RELATED_WEIGHT : RELATED_WEIGHT_UNSEEN;
+  const most = Math.max(RELATED_MAX_TOOLS, RELATED_MAX_SHARE * vocabulary.size);
+  const related = relatedTerms(term).filter((other) => {
+    const count = vocabulary.countOf(other);
+    return count > 0 && count <= most;
+  });
+  return { variants: [{ term, weight: 1 }, ...related.map((other) => ({ term: other, weight }))] };
+}
+
+/** A request stands at the beginning of a long prompt or at its end. */
+function ends<T>(all: T[], head: number, tail: number): T[] {
+  return all.length <= head + tail ? all : [...all.slice(0, head), ...all.slice(-tail)];
+}

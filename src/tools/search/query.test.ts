@@ -1,7 +1,7 @@
 // Prompts as concepts: clauses, related words, words written as one, and bounds for what is pasted.
 import { expect, test } from "vitest";
 import { TOOL_LIMITS } from "../limits.js";
-import { parseQuery, type Vocabulary } from "./query.js";
+import { parseQuery, type Vocabulary } from "./indexed-tools.js";
 
 const vocabulary = (counts: Readonly<Record<string, number>>): Vocabulary => ({
   size: 1_000,

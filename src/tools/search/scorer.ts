@@ -1,6 +1,15 @@
 // BM25F of a parsed query over the indexed tools: the whole prompt, mixed with the clause that fits each tool best.
-import { B, CLAUSE_SHARE, frequencyOf, type IndexedTools, K1, USAGE_TENTHS } from "./indexed-tools.js";
-import type { Concept, ParsedQuery, WeightedConcepts } from "./query.js";
+import {
+  B,
+  CLAUSE_SHARE,
+  type Concept,
+  frequencyOf,
+  type IndexedTools,
+  K1,
+  type ParsedQuery,
+  USAGE_TENTHS,
+  type WeightedConcepts,
+} from "./indexed-tools.js";
 
 export interface Scope {
   /** Only tools of this server. What is rare is still judged by all. */
