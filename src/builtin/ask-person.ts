@@ -2,7 +2,7 @@
 import { defined } from "../base/json/defined.js";
 import { choiceField, listField, optionalTextField, textField } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./source.js";
+import { type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./tool.js";
 
 const { plan, ask } = BUILTIN_LIMITS;
 

@@ -13,7 +13,7 @@ import {
   done,
   failed,
   type ToolSpec,
-} from "./source.js";
+} from "./tool.js";
 import { unifiedDiff } from "./unified-diff.js";
 
 interface FileChange {

@@ -13,7 +13,7 @@ import { VERSION } from "../base/version.js";
 import type { ToolOutcome } from "../tools/index.js";
 import { textField } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { type BuiltinTool, builtinTool, done, failed, sniff } from "./source.js";
+import { type BuiltinTool, builtinTool, done, failed, sniff } from "./tool.js";
 export const fetchUrl: BuiltinTool = builtinTool({
   name: "fetch_url",
   title: "Fetch a web page",

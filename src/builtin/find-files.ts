@@ -6,7 +6,7 @@ import type { FolderEntry } from "../base/ports/world.js";
 import { compilePathGlob } from "../base/text/glob.js";
 import { flagField, integerField, pathField, textField } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./source.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY } from "./tool.js";
 import { Walk } from "./walk.js";
 
 const { usual: fallback, max } = BUILTIN_LIMITS.searchResults;

@@ -12,7 +12,7 @@ import { compilePathGlob, type GlobMatcher } from "../base/text/glob.js";
 import { choiceField, flagField, integerField, optionalTextField, pathField, textField } from "./fields.js";
 import { BUILTIN_LIMITS } from "./limits.js";
 import { commandEnvironment } from "./run-command.js";
-import { type BuiltinTool, builtinTool, done, failed, READ_ONLY, sniff } from "./source.js";
+import { type BuiltinTool, builtinTool, done, failed, READ_ONLY, sniff } from "./tool.js";
 import { Walk } from "./walk.js";
 
 const { usual: fallback, max } = BUILTIN_LIMITS.searchResults;

@@ -11,11 +11,5 @@ export {
   type Terminal,
 } from "./ports.js";
 export { commandEnvironment } from "./run-command.js";
-export {
-  BUILTIN_NAMES,
-  type BuiltinName,
-  type BuiltinOptions,
-  type BuiltinSource,
-  builtinSource,
-  type TextFile,
-} from "./source.js";
+export { type BuiltinOptions, type BuiltinSource, builtinSource, type TextFile } from "./source.js";
+export { BUILTIN_NAMES, type BuiltinName } from "./tool.js";

@@ -5,7 +5,7 @@ import type { ToolOutcome } from "../tools/index.js";
 import { integerField, textField, type Values } from "./fields.js";
 import type { LocatedPath } from "./folders.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY, sniff } from "./source.js";
+import { type BuiltinContext, type BuiltinTool, builtinTool, done, failed, READ_ONLY, sniff } from "./tool.js";
 
 const { resultMaxLines: max } = LIMITS;
 const fields = {

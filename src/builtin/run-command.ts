@@ -28,7 +28,7 @@ import {
   done,
   failed,
   READ_ONLY,
-} from "./source.js";
+} from "./tool.js";
 
 const fields = {
   command: textField("The line for the shell (bash where there is one)."),

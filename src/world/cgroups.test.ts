@@ -21,7 +21,7 @@ const SCRIPT = `
   };
   performance.now = () => 0; // a busy machine is no slow kernel
   syncBuiltinESMExports();
-  const { startInCgroup } = await import("./src/world/cgroups.ts");
+  const { startInCgroup } = await import("./src/world/processes.ts");
   const { guardian } = await import("./src/world/guardian.ts");
   guardian.ignoreCgroup = (folder) => ignored.push(folder.slice(root.length + 1));
   const started = (name) => {

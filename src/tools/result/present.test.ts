@@ -14,7 +14,7 @@ import { TOOL_LIMITS } from "../limits.js";
 import type { ToolOutcome } from "../tool.js";
 import { hostText, type ResultContext } from "./blocks.js";
 import { presentOutcome, toModelResult } from "./present.js";
-import { readWhole } from "./read-result.js";
+import { readWhole } from "./read-range.js";
 import { ResultStore } from "./store.js";
 
 const MEDIA = { images: true, audio: true, documents: true };

@@ -22,7 +22,7 @@ import {
   type TextBound,
   tailWithin,
 } from "./blocks.js";
-import { STREAM, utf8 } from "./read-result.js";
+import { STREAM, utf8 } from "./read-range.js";
 import { jsonStart, type KeepFacts, type KeptResult, type ResultStore } from "./store.js";
 
 export interface ModelResult {

@@ -5,7 +5,7 @@ import { markForeign } from "../../base/text/marking.js";
 import { compilePattern } from "../../base/text/pattern.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { bytesFrom } from "./blocks.js";
-import { pieces, STREAM, Unreadable, utf8 } from "./read-result.js";
+import { pieces, STREAM, Unreadable, utf8 } from "./read-range.js";
 import type { KeptResult, ResultStore } from "./store.js";
 
 export interface SearchRequest {

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { SpilledBlock } from "../../base/text/content.js";
 import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
-import { readWhole } from "./read-result.js";
+import { readWhole } from "./read-range.js";
 import { type Kept, ResultStore } from "./store.js";
 
 const ORIGIN = { origin: "files / read" };

@@ -12,7 +12,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../
 import { LIMITS } from "../../base/limits.js";
 import { quoted } from "../../base/text/marking.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { findResult, findValue, readBetween, readWhole, Unreadable } from "./read-result.js";
+import { findResult, findValue, readBetween, readWhole, Unreadable } from "./read-range.js";
 import type { ResultStore } from "./store.js";
 
 /** One reference that was replaced, for journals and for people who are asked. */
