@@ -4,9 +4,9 @@ import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
-import { kindOf, valueAt } from "../layers/check.js";
 import { type KeyPath, type Position, parseDocument } from "../layers/document.js";
 import type { ImportName } from "../layers/entry.js";
+import { kindOf, valueAt } from "../layers/findings.js";
 import { realPathOf } from "../layers/paths.js";
 import { nameProblem, readEntry, type Schemas } from "../layers/read-entry.js";
 import {

@@ -1,7 +1,7 @@
 // Translates one server entry of another client into an entry of Tenon's; reports what cannot be translated.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { kindOf } from "../layers/check.js";
+import { kindOf } from "../layers/findings.js";
 import type { RawEntry } from "./clients.js";
 
 /** `entry` is there whenever something can be made of it; with `problems` it must not be used. */

@@ -5,9 +5,9 @@ import { LAUNCH_LIMITS } from "../../base/limits.js";
 import { normaliseKind } from "../../base/server-kind.js";
 import { nearest } from "../../base/text/nearest.js";
 import type { ArgumentCondition, PolicyRule } from "../../tools/index.js";
-import { type Checked, type Finding, foreignKey, kindOf, without } from "./check.js";
 import type { KeyPath } from "./document.js";
 import { isRemoteEntry, REMOTE_TYPES, type RuleEntry, type ServerEntry } from "./entry.js";
+import { type Checked, type Finding, foreignKey, kindOf, without } from "./findings.js";
 import type { LayerKind } from "./read-layer.js";
 import type * as schema from "./schema.js";
 

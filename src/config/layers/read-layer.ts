@@ -9,9 +9,9 @@ import { nearest } from "../../base/text/nearest.js";
 import type { ServerSpec } from "../../mcp/index.js";
 import type { PolicyRule } from "../../tools/index.js";
 import { CONFIG_LIMITS } from "../limits.js";
-import { type Finding, kindOf } from "./check.js";
 import { type Document, emptyRecord, type KeyPath, parseDocument } from "./document.js";
 import type { ConfigValues, ImportName, ServerEntry } from "./entry.js";
+import { type Finding, kindOf } from "./findings.js";
 import { isInside } from "./paths.js";
 import { nameProblem, readEntry, readRules, type Schemas, USER_ONLY_KEYS, userOnlyMessage } from "./read-entry.js";
 

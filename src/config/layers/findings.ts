@@ -1,0 +1,84 @@
+// What was found wrong with a part of a configuration file, and the words and paths that such findings use.
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
+import { isJsonObject } from "../../base/json/json.js";
+import { emptyRecord, type KeyPath } from "./document.js";
+
+export interface Finding {
+  readonly severity: "error" | "warning";
+  readonly path: KeyPath;
+  /** Whether the key or the value is to be pointed at. */
+  readonly at: "key" | "value";
+  readonly message: string;
+  readonly suggestion?: string;
+}
+
+export interface Checked<T> {
+  /** Undefined when there is an error. */
+  readonly value: T | undefined;
+  /** What was given, without the unknown keys. */
+  readonly kept?: JsonObject;
+  readonly findings: readonly Finding[];
+}
+
+/** Other clients' names for keys: no slips, so they are ignored like any unknown key, but not without a word. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  serverUrl: "url",
+  httpUrl: "url",
+  cmd: "command",
+  arguments: "args",
+  environment: "env",
+  timeout: "timeouts",
+  alwaysAllow: "allow",
+  includeTools: "allow",
+  excludeTools: "deny",
+};
+
+/** What another client's key is called here. */
+export function foreignKey(key: string, known: readonly string[]): string | undefined {
+  const name = Object.hasOwn(OTHER_NAMES, key) ? OTHER_NAMES[key] : undefined;
+  return name !== undefined && known.includes(name) ? name : undefined;
+}
+
+export function kindOf(value: JsonValue | undefined): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "string") return value.trim() === "" ? "an empty text" : "a text";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** `tools.read_file.timeoutMs`, `args[1]`. */
+export function pathText(path: KeyPath): string {
+  return path
+    .map((step, index) => (typeof step === "number" ? `[${step}]` : `${index > 0 ? "." : ""}${step}`))
+    .join("");
+}
+
+/** The object without the value at a path; the parts on the way are copied, nothing is changed in place. */
+export function without(value: JsonObject, path: KeyPath): JsonObject {
+  const [first, ...rest] = path;
+  const copy: Record<string, JsonValue> = emptyRecord();
+  for (const [key, field] of Object.entries(value)) {
+    if (field === undefined || (key === first && rest.length === 0)) continue;
+    copy[key] = key === first ? withoutIn(field, rest) : field;
+  }
+  return copy;
+}
+
+function withoutIn(value: JsonValue, path: KeyPath): JsonValue {
+  if (isJsonObject(value)) return without(value, path);
+  if (!Array.isArray(value)) return value;
+  const list: readonly JsonValue[] = value;
+  const [index, ...rest] = path;
+  return list.map((part, at) => (at === index ? withoutIn(part, rest) : part));
+}
+
+/** Undefined where the path leads to nothing. */
+export function valueAt(value: JsonValue | undefined, path: KeyPath): JsonValue | undefined {
+  let current = value;
+  for (const step of path) {
+    if (Array.isArray(current)) current = typeof step === "number" ? current[step] : undefined;
+    else current = isJsonObject(current) && Object.hasOwn(current, step) ? current[String(step)] : undefined;
+  }
+  return current;
+}
