@@ -1,7 +1,7 @@
 // fetch_url: a page of the web as text. Public https addresses only, and those the user allows.
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type * as zlib from "node:zlib";
 import { orAborted } from "../base/async/deadline.js";
 import { Pace } from "../base/async/pace.js";
 import { messageOf } from "../base/errors.js";
@@ -117,11 +117,12 @@ interface Got {
 
 async function get({ url, addresses }: Address, { world, signal }: FetchOptions): Promise<Got> {
   const isTls = url.protocol === "https:";
+  const packing = await import("node:zlib"); // before there is a response, whose errors need a listener at once
   const pool = world.httpPool({ isTls, addresses, maxIdleMs: LIMITS.httpIdleSocketMs });
   try {
     const response = await answerTo(pool.request(requestOf(url, isTls)), signal);
     const { "content-type": contentType = "", location } = response.headers;
-    return { status: response.statusCode ?? 0, contentType, location, ...(await readBody(response, signal)) };
+    return { status: response.statusCode ?? 0, contentType, location, ...(await readBody(response, packing, signal)) };
   } finally {
     pool.close();
   }
@@ -159,10 +160,14 @@ function answerTo(request: ClientRequest, signal: AbortSignal): Promise<Incoming
   });
 }
 
-async function readBody(response: IncomingMessage, signal: AbortSignal): Promise<Pick<Got, "body" | "isCut">> {
+async function readBody(
+  response: IncomingMessage,
+  packing: typeof zlib,
+  signal: AbortSignal,
+): Promise<Pick<Got, "body" | "isCut">> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of unpacked(response)) {
+  for await (const chunk of unpacked(response, packing)) {
     signal.throwIfAborted();
     if (!(chunk instanceof Uint8Array)) continue;
     chunks.push(chunk);
@@ -175,8 +180,8 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
 }
 
 /** The reader has to bound it: a few bytes may unpack to very many. */
-function unpacked(response: IncomingMessage): Readable {
-  const unpack = UNPACKERS.get(response.headers["content-encoding"]?.trim().toLowerCase() ?? "")?.();
+function unpacked(response: IncomingMessage, packing: typeof zlib): Readable {
+  const unpack = unpacker(response.headers["content-encoding"]?.trim().toLowerCase(), packing);
   if (!unpack) return response;
   response.on("error", (error) => unpack.destroy(error));
   response.on("close", () => {
@@ -185,12 +190,11 @@ function unpacked(response: IncomingMessage): Readable {
   return response.pipe(unpack);
 }
 
-const UNPACKERS: ReadonlyMap<string, () => ReturnType<typeof createGunzip>> = new Map([
-  ["gzip", createGunzip],
-  ["x-gzip", createGunzip],
-  ["deflate", createInflate],
-  ["br", createBrotliDecompress],
-]);
+function unpacker(encoding: string | undefined, packing: typeof zlib): zlib.Gunzip | undefined {
+  if (encoding === "gzip" || encoding === "x-gzip") return packing.createGunzip();
+  if (encoding === "deflate") return packing.createInflate();
+  return encoding === "br" ? packing.createBrotliDecompress() : undefined;
+}
 
 /** A page as text, an image as an image; undefined for what a model cannot read. */
 async function pageContent(

@@ -16,7 +16,6 @@ import { AcpTransport } from "../transport/acp.js";
 import { httpTransport } from "../transport/http/http-transport.js";
 import type { SpillDirectory } from "../transport/large/spilled.js";
 import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
-import { sandboxedLaunch } from "../transport/sandbox/sandboxed-launch.js";
 import { launchOf, withLastWords } from "../transport/stdio/launch.js";
 import { StdioTransport } from "../transport/stdio/stdio-transport.js";
 import { replayedTransport, tracedTransport } from "../transport/trace.js";
@@ -54,6 +53,7 @@ async function preparedLaunch(
   if (spec.kind !== "stdio" || (world.replay && !spec.sandbox)) return undefined;
   const request = world.replay ? launchOf(spec, cwd, world) : await guardedLaunch(spec, cwd, world);
   if (!spec.sandbox) return request;
+  const { sandboxedLaunch } = await import("../transport/sandbox/sandboxed-launch.js"); // few servers have one
   return await sandboxedLaunch({ spec, sandbox: spec.sandbox, request, sessionCwd: cwd, world, signal });
 }
 
