@@ -16,6 +16,7 @@ import { REPLAY_REQUIREMENTS } from "./requirements/replay.js";
 import { SANDBOX_REQUIREMENTS } from "./requirements/sandbox.js";
 import { TASK_REQUIREMENTS } from "./requirements/tasks.js";
 import { TOOL_REQUIREMENTS } from "./requirements/tools.js";
+import { TURN_REQUIREMENTS } from "./requirements/turns.js";
 
 const HERE = [
   // A. Client-supplied servers over ACP
@@ -349,6 +350,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...SANDBOX_REQUIREMENTS,
   ...TASK_REQUIREMENTS,
   ...TOOL_REQUIREMENTS,
+  ...TURN_REQUIREMENTS,
 ];
 
 export type RequirementId = Requirement["id"];
