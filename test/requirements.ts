@@ -330,7 +330,8 @@ type Requirement =
   | (typeof REPLAY_REQUIREMENTS)[number]
   | (typeof SANDBOX_REQUIREMENTS)[number]
   | (typeof TASK_REQUIREMENTS)[number]
-  | (typeof TOOL_REQUIREMENTS)[number];
+  | (typeof TOOL_REQUIREMENTS)[number]
+  | (typeof TURN_REQUIREMENTS)[number];
 
 export const REQUIREMENTS: readonly Requirement[] = [
   ...HERE,
