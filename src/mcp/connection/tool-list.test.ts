@@ -80,9 +80,10 @@ describe("ToolList", () => {
   it("takes 300,000 notices in its stride", async () => {
     const { world, link, tools } = follow(versioned);
     await tools.load(never);
-    const startMs = performance.now();
+    const before = process.cpuUsage();
     for (let count = 0; count < 300_000; count++) link.announce(CHANGED);
-    expect(performance.now() - startMs).toBeLessThan(500);
+    const { user, system } = process.cpuUsage(before); // microseconds; on a busy machine the clock says little
+    expect(user + system).toBeLessThan(500_000);
     await world.advance(5_000);
     expect(link.asked).toHaveLength(2);
     expect(world.clock.pendingTimers).toBe(0);
