@@ -2,6 +2,8 @@
 import { seconds } from "./run.js";
 import type { Tally } from "./vitest.js";
 
+type Recorded = Tally & { readonly output: string; readonly slowest?: string };
+
 export class Ledger {
   readonly #failed = new Set<string>();
   #passed = 0;
@@ -17,9 +19,9 @@ export class Ledger {
   }
 
   /** Prints the outcome in one line, and the whole output only when there is a fault to look for. */
-  async record(name: string, what: string, work: () => Promise<Tally & { readonly output: string }>): Promise<void> {
+  async record(name: string, what: string, work: () => Promise<Recorded>): Promise<void> {
     const start = performance.now();
-    const result = await work().catch((error: unknown) => ({
+    const result: Recorded = await work().catch((error: unknown) => ({
       passed: 0,
       failed: 1,
       skipped: 0,
@@ -35,6 +37,7 @@ export class Ledger {
     const skipped = result.skipped > 0 ? `; ${result.skipped} skipped` : "";
     const time = seconds(performance.now() - start);
     console.log(`${isGreen ? "ok  " : "FAIL"}  ${name.padEnd(14)} ${time.padStart(8)}  ${tests}${what}${skipped}`);
+    if (result.slowest) console.log(`      slowest files, in seconds: ${result.slowest}`);
   }
 
   skip(name: string, why: string): void {

@@ -1,6 +1,6 @@
 // Runs vitest and reads how many tests passed, failed and were skipped from its own report.
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { ROOT, type RunOptions, runTool } from "./run.js";
 
 export interface Tally {
@@ -11,6 +11,8 @@ export interface Tally {
 
 export interface TestRun extends Tally {
   readonly output: string;
+  /** The files that took longest, with their seconds. */
+  readonly slowest: string;
 }
 
 export async function runVitest(name: string, args: readonly string[], options: RunOptions = {}): Promise<TestRun> {
@@ -18,20 +20,37 @@ export async function runVitest(name: string, args: readonly string[], options: 
   mkdirSync(dirname(report), { recursive: true });
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${report}`];
   const { code, output } = await runTool("vitest", ["run", ...reporters, ...args], options);
-  const tally = readReport(report);
+  const { slowest, ...tally } = readReport(report);
   rmSync(report, { force: true });
   // A file that does not load, or an error outside any test, fails the run without failing a test.
   const hidden = code !== 0 && tally.failed === 0 ? 1 : 0;
-  return { ...tally, failed: tally.failed + hidden, output };
+  return { ...tally, failed: tally.failed + hidden, output, slowest };
 }
 
-function readReport(path: string): Tally {
-  if (!existsSync(path)) return { passed: 0, failed: 0, skipped: 0 };
-  const report: Record<string, unknown> = JSON.parse(readFileSync(path, "utf8"));
-  const count = (key: string): number => (typeof report[key] === "number" ? report[key] : 0);
+interface Report {
+  readonly numPassedTests?: number;
+  readonly numFailedTests?: number;
+  readonly numPendingTests?: number;
+  readonly numTodoTests?: number;
+  readonly testResults?: readonly { readonly name: string; readonly startTime: number; readonly endTime: number }[];
+}
+
+const SLOWEST = 12;
+
+function readReport(path: string): Tally & Pick<TestRun, "slowest"> {
+  if (!existsSync(path)) return { passed: 0, failed: 0, skipped: 0, slowest: "" };
+  const report: Report = JSON.parse(readFileSync(path, "utf8"));
+  const files = (report.testResults ?? []).map(({ name, startTime, endTime }) => {
+    return { name: basename(name, ".test.ts"), seconds: Math.round((endTime - startTime) / 1_000) };
+  });
+  files.sort((one, other) => other.seconds - one.seconds);
   return {
-    passed: count("numPassedTests"),
-    failed: count("numFailedTests"),
-    skipped: count("numPendingTests") + count("numTodoTests"),
+    passed: report.numPassedTests ?? 0,
+    failed: report.numFailedTests ?? 0,
+    skipped: (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0),
+    slowest: files
+      .slice(0, SLOWEST)
+      .map((file) => `${file.name} ${file.seconds}`)
+      .join(", "),
   };
 }
