@@ -4,7 +4,7 @@ import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
-import { Authentication, abilitiesOf, introduction } from "./capabilities.js";
+import { Authentication, abilitiesOf, introduction, type SetupCommand } from "./capabilities.js";
 import {
   type ClientServers,
   InvalidRequest,
@@ -28,6 +28,8 @@ export interface PromisedSession {
 export interface AgentOptions {
   readonly host: SessionHost;
   readonly promised?: readonly PromisedSession[];
+  /** Where this agent is a program: how its log-in is started in a terminal. */
+  readonly setup?: SetupCommand;
   /** How updates are written; unless given, as the SDK writes everything. Must keep the order with what the SDK writes. */
   readonly send?: FrontStream["send"];
 }
@@ -38,7 +40,7 @@ const SET_TITLE = "session/set_title";
 const STATUS = "session/status";
 
 /** Serves one connection: when it closes, so do the sessions opened over it. */
-export function createAgent({ host, promised: earlier = [], send }: AgentOptions): AgentApp {
+export function createAgent({ host, promised: earlier = [], setup, send }: AgentOptions): AgentApp {
   const sessions = new OpenSessions(host, send);
   const auth = new Authentication(host);
   const promised = [...earlier];
@@ -59,7 +61,7 @@ export function createAgent({ host, promised: earlier = [], send }: AgentOptions
       sessions.abilities.set(abilitiesOf(params.clientCapabilities));
       // Only now, since their servers are told what the client can be asked. `initialize` may be said again.
       for (const { id, request } of promised.splice(0)) sessions.open(request, id);
-      return introduction(params);
+      return introduction(params, setup);
     })
     .onRequest(m.session.new, readNew, ({ params }) => loggedIn(() => opened(sessions.open(params), params)))
     .onRequest(m.session.load, readStored, ({ params }) =>

@@ -33,8 +33,11 @@ const AGENT = {
 };
 
 /** `params`: of the request, as it came. */
-export function introduction(params: unknown): acp.InitializeResponse & { authMethods: acp.AuthMethod[] } {
-  return { ...AGENT, authMethods: authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined) };
+export function introduction(
+  params: unknown,
+  setup?: SetupCommand,
+): acp.InitializeResponse & { authMethods: acp.AuthMethod[] } {
+  return { ...AGENT, authMethods: authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined, setup) };
 }
 
 const KEYS = "environment";
@@ -58,11 +61,24 @@ const SETUP_METHOD: acp.AuthMethod = {
   args: ["--setup"],
 };
 
+/** The whole command line of the log-in in a terminal, for clients that do not build it from the agent's own. */
+export interface SetupCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** What clients called it before it was part of the protocol: Zed, hydra, and the check of the ACP registry. */
+const TERMINAL_AUTH = "terminal-auth";
+
 /** `capabilities`: what the client sent, whatever it is; a terminal is offered only to clients that have one. */
-export function authMethods(capabilities: unknown): acp.AuthMethod[] {
-  const auth = isJsonObject(capabilities) ? capabilities["auth"] : undefined;
+export function authMethods(capabilities: unknown, setup?: SetupCommand): acp.AuthMethod[] {
+  const { auth, _meta: meta } = isJsonObject(capabilities) ? capabilities : {};
+  const isOlder = isJsonObject(meta) && meta[TERMINAL_AUTH] === true;
   const hasTerminal = isJsonObject(auth) && auth["terminal"] === true;
-  return hasTerminal ? [KEY_METHOD, SETUP_METHOD] : [KEY_METHOD];
+  if (!hasTerminal && !isOlder) return [KEY_METHOD];
+  if (!isOlder || !setup) return [KEY_METHOD, SETUP_METHOD];
+  const _meta = { [TERMINAL_AUTH]: { label: SETUP_METHOD.name, ...setup } };
+  return [KEY_METHOD, { ...SETUP_METHOD, _meta }];
 }
 
 /** One connection's word on whether its keys may be used. */

@@ -73,7 +73,7 @@ test("of two servers with one name the last counts, and it is told", () => {
   expect(rejected).toHaveLength(1);
 });
 
-test("_meta.tenon.include says how a server's tools come before the model, and what is wrong with it costs only itself", () => {
+test("_meta.tenon.include, or toolInclude, says how a server's tools come before the model, and what is wrong with it costs only itself", () => {
   const include = (value: unknown) => ({ _meta: { tenon: { include: value } } });
   const { servers, rejected, includes, notices } = read([
     { name: "a", command: "x", ...include("search") },
@@ -81,8 +81,10 @@ test("_meta.tenon.include says how a server's tools come before the model, and w
     { name: "c", command: "x", ...include("often") },
     { name: "d", command: "x" },
     { name: "e", command: "x", ...include({ tool: {} }) },
+    { name: "f", command: "x", toolInclude: { serverDefault: "agent", tools: { one: "always", two: "now" } } },
+    { name: "g", command: "x", toolInclude: "agent", ...include("manual") },
   ]);
-  expect(servers).toHaveLength(5);
+  expect(servers).toHaveLength(7);
   expect(rejected).toEqual([]);
   expect(includes).toEqual({
     a: { include: "search" },
@@ -90,11 +92,14 @@ test("_meta.tenon.include says how a server's tools come before the model, and w
     c: {},
     d: {},
     e: {},
+    f: { include: "search", includeByTool: { one: "always" } },
+    g: { include: "manual" },
   });
   expect(notices).toEqual([
     'server "b": _meta.tenon.include is "sometimes": use "always", "manual" or "search"',
     'server "c": _meta.tenon.include is "often": use "always", "manual" or "search"',
     'server "e": _meta.tenon.include has an unknown key "tool"',
+    'server "f": toolInclude is "now": use "always", "manual" or "search"',
   ]);
 });
 

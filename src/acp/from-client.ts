@@ -2,6 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import type * as acp from "@agentclientprotocol/sdk";
+import { includeMode } from "../base/include-mode.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { normaliseKind } from "../base/server-kind.js";
@@ -75,7 +76,7 @@ function readDirectories(raw: JsonValue | undefined, tell: (problem: string) => 
 export interface ClientServers {
   readonly servers: readonly ServerSpec[];
   readonly rejected: readonly RejectedServer[];
-  /** By server name, how its tools come before the model: what `_meta.tenon.include` of its entry says. */
+  /** By server name, how its tools come before the model: `_meta.tenon.include` of its entry, else its `toolInclude`. */
   readonly includes: Readonly<Record<string, ServerInclude>>;
   /** What could not be understood although the server can be used, each in one sentence. */
   readonly notices: readonly string[];
@@ -92,8 +93,11 @@ export function readClientServers(raw: JsonValue | undefined): ClientServers {
       rejected.push(read);
       continue;
     }
-    const tell = (problem: string) => notices.push(`server "${read.name}": _meta.tenon.include ${problem}`);
-    includes.set(read.name, readInclude(oursOf(isJsonObject(entry) ? entry["_meta"] : undefined)["include"], tell));
+    const raw = isJsonObject(entry) ? entry : {};
+    const ours = oursOf(raw["_meta"])["include"];
+    const key = ours === undefined ? "toolInclude" : "_meta.tenon.include";
+    const tell = (problem: string) => notices.push(`server "${read.name}": ${key} ${problem}`);
+    includes.set(read.name, readInclude(ours ?? raw["toolInclude"], tell));
     if (servers.has(read.name)) {
       rejected.push({ name: read.name, reason: "another server of the same name follows: the last one counts" });
     }
@@ -165,15 +169,19 @@ function oursOf(meta: JsonValue | undefined): JsonObject {
   return isJsonObject(ours) ? ours : {};
 }
 
-/** A mode for the whole server, or `{ default, tools: { name: mode } }`. What is wrong is told and costs only itself. */
+/**
+ * A mode for the whole server, or `{ default, tools: { name: mode } }`, where clients with `toolInclude` write `serverDefault`.
+ * What is wrong is told and costs only itself.
+ */
 function readInclude(raw: JsonValue | undefined, tell: (problem: string) => void): ServerInclude {
   if (raw === undefined || raw === null) return {};
   if (!isJsonObject(raw)) {
     const mode = readMode(raw, tell);
     return mode ? { include: mode } : {};
   }
-  for (const key of Object.keys(raw)) if (key !== "default" && key !== "tools") tell(`has an unknown key "${key}"`);
-  const { default: server, tools } = raw;
+  const { default: ofServer, serverDefault, tools, ...unknown } = raw;
+  for (const key of Object.keys(unknown)) tell(`has an unknown key "${key}"`);
+  const server = ofServer ?? serverDefault;
   const include = server === undefined ? undefined : readMode(server, tell);
   if (tools !== undefined && !isJsonObject(tools)) tell("has tools that are no object");
   const byTool = Object.entries(isJsonObject(tools) ? tools : {}).flatMap(([name, given]): [string, IncludeMode][] => {
@@ -187,9 +195,9 @@ function readInclude(raw: JsonValue | undefined, tell: (problem: string) => void
 }
 
 function readMode(raw: JsonValue | undefined, tell: (problem: string) => void): IncludeMode | undefined {
-  if (raw === "always" || raw === "manual" || raw === "search") return raw;
-  tell(`is ${JSON.stringify(raw)}: use "always", "manual" or "search"`);
-  return undefined;
+  const mode = includeMode(raw);
+  if (!mode) tell(`is ${JSON.stringify(raw)}: use "always", "manual" or "search"`);
+  return mode;
 }
 
 /** `[{name, value}]` as the protocol says, or a plain map as some clients send it. */

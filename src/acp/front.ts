@@ -3,7 +3,7 @@ import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { isJsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type { PromisedSession } from "./agent.js";
-import { introduction } from "./capabilities.js";
+import { introduction, type SetupCommand } from "./capabilities.js";
 import { readSessionRequest } from "./from-client.js";
 import { ACP_LIMITS } from "./limits.js";
 import { EARLY_SETTINGS, givenMeta, settingsAnswer } from "./options.js";
@@ -12,6 +12,8 @@ import { Wire, type WireMessage, type WireStreams, wordsOf } from "./wire.js";
 export interface FrontOptions extends WireStreams {
   readonly world: Pick<World, "after" | "soon">;
   newSessionId(): string;
+  /** How this agent's log-in is started in a terminal. */
+  readonly setup?: SetupCommand;
   /** Called before the client hears of the session: it must be there to be loaded even if the client leaves at once. */
   onPromised?(session: PromisedSession): void;
   /**
@@ -76,7 +78,7 @@ export class Front {
     const isWhole = isJsonObject(params) && Number.isInteger(params["protocolVersion"]);
     if (method === "initialize" && !this.#replay && isWhole) {
       this.#replay = { ...message, id: REPLAY_ID };
-      this.#wire.post({ jsonrpc: "2.0", id, result: introduction(params) });
+      this.#wire.post({ jsonrpc: "2.0", id, result: introduction(params, this.#options.setup) });
       this.#startSoon(ACP_LIMITS.frontQuietMs);
       return true;
     }

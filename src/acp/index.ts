@@ -2,6 +2,7 @@
 import type * as agent from "./agent.js";
 
 export type { AgentOptions, PromisedSession } from "./agent.js";
+export type { SetupCommand } from "./capabilities.js";
 export { Front, type FrontOptions, type FrontStream } from "./front.js";
 export type { McpStatus, ToolSummary } from "./sessions.js";
 

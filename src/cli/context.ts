@@ -1,6 +1,9 @@
 // The context of every command: the world, the project, where to print, and how to ask the person.
 
+import { statSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { createLog, LOG_LEVELS, type Log, type LogLevel, type World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
@@ -12,6 +15,10 @@ import { renderTable, visible, visibleJson } from "./terminal/text.js";
 /** The options of `tenon acp`. */
 export interface AcpOptions {
   readonly model?: string;
+  /** The full path of the directory of `--config`, which is in use already. */
+  readonly config?: string;
+  /** The full path of the file of `--mcp-config`. */
+  readonly mcpConfig?: string;
   /** The file of `--trace`. */
   readonly trace?: string;
 }
@@ -31,6 +38,27 @@ export interface CommandContext {
   readonly readValue?: (question: string) => Promise<string | undefined>;
   /** How `tenon acp` serves; only the program itself has it. */
   readonly serve?: (options: AcpOptions) => Promise<void>;
+}
+
+/**
+ * The value of `--config` or `--mcp-config`. `~/` is expanded, since editors start programs without a shell. `from`: where a
+ * relative path begins; without it none is taken. Throws `usage.invalid`.
+ */
+export function optionPath(option: string, path: string, { world, from }: { world: World; from?: string }): string {
+  const home = world.env["HOME"];
+  if (home !== undefined && /^~[\\/]/u.test(path)) return join(home, path.slice(2));
+  if (isAbsolute(path)) return path;
+  if (from !== undefined) return resolve(from, path);
+  const why = "a relative one would lie in whatever project the editor has open";
+  throw new TenonError("usage.invalid", `${option} must be a full path, or begin with ~/: ${why}`, { hint: "" });
+}
+
+/** `--config DIR`: from now on this process keeps everything there. Throws `usage.invalid` for what is no directory. */
+export function useAgentDirectory(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) {
+    throw new TenonError("usage.invalid", `--config: ${path} is no directory`, { hint: "" });
+  }
+  process.env["TENON_HOME"] = path;
 }
 
 /** Reads every layer; runs nothing, fetches nothing. */

@@ -10,7 +10,8 @@ async function main(words: readonly string[]): Promise<void> {
     return;
   }
   const { runCommandLine } = await import("./run.js");
-  return await runCommandLine(words, runAcp);
+  // Clients that replace the words of the agent by those of its terminal log-in, instead of appending them, run this.
+  return await runCommandLine(verb === "--setup" ? ["acp", ...words] : words, runAcp);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

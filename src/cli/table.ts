@@ -10,17 +10,36 @@ const TRACE = text("FILE", TRACE_SUMMARY, { completes: "file" });
 const TIMEOUT = text("SECONDS", "wait no longer than this for a server to be ready");
 const PROJECT = flag("in this project's .tenon/config.json instead of your own file");
 
+const MCP_CONFIG = text(
+  "FILE",
+  'add MCP servers: {"mcpServers": {name: {command, args, env} | {type, url, headers}}}',
+  {
+    completes: "file",
+  },
+);
+const CONFIG = text(
+  "DIR",
+  "an agent directory of its own for configuration, sessions, log-ins and trust, as TENON_HOME",
+  {
+    completes: "file",
+  },
+);
+
 const ACP: Command = command({
   name: "acp",
   summary: "serve an ACP editor over stdio",
   details: ["Editors start this themselves: tenon setup prints what to put into their configuration."],
   options: {
+    config: CONFIG,
+    "mcp-config": MCP_CONFIG,
     model: MODEL,
     trace: TRACE,
     setup: flag("keep the key of a model provider in the system's keyring; editors run this in a terminal"),
   },
   examples: {
     "tenon acp --trace /tmp/tenon.ndjson": "serves, and records every message in the file",
+    "tenon acp --config ~/agents/work --mcp-config ~/agents/work-servers.json":
+      "serves a second agent with servers and sessions of its own; paths must be full ones",
     "tenon acp --setup": "asks for a provider and its key, once",
   },
   load: async () => (await import("./commands/acp/options.js")).runAcpWithOptions,
@@ -31,9 +50,8 @@ const CHAT: Command = command({
   summary: "talk to the agent in this terminal",
   options: {
     prompt: text("TEXT", "answer once and exit", { short: "p" }),
-    "mcp-config": text("FILE", 'add MCP servers: {"mcpServers": {name: {command, args, env} | {type, url, headers}}}', {
-      completes: "file",
-    }),
+    config: CONFIG,
+    "mcp-config": MCP_CONFIG,
     model: MODEL,
     yes: flag("approve every tool call (never servers or settings of a project's files)"),
     json: flag("print the ACP updates as NDJSON"),

@@ -1,7 +1,9 @@
 // Slash commands: which prompts are commands, and what they answer.
 import { describe, expect, test } from "vitest";
 import { Cell } from "../base/async/cell.js";
+import { typedServer } from "../config/index.js";
 import type { Model } from "../models/index.js";
+import { fakeWorld } from "../testing/index.js";
 import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../tools/index.js";
 import { type CommandContext, commandOf, OWN_COMMANDS, promptNameIn } from "./commands.js";
 import type { ServerChange, ServerStatus } from "./events.js";
@@ -24,6 +26,7 @@ function controls(): ToolControls {
     clear: () => {},
     search: (request) => catalog.search(request, signal),
     include: (name): Selection => catalog.addTool(name),
+    remove: (name): Selection => catalog.removeTool(name),
     setInclude: (name, mode) => catalog.setInclude(name, mode),
     why: (name) => catalog.why(name),
     inspect: () => catalog.inspect(),
@@ -57,6 +60,8 @@ const KEPT: KeptDecision = {
   decidedAt: "2026-01-01T00:00:00Z",
 };
 
+const WORLD = fakeWorld({ env: { TOKEN: "t0ken", HOME: "/home/me" } });
+
 interface Done {
   readonly switched: string[];
   readonly set: [SettingName, string][];
@@ -65,14 +70,19 @@ interface Done {
 
 function around(
   done: Done,
-): Pick<CommandContext, "servers" | "permissions" | "grantServer" | "logins" | "show" | "settings" | "commands"> {
+): Pick<
+  CommandContext,
+  "servers" | "typedServer" | "permissions" | "grantServer" | "logins" | "show" | "settings" | "commands"
+> {
   const switched = (what: string): ServerChange => {
     done.switched.push(what);
     return what.endsWith("nobody") ? { ok: false, reason: "no such server" } : { ok: true, text: "Done." };
   };
   return {
     commands: OWN_COMMANDS,
+    typedServer: (words) => typedServer(words, { world: WORLD, cwd: "/project", allowHosts: [], signal }),
     servers: {
+      open: [],
       statuses: SERVERS,
       settled: async () => {},
       restart: async (name) => switched(`restart ${name}`),
@@ -150,6 +160,26 @@ describe("/tools", () => {
     expect(await say("/tools add nothing", tools)).toContain("Nothing changed");
   });
 
+  test("remove takes a tool away, or all of a server, until it is brought back", async () => {
+    const tools = controls();
+    const names = () => tools.list().map(({ id }) => id as string);
+    expect(await say("/tools remove echo", tools)).toContain("`/tools always echo` brings it back");
+    expect(names()).not.toContain("mcp__s__echo");
+    expect(await say("/why echo", tools)).toContain("the person removed it from this session");
+    expect(await say("/tools remove nothing", tools)).toContain("Nothing changed");
+    await say("/tools add echo", tools);
+    expect(names()).toContain("mcp__s__echo");
+    await say("/tools remove s", tools);
+    expect(names().filter((id) => id.startsWith("mcp__"))).toEqual([]);
+    expect(await say("/tools mail far", tools)).toContain("Nothing of this session's tools matches");
+    await say("/tools always s", tools);
+    expect(names()).toContain("mcp__s__echo");
+  });
+
+  test("agent is another name of search", async () => {
+    expect(await say("/tools agent s/echo")).toContain('in mode "search"');
+  });
+
   test("a mode can be changed for a tool", async () => {
     const tools = controls();
     expect(await say("/tools always s/hidden", tools)).toContain('in mode "always"');
@@ -201,6 +231,68 @@ describe("/mcp with a verb", () => {
       'add {"kind":"http","name":"web","url":"https://example.org/mcp","headers":{}}',
     ]);
     expect(await say("/mcp add alone")).toContain("/mcp add <server> <url>");
+  });
+
+  test("add takes the words of tenon mcp add: --, quotes, variables, headers", async () => {
+    const done: Done = { switched: [], set: [] };
+    await say(
+      `/mcp add --env 'KEY=a b' gh --env=TOKEN=\${TOKEN} -- npx  -y "say \\"hi\\"" it\\ is --env X='' C:\\dir`,
+      controls(),
+      done,
+    );
+    await say(
+      "/mcp add web --type sse https://example.org/sse --header 'Authorization: Bearer ${TOKEN}'",
+      controls(),
+      done,
+    );
+    await say("/mcp add plain -- https://looks.like/a-url", controls(), done);
+    expect(done.switched.map((one) => JSON.parse(one.slice("add ".length)))).toEqual([
+      {
+        kind: "stdio",
+        name: "gh",
+        command: "npx",
+        args: ["-y", 'say "hi"', "it is", "--env", "X=", "C:\\dir"],
+        env: { KEY: "a b", TOKEN: "t0ken" },
+      },
+      { kind: "sse", name: "web", url: "https://example.org/sse", headers: { Authorization: "Bearer t0ken" } },
+      { kind: "stdio", name: "plain", command: "https://looks.like/a-url", args: [], env: {} },
+    ]);
+  });
+
+  test.each([
+    ["gh --env TOKEN=${MISSING} -- npx", "the environment variable MISSING is not set"],
+    ["gh --env KEY='!pass' -- npx", "the user's own configuration only"],
+    ["gh --env nothing -- npx", "expected --env NAME=VALUE"],
+    ["gh --env", "--env lacks its value"],
+    ["gh --project -- npx", "there is no option --project here"],
+    ["gh -y", "there is no option -y here"],
+    ["gh --header A=b -- npx", "--header is for servers with a url"],
+    ["web https://example.org --env A=b", "--env is for servers that are started by a command"],
+    ["web https://example.org more", "a url stands alone"],
+    ["web --type ftp https://example.org", "--type must be"],
+    ["web ftp://example.org", "begins with http://"],
+    ["gh -- 'npx", "a quote (') is not closed"],
+    ["gh --", "say how it is reached"],
+    ["", "say how it is reached"],
+    ["'' -- npx", "the name must not be empty"],
+  ])("add says what is wrong with the words: %s", async (words, problem) => {
+    const done: Done = { switched: [], set: [] };
+    const text = await say(`/mcp add ${words}`, controls(), done);
+    expect(text).toContain("Nothing changed");
+    expect(text).toContain(problem);
+    expect(text).toContain("tenon mcp add");
+    expect(done.switched).toEqual([]);
+  });
+
+  test("the name of a server shows what is known of it", async () => {
+    const text = await say("/mcp s");
+    expect(text).toContain("- **s** (client): ready, 2 tools");
+    expect(text).toContain("`mcp__s__echo` Says it back");
+    expect(text).toContain("1 of its tools behind search");
+    expect(await say("/mcp get bad")).toContain("Set a key.");
+    expect(await say("/mcp nobody here")).toContain(
+      'There is no server "nobody here" in this session; there are: s, bad',
+    );
   });
 
   test("login brings the person to the page, says what came of it, and takes a pasted address where that is wanted", async () => {

@@ -1,15 +1,16 @@
 // The slash commands of a session: answered by Tenon itself, in Markdown, in any editor and in the terminal chat.
 import { messageOf } from "../base/errors.js";
+import { includeMode } from "../base/include-mode.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { markForeign } from "../base/text/marking.js";
+import { maskEntry, type TypedServer } from "../config/index.js";
 import type { ServerSpec } from "../mcp/index.js";
 import type { ModelUsage } from "../models/index.js";
 import {
   type CatalogView,
   grantId,
   grantLabel,
-  type IncludeMode,
   type KeptDecision,
   type OfferedGrant,
   type Selection,
@@ -26,7 +27,12 @@ import type { SessionTools } from "./tools/tools.js";
 export interface CommandContext {
   readonly tools: SessionTools["controls"];
   /** The servers of this session; a change of them is written nowhere. */
-  readonly servers: Pick<SessionServers, "statuses" | "settled" | "restart" | "enable" | "disable" | "add" | "remove">;
+  readonly servers: Pick<
+    SessionServers,
+    "open" | "statuses" | "settled" | "restart" | "enable" | "disable" | "add" | "remove"
+  >;
+  /** Reads the words behind `/mcp add`. */
+  typedServer(words: string): Promise<TypedServer>;
   readonly permissions: Pick<SessionTools["permissions"], "decisions" | "revoke">;
   readonly grantServer: SessionTools["grantServer"];
   readonly logins: Pick<SessionLogins, "login">;
@@ -63,7 +69,7 @@ const mcpCommand: Command = {
   name: "mcp",
   description: "The MCP servers of this session and their state; restarts, switches, adds and removes them",
   input:
-    "[restart|enable|disable|remove <server> | login <server> [paste] | add <server> <url or command and arguments>]",
+    "[<server> | restart|enable|disable|remove <server> | login <server> [paste] | add <server> <url> | add <server> -- <command and arguments>]",
   async run(words, context) {
     const [verb, name] = verbAndName(words);
     switch (verb) {
@@ -78,12 +84,18 @@ const mcpCommand: Command = {
         if (verb === "login") return await login(name, context);
         return await outcome(await context.servers[verb](name), name, context);
       case "add": {
-        const read = readServerWords(name);
-        if (typeof read === "string") return `Nothing changed: ${oneLine(read, 500)}.`;
-        return await outcome(await context.servers.add(read), read.name, context);
+        const read = await context.typedServer(words.slice(verb.length));
+        if ("problem" in read) return `Nothing changed: ${oneLine(read.problem, 500)}.\n${ADD_FORM}`;
+        return await outcome(await context.servers.add(read.spec), read.spec.name, context);
       }
-      default:
-        return `There is no \`/mcp ${oneLine(verb, 40)}\`: use restart, enable, disable, add, remove or login.`;
+      default: {
+        const wanted = verb === "get" ? name : words;
+        const found = context.servers.statuses.filter((one) => one.name === wanted);
+        if (found.length > 0) return found.map((status) => serverDetails(status, context)).join("\n");
+        const known = context.servers.statuses.map((one) => oneLine(one.name)).join(", ") || "none";
+        const verbs = "restart, enable, disable, add, remove, login";
+        return `There is no server "${oneLine(wanted, 80)}" in this session; there are: ${known}. Or use ${verbs}.`;
+      }
     }
   },
 };
@@ -117,33 +129,59 @@ function serverLine(status: ServerStatus): string {
   return lines.join("\n");
 }
 
-const FORM = "write /mcp add <server> <url>, or /mcp add <server> <command> <arguments…>";
+const ADD_FORM =
+  "Write `/mcp add <server> <url>` with `--header NAME=VALUE`, or `/mcp add <server> --env NAME=VALUE -- <command> <arguments>`, as `tenon mcp add` takes it.";
 
-/** Or what is wrong with the words. */
-function readServerWords(words: string): ServerSpec | string {
-  const [name, target, ...args] = [...words.matchAll(/"((?:[^"\\]|\\.)*)"|\S+/gu)].map(([whole, quoted]) =>
-    quoted === undefined ? whole : quoted.replaceAll(/\\(.)/gu, "$1"),
-  );
-  if (name === undefined || target === undefined) return FORM;
-  if (/^https?:\/\//iu.test(target)) {
-    return args.length > 0 ? `a url has no arguments; ${FORM}` : { kind: "http", name, url: target, headers: {} };
-  }
-  return { kind: "stdio", name, command: target, args, env: {} };
+/** What is known of one server: how it is reached, how it answered, and what became of its tools. */
+function serverDetails(status: ServerStatus, { servers, tools }: CommandContext): string {
+  const { name, origin, server, era, protocolVersion, connectMs } = status;
+  const open = servers.open.find(({ connection, source }) => connection.spec.name === name && source.origin === origin);
+  const { request, behindSearch } = tools.inspect();
+  const offered = request.filter(({ tool }) => tool.source === name && tool.origin === origin);
+  const behind = behindSearch.reduce((sum, one) => (one.server === name ? sum + one.count : sum), 0);
+  const lines = [serverLine(status)];
+  if (open) lines.push(...reachLines(open.connection.spec));
+  if (server) lines.push(`  calls itself ${oneLine(`${server.title ?? server.name} ${server.version}`)}`);
+  if (protocolVersion !== undefined) lines.push(`  protocol ${oneLine(protocolVersion)}${era ? ` (${era})` : ""}`);
+  if (connectMs !== undefined) lines.push(`  ready after ${connectMs} ms`);
+  if (behind > 0) lines.push(`  ${behind} of its tools behind search`);
+  return [...lines, ...offered.map(toolLine)].join("\n");
 }
 
-const INCLUDE_MODES: readonly IncludeMode[] = ["always", "manual", "search"];
+/** Names of variables and headers only: their values may be secrets. */
+function reachLines(spec: ServerSpec): readonly string[] {
+  if (spec.kind === "acp") return ["  reached through the client"];
+  const names = (what: string, values: Readonly<Record<string, string>>) => {
+    const keys = Object.keys(values);
+    return keys.length === 0 ? [] : [`  ${what}: ${oneLine(keys.join(", "), LINE_CHARS)}`];
+  };
+  if (spec.kind !== "stdio") {
+    const { url } = maskEntry({ url: spec.url });
+    return [`  at ${oneLine(String(url), LINE_CHARS)} (${spec.kind})`, ...names("headers", spec.headers)];
+  }
+  const { args } = maskEntry({ command: spec.command, args: [...spec.args] });
+  const words = [spec.command, ...(Array.isArray(args) ? args : [])].map((word) => {
+    return /^[^\s"'\\]+$/u.test(String(word)) ? String(word) : JSON.stringify(word);
+  });
+  return [`  runs \`${oneLine(words.join(" "), LINE_CHARS)}\``, ...names("variables", spec.env)];
+}
 
 const toolsCommand: Command = {
   name: "tools",
-  description: "The tools of this session; searches them, adds one, or changes how they come before the model",
-  input: "[words to search for | add <tool> | always|manual|search <tool or server>]",
+  description:
+    "The tools of this session; searches them, adds or removes one, or changes how they come before the model",
+  input: "[words to search for | add <tool> | remove <tool or server> | always|manual|search <tool or server>]",
   async run(words, context) {
     const [verb, name] = verbAndName(words);
     if (verb === "") return toolsOverview(context.tools.inspect());
     if (verb === "add" && name !== "") {
       return selected(context.tools.include(name), (what) => `${what} is offered from the next model call on.`);
     }
-    const mode = INCLUDE_MODES.find((one) => one === verb);
+    if (verb === "remove" && name !== "") {
+      const back = `\`/tools always ${oneLine(name, 80)}\` brings it back.`;
+      return selected(context.tools.remove(name), (what) => `${what} is not offered any more. ${back}`);
+    }
+    const mode = includeMode(verb);
     if (mode && name !== "") {
       return selected(context.tools.setInclude(name, mode), (what) => `${what} is now in mode "${mode}".`);
     }

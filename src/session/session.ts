@@ -5,7 +5,7 @@ import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import { type ContentBlock, plainText } from "../base/text/content.js";
-import { type EffectiveConfig, readyServers } from "../config/index.js";
+import { type EffectiveConfig, readyServers, typedServer } from "../config/index.js";
 import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
 import type { Invocation } from "./commands.js";
@@ -369,6 +369,10 @@ export class Session implements AsyncDisposable {
     const text = await command.run(words, {
       tools: this.#tools.controls,
       servers: this.#servers,
+      typedServer: (typed) => {
+        const { world, cwd } = this.#options;
+        return typedServer(typed, { world, cwd, allowHosts: this.#config?.allowHosts ?? [], signal });
+      },
       permissions: this.#tools.permissions,
       grantServer: (server) => this.#tools.grantServer(server),
       logins: this.#logins,

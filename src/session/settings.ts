@@ -1,5 +1,6 @@
 // What the person may change about a session while it lives: its mode, its model, how much that thinks, how tools come before it.
 import { TenonError } from "../base/errors.js";
+import { INCLUDE_MODES, includeMode } from "../base/include-mode.js";
 import type { JsonValue } from "../base/json/json.js";
 import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
@@ -12,8 +13,6 @@ export type SettingName = (typeof SETTINGS)[number];
 
 /** As the configuration says, else as the provider, or Tenon, decides. */
 export const DEFAULT_VALUE = "default";
-
-const INCLUDE_MODES: readonly IncludeMode[] = ["always", "search", "manual"];
 
 /** The settings as they are now, with what each could be changed to. */
 export interface SettingsView {
@@ -148,7 +147,7 @@ export class SessionSettings {
         break;
       }
       case "include":
-        this.#include = choice(name, value, INCLUDE_MODES);
+        this.#include = includeMode(value) ?? choice(name, value, INCLUDE_MODES);
         break;
       case "sandbox":
         this.#sandbox = choice(name, value, this.#sandboxes);

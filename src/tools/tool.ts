@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { ReadonlyCell } from "../base/async/cell.js";
 import type { Brand } from "../base/id.js";
+import type { IncludeMode } from "../base/include-mode.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
 import { type ContentBlock, text } from "../base/text/content.js";
 
@@ -12,8 +13,7 @@ export type ToolId = Brand<string, "ToolId">;
 /** Which layer a tool came from; approvals and precedence depend on it. */
 export type ToolOrigin = "client" | "project" | "user" | "builtin" | "extra";
 
-/** How a tool comes before the model: always, when the person adds it, or when a search finds it. */
-export type IncludeMode = "always" | "manual" | "search";
+export type { IncludeMode };
 
 /** Hints by the server about its own tool. They count only for servers the user trusts. */
 export interface ToolAnnotations {

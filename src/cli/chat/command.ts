@@ -7,16 +7,21 @@ import { LIMITS } from "../../base/limits.js";
 import { type EffectiveConfig, problemText, readyServers } from "../../config/index.js";
 import type { Given, Values } from "../command.js";
 import { compose } from "../compose.js";
+import { type CommandContext, optionPath, useAgentDirectory } from "../context.js";
 import { EXIT, exitAfter } from "../exit.js";
 import { mayColor } from "../terminal/stream.js";
 import { visible } from "../terminal/text.js";
 import { acpTap, openTraceFile, tappedAgent } from "../trace.js";
 import { runChat } from "./chat.js";
 
-export async function runChatCommand({
-  values,
-}: Given<Values<"yes" | "json", "prompt" | "mcp-config" | "model" | "trace">>): Promise<number> {
-  const { prompt, model, "mcp-config": mcpConfig, yes = false, json = false } = values;
+export async function runChatCommand(
+  { values }: Given<Values<"yes" | "json", "prompt" | "config" | "mcp-config" | "model" | "trace">>,
+  { world, cwd }: CommandContext,
+): Promise<number> {
+  const { prompt, model, config: directory, "mcp-config": servers, yes = false, json = false } = values;
+  const place = { world, from: cwd };
+  const mcpConfig = servers === undefined ? undefined : optionPath("--mcp-config", servers, place);
+  if (directory !== undefined) useAgentDirectory(optionPath("--config", directory, place));
   const trace = values.trace === undefined ? undefined : openTraceFile(values.trace);
   const { host, config } = await compose({
     logLevel: "error",

@@ -16,7 +16,6 @@ type Optional<Key extends string, Value> = { readonly [K in Key]?: Value | undef
 type Written<T> = { readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? T[K] | undefined : T[K] };
 type Texts = Readonly<Record<string, string>>;
 
-export const INCLUDE_MODES = ["always", "manual", "search"] as const;
 export type { IncludeMode };
 
 /** From the loosest to the strictest. */

@@ -31,6 +31,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   alwaysAllow: "allow",
   includeTools: "allow",
   excludeTools: "deny",
+  toolInclude: "include",
 };
 
 /** What another client's key is called here. */

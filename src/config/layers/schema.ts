@@ -1,5 +1,6 @@
 // The zod schema of a configuration file. zod is heavy: this file is only loaded by `import()`, when there is a file to check.
 import * as z from "zod/v4";
+import { INCLUDE_MODES, includeMode, SEARCH_ALIAS } from "../../base/include-mode.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { nearest } from "../../base/text/nearest.js";
@@ -8,7 +9,6 @@ import {
   type ConfigValues,
   type IdentityProviderEntry,
   IMPORT_NAMES,
-  INCLUDE_MODES,
   type ModelEntry,
   OAUTH_GRANTS,
   type OAuthEntry,
@@ -44,7 +44,8 @@ const webAddress = (description: string) => optional(address, description);
 const whole = (min: number, max: number, description: string) => optional(z.int().min(min).max(max), description);
 const milliseconds = (description: string) => whole(1, 86_400_000, description);
 const count = (description: string) => whole(0, 10_000, description);
-const include = (description: string) => optional(z.enum(INCLUDE_MODES), description);
+const includeSchema = z.enum([...INCLUDE_MODES, SEARCH_ALIAS]).transform((mode) => includeMode(mode) ?? "search");
+const include = (description: string) => optional(includeSchema, description);
 
 function section<Shape extends z.core.$ZodShape>(description: string, shape: Shape) {
   return z.strictObject(shape).optional().describe(description);
@@ -140,7 +141,9 @@ const tool = z.strictObject({
 });
 
 const extras = {
-  include: include('How its tools come before the model: "always", "manual" (added by the person) or "search".'),
+  include: include(
+    'How its tools come before the model: "always", "manual" (added by the person) or "search"; "agent" is another name of "search".',
+  ),
   tools: optional(z.record(z.string(), tool), "Settings of single tools, by the server's own names for them."),
   prefix: words("Put before the names of its tools as the model sees them."),
   allow: list("Only tools that match one of these globs (* and ?) are used."),

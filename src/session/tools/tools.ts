@@ -59,6 +59,8 @@ export interface ToolControls {
   search(request: SearchRequest, signal?: AbortSignal): Promise<SearchAnswer>;
   /** Puts a tool in front of the model, whatever its mode: it joins at the next model call. */
   include(name: string): Selection;
+  /** Takes a tool, or all tools of a server, away from the model: a call of one answers that the person removed it. */
+  remove(name: string): Selection;
   /** For a server by its name or a tool by any of its names. */
   setInclude(name: string, mode: IncludeMode): Selection;
   /** What became of a tool, and why. */
@@ -352,6 +354,7 @@ function toolControls(catalog: SessionCatalog): ToolControls {
     clear: (name) => catalog.remove("extra", name),
     search: async (request, signal = new AbortController().signal) => await catalog.search(request, signal),
     include: (name) => catalog.addTool(name),
+    remove: (name) => catalog.removeTool(name),
     setInclude: (name, mode) => catalog.setInclude(name, mode),
     why: (name) => catalog.why(name),
     inspect: () => catalog.inspect(),

@@ -48,6 +48,7 @@ export class Offering {
   readonly meta: KnownTools;
   /** Added by the person: they join whatever their mode and the limits. */
   readonly added: Set<ToolId> = new Set();
+  readonly #removed = new Set<ToolId>();
   readonly #setAside = new Map<ToolId, { readonly definitionHash: string; readonly reason: string }>();
   /** Servers behind search because of a limit: they stay there, so that tools do not move back and forth. */
   readonly refused: Map<string, BudgetCause> = new Map();
@@ -153,7 +154,21 @@ export class Offering {
     this.replan();
   }
 
+  /** The person takes a tool away: no model call is offered it, and no call of it runs, until `restore`. */
+  remove(id: ToolId): void {
+    this.added.delete(id);
+    this.#removed.add(id);
+    this.#setList(this.list.without(id));
+    this.replan();
+  }
+
+  restore(id: ToolId): void {
+    this.#removed.delete(id);
+    this.replan();
+  }
+
   whySetAside({ tool }: KnownTool): string | undefined {
+    if (this.#removed.has(tool.id)) return "the person removed it from this session; /tools always brings it back";
     const setAside = this.#setAside.get(tool.id);
     return setAside?.definitionHash === tool.definitionHash ? setAside.reason : undefined;
   }

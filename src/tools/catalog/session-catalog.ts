@@ -172,8 +172,16 @@ export class SessionCatalog {
     const resolved = resolveTool(name, this.#offering.book.active);
     if (resolved.kind !== "one") return unresolved(name, resolved);
     this.#offering.added.add(resolved.known.tool.id);
-    this.#offering.replan();
+    this.#offering.restore(resolved.known.tool.id);
     return { ok: true, what: resolved.known.tool.label };
+  }
+
+  /** The person takes a tool away (`/tools remove`), or all of a server: it is not offered any more, and a call of it says so. */
+  removeTool(name: string): Selection {
+    const named = this.#named(name);
+    if (!named.ok) return named;
+    for (const { tool } of named.tools) this.#offering.remove(tool.id);
+    return named;
   }
 
   /**
@@ -181,15 +189,29 @@ export class SessionCatalog {
    * what is not yet in front of it is moved.
    */
   setInclude(name: string, mode: IncludeMode): Selection {
-    this.#offering.refresh();
-    const server = this.#offering.book.active.find(({ source }) => source.name === name);
-    const resolved = server ? undefined : resolveTool(name, this.#offering.book.active);
-    if (resolved && resolved.kind !== "one") return unresolved(name, resolved);
-    const source = resolved?.known.source.name ?? name;
-    if (server) this.#offering.refused.delete(name); // it may fit into the limits now
-    this.#offering.modes.set(source, resolved?.known.raw.name, mode);
+    const named = this.#named(name);
+    if (!named.ok) return named;
+    const { tools, single } = named;
+    if (!single) this.#offering.refused.delete(name); // it may fit into the limits now
+    this.#offering.modes.set(single?.source.name ?? name, single?.raw.name, mode);
+    for (const { tool } of tools) this.#offering.restore(tool.id);
     this.#offering.replan();
-    return { ok: true, what: resolved?.known.tool.label ?? `the server "${source}"` };
+    return named;
+  }
+
+  /** A server by its name with all its tools, or a single tool by any of its names. */
+  #named(
+    name: string,
+  ):
+    | { ok: true; what: string; tools: readonly KnownTool[]; single?: KnownTool }
+    | Extract<Selection, { readonly ok: false }> {
+    this.#offering.refresh();
+    const { active } = this.#offering.book;
+    const server = active.find(({ source }) => source.name === name);
+    if (server) return { ok: true, what: `the server "${name}"`, tools: server.tools };
+    const resolved = resolveTool(name, active);
+    if (resolved.kind !== "one") return unresolved(name, resolved);
+    return { ok: true, what: resolved.known.tool.label, tools: [resolved.known], single: resolved.known };
   }
 
   /** For servers without an include mode of their own. What the model was offered stays offered. */
@@ -232,7 +254,10 @@ export class SessionCatalog {
   }
 }
 
-function unresolved(name: string, resolved: Exclude<Resolved, { kind: "one" }>): Selection {
+function unresolved(
+  name: string,
+  resolved: Exclude<Resolved, { kind: "one" }>,
+): Extract<Selection, { readonly ok: false }> {
   const paths = (resolved.kind === "many" ? resolved.candidates : resolved.similar).map(pathOf);
   const reason =
     paths.length === 0

@@ -1,7 +1,14 @@
 // `tenon acp`: the ACP agent over stdio. Light until the first answers are out; everything else is loaded after.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { Front, type FrontOptions, type FrontStream, loadAgent, type PromisedSession } from "../../../acp/index.js";
+import {
+  Front,
+  type FrontOptions,
+  type FrontStream,
+  loadAgent,
+  type PromisedSession,
+  type SetupCommand,
+} from "../../../acp/index.js";
 import { isSessionId, uuidV7 } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
@@ -14,7 +21,8 @@ import type { AcpOptions } from "../../context.js";
 import { exitAfter, onStopSignals, onUncaught } from "../../exit.js";
 
 /** Runs until the client is gone or a signal comes; then leaves nothing behind. */
-export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<void> {
+export async function runAcp({ trace: path, config, ...options }: AcpOptions): Promise<void> {
+  const setup = setupCommand(config);
   const tracing = path === undefined ? undefined : await openTracing(path);
   let closeAgent: () => Promise<void> = async () => {};
   const stop = (code: number) => exitAfter(() => closeAgent(), code);
@@ -28,10 +36,11 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
     output: process.stdout,
     ...defined({ onTraffic: tracing?.onTraffic }),
     world: { after, soon },
+    setup,
     newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
     onPromised: beginJournal,
     start: (stream, takePromised) => {
-      const serving = serve(stream, takePromised, { ...options, ...defined({ trace: tracing?.trace }) });
+      const serving = serve(stream, takePromised, { ...options, setup, ...defined({ trace: tracing?.trace }) });
       closeAgent = async () => (await serving).close();
       serving
         .then((served) => {
@@ -45,6 +54,12 @@ export async function runAcp({ trace: path, ...options }: AcpOptions): Promise<v
   });
   process.on("exit", () => front.flush());
   front.closed.then(() => stop(0)).catch(() => stop(1));
+}
+
+/** How this very program is started in a terminal to keep a key. */
+function setupCommand(config: string | undefined): SetupCommand {
+  const directory = config === undefined ? [] : ["--config", config];
+  return { command: process.execPath, args: [process.argv[1] ?? "", "acp", ...directory, "--setup"] };
 }
 
 /** A session whose id was given out can be loaded, whatever becomes of this process. A journal that cannot be begun is told later. */
@@ -84,14 +99,14 @@ interface Served {
 async function serve(
   stream: FrontStream,
   takePromised: () => readonly PromisedSession[],
-  options: Pick<ComposeOptions, "model" | "trace">,
+  { setup, ...options }: Pick<ComposeOptions, "model" | "mcpConfig" | "trace"> & { readonly setup: SetupCommand },
 ): Promise<Served> {
   const { compose } = await import("../../compose.js");
   await new Promise(setImmediate);
   const { createAgent } = await loadAgent();
   await new Promise(setImmediate);
   const { host } = await compose(options);
-  createAgent({ host, promised: takePromised(), send: stream.send }).connect(stream);
+  createAgent({ host, setup, promised: takePromised(), send: stream.send }).connect(stream);
   const tellSessions = ({ message, stack }: Error) => {
     host.world.log.error("process.uncaught", { error: message, stack });
     const text = `Tenon met an internal error and goes on: ${message}. Report it with the log of this run.`;

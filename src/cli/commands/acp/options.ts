@@ -3,7 +3,7 @@ import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import { setProviderKey, tenonPaths } from "../../../config/index.js";
 import { type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, print } from "../../context.js";
+import { type CommandContext, optionPath, print, useAgentDirectory } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
 import { readSecret } from "../secret/secret.js";
 
@@ -13,10 +13,18 @@ const PROVIDERS = [
   { id: "google", name: "Google Gemini", variable: "GEMINI_API_KEY" },
 ] as const;
 
-export const runAcpWithOptions: Run<Values<"setup", "model" | "trace">> = async ({ values }, context) => {
-  const { model, trace, setup } = values;
-  if (setup === true) await setUpProvider(context);
-  else await context.serve?.(defined({ model, trace }));
+export const runAcpWithOptions: Run<Values<"setup", "config" | "mcp-config" | "model" | "trace">> = async (
+  { values },
+  context,
+) => {
+  const { model, trace, setup, config, "mcp-config": servers } = values;
+  const { world } = context;
+  const directory = config === undefined ? undefined : optionPath("--config", config, { world });
+  const mcpConfig = servers === undefined ? undefined : optionPath("--mcp-config", servers, { world });
+  if (directory !== undefined) useAgentDirectory(directory);
+  const env = { ...world.env, ...defined({ TENON_HOME: directory }) };
+  if (setup === true) await setUpProvider({ ...context, world: { ...world, env } });
+  else await context.serve?.(defined({ model, trace, config: directory, mcpConfig }));
 };
 
 /** Editors offer this as a log-in; they take exit code 0 for success. */

@@ -18,9 +18,10 @@ import {
   removeServer,
   setServerEnabled,
   tenonPaths,
+  typedEntry,
   whyNotReady,
 } from "../../../config/index.js";
-import { type Given, misused, type Run, refused, type Values } from "../../command.js";
+import { type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, report, warn } from "../../context.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
 import { clipToWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
@@ -211,7 +212,7 @@ export const runGet: Run<Values<"json">> = async ({ values, words }, context) =>
 
 export const runAdd: Run<AddValues> = async (given, context) => {
   const { json, project, replace } = given.values;
-  const { name, entry } = readEntry(given);
+  const { name, entry } = typedEntry(given);
   const config = await readConfig(context);
   const isProject = project === true;
   const file = isProject ? projectFile(config, context) : userFile(context);
@@ -283,46 +284,4 @@ function printEdited(name: string, edited: Edited, isJson: boolean, context: Com
 function printApproval(name: string, context: CommandContext): void {
   const text = `Servers of a project are used once they are approved: tenon trust approve ${visibleLine(name)}`;
   print(context, [context.palette.dim(text)]);
-}
-
-/** What follows `--` is the server's command as it stands, whatever it looks like. */
-function readEntry({ values, words, after }: Given<AddValues>) {
-  const [name = "", ...own] = words;
-  const given = [...own, ...(after ?? [])];
-  const [target] = given;
-  if (target === undefined) throw misused("say how it is reached: -- command args…, or a url");
-  if (after === undefined && /^(?!https?:)[a-z][a-z\d+.-]*:\/\//iu.test(target)) {
-    throw misused("a url begins with http:// or https://; a command stands behind --");
-  }
-  const isUrl = after === undefined && (values.type !== undefined || /^https?:\/\//iu.test(target));
-  return { name, entry: isUrl ? remoteEntry(given, values) : stdioEntry(given, values) };
-}
-
-function remoteEntry([url = "", ...rest]: readonly string[], { env = [], header = [], type }: AddValues): JsonObject {
-  if (rest.length > 0) throw misused("one word too many: a url stands alone");
-  if (env.length > 0) throw misused("--env is for servers that are started by a command; use --header");
-  const headers = pairs(header, /[=:]/u, "--header NAME=VALUE");
-  return { type: type ?? "http", url, ...defined({ headers }) };
-}
-
-function stdioEntry(words: readonly string[], { env = [], header = [], type }: AddValues): JsonObject {
-  const [command = "", ...args] = words;
-  if (header.length > 0) throw misused("--header is for servers with a url; use --env");
-  if (type !== undefined) throw misused("--type is for servers with a url, which stands without -- before it");
-  return { command, args, ...defined({ env: pairs(env, /=/u, "--env NAME=VALUE") }) };
-}
-
-/** Undefined for none. */
-function pairs(texts: readonly string[], separator: RegExp, form: string): JsonObject | undefined {
-  if (texts.length === 0) return undefined;
-  const entries = texts.map((text): [string, string] => {
-    const at = text.search(separator);
-    const name = text.slice(0, Math.max(0, at)).trim();
-    // The value may be a secret, and this goes to the screen.
-    const shown = at < 0 ? text : `${text.slice(0, at + 1)}…`;
-    if (name === "") throw misused(`expected ${form}, got ${JSON.stringify(shown)}`);
-    const value = text.slice(at + 1);
-    return [name, text[at] === ":" ? value.trim() : value];
-  });
-  return Object.fromEntries(entries);
 }

@@ -2,6 +2,7 @@
 import { posix, win32 } from "node:path";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
+import { PROVIDER_VARIABLES } from "../../model.js";
 
 export const EDITORS = ["zed", "jetbrains", "neovim", "emacs", "vscode"] as const;
 export type EditorName = (typeof EDITORS)[number];
@@ -15,6 +16,8 @@ export interface FileRecipe {
   /** Where the entry stands. */
   readonly path: readonly string[];
   readonly entry: JsonObject;
+  /** Whether the editor's own MCP servers come along. */
+  readonly servers: string;
   readonly next: string;
 }
 
@@ -22,7 +25,8 @@ export interface FileRecipe {
 export interface CodeRecipe {
   readonly kind: "code";
   readonly title: string;
-  readonly parts: readonly { readonly about: string; readonly code: string }[];
+  /** `servers`: whether its own MCP servers come along. */
+  readonly parts: readonly { readonly about: string; readonly code: string; readonly servers: string }[];
   readonly next: string;
 }
 
@@ -42,6 +46,7 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
         path: ["agent_servers", NAME],
         // `type` tells a command of one's own from an agent of the registry.
         entry: { type: "custom", command, args, env: {} },
+        servers: "The MCP servers of Zed (context_servers) come along.",
         next: "In Zed: open the agent panel and choose Tenon in the menu for a new thread.",
       };
     case "jetbrains":
@@ -51,6 +56,8 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
         file: home(world, [".jetbrains", "acp.json"]),
         path: ["agent_servers", NAME],
         entry: { command, args, env: {} },
+        servers:
+          'The MCP servers of the IDE come along where "Pass custom MCP servers" is on in its settings of agents, or "use_custom_mcp": true stands in this entry.',
         next: "In the IDE: open AI Chat and choose Tenon in the list of agents.",
       };
     case "vscode":
@@ -60,6 +67,7 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
         file: under(world, VSCODE, "settings.json"),
         path: ["acp.agents", NAME],
         entry: { command, args, env: {} },
+        servers: "The extension passes on no MCP servers: tenon mcp import --from vscode copies those of VS Code.",
         next: "In VS Code: install the extension ACP Client, open its panel and connect to Tenon.",
       };
     case "neovim":
@@ -67,8 +75,18 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
         kind: "code",
         title: "Neovim",
         parts: [
-          { about: "With CodeCompanion.nvim, in your setup of it:", code: codeCompanionLua(agent) },
-          { about: "Or with avante.nvim:", code: avanteLua(agent) },
+          {
+            about: "With CodeCompanion.nvim, in your setup of it:",
+            code: codeCompanionLua(agent),
+            servers: "The MCP servers of CodeCompanion come along.",
+          },
+          {
+            about:
+              "Or with avante.nvim. By default it approves everything that Tenon asks about without showing it to you; auto_approve_tool_permissions = false changes that:",
+            code: avanteLua(agent),
+            servers:
+              "avante passes on only the MCP servers in mcp_servers of this entry; tenon mcp add and tenon mcp import give Tenon its own.",
+          },
         ],
         next: "In Neovim: :CodeCompanionChat adapter=tenon, or :AvanteChat.",
       };
@@ -76,7 +94,13 @@ export function recipeFor(editor: EditorName, agent: AgentCommand, world: World)
       return {
         kind: "code",
         title: "Emacs",
-        parts: [{ about: "With agent-shell, in your init file:", code: agentShellElisp(agent) }],
+        parts: [
+          {
+            about: "With agent-shell, in your init file:",
+            code: agentShellElisp(agent),
+            servers: "The MCP servers in agent-shell-mcp-servers come along.",
+          },
+        ],
         next: "In Emacs: M-x agent-shell, then choose Tenon.",
       };
   }
@@ -143,7 +167,7 @@ function codeCompanionLua({ command, args }: AgentCommand): string {
           roles = { llm = "assistant", user = "user" },
           opts = { vision = true },
           commands = { default = { ${[command, ...args].map(quoted).join(", ")} } },
-          defaults = { mcpServers = {}, timeout = 20000 },
+          defaults = { mcpServers = "inherit_from_config", timeout = 20000 },
           parameters = {
             protocolVersion = 1,
             clientCapabilities = { fs = { readTextFile = true, writeTextFile = true } },
@@ -164,12 +188,27 @@ function codeCompanionLua({ command, args }: AgentCommand): string {
 })`;
 }
 
-/** `acp_providers` of yetone/avante.nvim. */
+/** What Tenon reads from its environment, the keyring's bus and proxies included. */
+const AGENT_VARIABLES = [
+  ...["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"],
+  ...["TENON_HOME", "DBUS_SESSION_BUS_ADDRESS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"],
+  ...PROVIDER_VARIABLES,
+];
+
+/** `acp_providers` of yetone/avante.nvim, which gives an agent PATH and what stands in `env`, nothing else. */
 function avanteLua({ command, args }: AgentCommand): string {
+  const variables = AGENT_VARIABLES.map((name) => `        ${name} = os.getenv("${name}"),`);
   return `require("avante").setup({
   provider = "tenon",
+  behaviour = { auto_approve_tool_permissions = false },
   acp_providers = {
-    ["tenon"] = { command = ${quoted(command)}, args = { ${args.map(quoted).join(", ")} } },
+    ["tenon"] = {
+      command = ${quoted(command)},
+      args = { ${args.map(quoted).join(", ")} },
+      env = {
+${variables.join("\n")}
+      },
+    },
   },
 })`;
 }

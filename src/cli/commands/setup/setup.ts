@@ -21,15 +21,16 @@ function show(recipe: Recipe, given: string | undefined, isJson: boolean, contex
   const { palette } = context;
   if (recipe.kind === "code") {
     const { title, parts, next } = recipe;
-    const lines = parts.flatMap(({ about, code }) => [palette.dim(about), code, ""]);
+    const lines = parts.flatMap(({ about, code, servers }) => [palette.dim(about), code, palette.dim(servers), ""]);
     return report(context, isJson, { editor: title, parts, next }, [...lines, palette.dim(next)]);
   }
-  const { title, path, entry, next } = recipe;
+  const { title, path, entry, servers, next } = recipe;
   const file = given ?? recipe.file;
   const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), entry);
-  report(context, isJson, { editor: title, ...defined({ file }), path, entry, next }, [
+  report(context, isJson, { editor: title, ...defined({ file }), path, entry, servers, next }, [
     palette.dim(`${title}: in ${file === undefined ? "its settings" : visibleLine(file)}`),
     JSON.stringify(whole, undefined, 2),
+    palette.dim(servers),
     palette.dim(`${next} tenon setup … --write puts it into that file.`),
   ]);
 }
@@ -51,8 +52,12 @@ async function write(
   }
   const { change, path } = await merge(file, recipe, context);
   const done = change === "unchanged" ? "is set up already" : change;
-  const lines = [`Tenon ${done} in ${visibleLine(path)}`, context.palette.dim(recipe.next)];
-  report(context, isJson, { editor: recipe.title, file: path, change }, lines);
+  const lines = [
+    `Tenon ${done} in ${visibleLine(path)}`,
+    context.palette.dim(recipe.servers),
+    context.palette.dim(recipe.next),
+  ];
+  report(context, isJson, { editor: recipe.title, file: path, change, servers: recipe.servers }, lines);
 }
 
 /** The path is that of the file itself, links followed. */

@@ -1,0 +1,165 @@
+// A server as people type it: `tenon mcp add` and `/mcp add` take the same words.
+import { TenonError, toTenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { recorded } from "../../base/ports/trace.js";
+import type { World } from "../../base/ports/world.js";
+import type { ServerSpec } from "../../mcp/index.js";
+import { possiblePaths } from "../layers/paths.js";
+import { nameProblem, readEntry } from "../layers/read-entry.js";
+import { type Place, problemText } from "../layers/read-layer.js";
+import { toSpec } from "./spec.js";
+
+/** Words of a command, its options read. */
+export interface TypedWords {
+  readonly values: {
+    readonly type?: string | undefined;
+    readonly env?: readonly string[] | undefined;
+    readonly header?: readonly string[] | undefined;
+  };
+  /** The name, then a url or the words of a command. */
+  readonly words: readonly string[];
+  /** Behind `--`: the server's command as it stands, whatever it looks like. */
+  readonly after?: readonly string[];
+}
+
+/** Throws `usage.invalid`. */
+export function typedEntry({ values, words, after }: TypedWords): {
+  readonly name: string;
+  readonly entry: JsonObject;
+} {
+  const [name = "", ...own] = words;
+  const given = [...own, ...(after ?? [])];
+  const [target] = given;
+  if (target === undefined) throw misused("say how it is reached: -- command args…, or a url");
+  if (after === undefined && /^(?!https?:)[a-z][a-z\d+.-]*:\/\//iu.test(target)) {
+    throw misused("a url begins with http:// or https://; a command stands behind --");
+  }
+  const isUrl = after === undefined && (values.type !== undefined || isWebUrl(target));
+  return { name, entry: isUrl ? remoteEntry(given, values) : stdioEntry(given, values) };
+}
+
+function isWebUrl(word: string): boolean {
+  return /^https?:\/\//iu.test(word);
+}
+
+function remoteEntry(words: readonly string[], { env = [], header = [], type }: TypedWords["values"]): JsonObject {
+  const [url = "", ...rest] = words;
+  if (rest.length > 0) throw misused("one word too many: a url stands alone");
+  if (env.length > 0) throw misused("--env is for servers that are started by a command; use --header");
+  const headers = pairs(header, /[=:]/u, "--header NAME=VALUE");
+  return { type: type ?? "http", url, ...defined({ headers }) };
+}
+
+function stdioEntry(words: readonly string[], { env = [], header = [], type }: TypedWords["values"]): JsonObject {
+  const [command = "", ...args] = words;
+  if (header.length > 0) throw misused("--header is for servers with a url; use --env");
+  if (type !== undefined) throw misused("--type is for servers with a url, which stands without -- before it");
+  return { command, args, ...defined({ env: pairs(env, /=/u, "--env NAME=VALUE") }) };
+}
+
+/** Undefined for none. */
+function pairs(texts: readonly string[], separator: RegExp, form: string): JsonObject | undefined {
+  if (texts.length === 0) return undefined;
+  const entries = texts.map((text): [string, string] => {
+    const at = text.search(separator);
+    const name = text.slice(0, Math.max(0, at)).trim();
+    // The value may be a secret, and this goes to the screen.
+    const shown = at < 0 ? text : `${text.slice(0, at + 1)}…`;
+    if (name === "") throw misused(`expected ${form}, got ${JSON.stringify(shown)}`);
+    const value = text.slice(at + 1);
+    return [name, text[at] === ":" ? value.trim() : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+function misused(message: string): TenonError {
+  return new TenonError("usage.invalid", message, { hint: "" });
+}
+
+/** A server for a session, or in one sentence why it is none. */
+export type TypedServer = { readonly spec: ServerSpec } | { readonly problem: string };
+
+interface TypedContext {
+  readonly world: World;
+  readonly cwd: string;
+  readonly allowHosts: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** From the line behind `/mcp add`. References to variables and files are filled in. Never rejects. */
+export async function typedServer(line: string, context: TypedContext): Promise<TypedServer> {
+  const work = () => specOf(line, context).catch((error: unknown) => ({ problem: toTenonError(error).message }));
+  const read = (value: JsonValue) => (isTypedServer(value) ? value : undefined);
+  return await recorded<TypedServer>(context.world, { ask: "typed server", about: line, work, read });
+}
+
+function isTypedServer(value: JsonValue): value is JsonObject & TypedServer {
+  if (!isJsonObject(value)) return false;
+  return typeof value["problem"] === "string" || isJsonObject(value["spec"]);
+}
+
+async function specOf(line: string, { world, cwd, allowHosts, signal }: TypedContext): Promise<TypedServer> {
+  const { name, entry: written } = typedEntry(readLine(line));
+  const badName = nameProblem(name);
+  if (badName !== undefined) return { problem: badName };
+  const place: Place = { layer: "command-line", name: "/mcp add" };
+  const { value, findings } = readEntry(written, place.layer, await import("../layers/schema.js"));
+  if (!value) return { problem: findings.map((finding) => problemText({ ...finding, place })).join("; ") };
+  const definition = { kind: "entry", entry: value, written, placeOf: () => place } as const;
+  const rules = { allowHosts, sandbox: { paths: possiblePaths(world.env) } };
+  const source = { world, env: world.env, folder: cwd, patience: signal };
+  const made = await toSpec({ name, place, definition }, rules, source);
+  if (made.kind !== "ready") return { problem: made.reason };
+  world.trace?.hide(made.settings.secrets); // before it is recorded with them in it
+  return { spec: made.spec };
+}
+
+const OPTIONS = ["env", "header", "type"] as const;
+
+/** Without `--` the first word behind the name that is no url begins the command, and all that follows is its own. */
+function readLine(line: string): TypedWords {
+  const given: Record<(typeof OPTIONS)[number], string[]> = { env: [], header: [], type: [] };
+  const done = (words: readonly string[], after?: readonly string[]): TypedWords => {
+    const { type, ...lists } = given;
+    return { values: { ...lists, type: type.at(-1) }, words, ...defined({ after }) };
+  };
+  const words: string[] = [];
+  const rest = shellWords(line);
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (word === "--") return done(words, rest);
+    if (!word.startsWith("-")) {
+      if (words.length === 1 && given.type.length === 0 && !isUrlLike(word)) return done(words, [word, ...rest]);
+      words.push(word);
+      continue;
+    }
+    const [, typed, inline] = /^(--[^=]+)=([\s\S]*)$/u.exec(word) ?? [undefined, word];
+    const option = OPTIONS.find((one) => `--${one}` === typed);
+    if (!option) throw misused(`there is no option ${typed} here; there are --env, --header and --type`);
+    const value = inline ?? rest.shift();
+    if (value === undefined) throw misused(`${typed} lacks its value`);
+    if (option === "type" && value !== "http" && value !== "sse") throw misused('--type must be "http" or "sse"');
+    given[option].push(value);
+  }
+  return done(words);
+}
+
+function isUrlLike(word: string): boolean {
+  return /^[a-z][a-z\d+.-]*:\/\//iu.test(word);
+}
+
+/** As a shell splits a line: by quotes and backslashes. A backslash before anything else stays, as paths on Windows have it. */
+function shellWords(line: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (const [piece, single, double, escaped, open] of line.matchAll(
+    /\s+|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s'"\\])|(['"])|[^\s'"\\]+|\\/gu,
+  )) {
+    if (open !== undefined) throw misused(`a quote (${open}) is not closed`);
+    if (/^\s/u.test(piece)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = `${word ?? ""}${single ?? double?.replaceAll(/\\([\\"$`])/gu, "$1") ?? escaped ?? piece}`;
+  }
+  return word === undefined ? words : [...words, word];
+}
