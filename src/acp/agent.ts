@@ -4,7 +4,14 @@ import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionHost } from "../session/index.js";
-import { Authentication, abilitiesOf, introduction, type SetupCommand } from "./capabilities.js";
+import {
+  Authentication,
+  abilitiesOf,
+  introduction,
+  MCP_STATUS,
+  SET_MCP_SERVERS,
+  type SetupCommand,
+} from "./capabilities.js";
 import {
   type ClientServers,
   InvalidRequest,
@@ -85,8 +92,8 @@ export function createAgent({ host, promised: earlier = [], setup, send }: Agent
       (params: unknown) => params,
       ({ params }) => sessions.messages.hear(params),
     )
-    .onRequest("_tenon/mcp/status", readId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
-    .onRequest("_tenon/session/set_mcp_servers", readServers, ({ params: { id, given } }) =>
+    .onRequest(MCP_STATUS, readId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
+    .onRequest(SET_MCP_SERVERS, readServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
     );
   return withSettings(app, { host, sessions, auth });

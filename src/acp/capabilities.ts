@@ -4,9 +4,14 @@ import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { VERSION } from "../base/version.js";
 import type { SessionHost } from "../session/index.js";
+import { sentMeta } from "./meta.js";
 
 /** The ACP version spoken; a client that asks for another one decides for itself whether it can go on with this. */
 const PROTOCOL_VERSION = 1;
+
+/** Methods of Tenon's own. */
+export const MCP_STATUS = "_tenon/mcp/status";
+export const SET_MCP_SERVERS = "_tenon/session/set_mcp_servers";
 
 /** `fork`, `status`, `title`, `systemPrompt` and servers of type `acp` are of the unstable protocol. */
 const AGENT = {
@@ -28,7 +33,7 @@ const AGENT = {
       title: {},
     },
     auth: { logout: {} },
-    _meta: { tenon: { methods: ["_tenon/mcp/status", "_tenon/session/set_mcp_servers"] } },
+    _meta: sentMeta({ methods: [MCP_STATUS, SET_MCP_SERVERS] }),
   },
 };
 

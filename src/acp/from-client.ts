@@ -10,6 +10,7 @@ import type { ContentBlock } from "../base/text/content.js";
 import type { BearerAuth, ServerSpec } from "../mcp/index.js";
 import type { NewSession, RejectedServer } from "../session/index.js";
 import type { IncludeMode, ServerInclude } from "../tools/index.js";
+import { receivedMeta } from "./meta.js";
 
 export interface SessionRequest extends ClientServers {
   readonly cwd: string;
@@ -94,7 +95,7 @@ export function readClientServers(raw: JsonValue | undefined): ClientServers {
       continue;
     }
     const raw = isJsonObject(entry) ? entry : {};
-    const ours = oursOf(raw["_meta"])["include"];
+    const ours = receivedMeta(raw).include;
     const key = ours === undefined ? "toolInclude" : "_meta.tenon.include";
     const tell = (problem: string) => notices.push(`server "${read.name}": ${key} ${problem}`);
     includes.set(read.name, readInclude(ours ?? raw["toolInclude"], tell));
@@ -159,14 +160,9 @@ function readStdio(raw: JsonObject, name: string): ServerSpec | RejectedServer {
   const given = Array.isArray(raw["args"]) ? raw["args"] : typeof raw["args"] === "string" ? [raw["args"]] : [];
   const args = [...more, ...given].map((arg) => (typeof arg === "string" ? arg : JSON.stringify(arg)));
   // ACP has no directory per server; `_meta.tenon.cwd` carries one for clients that have it, `cwd` for those that pass on a file.
-  const place = oursOf(raw["_meta"])["cwd"] ?? raw["cwd"];
+  const place = receivedMeta(raw).cwd ?? raw["cwd"];
   const cwd = typeof place === "string" && place !== "" ? place : undefined;
   return { kind: "stdio", name, command, args, env: readPairs(raw["env"]), ...defined({ cwd }) };
-}
-
-function oursOf(meta: JsonValue | undefined): JsonObject {
-  const ours = isJsonObject(meta) ? meta["tenon"] : undefined;
-  return isJsonObject(ours) ? ours : {};
 }
 
 /**

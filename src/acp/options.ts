@@ -2,6 +2,7 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import type { ServerStatus, SettingsView } from "../session/index.js";
 import type { ClientServers } from "./from-client.js";
+import { sentMeta } from "./meta.js";
 
 /** What is certain before the configuration has been read; `config_option_update` brings the rest. */
 export const EARLY_SETTINGS: SettingsView = {
@@ -127,11 +128,9 @@ function modeState({ mode, modes }: Pick<SettingsView, "mode" | "modes">): acp.S
  * With the answer that opens a session: the client's own servers, as they are at its beginning. Those of the configuration
  * are not read yet then.
  */
-export function givenMeta({ servers, rejected }: ClientServers): {
-  tenon: { mcp: { servers: readonly ServerStatus[] } };
-} {
+export function givenMeta({ servers, rejected }: ClientServers): ReturnType<typeof sentMeta> {
   const base = { origin: "client", toolCount: 0 } as const;
   const begun = servers.map(({ name }): ServerStatus => ({ ...base, name, state: "connecting" }));
   const failed = rejected.map(({ name, reason }): ServerStatus => ({ ...base, name, state: "failed", error: reason }));
-  return { tenon: { mcp: { servers: [...begun, ...failed] } } };
+  return sentMeta({ mcp: { servers: [...begun, ...failed] } });
 }

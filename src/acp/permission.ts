@@ -16,6 +16,7 @@ import type {
   TrustRequest,
 } from "../session/index.js";
 import { ACP_LIMITS } from "./limits.js";
+import { type SentMeta, sentMeta } from "./meta.js";
 import { looksOf, questionTitle, toolName } from "./tool-call.js";
 
 const KINDS: Readonly<Record<PermissionChoice["answer"], acp.PermissionOptionKind>> = {
@@ -45,7 +46,7 @@ export function permissionPorts(client: acp.AgentContext, sessionId: string): Se
     },
     confirmTrust: async (request, signal) => {
       const { server, names } = request;
-      const _meta = { tenon: { trust: true, ...defined({ server }), servers: names } };
+      const _meta = sentMeta({ trust: true, servers: names, ...defined({ server }) });
       const chosen = await ask({ toolCall: describeTrust(request), options: TRUST_OPTIONS, _meta }, signal);
       return chosen === "trust" ? "yes" : chosen === "never" ? "no" : "later";
     },
@@ -84,7 +85,7 @@ function describe(question: PermissionQuestion): acp.ToolCallUpdate {
   // A diff shows all that the arguments of an edit say, and where.
   const given = isReview || presentation?.diff ? [] : argumentLines(args);
   const content = [...textContent(notes), ...textContent(given), ...shownWith];
-  const about = defined({ lock: lock === undefined ? undefined : true, protects });
+  const about: SentMeta = defined({ lock: lock === undefined ? undefined : (true as const), protects });
   return {
     toolCallId,
     title: isReview ? `${toolName(tool)}: ${lock ?? "its definition changed"}` : titleOf(question, title),
@@ -95,7 +96,7 @@ function describe(question: PermissionQuestion): acp.ToolCallUpdate {
       rawInput: isReview ? undefined : args,
       content: content.length > 0 ? content : undefined,
       // For our own chat, which shows the arguments from `rawInput` and needs the rest by itself.
-      _meta: notes.length > 0 ? { tenon: { notes, ...about } } : undefined,
+      _meta: notes.length > 0 ? sentMeta({ notes, ...about }) : undefined,
     }),
   };
 }
@@ -160,7 +161,7 @@ export function describeSampling(request: SamplingRequest): acp.ToolCallUpdate {
     status: "pending",
     rawInput: { server, model, maxTokens },
     content: textContent(lines),
-    _meta: { tenon: { sampling: true, server, notes: lines.flatMap((line) => line.split("\n")) } },
+    _meta: sentMeta({ sampling: true, server, notes: lines.flatMap((line) => line.split("\n")) }),
   };
 }
 

@@ -11,7 +11,7 @@ test("the answer that opens a session names every server of the client and what 
     { name: "b", type: "carrier-pigeon" },
   ]);
   const meta = givenMeta(given);
-  expect(meta.tenon.mcp.servers).toEqual([
+  expect(meta.tenon.mcp?.servers).toEqual([
     { name: "a", origin: "client", toolCount: 0, state: "connecting" },
     { name: "b", origin: "client", toolCount: 0, state: "failed", error: expect.stringContaining("carrier-pigeon") },
   ]);

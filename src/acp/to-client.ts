@@ -8,6 +8,7 @@ import { markForeign } from "../base/text/marking.js";
 import type { CompactionEvent, TurnEvent } from "../engine/index.js";
 import type { ServerStatus, SessionEvent } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
+import { sentMeta } from "./meta.js";
 import { endUpdate, looksOf, progressUpdate, startUpdate, toolContent } from "./tool-call.js";
 
 export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.SessionUpdate[] {
@@ -21,7 +22,7 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
       return [{ sessionUpdate: "plan", entries: event.entries.map((entry) => ({ ...entry })) }];
     case "server":
       return serverUpdates(event.status, client).map((update) => {
-        return { ...update, _meta: { tenon: { mcp: { servers: [event.status] } } } };
+        return { ...update, _meta: sentMeta({ mcp: { servers: [event.status] } }) };
       });
     case "settings": // only changes are sent, by `EmittedSettings`
       return [];

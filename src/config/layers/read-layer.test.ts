@@ -106,7 +106,7 @@ describe("a file of servers", () => {
     [{ url: "https://a", auth: { type: "basic", token: "t" } }, 'auth.type must be "bearer", got "basic"'],
     [
       { command: "a", include: "allways" },
-      'must be "always", "manual" or "search", got "allways"; did you mean "always"?',
+      'must be "always", "search", "manual" or "agent", got "allways"; did you mean "always"?',
     ],
     [{ command: "a", sandbox: "readonly" }, 'did you mean "read-only"?'],
     [{ command: "a", timeouts: { callMs: 0 } }, "timeouts.callMs must be at least 1, got 0"],

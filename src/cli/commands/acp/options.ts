@@ -23,14 +23,13 @@ export const runAcpWithOptions: Run<Values<"setup", "config" | "mcp-config" | "m
   const mcpConfig = servers === undefined ? undefined : optionPath("--mcp-config", servers, { world });
   if (directory !== undefined) useAgentDirectory(directory);
   const env = { ...world.env, ...defined({ TENON_HOME: directory }) };
-  if (setup === true) await setUpProvider({ ...context, world: { ...world, env } });
+  if (setup === true) await setUpProvider(context, tenonPaths(env).configFile);
   else await context.serve?.(defined({ model, trace, config: directory, mcpConfig }));
 };
 
 /** Editors offer this as a log-in; they take exit code 0 for success. */
-async function setUpProvider(context: CommandContext): Promise<void> {
+async function setUpProvider(context: CommandContext, path: string | undefined): Promise<void> {
   const { world, keyring, palette } = context;
-  const path = tenonPaths(world.env).configFile;
   if (path === undefined) throw refused("no home directory is known to keep the configuration in", "Set TENON_HOME.");
   const provider = await chooseProvider(context);
   const key = (await readSecret(`Key of ${provider.name} (not shown): `, context))?.trim();

@@ -1,0 +1,33 @@
+// Tenon's own fields in the `_meta` of ACP messages. docs/reference/acp.md describes each; a test compares the two.
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
+import type { ServerStatus } from "../session/index.js";
+
+/** What a client may say of a server it hands over, in `_meta.tenon` of the entry. */
+export interface ReceivedMeta {
+  readonly include?: JsonValue;
+  readonly cwd?: JsonValue;
+}
+
+/** What Tenon sends in `_meta.tenon`. */
+export interface SentMeta {
+  readonly methods?: readonly string[];
+  readonly mcp?: { readonly servers: readonly ServerStatus[] };
+  readonly trust?: true;
+  readonly sampling?: true;
+  readonly server?: string;
+  readonly servers?: readonly string[];
+  readonly notes?: readonly string[];
+  readonly lock?: true;
+  readonly protects?: string;
+}
+
+export function sentMeta(fields: SentMeta): { tenon: SentMeta } {
+  return { tenon: fields };
+}
+
+/** Empty where the client said nothing. */
+export function receivedMeta(entry: JsonObject): ReceivedMeta {
+  const meta = entry["_meta"];
+  const ours = isJsonObject(meta) ? meta["tenon"] : undefined;
+  return isJsonObject(ours) ? ours : {};
+}
