@@ -1,4 +1,4 @@
-// Two projects: unit tests beside the code, and scenarios that drive the built product.
+// Three projects: unit tests beside the code, integration tests of its parts together, and scenarios that drive the built product.
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -14,6 +14,16 @@ export default defineConfig({
           restoreMocks: true,
           maxWorkers: 2, // vitest's own choice on two cores is one
           testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          isolate: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
         },
       },
       {

@@ -12,11 +12,11 @@ import { runVitest } from "./lib/vitest.js";
 const start = performance.now();
 const ledger = new Ledger();
 
-/** They use the library in the test's own process: it is vitest that another Node has to run. */
+/** They depend on Node itself, in the test's own process: it is vitest that another Node has to run. */
 const IN_PROCESS = [
   ...["providers-answers", "providers-cancel", "providers-errors", "providers-long", "providers-schemas"],
-  ...["providers-usage", "acp-fuzz", "library", "sandbox-probes"],
-].map((name) => `test/scenarios/${name}.test.ts`);
+  ...["providers-usage", "library", "sandbox-probes"],
+].map((name) => `test/integration/${name}.test.ts`);
 
 /** They are about the scripts of this tree, which no other Node runs. */
 const OF_THIS_TREE = ["conformance", "walls"].map((name) => `test/scenarios/${name}.test.ts`);
@@ -39,7 +39,7 @@ async function scenarios(name: string): Promise<void> {
   const skipped = ["test/scenarios/conformance.test.ts", ...(isWhole ? [] : await notThisTime())];
   const left = skipped.flatMap((file) => ["--exclude", file]);
   await ledger.record(name, `the built product, run by ${process.version}`, () =>
-    runVitest(name, ["--project", "scenarios", ...left], { env }),
+    runVitest(name, ["--project", "scenarios", "--project", "integration", ...left], { env }),
   );
 }
 
@@ -56,13 +56,13 @@ const BY_NODE = [
   ...["start", "thin-path", "shutdown", "process-cycles", "sessions", "connections", "remote", "package", "demo"],
 ].map((name) => `test/scenarios/${name}.test.ts`);
 
-/** Of the files that are not run by that Node itself: all, or this commit's share. */
+/** All, or this commit's share. */
 async function filesFor(): Promise<readonly string[]> {
   const folder = "test/scenarios";
   const all = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `${folder}/${file}`)
-    .filter((file) => ![...IN_PROCESS, ...OF_THIS_TREE].includes(file));
+    .filter((file) => !OF_THIS_TREE.includes(file));
   return isWhole ? all : shareOf(all, { always: BY_NODE, parts: 10, turn: await turnOfCommit() });
 }
 
@@ -71,7 +71,7 @@ async function inProcess(name: string, node: string): Promise<void> {
   const path = [dirname(node), process.env["PATH"] ?? ""].join(delimiter);
   const env = { ...process.env, PATH: path, TENON_TEST_NODE: node };
   await ledger.record(name, `the library, in a process of ${node}`, () =>
-    runVitest(name, ["--project", "scenarios", ...IN_PROCESS], { env }),
+    runVitest(name, ["--project", "integration", ...IN_PROCESS], { env }),
   );
 }
 

@@ -1,15 +1,18 @@
 // The coverage gate: every requirement that is not deferred is cited by a scenario, and nothing else is cited.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { citationsIn } from "./citations.js";
 import { REQUIREMENTS } from "./requirements.js";
 
-const FOLDER = join(import.meta.dirname, "scenarios");
-const files = existsSync(FOLDER)
-  ? readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".test.ts"))
-  : [];
-const citations = files.map((name) => citationsIn(`test/scenarios/${name}`, readFileSync(join(FOLDER, name), "utf8")));
+const files = ["scenarios", "integration"].flatMap((folder) =>
+  readdirSync(join(import.meta.dirname, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => join(folder, name)),
+);
+const citations = files.map((name) =>
+  citationsIn(`test/${name}`, readFileSync(join(import.meta.dirname, name), "utf8")),
+);
 const cited = new Set(citations.flatMap(({ ids }) => ids));
 const known = new Set<string>(REQUIREMENTS.map(({ id }) => id));
 

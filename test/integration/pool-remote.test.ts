@@ -1,8 +1,8 @@
 // Servers elsewhere: one connection for sessions in any directory, until the server asks for what differs between them.
 import { expect } from "vitest";
 import { echoTool, scriptedHttpServer, type ToolScript } from "../../src/testing/index.js";
-import { scenario } from "./scenario.js";
-import { SharedHome, say } from "./shared-home.js";
+import { scenario } from "../scenarios/scenario.js";
+import { SharedHome, say } from "../scenarios/shared-home.js";
 
 const ROOTS: ToolScript = {
   name: "roots",

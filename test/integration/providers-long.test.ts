@@ -3,9 +3,9 @@ import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
 import { scriptedHttpServer, type ToolScript } from "../../src/testing/index.js";
 import { answerText, answerToolCall, type ProviderReply, type ProviderRequest } from "../../src/testing/lab/index.js";
-import { onStage } from "./providers/stage.js";
-import { conversationIn, resultsIn, TARGETS, toolsIn } from "./providers/target.js";
-import { scenario } from "./scenario.js";
+import { onStage } from "../scenarios/providers/stage.js";
+import { conversationIn, resultsIn, TARGETS, toolsIn } from "../scenarios/providers/target.js";
+import { scenario } from "../scenarios/scenario.js";
 
 const TURNS = 200;
 const WINDOW_TOKENS = 32_768;

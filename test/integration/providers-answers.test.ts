@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { answerText, answerToolCall, type ContentPart } from "../../src/testing/lab/index.js";
-import { expectGoesOn, onStage, type Stage, type StageOptions } from "./providers/stage.js";
-import { conversationIn, KEY, resultsIn, TARGETS } from "./providers/target.js";
-import { scenario } from "./scenario.js";
+import { expectGoesOn, onStage, type Stage, type StageOptions } from "../scenarios/providers/stage.js";
+import { conversationIn, KEY, resultsIn, TARGETS } from "../scenarios/providers/target.js";
+import { scenario } from "../scenarios/scenario.js";
 
 const UNICODE = 'Grüße 🙂 — 你好, "quoted"\n\u2028 end';
 

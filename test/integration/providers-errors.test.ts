@@ -4,9 +4,9 @@ import { expect } from "vitest";
 import type { ErrorCode } from "../../src/index.js";
 import { closeListener, listenOnLoopback } from "../../src/testing/kit/loopback.js";
 import { answerText, answerToolCall, type Fault, failWith, type ProviderReply } from "../../src/testing/lab/index.js";
-import { expectFailure, expectGoesOn, onStage, Stage } from "./providers/stage.js";
-import { conversationIn, TARGETS } from "./providers/target.js";
-import { scenario } from "./scenario.js";
+import { expectFailure, expectGoesOn, onStage, Stage } from "../scenarios/providers/stage.js";
+import { conversationIn, TARGETS } from "../scenarios/providers/target.js";
+import { scenario } from "../scenarios/scenario.js";
 
 interface FinalFault {
   readonly fault: Fault;

@@ -10,9 +10,16 @@ import {
   gate,
   type ProviderReply,
 } from "../../src/testing/lab/index.js";
-import { expectGoesOn, onStage, type Stage, type StageOptions, type Told, verifyRequests } from "./providers/stage.js";
-import { conversationIn, TARGETS, type Target } from "./providers/target.js";
-import { scenario } from "./scenario.js";
+import {
+  expectGoesOn,
+  onStage,
+  type Stage,
+  type StageOptions,
+  type Told,
+  verifyRequests,
+} from "../scenarios/providers/stage.js";
+import { conversationIn, TARGETS, type Target } from "../scenarios/providers/target.js";
+import { scenario } from "../scenarios/scenario.js";
 
 /** From the cancel to the end of the prompt, without the time in which this thread was ready and others were run. */
 const CANCEL_MAX_MS = 100;

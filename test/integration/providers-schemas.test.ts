@@ -3,9 +3,9 @@ import { expect } from "vitest";
 import { isJsonObject } from "../../src/base/json/json.js";
 import { type Behaviour, echoTool, type ToolScript } from "../../src/testing/index.js";
 import { answerText, answerToolCall, type OfferedTool } from "../../src/testing/lab/index.js";
-import { onStage, type Told } from "./providers/stage.js";
-import { TARGETS, type Target, toolNamesIn } from "./providers/target.js";
-import { scenario } from "./scenario.js";
+import { onStage, type Told } from "../scenarios/providers/stage.js";
+import { TARGETS, type Target, toolNamesIn } from "../scenarios/providers/target.js";
+import { scenario } from "../scenarios/scenario.js";
 
 const bad: ToolScript = {
   name: "bad",

@@ -5,8 +5,8 @@ import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { CANARY, SandboxedProbe } from "./sandboxed-probe.js";
-import { scenario } from "./scenario.js";
+import { CANARY, SandboxedProbe } from "../scenarios/sandboxed-probe.js";
+import { scenario } from "../scenarios/scenario.js";
 
 const needs = { needs: ["bwrap"], platform: "linux" } as const;
 const WORKSPACE = { mode: "workspace", network: false } as const;

@@ -8,9 +8,9 @@ import {
   type ProviderReply,
   type ProviderRequest,
 } from "../../src/testing/lab/index.js";
-import { onStage, type Stage } from "./providers/stage.js";
-import { conversationIn, resultsIn, TARGETS, toolNamesIn, toolsIn } from "./providers/target.js";
-import { scenario } from "./scenario.js";
+import { onStage, type Stage } from "../scenarios/providers/stage.js";
+import { conversationIn, resultsIn, TARGETS, toolNamesIn, toolsIn } from "../scenarios/providers/target.js";
+import { scenario } from "../scenarios/scenario.js";
 
 /** Of every model call, in order. */
 function usages(

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { nodeWorld } from "../../src/index.js";
 import { FakeChild, FakeWorld } from "../../src/testing/index.js";
-import { scenario } from "./scenario.js";
-import { type Clause, CONTRACT, type ContractPlace } from "./world-contract.js";
+import { scenario } from "../scenarios/scenario.js";
+import { type Clause, CONTRACT, type ContractPlace } from "../scenarios/world-contract.js";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

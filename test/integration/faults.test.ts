@@ -1,9 +1,9 @@
 // Fault enumeration: of every program a sample of its operations and faults that changes with every commit, and those that once failed.
 import { expect } from "vitest";
 import { turnOfCommit } from "../../scripts/lib/share.js";
-import { enumerate, type FaultRun, runFault, sampleOf, wordsOf } from "./faults/enumerate.js";
-import { closeLab, PROGRAMS } from "./faults/programs.js";
-import { scenario } from "./scenario.js";
+import { enumerate, type FaultRun, runFault, sampleOf, wordsOf } from "../scenarios/faults/enumerate.js";
+import { closeLab, PROGRAMS } from "../scenarios/faults/programs.js";
+import { scenario } from "../scenarios/scenario.js";
 
 /** Of each program; all of them are run by `npm run soak -- faults`. */
 const RUNS = 8;

@@ -5,9 +5,9 @@ import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
 import type { PermissionAnswer } from "../../src/index.js";
 import { echoTool, type ToolScript } from "../../src/testing/index.js";
-import { scenario } from "./scenario.js";
-import { calls, inTurn, RecordedModel, resultTexts } from "./tools/recorded-model.js";
-import { changeable, entry, stdio, ToolBench } from "./tools/tool-session.js";
+import { scenario } from "../scenarios/scenario.js";
+import { calls, inTurn, RecordedModel, resultTexts } from "../scenarios/tools/recorded-model.js";
+import { changeable, entry, stdio, ToolBench } from "../scenarios/tools/tool-session.js";
 
 function fileTool(name: string, annotations?: JsonObject): ToolScript {
   return {

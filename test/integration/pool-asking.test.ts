@@ -1,9 +1,9 @@
 // Servers that ask something of their client, and what one session may never see of another: the isolation of what is shared.
 import { expect } from "vitest";
 import { type AcpClient, type Behaviour, echoTool, type ToolScript } from "../../src/testing/index.js";
-import { EVERYTHING } from "./real-server.js";
-import { scenario } from "./scenario.js";
-import { heardIn, PID, pidOf, SharedHome, say, sessionOf } from "./shared-home.js";
+import { EVERYTHING } from "../scenarios/real-server.js";
+import { scenario } from "../scenarios/scenario.js";
+import { heardIn, PID, pidOf, SharedHome, say, sessionOf } from "../scenarios/shared-home.js";
 
 const ASK: ToolScript = {
   name: "ask",

@@ -1,9 +1,9 @@
 // Sessions of one process and the servers they share: how many processes there are, who uses which, and when they end.
 import { expect } from "vitest";
 import { echoTool, listLiving } from "../../src/testing/index.js";
-import { MEMORY } from "./real-server.js";
-import { scenario } from "./scenario.js";
-import { PID, pidOf, SharedHome, say } from "./shared-home.js";
+import { MEMORY } from "../scenarios/real-server.js";
+import { scenario } from "../scenarios/scenario.js";
+import { PID, pidOf, SharedHome, say } from "../scenarios/shared-home.js";
 
 const PROGRAM = { tools: [PID, echoTool()] };
 

@@ -6,9 +6,9 @@ import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import type { ToolTransformer } from "../../src/index.js";
 import { BAD_TOOLS, echoTool, type ToolScript } from "../../src/testing/index.js";
 import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
-import { scenario } from "./scenario.js";
-import { calls, inTurn, RecordedModel, resultTexts } from "./tools/recorded-model.js";
-import { entry, stdio, ToolBench } from "./tools/tool-session.js";
+import { scenario } from "../scenarios/scenario.js";
+import { calls, inTurn, RecordedModel, resultTexts } from "../scenarios/tools/recorded-model.js";
+import { entry, stdio, ToolBench } from "../scenarios/tools/tool-session.js";
 
 const search: ToolScript = {
   name: "search",

@@ -5,8 +5,8 @@ import { McpConnection } from "../../src/mcp/index.js";
 import { type Behaviour, echoTool, scriptedServer } from "../../src/testing/index.js";
 import { answerText, answerToolCall, fakeProvider } from "../../src/testing/lab/index.js";
 import { mcpSource, prepareCall, ResultStore, runCall, snapshot } from "../../src/tools/index.js";
-import { cleanEnv, TemporaryFolder } from "./agent.js";
-import { scenario } from "./scenario.js";
+import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
+import { scenario } from "../scenarios/scenario.js";
 
 function stdio(name: string, behaviour: Behaviour): StdioSpec {
   return { kind: "stdio", name, ...scriptedServer(behaviour) };
