@@ -10,6 +10,12 @@ export const ACP_LIMITS = {
   frontQuietMs: 2_000,
   /** Of one argument in the words of a permission question; the whole is in the raw input beside it. */
   permissionMaxArgumentChars: 4_000,
+  /** Of the arguments in the title of a permission question, which is one line, and of one value; all of it is below the title. */
+  questionTitle: { argumentsChars: 160, valueChars: 60 },
+  /** Of a notice as the title of a call, for clients that show no notices; the whole is in the call. */
+  noticeTitleChars: 160,
+  /** How long a client's terminal has for its first, harmless command; one that takes longer is not used. */
+  clientTerminalProbeMs: 5_000,
   /** A client that was asked to end a command in its terminal says so within this, or is not waited for. */
   clientTerminalEndMs: 5_000,
   /** Answers that wait for a client which does not read. Updates wait for it by themselves; with more, it is taken for gone. */

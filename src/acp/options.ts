@@ -36,8 +36,9 @@ export function configOptions(view: SettingsView): acp.SessionConfigOption[] {
   const levels = thinkingLevels.length === 0 ? [] : [...new Set(["default", ...thinkingLevels, thinking])];
   const named = (values: readonly string[], nameOf: (value: string) => string) =>
     values.map((value) => ({ value, name: nameOf(value) }));
-  const described = <T extends string>(values: readonly T[], words: Readonly<Record<T, string>>) =>
-    values.map((value) => ({ value, name: capitalized(value), description: words[value] }));
+  // Some clients show the name of the value and nothing else.
+  const described = <T extends string>(what: string, values: readonly T[], words: Readonly<Record<T, string>>) =>
+    values.map((value) => ({ value, name: `${what}: ${value}`, description: words[value] }));
   return [
     ...select("mode", "Mode", currentModeId, modes, { category: "mode" }),
     ...select(
@@ -47,14 +48,20 @@ export function configOptions(view: SettingsView): acp.SessionConfigOption[] {
       named(models, (id) => id),
       { category: "model" },
     ),
-    ...select("thinking", "Thinking", thinking, named(levels, capitalized), {
-      description: "How much the model thinks before it answers",
-      category: "thought_level",
-    }),
-    ...select("include", "Tools of servers", view.include, described(view.includes, INCLUDES), {
+    ...select(
+      "thinking",
+      "Thinking",
+      thinking,
+      named(levels, (level) => `Thinking: ${level}`),
+      {
+        description: "How much the model thinks before it answers",
+        category: "thought_level",
+      },
+    ),
+    ...select("include", "Tools of servers", view.include, described("Tools", view.includes, INCLUDES), {
       description: "How tools of MCP servers come before the model, where nothing else was said about them",
     }),
-    ...select("sandbox", "Sandbox of servers", view.sandbox, described(view.sandboxes, SANDBOXES), {
+    ...select("sandbox", "Sandbox of servers", view.sandbox, described("Sandbox", view.sandboxes, SANDBOXES), {
       description: "The least sandbox of MCP servers that run on this machine; a change starts them anew",
     }),
   ];
@@ -83,10 +90,6 @@ const SANDBOXES: Readonly<Record<SettingsView["sandbox"], string>> = {
   workspace: "Servers write in the session's directories only; no network unless their configuration grants it",
   "read-only": "Servers write nowhere; no network unless their configuration grants it",
 };
-
-function capitalized(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1);
-}
 
 /** The settings a client was last sent, so that only changes are sent. */
 export class EmittedSettings {

@@ -79,8 +79,9 @@ function textContent(lines: readonly string[]): acp.ToolCallContent[] {
 
 /** The arguments are in the content as well: not every editor shows `rawInput`, and nobody should approve a blind `{}`. */
 function describe(question: PermissionQuestion): acp.ToolCallUpdate {
-  const { toolCallId, tool, arguments: args, isReview, presentation, lock, protects } = question;
-  const { title, kind, locations, content: shownWith } = looksOf({ name: tool.id, tool }, presentation);
+  const { toolCallId, tool, arguments: args, trustsHints, isReview, presentation, lock, protects } = question;
+  const subject = { name: tool.id, tool, ...defined({ trustsHints }) };
+  const { title, kind, locations, content: shownWith } = looksOf(subject, presentation);
   const notes = noteLines(question);
   // A diff shows all that the arguments of an edit say, and where.
   const given = isReview || presentation?.diff ? [] : argumentLines(args);
@@ -102,8 +103,9 @@ function describe(question: PermissionQuestion): acp.ToolCallUpdate {
 }
 
 /** A call of Tenon's own is described by what it does: which tool does it belongs to the question. */
-function titleOf({ tool, presentation }: PermissionQuestion, title: string): string {
-  return presentation && tool.origin === "builtin" ? `${title} (Tenon's ${tool.definition.name})` : questionTitle(tool);
+function titleOf({ tool, arguments: args, presentation }: PermissionQuestion, title: string): string {
+  const isOwn = presentation && tool.origin === "builtin";
+  return isOwn ? `${title} (Tenon's ${tool.definition.name})` : questionTitle(tool, args);
 }
 
 /** What is to be read before answering, beside the arguments. */

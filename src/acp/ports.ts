@@ -1,11 +1,13 @@
 // What a session asks of its client, over one connection: permission and trust, files, terminals, questions, its servers.
 import type * as acp from "@agentclientprotocol/sdk";
 import { methods, RequestError } from "@agentclientprotocol/sdk";
+import { orAborted } from "../base/async/deadline.js";
+import { handled } from "../base/async/scope.js";
 import { messageOf } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
-import { markForeign } from "../base/text/marking.js";
+import { markForeign, quoted } from "../base/text/marking.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "../mcp/index.js";
 import type { SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
@@ -19,17 +21,20 @@ export function sessionPorts(
     readonly sessionId: string;
     readonly abilities: ClientAbilities;
     readonly messages: McpMessages;
+    /** `tell`: the person, that commands do not run in the client's terminals. */
+    readonly terminals: { readonly trust: TerminalTrust; tell(words: string): void };
     readonly world: Pick<World, "after">;
   },
 ): SessionPorts {
-  const { sessionId, abilities, messages, world } = about;
+  const { sessionId, abilities, messages, terminals, world } = about;
+  const terminal = abilities.terminal ? clientTerminal(client, sessionId, world) : undefined;
   return {
     ...permissionPorts(client, sessionId),
     ...elicitationPorts(client, sessionId, abilities),
     mcpChannel: messages.channel(client),
     askPerson: askPerson(client, sessionId, abilities),
     fs: clientFiles(client, sessionId, abilities),
-    ...defined({ terminal: abilities.terminal ? clientTerminal(client, sessionId, world) : undefined }),
+    ...defined({ terminal: terminal && terminals.trust.probed(terminal, terminals.tell) }),
   };
 }
 
@@ -156,6 +161,69 @@ export function clientTerminal(client: acp.AgentContext, sessionId: string, worl
       throw signal.reason;
     },
   };
+}
+
+type Probe = Parameters<NonNullable<Terminal["keepsWords"]>>[0];
+
+/**
+ * One per connection: whether the client's terminals run the commands they are sent. A client that joins the words of a
+ * command without quotes runs another one than the person approved: `cd build && rm -rf *` in the wrong folder.
+ */
+export class TerminalTrust {
+  readonly #world: Pick<World, "deadline" | "log">;
+  #isTrusted: Promise<boolean> | undefined;
+
+  constructor(world: Pick<World, "deadline" | "log">) {
+    this.#world = world;
+  }
+
+  /** The terminal with the question whether it may be used: answered by one harmless command, before the first real one. */
+  probed(terminal: Terminal, tell: (words: string) => void): Terminal {
+    const find = async (probe: Probe): Promise<boolean> => {
+      const problem = await this.#problemOf(terminal, probe);
+      if (problem === undefined) return true;
+      this.#world.log.warn("acp.terminal_not_used", { problem });
+      tell(`Commands run on this machine instead of in the client's terminal, since ${problem}.`);
+      return false;
+    };
+    return {
+      ...terminal,
+      keepsWords: (probe, signal) => {
+        this.#isTrusted ??= find(probe);
+        return orAborted(this.#isTrusted, signal);
+      },
+    };
+  }
+
+  /** Undefined when the terminal printed what it should. */
+  async #problemOf(terminal: Terminal, { request, isRight }: Probe): Promise<string | undefined> {
+    const { log } = this.#world;
+    using deadline = this.#world.deadline(ACP_LIMITS.clientTerminalProbeMs);
+    let running: Running | undefined;
+    try {
+      running = await orAborted(
+        terminal.run(request, () => {}, deadline.signal),
+        deadline.signal,
+      );
+      const exit = await orAborted(running.exited, deadline.signal);
+      if (exit.kind !== "exited") return `the terminal failed a test: ${quoted(exit.reason)}`;
+      const { text } = await orAborted(running.output(0), deadline.signal);
+      if (isRight(text)) return undefined;
+      return `the terminal does not run commands as they are sent: a test printed ${quoted(text, 80)}`;
+    } catch (error) {
+      if (!deadline.signal.aborted) return `the terminal failed a test: ${quoted(messageOf(error))}`;
+      return `the terminal did not finish a test within ${ACP_LIMITS.clientTerminalProbeMs / 1_000} s`;
+    } finally {
+      // Not waited for: a client that does not answer must not hold up the command.
+      if (running && deadline.signal.aborted) handled(endOf(running), log, "end a test of the terminal");
+      else if (running) handled(running.release(), log, "release a test of the terminal");
+    }
+  }
+}
+
+async function endOf(running: Running): Promise<void> {
+  await running.end();
+  await running.release();
 }
 
 /** A client that neither ends a command nor says so must not hold up the turn, nor the end of the session. */

@@ -19,8 +19,8 @@ import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
 import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
-import { McpMessages, sessionPorts } from "./ports.js";
-import { toUpdates } from "./to-client.js";
+import { McpMessages, sessionPorts, TerminalTrust } from "./ports.js";
+import { RepeatedFailures, toUpdates } from "./to-client.js";
 import { toAcpBlock } from "./tool-call.js";
 
 interface Relay {
@@ -39,6 +39,7 @@ export class OpenSessions {
   readonly abilities: Cell<ClientAbilities | undefined> = new Cell<ClientAbilities | undefined>(undefined);
   /** Requests to the client's own servers. */
   readonly messages: McpMessages = new McpMessages();
+  readonly #terminals: TerminalTrust;
   readonly #host: SessionHost;
   readonly #write: FrontStream["send"] | undefined;
   readonly #scope: Scope;
@@ -51,6 +52,7 @@ export class OpenSessions {
     this.#host = host;
     this.#write = write;
     this.#scope = new Scope(host.world.log);
+    this.#terminals = new TerminalTrust(host.world);
   }
 
   connected(connection: acp.AgentConnection): void {
@@ -205,12 +207,14 @@ export class OpenSessions {
     signal: AbortSignal,
   ): Promise<void> {
     const { session, relayedTurn, told, send } = relay;
+    const failures = new RepeatedFailures();
     const abilities = (await this.abilities.until((known) => known !== undefined, signal)) ?? abilitiesOf();
     if (!session.isAttached) this.#attach(session, connection, abilities);
     try {
       for await (const event of events) {
         try {
-          const updates = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
+          const own = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
+          const updates = failures.with(event, own);
           // What a model can do may be known only after it was asked.
           const late = event.kind === "turn_ended" ? told.updates(session.settings) : [];
           for (const update of updates) {
@@ -246,7 +250,9 @@ export class OpenSessions {
 
   #attach(session: Session, { client }: acp.AgentConnection, abilities: ClientAbilities): void {
     const { world } = this.#host;
-    session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages: this.messages, world }));
+    const { messages } = this;
+    const terminals = { trust: this.#terminals, tell: (words: string) => session.notice("warning", words) };
+    session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages, terminals, world }));
   }
 
   #send(sessionId: string, update: acp.SessionUpdate): Promise<void> | undefined {

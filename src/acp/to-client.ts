@@ -8,6 +8,7 @@ import { markForeign } from "../base/text/marking.js";
 import type { CompactionEvent, TurnEvent } from "../engine/index.js";
 import type { ServerStatus, SessionEvent } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
+import { ACP_LIMITS } from "./limits.js";
 import { sentMeta } from "./meta.js";
 import { endUpdate, looksOf, progressUpdate, startUpdate, toolContent } from "./tool-call.js";
 
@@ -134,7 +135,7 @@ function compactionText(event: CompactionEvent): string {
   }
 }
 
-/** Where notices are not shown, what is wrong still is: as a call that failed before it could begin. */
+/** Where notices are not shown, warnings are calls that are over, and failures calls that failed before they could begin. */
 function noticeUpdates(
   severity: "info" | "warning" | "error",
   words: string,
@@ -143,12 +144,55 @@ function noticeUpdates(
   const title = markForeign(words);
   if (client.notices) return [{ sessionUpdate: "notice", severity, title }];
   if (severity === "info") return [];
-  return [failedCall(`notice-${hashJson(title).slice(0, 12)}`, "Configuration", title)];
+  const status = severity === "error" ? "failed" : "completed";
+  return [noticeCall(`notice-${hashJson(title).slice(0, 12)}`, shortTitle(title), { words: title, status })];
 }
 
-function failedCall(toolCallId: string, title: string, words: string): acp.SessionUpdate {
+/** Some clients show the title of a call and nothing else. */
+function shortTitle(words: string): string {
+  const line = words.replaceAll(/\s+/gu, " ");
+  const { noticeTitleChars } = ACP_LIMITS;
+  return line.length > noticeTitleChars ? `${line.slice(0, noticeTitleChars).trimEnd()}…` : line;
+}
+
+function noticeCall(
+  toolCallId: string,
+  title: string,
+  { words, status }: { readonly words: string; readonly status: "completed" | "failed" },
+): acp.SessionUpdate {
   const content = toolContent([text(words)]);
-  return { sessionUpdate: "tool_call", toolCallId, title, kind: "other", status: "failed", content };
+  return { sessionUpdate: "tool_call", toolCallId, title, kind: "other", status, content };
+}
+
+/**
+ * Tells failures from between two turns once more within the next turn: some clients drop updates that belong to no prompt.
+ * The call id stays, so that clients which showed it have it already. It comes after the first words of the turn: some
+ * clients have nothing to show a call in before, and no message is split.
+ */
+export class RepeatedFailures {
+  readonly #missed = new Map<string, acp.SessionUpdate>();
+  #isInTurn = false;
+  #hasWords = false;
+
+  /** All that is to be sent for an event, given its own updates. */
+  with(event: SessionEvent, updates: readonly acp.SessionUpdate[]): readonly acp.SessionUpdate[] {
+    const isWords = event.kind === "turn" && (event.event.kind === "text" || event.event.kind === "thought");
+    if (event.kind === "user") [this.#isInTurn, this.#hasWords] = [true, false];
+    if (event.kind === "server") this.#missed.delete(serverCallId(event.status.name));
+    const isDue = this.#isInTurn && !isWords && (this.#hasWords || event.kind === "turn_ended");
+    const repeated = isDue && this.#missed.size > 0 ? [...this.#missed.values()] : [];
+    if (isDue) this.#missed.clear();
+    if (isWords) this.#hasWords = true;
+    if (event.kind === "turn_ended") this.#isInTurn = false;
+    for (const update of this.#isInTurn ? [] : updates)
+      if (update.sessionUpdate === "tool_call" && update.status === "failed")
+        this.#missed.set(update.toolCallId, update);
+    return repeated.length === 0 ? updates : [...repeated, ...updates];
+  }
+}
+
+function serverCallId(name: string): string {
+  return `server-${markForeign(name)}`;
 }
 
 /** A failed server is never silent: as a notice where the client shows them, else as a failed call in the conversation. */
@@ -161,7 +205,8 @@ function serverUpdates(status: ServerStatus, client: ClientAbilities): acp.Sessi
   const failure = `${subject} failed: ${error}`;
   if (!client.notices) {
     const words = hint === undefined ? failure : `${failure}\n${hint}`;
-    return state === "failed" ? [failedCall(`server-${name}`, `${name}: not connected`, words)] : [];
+    if (state !== "failed") return [];
+    return [noticeCall(serverCallId(status.name), `${name}: not connected`, { words, status: "failed" })];
   }
   const tools = toolCount === 1 ? "1 tool" : `${toolCount} tools`;
   const notice = (severity: "info" | "warning" | "error", title: string, description?: string | null) => {

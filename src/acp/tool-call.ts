@@ -2,13 +2,15 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
-import type { JsonObject } from "../base/json/json.js";
+import type { JsonObject, JsonValue } from "../base/json/json.js";
 import { type ContentBlock, plainText, text } from "../base/text/content.js";
 import { skeleton } from "../base/text/look-alike.js";
 import { markForeign, quoted } from "../base/text/marking.js";
+import { isSecretVariable, REDACTED } from "../base/text/secrets.js";
 import type { CallSubject } from "../engine/index.js";
 import type { SessionEvent } from "../session/index.js";
 import type { CatalogTool, ToolOutcome, ToolProgress } from "../tools/index.js";
+import { ACP_LIMITS } from "./limits.js";
 
 /** How a call of Tenon's own tools looks. */
 export type Presentation = NonNullable<Extract<SessionEvent, { kind: "turn" }>["presentation"]>;
@@ -21,27 +23,49 @@ export interface Looks {
   readonly content: acp.ToolCallContent[];
 }
 
-export function looksOf({ name, tool }: CallSubject, presentation: Presentation | undefined): Looks {
+export function looksOf({ name, tool, trustsHints }: CallSubject, presentation: Presentation | undefined): Looks {
   if (!presentation) {
     const title = markForeign(tool?.label ?? onOneLine(name));
-    return { title, kind: tool ? toolKind(tool) : "other", locations: [], content: [] };
+    return { title, kind: tool ? toolKind(tool, trustsHints) : "other", locations: [], content: [] };
   }
-  const { title, kind, locations } = presentation;
-  return { title: markForeign(title), kind, locations: places(locations), content: shownContent(presentation) };
+  const { title, kind } = presentation;
+  return { title: markForeign(title), kind, locations: places(presentation), content: shownContent(presentation) };
 }
 
 const MAX_NAME_CHARS = 128;
 const MAX_TITLE_CHARS = 80;
+/** How much of a value is looked at: no key is longer. */
+const MAX_SECRET_CHARS = 4_096;
 
 /**
- * The title of a question: `server / tool`; the server's own title only in quotes, as its words, on the same line, and
- * where it says more.
+ * The title of a question, which is all that some clients show: `server / tool name="value"`; the server's own title only
+ * in quotes, as its words, on the same line, and where it says more.
  */
-export function questionTitle(tool: CatalogTool): string {
+export function questionTitle(tool: CatalogTool, args: JsonObject): string {
   const { name, title } = tool.definition;
   if (tool.origin === "builtin") return markForeign(tool.label);
-  if (title === undefined || skeleton(title) === skeleton(name)) return toolName(tool);
-  return `${toolName(tool)} — server's title: ${quoted(onOneLine(title), MAX_TITLE_CHARS)}`;
+  const call = toolName(tool) + shortArguments(args);
+  if (title === undefined || skeleton(title) === skeleton(name)) return call;
+  return `${call} — server's title: ${quoted(onOneLine(title), MAX_TITLE_CHARS)}`;
+}
+
+function shortArguments(args: JsonObject): string {
+  let words = "";
+  for (const [name, value] of Object.entries(args)) {
+    const word = ` ${/^[\w.-]{1,40}$/u.test(name) ? name : quoted(onOneLine(name), 40)}=${shortValue(name, value)}`;
+    if (words.length + word.length > ACP_LIMITS.questionTitle.argumentsChars) return `${words} …`;
+    words += word;
+  }
+  return words;
+}
+
+/** Values that look like secrets are left out: titles end up in lists and logs of clients, the arguments beside them do not. */
+function shortValue(name: string, value: JsonValue | undefined): string {
+  const { valueChars } = ACP_LIMITS.questionTitle;
+  const written = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  if (isSecretVariable(name, written.slice(0, MAX_SECRET_CHARS))) return REDACTED;
+  if (typeof value === "string") return quoted(value, valueChars);
+  return markForeign(written.length > valueChars ? `${written.slice(0, valueChars)}…` : written);
 }
 
 /** The names of the server and of the tool, and none of the server's other words. */
@@ -58,8 +82,9 @@ function onOneLine(text: string): string {
   return text.replaceAll(/[\s\u0085]+/gu, " ").trim();
 }
 
-function places(locations: Presentation["locations"]): acp.ToolCallLocation[] {
-  return locations.map(({ path, line }) => ({ path, ...defined({ line }) }));
+/** The folder of a command is no place to look at, and some clients show it instead of the command. */
+function places({ kind, locations }: Presentation): acp.ToolCallLocation[] {
+  return kind === "execute" ? [] : locations.map(({ path, line }) => ({ path, ...defined({ line }) }));
 }
 
 function shownContent({ diff, terminalId }: Presentation): acp.ToolCallContent[] {
@@ -69,17 +94,16 @@ function shownContent({ diff, terminalId }: Presentation): acp.ToolCallContent[]
   return content;
 }
 
-/** What editors pick an icon by. A hint only: nothing is allowed or denied because of it. */
-function toolKind(tool: CatalogTool): acp.ToolKind {
-  const { annotations, name } = tool.definition;
+/** Clients pick an icon by it, and some approve reads by themselves: words of a server count only where the user trusts its hints. */
+function toolKind({ origin, definition }: CatalogTool, trustsHints: boolean | undefined): acp.ToolKind {
+  const { annotations, name } = definition;
+  if (!trustsHints && origin !== "builtin" && origin !== "extra") return "other";
   if (annotations?.readOnlyHint) return /search|find|grep|query/i.test(name) ? "search" : "read";
   if (/^(fetch|download|http|crawl|browse)/i.test(name)) return "fetch";
   if (/delete|remove/i.test(name) && annotations?.destructiveHint !== false) return "delete";
   if (/^(move|rename)/i.test(name)) return "move";
   if (/^(edit|write|create|update|patch|append)_?file/i.test(name)) return "edit";
   if (/^(run|exec|execute|shell|bash)/i.test(name)) return "execute";
-  if (/^(search|find|grep|query)/i.test(name)) return "search";
-  if (/^(read|get|list|show|view)/i.test(name)) return "read";
   return "other";
 }
 

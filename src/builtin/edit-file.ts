@@ -74,7 +74,9 @@ async function saveChange(
   if (problem) return problem;
   if (oldText === undefined) return done(`${change.isReplaced ? "Replaced" : "Created"} ${shown}: ${bytes} bytes.`);
   if (diff.text === "") return done(`${shown} already has this text.`);
-  return done(`Changed ${shown}: ${diff.added} lines added, ${diff.removed} removed.\n${diff.text}`);
+  return done(
+    `Changed ${shown}: ${diff.added} ${diff.added === 1 ? "line" : "lines"} added, ${diff.removed} removed.\n${diff.text}`,
+  );
 }
 
 function presentChange(change: FileChange, title: string, line: number): BuiltinPresentation {

@@ -59,6 +59,14 @@ export interface Terminal {
    * signal aborts before there is one: what is opened after that, the port itself ends.
    */
   run(request: CommandRequest, onOutput: () => void, signal: AbortSignal): Promise<RunningCommand>;
+  /** Whether a command reaches its shell as it was sent; asked before each. Without it the terminal is trusted. */
+  keepsWords?(probe: TerminalProbe, signal: AbortSignal): Promise<boolean>;
+}
+
+/** A command that changes nothing, and whether what it printed is right. */
+export interface TerminalProbe {
+  readonly request: CommandRequest;
+  isRight(output: string): boolean;
 }
 
 export interface PlanEntry {

@@ -59,7 +59,8 @@ export const runCommand: BuiltinTool = builtinTool({
     if (args.background && !context.commands.hasRoom) {
       return failed(`There are ${BUILTIN_LIMITS.commandsAtOnce} commands in the background already: stop one first.`);
     }
-    return await runIn(context.ports.terminal ? place.path : place.realPath, args, run, { context, look });
+    const terminal = await usableTerminal(place.path, run, context);
+    return await runIn(terminal ? place.path : place.realPath, args, run, { context, look, terminal });
   },
 });
 
@@ -67,13 +68,19 @@ async function runIn(
   cwd: string,
   args: Values<typeof fields>,
   run: BuiltinRun,
-  { context, look }: { readonly context: BuiltinContext; readonly look: BuiltinPresentation },
+  about: {
+    readonly context: BuiltinContext;
+    readonly look: BuiltinPresentation;
+    /** Of the client; undefined: here. */
+    readonly terminal: Terminal | undefined;
+  },
 ): Promise<ToolOutcome> {
-  const { world, ports, commands } = context;
+  const { context, look, terminal } = about;
+  const { world, commands } = context;
   const { headChars, tailChars } = BUILTIN_LIMITS.commandOutput;
   const { env, withheld } = context.environment();
   // A terminal of the client has the client's environment, which is nearly always ours: its secrets are emptied there.
-  const emptied = ports.terminal ? Object.fromEntries(withheld.map((name) => [name, ""])) : {};
+  const emptied = terminal ? Object.fromEntries(withheld.map((name) => [name, ""])) : {};
   const request: CommandRequest = {
     ...shellRequest(world, args.command),
     cwd,
@@ -85,7 +92,7 @@ async function runIn(
     const { text } = (await started.command?.output(0)) ?? { text: "" };
     run.report(text.length, terminalText(text).trimEnd().split("\n").slice(-SHOWN_LINES).join("\n"));
   });
-  const running = await (ports.terminal ?? localTerminal(world, env)).run(request, () => pace.touch(), run.signal);
+  const running = await (terminal ?? localTerminal(world, env)).run(request, () => pace.touch(), run.signal);
   started.command = running;
   const { terminalId } = running;
   if (run.signal.aborted) {
@@ -100,6 +107,31 @@ async function runIn(
   commands.track(running);
   return await waitFor(running, args.timeoutSeconds, run, context);
 }
+
+/**
+ * What shows that words are kept apart and reach the shell as they are: two blanks, and what a shell in between would
+ * take for its own.
+ */
+const PROBES = {
+  posix: { line: `printf '%s' 'a  b' '"$0"'`, prints: `a  b"$0"` },
+  windows: { line: `echo "a  b&echo c"`, prints: `"a  b&echo c"` },
+};
+
+/** The client's terminal, where there is one and it runs the commands it is sent; undefined: they run here. */
+async function usableTerminal(
+  cwd: string,
+  { signal }: BuiltinRun,
+  { ports: { terminal }, world }: BuiltinContext,
+): Promise<Terminal | undefined> {
+  if (!terminal?.keepsWords) return terminal;
+  const { line, prints } = PROBES[world.platform === "win32" ? "windows" : "posix"];
+  const request = { ...shellRequest(world, line), cwd, env: UNATTENDED, maxOutputBytes: PROBE_BYTES };
+  const isRight = (output: string) => terminalText(output).trim() === prints;
+  return (await terminal.keepsWords({ request, isRight }, signal)) ? terminal : undefined;
+}
+
+/** More than the probe prints: what a wrong one printed is shown to the person. */
+const PROBE_BYTES = 1_000;
 
 /** Lines of the output so far in a progress report. */
 const SHOWN_LINES = 20;

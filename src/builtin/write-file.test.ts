@@ -23,7 +23,7 @@ test("a replaced file keeps its permissions, and the diff has both texts", async
   session.write("run.sh", "one\n");
   chmodSync(join(session.project, "run.sh"), 0o755);
   expect(await session.say("write_file", { path: "run.sh", content: "two\n" })).toBe(
-    "done: Changed run.sh: 1 lines added, 1 removed.\n@@ -1,1 +1,1 @@\n-one\n+two",
+    "done: Changed run.sh: 1 line added, 1 removed.\n@@ -1,1 +1,1 @@\n-one\n+two",
   );
   expect(statSync(join(session.project, "run.sh")).mode & 0o777).toBe(0o755);
   expect(session.presentations.at(-1)?.diff).toMatchObject({ oldText: "one\n", newText: "two\n" });

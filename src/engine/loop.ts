@@ -24,6 +24,7 @@ import { ENGINE_LIMITS } from "./limits.js";
 import { type Asked, ask } from "./model-call.js";
 import { NO_ANSWER } from "./transcript.js";
 import {
+  callSubject,
   type StopCause,
   type StopReason,
   type Turn,
@@ -202,7 +203,7 @@ export async function* runAnswer(
     return prepareCall({ toolCallId, name, argumentsJson }, batch.offer);
   });
   for (const { toolCallId, name, tool, arguments: given } of prepared) {
-    const subject = { name, ...defined({ tool }) };
+    const subject = callSubject(name, tool, batch.ports);
     const wasAnnounced = announced.has(toolCallId);
     yield { kind: "call_started", toolCallId, subject, arguments: given, wasAnnounced };
   }

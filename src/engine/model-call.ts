@@ -7,7 +7,7 @@ import type { Offer } from "../tools/index.js";
 import { type Answer, quietAnswer, streamAnswer, withRetries } from "./answer.js";
 import { compact } from "./compact.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import { type CompiledOffer, compileOffer, type TurnEvent, type TurnState } from "./turn.js";
+import { type CompiledOffer, callSubject, compileOffer, type TurnEvent, type TurnState } from "./turn.js";
 
 export interface Asked {
   readonly answer: Answer;
@@ -65,10 +65,7 @@ async function* askOnce(
   offer: Offer,
 ): AsyncGenerator<TurnEvent, Answer, void> {
   const { model, meter, ports } = state.turn;
-  const subjectOf = (name: string) => {
-    const tool = offer.find(name)?.tool;
-    return { name, ...defined({ tool }) };
-  };
+  const subjectOf = (name: string) => callSubject(name, offer.find(name)?.tool, ports);
   const { signal } = state;
   const stream = () => streamAnswer(model, request, { nextCallId: () => state.nextCallId(), subjectOf, signal });
   const answer = yield* withRetries(stream, ports.world, signal);

@@ -93,9 +93,11 @@ export class TurnState {
     if (usage === undefined) return;
     this.usage = addUsage(this.usage, usage);
     const { model, meter } = this.turn;
-    const context =
-      contextTokens === undefined ? {} : { context: { usedTokens: contextTokens, sizeTokens: meter.windowOf(model) } };
-    yield { kind: "usage", usage, turn: this.usage, ...context };
+    const sizeTokens = meter.windowOf(model);
+    // The offline model has no window that could fill up.
+    const isKnown = contextTokens !== undefined && Number.isFinite(sizeTokens);
+    const context = isKnown ? { usedTokens: contextTokens, sizeTokens } : undefined;
+    yield { kind: "usage", usage, turn: this.usage, ...defined({ context }) };
   }
 }
 
@@ -109,6 +111,17 @@ export type StopCause = "output_limit" | "request_limit" | "repetition" | "refus
 export interface CallSubject {
   readonly name: string;
   readonly tool?: CatalogTool;
+  /** The user's word that what the tool's server says about it is true. */
+  readonly trustsHints?: true;
+}
+
+export function callSubject(
+  name: string,
+  tool: CatalogTool | undefined,
+  { trustsAnnotations }: Pick<RunPorts, "trustsAnnotations">,
+): CallSubject {
+  const trustsHints = tool && trustsAnnotations?.(tool) ? (true as const) : undefined;
+  return { name, ...defined({ tool, trustsHints }) };
 }
 
 /** `window`: it was nearly full. `overflow`: the provider said that it is. `asked`: by the person. */

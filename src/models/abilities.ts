@@ -22,6 +22,7 @@ export interface ModelPrice {
 
 export interface ModelAbilities {
   /** Prompt and answer together. */
+  /** Infinite for a model without a window. */
   readonly contextTokens: number;
   readonly maxOutputTokens?: number;
   readonly images: boolean;

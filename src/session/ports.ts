@@ -10,6 +10,8 @@ export interface PermissionQuestion {
   readonly toolCallId: string;
   readonly tool: CatalogTool;
   readonly arguments: JsonObject;
+  /** The user's word that what the tool's server says about it is true. */
+  readonly trustsHints?: true;
   /** What may be answered, at most one of each kind. An answer that is not among them is a no. */
   readonly choices: readonly PermissionChoice[];
   /** Why it is asked, where a rule, content from outside or a decision that cannot be read is the cause. */

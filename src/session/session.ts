@@ -101,6 +101,7 @@ export class Session implements AsyncDisposable {
       events,
       earlier,
       isTitled: options.isTitled ?? earlier > 0,
+      isNamed: history?.restored.isNamed ?? false,
       run: (work, signal) => this.#runTurn(work, signal),
       onEnd: () => this.#configuration?.turnEnds(),
     });

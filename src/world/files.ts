@@ -26,9 +26,12 @@ export const files: Files = {
     fs.mkdirSync(dirname(path), PRIVATE_FOLDER);
     const file = fs.openSync(path, "a", 0o600);
     return {
-      write: (text) => {
+      write: (text, { keepsTime = false } = {}) => {
         const bytes = Buffer.from(text);
+        const before = keepsTime ? fs.fstatSync(file) : undefined;
         for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written);
+        if (before)
+          contained(sharedLog(), "keep the time of a file", () => fs.futimesSync(file, before.atime, before.mtime));
       },
       sync: () => fs.fsyncSync(file),
       close: () => fs.closeSync(file),

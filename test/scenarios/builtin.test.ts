@@ -38,7 +38,7 @@ scenario(["L19", "L20", "L21"], "an edit is asked about with its diff, made in t
     desk.buffers.set(path, "one\ntwo, unsaved\n");
     const edits = [{ old_text: "two, unsaved", new_text: "three" }];
     const result = await editor.call("edit_file", { path: "src/a.ts", edits });
-    expect(result).toContain("1 lines added, 1 removed");
+    expect(result).toContain("1 line added, 1 removed");
     const diff = { type: "diff", path, oldText: "one\ntwo, unsaved\n", newText: "one\nthree\n" };
     expect(editor.questions).toHaveLength(1);
     expect(editor.questions[0]?.toolCall).toMatchObject({

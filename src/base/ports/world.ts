@@ -70,7 +70,8 @@ export interface ThreadListener {
 
 /** An append-only file: `write` is synchronous, so what was written survives a crash of this process. */
 export interface AppendFile {
-  write(text: string): void;
+  /** `keepsTime`: the file counts as changed when it did before. */
+  write(text: string, options?: { readonly keepsTime?: boolean }): void;
   /** Forces what was written to the disk. */
   sync(): void;
   close(): void;

@@ -15,7 +15,13 @@ import { bareName } from "./parameters.js";
 import { callOf, foundIn, isSearch, plan, searchCall, toolbox, underOwnName } from "./plan.js";
 
 /** It has no window: it looks at the last prompt and what came after it. */
-const ABILITIES = { contextTokens: 1_000_000_000, images: false, audio: false, pdf: false, thinking: [] } as const;
+const ABILITIES = {
+  contextTokens: Number.POSITIVE_INFINITY,
+  images: false,
+  audio: false,
+  pdf: false,
+  thinking: [],
+} as const;
 
 export const offlineModel: Model = { id: "offline/operator", abilities: ABILITIES, stream };
 

@@ -9,7 +9,7 @@ import type { TurnEnd } from "../../engine/index.js";
 import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../../models/index.js";
 import { commandOf, type Invocation } from "../commands.js";
 import type { EventStream } from "../events.js";
-import { type Journal, titleOf } from "../journal/journal.js";
+import { type Journal, ONLY_COMMANDS, titleOf } from "../journal/journal.js";
 
 /** One turn, as it is run. */
 export interface TurnWork {
@@ -31,6 +31,8 @@ export interface TurnsOptions {
   readonly earlier: number;
   /** A person gave the session a title: its first prompt does not. */
   readonly isTitled: boolean;
+  /** A prompt was the title of the session already. */
+  readonly isNamed: boolean;
   run(work: TurnWork, signal: AbortSignal): Promise<TurnEnd>;
   /** Called when a turn is over and its last event is published. */
   onEnd(): void;
@@ -40,12 +42,14 @@ export class SessionTurns {
   readonly #options: TurnsOptions;
   #count: number;
   #isTitled: boolean;
+  #isNamed: boolean;
   #running: { readonly controller: AbortController; over: AbortSignal; readonly done: Promise<unknown> } | undefined;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
     this.#count = options.earlier;
     this.#isTitled = options.isTitled;
+    this.#isNamed = options.isNamed;
   }
 
   /** How many have begun. */
@@ -99,11 +103,13 @@ export class SessionTurns {
     const number = ++this.#count;
     let hasEnd = false;
     const invocation = commandOf(plainText(content));
-    const title = { kind: "title", title: titleOf(content) } as const;
+    const isNaming = !invocation && !this.#isNamed;
+    this.#isNamed ||= isNaming;
+    const title = { kind: "title", title: invocation ? ONLY_COMMANDS : titleOf(content) } as const;
     const prompt = { kind: "prompt", turn: number, content, ...defined({ isCommand: invocation && true }) } as const;
-    journal.append(...(number === 1 ? [title] : []), prompt);
+    journal.append(...(number === 1 || isNaming ? [title] : []), prompt);
     await events.publish({ kind: "user", content });
-    if (number === 1 && !this.#isTitled) await events.publish(title);
+    if (isNaming && !this.#isTitled) await events.publish(title);
     try {
       journal.assertWritten();
       const end = await this.#options.run({ number, isFirst: number === earlier + 1, content, invocation }, signal);

@@ -148,12 +148,12 @@ export function changeOf(change: TranscriptChange): RecordedChange {
 }
 
 /** Of a tool what people are shown, without its description and its schemas. */
-function subjectOf({ name, tool }: CallSubject): CallSubject {
+function subjectOf({ name, tool, trustsHints }: CallSubject): CallSubject {
   if (!tool) return { name };
   const { id, origin, source, label, definitionHash } = tool;
   const { name: own, title, annotations } = tool.definition;
   const definition = { name: own, description: "", inputSchema: {}, ...defined({ title, annotations }) };
-  return { name, tool: { id, origin, source, label, definition, definitionHash } };
+  return { name, tool: { id, origin, source, label, definition, definitionHash }, ...defined({ trustsHints }) };
 }
 
 export interface Note {

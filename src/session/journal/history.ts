@@ -29,6 +29,8 @@ export interface RestoredTask extends OpenTask {
 /** What a session goes on from. */
 export interface Restored {
   readonly turnCount: number;
+  /** A prompt gave the session its title. */
+  readonly isNamed: boolean;
   /** Always a conversation that providers take. */
   readonly messages: readonly ModelMessage[];
   /** How many there were, so that the next one gets an id of its own. */
@@ -85,6 +87,7 @@ export class History {
   };
   #usage: ModelUsage = NO_USAGE;
   #turnCount = 0;
+  #isNamed = false;
   #compactions = 0;
   /** The turn that has begun and not ended; `#open` is for those that the model answers. */
   #openTurn: number | undefined;
@@ -96,6 +99,7 @@ export class History {
       case "prompt": {
         const { turn, content } = entry;
         this.#turnCount = Math.max(this.#turnCount, turn);
+        this.#isNamed ||= !entry.isCommand;
         this.#openTurn = turn;
         this.#open = entry.isCommand ? undefined : { content, isInTranscript: false, text: "", calls: new Set() };
         this.#shown.push({ kind: "user", content });
@@ -180,6 +184,7 @@ export class History {
   get restored(): Restored {
     return {
       turnCount: this.#turnCount,
+      isNamed: this.#isNamed,
       messages: this.#valid(),
       compactions: this.#compactions,
       usage: this.#usage,

@@ -85,7 +85,8 @@ export class Journal {
     this.#unwritten += this.#start + [...this.#pending, ...entries].map((entry) => this.#lines(entry)).join("");
     this.#start = "";
     this.#pending = [];
-    this.#write();
+    // Listings show the time of the file, which is to be that of the last turn.
+    this.#write({ keepsTime: entries.every(({ kind }) => kind === "closed" || kind === "setting") });
   }
 
   /** At the end of a turn: what was acknowledged must survive the machine, not only the process. */
@@ -145,14 +146,14 @@ export class Journal {
     return `${JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry })}\n`;
   }
 
-  #write(): void {
+  #write(options: { readonly keepsTime?: boolean } = {}): void {
     this.#attempt(() => {
       const file = this.#open();
       // Records are written a second time where the first attempt may have left a part of them. The reader skips what it
       // has already: these are the same records under the same numbers.
       const again = this.#isTorn ? `\n${JSON.stringify({ again: this.#unwrittenSeq })}\n` : "";
       this.#isTorn = true;
-      file.write(again + this.#unwritten);
+      file.write(again + this.#unwritten, options);
       this.#isTorn = false;
       this.#unwritten = "";
     });
@@ -223,13 +224,39 @@ export function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Be
   return { id, cwd, ...defined({ additionalDirectories: more }) };
 }
 
-/** The beginning of the first prompt, on one line. */
+/** In place of a title, for a session that was only given commands of Tenon's so far. */
+export const ONLY_COMMANDS = "(only commands)";
+
+/** The beginning of what the person wrote first, on one line. */
 export function titleOf(prompt: readonly ContentBlock[]): string {
-  const line = markForeign(plainText(prompt)).replaceAll(/\s+/gu, " ").trim();
+  const words = typedWords(plainText(prompt.filter(({ type }) => type !== "resource")));
+  const line = markForeign(words === "" ? plainText(prompt) : words)
+    .replaceAll(/\s+/gu, " ")
+    .trim();
   if (line === "") return "(no words)";
   if (line.length <= SESSION_LIMITS.journal.titleChars) return line;
   const start = line.slice(0, SESSION_LIMITS.journal.titleChars).replace(/[\ud800-\udbff]$/u, ""); // half a character
   return `${start.trimEnd()}…`;
+}
+
+/** Tags that clients put around what they add, such as `<previous_user_message>`: no words of HTML. */
+const CLIENT_TAG = /<([a-z]{1,40}[_-][a-z_-]{1,60}|context|environment|memory|task)(?:\s[^<>]{0,500})?>/iu;
+const MAX_CLIENT_TAGS = 100;
+
+/** Without what clients put before and after it; of a prompt that is nothing else, the words of the last tag. */
+function typedWords(prompt: string): string {
+  let rest = prompt.trim();
+  let inside = "";
+  for (let tags = 0; tags < MAX_CLIENT_TAGS; tags += 1) {
+    const found = CLIENT_TAG.exec(rest);
+    const [tag = "", name = ""] = found ?? [];
+    const end = found ? rest.indexOf(`</${name}>`, found.index) : -1;
+    if (!found || end < 0) break;
+    if (found.index > 0) return rest.slice(0, found.index).trim();
+    inside = rest.slice(tag.length, end).trim();
+    rest = rest.slice(end + name.length + 3).trim();
+  }
+  return rest === "" ? inside : rest;
 }
 
 export function journalFile(stateDir: string, id: SessionId): string {

@@ -10,7 +10,7 @@ import { markForeign } from "../../base/text/marking.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { JournalHeader } from "./entry.js";
 import { History } from "./history.js";
-import { type JournalTail, journalFile } from "./journal.js";
+import { type JournalTail, journalFile, ONLY_COMMANDS } from "./journal.js";
 import { chunksOf, isHeader, type JournalContent, readHeader, readJournal, readRecord } from "./read-journal.js";
 
 /** `problems` are what people should hear of: damage to the file, a turn that was broken off. */
@@ -244,6 +244,7 @@ async function summaryOf(
 
 function readHead(bytes: Uint8Array): { header?: JournalHeader; title?: string } {
   let header: JournalHeader | undefined;
+  let title: string | undefined;
   for (const line of new LineSplitter(SESSION_LIMITS.journal.headBytes).push(bytes)) {
     if (line.kind !== "line") continue;
     if (!header) {
@@ -251,9 +252,10 @@ function readHead(bytes: Uint8Array): { header?: JournalHeader; title?: string }
       if (read && isHeader(read)) header = read;
     }
     const record = readRecord(line.text);
-    if (record?.kind === "title") return { ...defined({ header }), title: record.title };
+    if (record?.kind === "title") title = record.title;
+    if (title !== undefined && title !== ONLY_COMMANDS) break;
   }
-  return {};
+  return defined({ header, title });
 }
 
 function readCursor(cursor: string): Place {

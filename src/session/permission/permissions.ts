@@ -360,6 +360,7 @@ export class Permissions {
       arguments: shown,
       choices: choicesFor(judged, { mayRemember: reason === undefined }),
       ...defined({
+        trustsHints: this.#trustsHints(tool),
         reason,
         protects: decision.protects ? (decision.protects.isOwn ? ("own" as const) : ("obeyed" as const)) : undefined,
         isFormer: this.#approvals.wasApprovedBefore(subject) ? true : undefined,
@@ -377,7 +378,12 @@ export class Permissions {
     const { offer } = judged.call;
     const once = offer?.kind === "tool" ? grantLabel(forSession(offer)) : "Allow it for the rest of this session";
     const choices = choicesFor(judged, { mayRemember: offer?.kind === "tool", once });
-    return { ...request, choices, isReview: true, ...this.#changeOf(judged.subject) };
+    const trustsHints = this.#trustsHints(request.tool);
+    return { ...request, choices, isReview: true, ...defined({ trustsHints }), ...this.#changeOf(judged.subject) };
+  }
+
+  #trustsHints({ origin, source }: ServerOf): true | undefined {
+    return this.#options.server?.({ origin, source }).trustsAnnotations ? true : undefined;
   }
 
   #changeOf(subject: ApprovalSubject): Pick<PermissionQuestion, "change" | "lock"> {

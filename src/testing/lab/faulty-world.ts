@@ -257,9 +257,9 @@ export class FaultyWorld {
     this.#demand("files.openAppend", path);
     const file = this.#baseFiles.openAppend(path);
     return {
-      write: (text) => {
+      write: (text, options) => {
         const failed = this.#fails("files.write", path);
-        if (failed === undefined) return file.write(text);
+        if (failed === undefined) return file.write(text, options);
         if (failed === "torn" || failed === "short") file.write(partOf(text, failed));
         throw errno(failed, path);
       },

@@ -35,6 +35,7 @@ test.each(["", "  \n", "// nothing yet\n"])("an empty file becomes a whole one: 
   const { text, change } = mergedText(before, RECIPE, "f");
   expect(change).toBe("added");
   expect(parseDocument(text).value).toEqual({ agent_servers: { Tenon: RECIPE.entry } });
+  expect(text).toMatch(/\}\n$/);
 });
 
 test.each(["{", '{"agent_servers": 1}', '{"agent_servers": {"Tenon": []}}', "[]", "1"])(

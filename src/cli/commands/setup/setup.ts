@@ -107,7 +107,10 @@ export function mergedText(
     }
   }
   const present = valueAt(document.value, path);
-  if (present === undefined) return { change: "added", text: setValue(before, path, entry) };
+  if (present === undefined) {
+    const text = setValue(before, path, entry);
+    return { change: "added", text: before.trim() === "" && !text.endsWith("\n") ? `${text}\n` : text };
+  }
   if (!isJsonObject(present)) throw refused(`${file}: ${path.join(".")} is no object`, "Nothing was written.");
   let text = before;
   for (const [key, value] of Object.entries(entry)) {
