@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { acpSchemaValidator, fakeWorld } from "../testing/index.js";
 import { gate } from "../testing/lab/index.js";
 import { ACP_LIMITS } from "./limits.js";
-import { clientTerminal } from "./ports.js";
+import { clientTerminal, TerminalTrust } from "./ports.js";
 
 const NEVER = new AbortController().signal;
 const REQUEST = { command: "/bin/sh", args: ["-c", "ls"], env: { TERM: "dumb" }, cwd: "/p", maxOutputBytes: 100 };
@@ -160,4 +160,85 @@ test("one that does leaves no timer behind", async () => {
   expect(await running.exited).toMatchObject({ kind: "exited", code: 1 });
   await world.settle();
   expect(world.clock.pendingTimers).toBe(0);
+});
+
+/** The probe of `run_command`, shortened. */
+const PROBE = { request: REQUEST, isRight: (output: string) => output === "a  b" };
+
+/** A terminal that has to prove itself, and what the person is told of it. */
+function probed(answers: Answers) {
+  const { terminal: own, world, methods } = terminal(answers);
+  const told: string[] = [];
+  const trust = new TerminalTrust(world);
+  const open = () => trust.probed(own, (words) => void told.push(words));
+  const keepsWords = async (signal = NEVER) => await open().keepsWords?.(PROBE, signal);
+  return { keepsWords, world, told, methods };
+}
+
+const printing = (output: string): Answers => ({
+  "terminal/output": () => ({ output, truncated: false }),
+  "terminal/wait_for_exit": () => ({ exitCode: 0 }),
+});
+
+test("a terminal that prints what it should is used, and tested once for all sessions", async () => {
+  const { keepsWords, told, methods } = probed(printing("a  b"));
+  expect(await Promise.all([keepsWords(), keepsWords()])).toEqual([true, true]);
+  expect(await keepsWords()).toBe(true);
+  expect(methods()).toEqual(["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"]);
+  expect(told).toEqual([]);
+});
+
+const failing = (words: string) => () => Promise.reject(new Error(words));
+
+test.each<[string, Answers, string]>([
+  ["prints something else", printing("a b\u202e"), String.raw`a test printed "a b\\u{202E}"`],
+  ["opens none", { "terminal/create": failing("no windows") }, 'failed a test: "no windows"'],
+  ["loses it", { "terminal/wait_for_exit": failing("closed") }, "closed"],
+  ["does not say what it printed", { "terminal/output": failing("lost") }, "lost"],
+])("a terminal that %s is not used, and the person is told once", async (_, answers, words) => {
+  const { keepsWords, told, methods, world } = probed(answers);
+  expect([await keepsWords(), await keepsWords()]).toEqual([false, false]);
+  expect(told).toEqual([expect.stringContaining(words)]);
+  await world.settle();
+  const released = methods().filter((method) => method === "terminal/release");
+  expect(released).toHaveLength("terminal/create" in answers ? 0 : 1);
+  expect(world.clock.pendingTimers).toBe(0);
+});
+
+test.each(["terminal/create", "terminal/wait_for_exit", "terminal/output"])(
+  "a client that never answers %s is waited for for a bounded time",
+  async (method) => {
+    const { keepsWords, told, world } = probed({ ...printing("a  b"), [method]: () => new Promise(() => {}) });
+    const answer = keepsWords();
+    await world.advance(ACP_LIMITS.clientTerminalProbeMs);
+    expect(await answer).toBe(false);
+    expect(told).toEqual([expect.stringContaining("did not finish a test within 5 s")]);
+    await world.advance(ACP_LIMITS.clientTerminalEndMs);
+    expect(world.clock.pendingTimers).toBe(0);
+  },
+);
+
+test("a terminal that is opened too late is ended and released", async () => {
+  const opening = gate();
+  const { keepsWords, methods, world } = probed({
+    "terminal/create": () => opening.opened.then(() => ({ terminalId: "t1" })),
+  });
+  const answer = keepsWords();
+  await world.advance(ACP_LIMITS.clientTerminalProbeMs);
+  expect(await answer).toBe(false);
+  opening.open();
+  await world.settle();
+  expect(methods().slice(-2)).toEqual(["terminal/kill", "terminal/release"]);
+});
+
+test("a call that is cancelled does not wait for the test, which goes on for the next one", async () => {
+  const { opened, open } = gate();
+  const answers = { ...printing("a  b"), "terminal/wait_for_exit": () => opened.then(() => ({ exitCode: 0 })) };
+  const { keepsWords } = probed(answers);
+  const controller = new AbortController();
+  const cancelled = keepsWords(controller.signal);
+  controller.abort(new Error("off"));
+  await expect(cancelled).rejects.toThrow("off");
+  open();
+  expect(await keepsWords()).toBe(true);
 });

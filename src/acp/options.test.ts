@@ -37,6 +37,12 @@ test("what is not known or not to be had is not offered", () => {
   ]);
 });
 
+test("values have names that make sense alone", () => {
+  const written = JSON.stringify(configOptions(FULL));
+  for (const name of ["Thinking: high", "Tools: always", "Tools: manual", "Sandbox: off"])
+    expect(written).toContain(`"name":"${name}"`);
+});
+
 test("a client hears of changes only, and of the mode in both ways", () => {
   const told = new EmittedSettings(EARLY_SETTINGS);
   expect(told.updates(EARLY_SETTINGS)).toEqual([]);

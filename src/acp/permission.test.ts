@@ -78,7 +78,7 @@ describe("what is shown", () => {
     const { sent } = await ask(question({ arguments: args }));
     expect(sent?.toolCall).toMatchObject({
       toolCallId: "1-1",
-      title: 'mail / send — server\'s title: "Send mail"',
+      title: String.raw`mail / send to=["a","b"] body="hello\\u{202E}olleh" long="${"x".repeat(60)}…" — server's title: "Send mail"`,
       rawInput: args,
     });
     const text = JSON.stringify(sent?.toolCall.content);
@@ -97,6 +97,26 @@ describe("what is shown", () => {
     expect(edit.sent?.toolCall.content).toEqual([{ type: "diff", ...diff }]);
     const without = await ask(question({ arguments: args, presentation: looks }));
     expect(JSON.stringify(without.sent?.toolCall.content)).toContain("path: a.txt");
+  });
+
+  it.each([
+    [{ text: "buy milk" }, 'text="buy milk"'],
+    [{ a: 1, b: [true, null] }, "a=1 b=[true,null]"],
+    [{ password: "hunter22" }, "password=[redacted]"],
+    [{ 'a" b': 1 }, '"a\\" b"=1'],
+    [{ a: "x".repeat(70), b: "y".repeat(70), c: "z" }, `a="${"x".repeat(60)}…" b="${"y".repeat(60)}…" c="z"`],
+    [{ a: "x".repeat(70), b: "y".repeat(70), c: "z".repeat(70) }, `a="${"x".repeat(60)}…" b="${"y".repeat(60)}…" …`],
+  ])("is titled with short arguments: %j", async (args, words) => {
+    const { sent } = await ask(question({ arguments: args }));
+    expect(sent?.toolCall.title).toBe(`mail / send ${words} — server's title: "Send mail"`);
+  });
+
+  it("is of kind other, unless the user trusts what the server says of its tools", async () => {
+    const tools = new Cell([{ ...definition, name: "read_it", annotations: { readOnlyHint: true } }]);
+    const [tool = TOOL] = snapshot([{ name: "files", origin: "user", tools, call }]).tools;
+    const kindOf = async (given: object) => (await ask({ ...question(), ...given })).sent?.toolCall.kind;
+    expect(await kindOf({ tool })).toBe("other");
+    expect(await kindOf({ tool, trustsHints: true })).toBe("read");
   });
 
   it("is nothing beside the title for a call without arguments", async () => {

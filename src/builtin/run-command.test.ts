@@ -5,7 +5,7 @@ import { QUIET_LOG, type TestSession, testSessions } from "../../test/builtin-se
 import { LIMITS } from "../base/limits.js";
 import { nodeWorld } from "../world/index.js";
 import { BUILTIN_LIMITS } from "./limits.js";
-import type { CommandExit, CommandRequest, Terminal } from "./ports.js";
+import type { CommandExit, CommandRequest, Terminal, TerminalProbe } from "./ports.js";
 
 const open = testSessions();
 const run = (session: TestSession, command: string, more: Record<string, string | number | boolean> = {}) =>
@@ -195,6 +195,33 @@ test("a cancelled command in a client's terminal is ended and released", async (
   controller.abort();
   expect(await call).toEqual({ kind: "cancelled" });
   await expect.poll(() => terminal.log).toEqual(["end", "release"]);
+});
+
+test("a client's terminal that does not run what it is sent is not used: the command runs here", async () => {
+  const probes: TerminalProbe[] = [];
+  const terminal = fakeTerminal({ kind: "exited", code: 0, signal: null });
+  const keepsWords = async (probe: TerminalProbe) => probes.push(probe) > 1;
+  const session = open({ ports: { terminal: { ...terminal, keepsWords } } });
+  expect(await run(session, "echo here")).toBe("done: here\n[exit code 0]");
+  expect(await run(session, "make")).toBe("done: from the client\n[exit code 0]");
+  expect(terminal.requests).toHaveLength(1);
+  const [probe] = probes;
+  expect(probe?.request).toMatchObject({ args: ["-c", `printf '%s' 'a  b' '"$0"'`], cwd: session.project });
+  expect(probe?.isRight('a  b"$0"\r\n')).toBe(true);
+  for (const wrong of ["", 'a b"$0"', 'a  b"sh"', "a  b", "%s"]) expect(probe?.isRight(wrong)).toBe(false);
+});
+
+test("on Windows the probe is a line of its shell, sent as commands are", async () => {
+  const probes: TerminalProbe[] = [];
+  const terminal = fakeTerminal({ kind: "exited", code: 0, signal: null });
+  const keepsWords = async (probe: TerminalProbe) => probes.push(probe) > 0;
+  const world = { ...nodeWorld({ env: {}, log: QUIET_LOG }), platform: "win32" as const };
+  await run(open({ world, ports: { terminal: { ...terminal, keepsWords } } }), "dir");
+  const args = ["/d", "/s", "/c", `"echo "a  b&echo c""`];
+  expect(probes[0]?.request).toMatchObject({ command: "cmd.exe", args, isVerbatim: true });
+  expect(terminal.requests).toMatchObject([{ command: "cmd.exe", args: ["/d", "/s", "/c", `"dir"`] }]);
+  expect(probes[0]?.isRight('"a  b&echo c"\r\n')).toBe(true);
+  expect(probes[0]?.isRight('"a  b\r\nc"\r\n')).toBe(false);
 });
 
 test("a client that cannot open a terminal is the reason the call fails", async () => {

@@ -10,6 +10,12 @@ import { guardian } from "./guardian.js";
 
 const disk = fs.promises;
 
+/** In the middle of its millisecond: seconds are floating-point numbers, which round. */
+function setTime(file: number, ms: number): void {
+  const seconds = (Math.floor(ms) + 0.5) / 1_000;
+  fs.futimesSync(file, seconds, seconds);
+}
+
 export const files: Files = {
   find: (path) =>
     unlessNothing(async () => {
@@ -30,8 +36,7 @@ export const files: Files = {
         const bytes = Buffer.from(text);
         const before = keepsTime ? fs.fstatSync(file) : undefined;
         for (let written = 0; written < bytes.length; ) written += fs.writeSync(file, bytes, written);
-        if (before)
-          contained(sharedLog(), "keep the time of a file", () => fs.futimesSync(file, before.atime, before.mtime));
+        if (before) contained(sharedLog(), "keep the time of a file", () => setTime(file, before.mtimeMs));
       },
       sync: () => fs.fsyncSync(file),
       close: () => fs.closeSync(file),

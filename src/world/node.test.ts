@@ -1,5 +1,5 @@
 // The real World: processes in groups of their own, files that survive, zombies that do not count.
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -68,8 +68,13 @@ test("an appended file is private, keeps what it had, and is there without being
     file.close();
     const again = world.files.openAppend(path);
     again.write("three\n");
+    utimesSync(path, 1_000_000_000.123, 1_000_000_000.123);
+    again.write("four\n", { keepsTime: true });
+    expect(Math.floor(statSync(path).mtimeMs)).toBe(1_000_000_000_123);
+    again.write("five\n");
+    expect(statSync(path).mtimeMs).toBeGreaterThan(1_000_000_000_124);
     again.close();
-    expect(readFileSync(path, "utf8")).toBe("one\nzwei ü\nthree\n");
+    expect(readFileSync(path, "utf8")).toBe("one\nzwei ü\nthree\nfour\nfive\n");
     expect(statSync(path).mode & 0o777).toBe(0o600);
   } finally {
     rmSync(folder, { recursive: true });

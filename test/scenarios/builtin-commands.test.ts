@@ -44,11 +44,12 @@ scenario(["L22"], "a command runs in the client's terminal, which is embedded at
       kind: "execute",
       rawInput: { command: "echo from; echo the terminal; exit 3" },
     });
-    expect([...desk.terminals.keys()]).toEqual(["t1"]);
-    expect(desk.terminals.get("t1")).toMatchObject({ isReleased: true, request: { cwd: project.path } });
-    const running = editor.updates.find((update) => JSON.stringify(update).includes('"terminalId":"t1"'));
-    expect(running).toMatchObject({ status: "in_progress", content: [{ type: "terminal", terminalId: "t1" }] });
-    expect(editor.cards).toMatchObject([{ status: "failed", content: [{ type: "terminal", terminalId: "t1" }] }]);
+    // The first one showed that commands arrive as they are sent.
+    expect([...desk.terminals.keys()]).toEqual(["t1", "t2"]);
+    expect(desk.terminals.get("t2")).toMatchObject({ isReleased: true, request: { cwd: project.path } });
+    const running = editor.updates.find((update) => JSON.stringify(update).includes('"terminalId":"t2"'));
+    expect(running).toMatchObject({ status: "in_progress", content: [{ type: "terminal", terminalId: "t2" }] });
+    expect(editor.cards).toMatchObject([{ status: "failed", content: [{ type: "terminal", terminalId: "t2" }] }]);
   }),
 );
 
@@ -57,14 +58,14 @@ scenario(["L22"], "cancel and the time limit end a command in the client's termi
     const { client, desk, sessionId } = editor;
     const turn = editor.begin("run_command", { command: TREE });
     const child = await pidIn(editor.project, "child");
-    await editor.seen('"terminalId":"t1"');
+    await editor.seen('"terminalId":"t2"');
     await client.cancel(sessionId);
     expect((await turn).stopReason).toBe("cancelled");
-    await expect.poll(() => desk.terminals.get("t1")?.isReleased).toBe(true);
+    await expect.poll(() => desk.terminals.get("t2")?.isReleased).toBe(true);
     await expect.poll(() => isAlive(child)).toBe(false);
     const result = await editor.call("run_command", { command: "echo begun; sleep 300", timeout_seconds: 1 });
     expect(result).toMatch(/Ended after 1 s without having finished.*begun/s);
-    expect(desk.terminals.get("t2")?.isReleased).toBe(true);
+    expect(desk.terminals.get("t3")?.isReleased).toBe(true);
   }),
 );
 

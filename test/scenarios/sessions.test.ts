@@ -107,20 +107,20 @@ scenario(["P3"], "the list is paged and filtered, the session used last comes fi
   for (let index = 0; index < 53; index++) {
     const cwd = index % 50 === 0 ? elsewhere.path : home.path;
     const { sessionId } = await client.newSession({ cwd });
-    await client.prompt(sessionId, `/help ${index}`);
+    await client.prompt(sessionId, `note ${index}`);
     await client.closeSession(sessionId);
     ids.unshift(sessionId);
   }
   await client.newSession({ cwd: home.path }); // nothing is said in it
   const first = await list(client);
   expect(first.sessions).toHaveLength(50);
-  expect(first.sessions[0]).toMatchObject({ cwd: home.path, title: "/help 52" });
+  expect(first.sessions[0]).toMatchObject({ cwd: home.path, title: "note 52" });
   expect(new Date(first.sessions[0]?.updatedAt ?? "").getTime()).toBeGreaterThan(Date.now() - 600_000);
   const second = await list(client, { cursor: first.nextCursor });
   expect(second.nextCursor).toBeUndefined();
   expect([...first.sessions, ...second.sessions].map(({ sessionId }) => sessionId)).toEqual(ids);
   const there = await list(client, { cwd: elsewhere.path });
-  expect(there.sessions.map(({ title }) => title)).toEqual(["/help 50", "/help 0"]);
+  expect(there.sessions.map(({ title }) => title)).toEqual(["note 50", "note 0"]);
   await expect(list(client, { cursor: "nonsense" })).rejects.toMatchObject({ code: -32602 });
 });
 

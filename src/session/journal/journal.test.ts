@@ -133,6 +133,11 @@ test("a disk that fails is told once, and what it did not take is written with t
 test.each([
   ["  Mend\n the\tdoor  ", "Mend the door"],
   ["", "(no words)"],
+  ["<previous_user_message>old</previous_user_message>\n<memory>m</memory> new words", "new words"],
+  ["do it\n<environment_details>\nlinux</environment_details>", "do it"],
+  ["<environment_details>e</environment_details><user_query>mend it</user_query>", "mend it"],
+  ["<b>bold</b> is not shown", "<b>bold</b> is not shown"],
+  ["<open_tag> without an end", "<open_tag> without an end"],
   ["x".repeat(79) + "👍👍", `${"x".repeat(79)}…`],
   ["a\u202eb", "a\\u{202E}b"],
 ])("the title of %j is one line of a bearable length", (prompt, title) => {

@@ -27,9 +27,16 @@ export interface EditorOptions {
   readonly answerForm?: (message: string) => CreateElicitationResponse;
   /** Holds up what is read from the editor. */
   readonly onRead?: (path: string) => Promise<void>;
+  /**
+   * How the editor's terminals run what they are sent. `joining`: the words joined with blanks, through a shell, as VS Code's
+   * ACP Client does. `hanging`: never done. `refusing`: no terminal is opened.
+   */
+  readonly terminals?: "right" | "joining" | "hanging" | "refusing";
   /** Files of the project before the session opens. */
   readonly files?: Readonly<Record<string, string>>;
   readonly mcpServers?: Parameters<AcpClient["newSession"]>[0]["mcpServers"];
+  /** Of the user. */
+  readonly config?: JsonObject;
 }
 
 export interface Call {
@@ -57,8 +64,8 @@ export class Desk {
   readonly terminals: Map<string, EditorTerminal> = new Map();
   readonly forms: { readonly message: string; readonly toolCallId: unknown; readonly schema: unknown }[] = [];
 
-  extend(app: ClientApp, { answerForm, onRead }: EditorOptions): ClientApp {
-    return this.#withTerminals(this.#withFiles(app, onRead)).onRequest(
+  extend(app: ClientApp, { answerForm, onRead, terminals }: EditorOptions): ClientApp {
+    return this.#withTerminals(this.#withFiles(app, onRead), terminals).onRequest(
       methods.client.elicitation.create,
       ({ params }) => {
         const schema = "requestedSchema" in params ? params.requestedSchema : undefined;
@@ -84,11 +91,12 @@ export class Desk {
       });
   }
 
-  #withTerminals(app: ClientApp): ClientApp {
+  #withTerminals(app: ClientApp, how: EditorOptions["terminals"]): ClientApp {
     return app
       .onRequest(methods.client.terminal.create, ({ params }) => {
+        if (how === "refusing") throw RequestError.internalError(undefined, "no more windows");
         const terminalId = `t${this.terminals.size + 1}`;
-        this.terminals.set(terminalId, startTerminal(params));
+        this.terminals.set(terminalId, startTerminal(params, how));
         return { terminalId };
       })
       .onRequest(methods.client.terminal.output, ({ params }) => {
@@ -213,9 +221,12 @@ export class Editor {
   }
 }
 
-function startTerminal(request: CreateTerminalRequest): EditorTerminal {
-  const { command, args = [], env = [], cwd } = request;
+function startTerminal(request: CreateTerminalRequest, how: EditorOptions["terminals"]): EditorTerminal {
+  const { env = [], cwd } = request;
   const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  const words = [request.command, ...(request.args ?? [])];
+  const joined = ["/bin/sh", "-c", how === "hanging" ? "sleep 300" : words.join(" ")];
+  const [command = "", ...args] = how === "joining" || how === "hanging" ? joined : words;
   const child = spawn(command, args, {
     cwd: cwd ?? undefined,
     env: { PATH: process.env["PATH"], ...own },
@@ -245,6 +256,7 @@ export async function inEditor(options: EditorOptions, run: (editor: Editor) => 
   const desk = new Desk();
   const project = new Project(folder.path);
   for (const [name, content] of Object.entries(options.files ?? {})) project.write(name, content);
+  if (options.config) writeFileSync(join(home.path, "config.json"), JSON.stringify(options.config));
   await using client = await startTenon(home, {
     env: { ...target.env(provider), TENON_MODEL: target.model },
     permissions: options.permissions ?? "allow",
