@@ -435,7 +435,8 @@ export function withFoundTools(results: readonly ModelToolResult[], offer: Offer
     const offered = new Set<string>(offer.tools.map(({ id }) => id));
     const names = [...plainText(result.content).matchAll(NAME_LINE)].flatMap(([, name]) => name ?? []);
     // Titles and descriptions are words of servers, so a line may say anything: only tools that are there count.
-    const found = [...new Set(names)].filter((name) => !offered.has(name) && offer.find(name) !== undefined);
+    const ids = names.flatMap((name) => offer.find(name)?.tool.id ?? []);
+    const found = [...new Set(ids)].filter((id) => !offered.has(id));
     return found.length === 0 ? result : { ...result, found };
   });
 }
@@ -449,8 +450,11 @@ function foundTools(messages: readonly ModelMessage[], offer: Offer): readonly C
   }
   if (names.size === 0) return [];
   const offered = new Set<string>(offer.tools.map(({ id }) => id));
-  return [...names].flatMap((name) => {
-    const entry = offered.has(name) ? undefined : offer.find(name);
-    return entry && entry.unavailable === undefined && entry.held === undefined ? [entry.tool] : [];
-  });
+  const found = new Map<string, CatalogTool>();
+  for (const name of names) {
+    const entry = offer.find(name);
+    const isUsable = entry && entry.unavailable === undefined && entry.held === undefined;
+    if (isUsable && !offered.has(entry.tool.id)) found.set(entry.tool.id, entry.tool);
+  }
+  return [...found.values()];
 }

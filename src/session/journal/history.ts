@@ -15,6 +15,7 @@ import {
   transcriptProblems,
 } from "../../engine/index.js";
 import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
+import type { CatalogTool } from "../../tools/index.js";
 import type { SessionEvent } from "../events.js";
 import { type OutsideRead, outsideRead } from "../permission/guards.js";
 import { type JournalEntry, LateNotes, type Note, type OpenTask, type RecordedChange } from "./entry.js";
@@ -41,6 +42,8 @@ export interface Restored {
   readonly outside: readonly OutsideRead[];
   /** Calls that go on at their servers. */
   readonly tasks: readonly RestoredTask[];
+  /** The tools the model called: it may call them by the same names again. */
+  readonly called: readonly CatalogTool[];
   /** What the model is to be told with the next prompt. */
   readonly notes: readonly Note[];
 }
@@ -191,6 +194,7 @@ export class History {
       settings: this.#settings,
       outside: this.#outside,
       tasks: this.#openCalls().flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
+      called: [...this.#calls.values()].flatMap(({ subject }) => subject.tool ?? []),
       notes: this.#notes.waiting,
     };
   }

@@ -100,6 +100,9 @@ export class SessionTools implements AsyncDisposable {
     this.outside = new OutsideReads(options.history?.restored.outside ?? [], (read) => this.#isTrusted(read));
     this.permissions = this.#makePermissions(options);
     this.catalog = this.#makeCatalog(options);
+    for (const { id: name, origin, source, definition } of options.history?.restored.called ?? []) {
+      if (origin !== "builtin") this.catalog.keepName(name, source, definition.name);
+    }
     this.controls = toolControls(this.catalog);
     this.builtin = makeBuiltin(options);
     this.#resources = new ResourceSource(world);

@@ -2,17 +2,9 @@
 import type { JsonObject } from "../../base/json/json.js";
 import { markForeign } from "../../base/text/marking.js";
 import { cut } from "../one-line.js";
+import { plainToolId, ToolNames, toolKey } from "../names.js";
 import { definitionHash } from "../policy/lock.js";
-import {
-  type CatalogTool,
-  type IncludeMode,
-  mcpToolId,
-  plainToolId,
-  type ToolDefinition,
-  type ToolId,
-  type ToolOrigin,
-  type ToolSource,
-} from "../tool.js";
+import type { CatalogTool, IncludeMode, ToolDefinition, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import { type MarkedDefinition, markDefinition } from "./mark-definition.js";
 import { type Shaper, type SourceSettings, shaper, type ToolTransformer } from "./shape.js";
 
@@ -41,8 +33,9 @@ export function callArguments(entry: Pick<CatalogEntry, "pinned" | "defaults">, 
 /** Everything some sources have, offered at once and unshaped. */
 export function snapshot(sources: readonly ToolSource[]): Offer {
   const table = new Map<string, CatalogEntry>();
+  const names = new ToolNames();
   for (const source of sources) {
-    const known = new KnownTools(source);
+    const known = new KnownTools(source, { names });
     known.refresh();
     for (const tool of known.tools) table.set(tool.tool.id, { ...tool, isChanged: false });
   }
@@ -104,6 +97,8 @@ export class OfferedList {
 export interface KnownTool {
   /** As it is now: where the model was shown an earlier definition, `Offer.tools` still has that one. */
   readonly tool: CatalogTool;
+  /** By which the memory of tools, and journals of earlier versions, know it: the same in every session. */
+  readonly key: string;
   readonly source: ToolSource;
   /** As its source defines it: the source is called by this name, and arguments are checked by this schema. */
   readonly raw: ToolDefinition;
@@ -120,10 +115,18 @@ interface LeftOut {
   readonly reason: string;
 }
 
+interface KnownToolsOptions {
+  readonly settings?: SourceSettings;
+  readonly transformers?: readonly ToolTransformer[];
+  /** Of the session. */
+  readonly names?: ToolNames;
+}
+
 /** The tools of one source: shaped, named, and made anew only where the source's list changed. */
 export class KnownTools {
   readonly source: ToolSource;
   readonly settings: SourceSettings;
+  readonly #names: ToolNames;
   readonly #shape: Shaper;
   /** Of the last list. Definitions are immutable: equal objects need shaping and hashing once. */
   #made: ReadonlyMap<ToolDefinition, KnownTool | LeftOut> = new Map();
@@ -132,9 +135,10 @@ export class KnownTools {
   tools: readonly KnownTool[] = [];
   leftOut: readonly LeftOut[] = [];
 
-  constructor(source: ToolSource, settings: SourceSettings = {}, transformers: readonly ToolTransformer[] = []) {
+  constructor(source: ToolSource, { settings = {}, transformers = [], names = new ToolNames() }: KnownToolsOptions = {}) {
     this.source = source;
     this.settings = settings;
+    this.#names = names;
     this.#shape = shaper(source, settings, transformers);
   }
 
@@ -173,7 +177,11 @@ export class KnownTools {
     if (shaped.kind !== "kept") return { ownName: raw.name, kind: shaped.kind, reason: shaped.reason };
     const { definition, pinned, defaults } = shaped;
     const { source } = this;
-    return { tool: new KnownCatalogTool(source, raw, definition), source, raw, pinned, defaults };
+    const { name } = definition;
+    const isOwn = source.origin === "builtin";
+    const id = isOwn ? plainToolId(name) : this.#names.of(source.name, name);
+    const key = isOwn ? id : toolKey(source.name, name);
+    return { tool: new KnownCatalogTool(id, source, raw, definition), key, source, raw, pinned, defaults };
   }
 }
 
@@ -188,8 +196,8 @@ class KnownCatalogTool implements CatalogTool {
   #marked: MarkedDefinition | undefined;
   #hash: string | undefined;
 
-  constructor({ name, origin }: ToolSource, raw: ToolDefinition, shaped: ToolDefinition) {
-    this.id = origin === "builtin" ? plainToolId(shaped.name) : mcpToolId(name, shaped.name);
+  constructor(id: ToolId, { name, origin }: ToolSource, raw: ToolDefinition, shaped: ToolDefinition) {
+    this.id = id;
     this.origin = origin;
     this.source = name;
     this.label = markForeign(`${name} / ${titleOf(shaped.title ?? raw.name)}`);
@@ -241,6 +249,7 @@ export interface Shadowed {
 }
 
 export class SourceBook {
+  readonly #names: ToolNames;
   readonly #transformers: readonly ToolTransformer[];
   #all: readonly KnownTools[] = [];
   #hasChanged = false;
@@ -248,7 +257,8 @@ export class SourceBook {
   active: readonly KnownTools[] = [];
   shadowed: readonly Shadowed[] = [];
 
-  constructor(transformers: readonly ToolTransformer[] = []) {
+  constructor(names: ToolNames, transformers: readonly ToolTransformer[] = []) {
+    this.#names = names;
     this.#transformers = transformers;
   }
 
@@ -257,7 +267,7 @@ export class SourceBook {
    * a function that removes the source again.
    */
   add(source: ToolSource, settings: SourceSettings = {}): () => void {
-    const known = new KnownTools(source, settings, this.#transformers);
+    const known = new KnownTools(source, { settings, transformers: this.#transformers, names: this.#names });
     const isSame = (other: KnownTools) =>
       source.origin !== "builtin" && other.source.origin === source.origin && other.source.name === source.name;
     const isReplacing = this.#all.some(isSame);

@@ -3,6 +3,7 @@
 import { defined } from "../../base/json/defined.js";
 import { canonicalJson } from "../../base/json/json.js";
 import { TOOL_LIMITS } from "../limits.js";
+import { ToolNames } from "../names.js";
 import { cut, firstSentence, plain } from "../one-line.js";
 import type { ToolDefinition, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import type { CatalogEntry, OfferedTool, Shadowed } from "./offer.js";
@@ -42,6 +43,7 @@ export interface Ranked {
 
 export class Offering {
   readonly #options: CatalogOptions;
+  readonly names: ToolNames = new ToolNames();
   readonly book: SourceBook;
   readonly modes: IncludeModes = new IncludeModes();
   /** Tenon's own tools about tools: offered from the first tool behind search on. */
@@ -67,7 +69,7 @@ export class Offering {
 
   constructor(meta: ToolSource, limits: CatalogLimits, options: CatalogOptions) {
     this.#options = options;
-    this.book = new SourceBook(options.transformers);
+    this.book = new SourceBook(this.names, options.transformers);
     this.meta = new KnownTools(meta);
     this.meta.refresh();
     this.limits = limits;
@@ -82,7 +84,11 @@ export class Offering {
   refresh(): void {
     if (!this.book.refresh()) return;
     const known = this.book.active.flatMap(({ tools }) => tools);
-    this.#table = new Map(known.reverse().map((one) => [one.tool.id, one])); // of equal ids the first one counts
+    known.reverse(); // of equal ids the first one counts
+    this.#table = new Map([
+      ...known.map((one): [string, KnownTool] => [one.key, one]), // names in journals of earlier versions
+      ...known.map((one): [string, KnownTool] => [one.tool.id, one]),
+    ]);
     this.replan();
     this.#offer = undefined;
   }

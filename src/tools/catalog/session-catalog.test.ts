@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { names, testSource, testTool } from "../../../test/tool-source.js";
+import { toolKey } from "../names.js";
 import type { ToolDefinition, ToolOrigin } from "../tool.js";
 import { SessionCatalog } from "./session-catalog.js";
 
@@ -13,26 +14,31 @@ function told() {
   return { notices, onNotice: (_: string, text: string) => notices.push(text) };
 }
 
-test("names are valid, unique and the same in any order of connecting, and every name leads back to its tool", () => {
+test("names are valid and unique, stay when servers come and go, and every name leads back to its tool", () => {
   const part = fc.oneof(fc.string({ minLength: 1, maxLength: 90 }), fc.stringMatching(/^[_a-c.]{1,5}$/));
   const server = fc.record({ name: part, tools: fc.uniqueArray(part, { maxLength: 5 }) });
   fc.assert(
-    fc.property(fc.uniqueArray(server, { selector: ({ name }) => name, maxLength: 6 }), fc.nat(), (servers, seed) => {
-      const inOrder = new SessionCatalog();
-      const shuffled = new SessionCatalog();
-      for (const { name, tools } of servers) inOrder.add(testSource(name, tools));
-      const turned = [...servers].sort(
-        (one, other) => ((one.name.length * seed) % 7) - ((other.name.length * seed) % 7),
-      );
-      for (const { name, tools } of turned.reverse()) shuffled.add(testSource(name, tools));
-      const offer = inOrder.offer();
-      expect(new Set(ids(shuffled))).toEqual(new Set(offer.tools.map(({ id }) => id)));
+    fc.property(fc.uniqueArray(server, { selector: ({ name }) => name, maxLength: 6 }), (servers) => {
+      const catalog = new SessionCatalog();
+      const add = () => servers.map(({ name, tools }) => catalog.add(testSource(name, tools)));
+      const remove = add();
+      const offer = catalog.offer();
       expect(new Set(offer.tools.map(({ id }) => id)).size).toBe(servers.flatMap(({ tools }) => tools).length);
       for (const { id, source, definition } of offer.tools) {
         expect(id).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
-        const entry = offer.find(id);
-        expect([entry?.source.name, entry?.raw.name]).toEqual([source, definition.name]);
+        for (const name of [id, toolKey(source, definition.name)]) {
+          const entry = offer.find(name);
+          if (name === id) expect([entry?.source.name, entry?.raw.name]).toEqual([source, definition.name]);
+          expect(entry).toBeDefined();
+        }
       }
+      for (const one of remove.reverse()) one();
+      servers.reverse();
+      add();
+      expect(catalog.offer().tools).toEqual(offer.tools);
+      expect(catalog.toolsOf("client", servers[0]?.name ?? "").map(({ tool }) => tool.id)).toEqual(
+        offer.tools.filter(({ source }) => source === servers[0]?.name).map(({ id }) => id),
+      );
     }),
   );
 });

@@ -98,6 +98,11 @@ export class SessionCatalog {
     this.#offering.replan();
   }
 
+  /** A name the model called a tool by before the session was loaded again: it keeps it. */
+  keepName(name: string, server: string, tool: string): void {
+    this.#offering.names.keep(name, server, tool);
+  }
+
   /** Every tool a source has now, as it is known here and as the source defines it. */
   toolsOf(origin: ToolOrigin, name: string): readonly SourcedTool[] {
     this.#offering.refresh();
@@ -163,7 +168,7 @@ export class SessionCatalog {
     const known = this.#offering.find(id);
     if (!known || known.tool.origin === "builtin") return;
     this.#offering.pick(known, { how: "called" });
-    if (this.#prompt !== undefined) this.#options.usage?.add(this.#prompt, id);
+    if (this.#prompt !== undefined) this.#options.usage?.add(this.#prompt, known.key);
   }
 
   /** The person adds a tool (`/tools add`): it joins at the next model call, whatever its mode and the limits. */
@@ -269,8 +274,8 @@ function unresolved(
 /** Which prompts led to which tool. */
 export interface UsagePort {
   scores(query: string): UsageScores;
-  /** The tool was called with success while this prompt was worked on. */
-  add(prompt: string, toolId: ToolId): void;
+  /** The tool of this key was called with success while this prompt was worked on. */
+  add(prompt: string, key: string): void;
 }
 
 /** How close each tool is to the query, by an embedder. A failure costs only this hint. */
@@ -320,9 +325,9 @@ export class ToolSearch {
       const before = this.#indexed.get(name);
       if (before && before.length === tools.length && before.every((one, index) => one === tools[index])) continue;
       this.#indexed.set(name, tools);
-      const documents = tools.map(({ tool: { id, definition } }) => {
+      const documents = tools.map(({ key, tool: { id, definition } }) => {
         const { name: own, title, description, inputSchema: schema } = definition;
-        return { id, server: name, name: own, ...defined({ title }), description, schema };
+        return { id, key, server: name, name: own, ...defined({ title }), description, schema };
       });
       this.#index.setServer(name, documents);
     }

@@ -1,8 +1,9 @@
 // Why a tool is, or is not, in front of the model, by any name people use for it; and a view of the tools in front of the model.
 
 import { defined } from "../../base/json/defined.js";
+import { mcpToolId, toolKey } from "../names.js";
 import { cut, plain } from "../one-line.js";
-import { type CatalogTool, mcpToolId, type SourceState, type ToolOrigin } from "../tool.js";
+import type { CatalogTool, SourceState, ToolOrigin } from "../tool.js";
 import { type KnownTool, type KnownTools, type OfferedHow, type OfferedList, pathOf, resolveTool } from "./offer.js";
 import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offered-tools.js";
 import type { ToolSearch } from "./session-catalog.js";
@@ -236,7 +237,8 @@ function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | und
 }
 
 function isNameOf(name: string, server: string, ownName: string): boolean {
-  return [ownName, `${server}/${ownName}`, mcpToolId(server, ownName)].some((one) => one === name);
+  const names = [ownName, `${server}/${ownName}`, mcpToolId(server, ownName), toolKey(server, ownName)];
+  return names.includes(name);
 }
 
 /** Whether a name belongs to a server whose tools are not known: only for words to people, nothing is looked up by it. */

@@ -1,7 +1,8 @@
 // Embeddings: each text is embedded once, answers are checked, and a cancelled search asks no more.
 import { expect, test } from "vitest";
 import { TOOL_LIMITS } from "../limits.js";
-import { type CatalogTool, mcpToolId } from "../tool.js";
+import { mcpToolId } from "../names.js";
+import type { CatalogTool } from "../tool.js";
 import { type Embedder, ToolEmbeddings } from "./embeddings.js";
 
 /** As much of a vector as the tests need: how often a text says "cat" and "dog". */

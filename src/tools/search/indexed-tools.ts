@@ -4,7 +4,7 @@ import { relatedTerms, type TextBounds, termOf, termsOf, wordsOf } from "../../b
 import { TOOL_LIMITS } from "../limits.js";
 
 /** Its name as it is looked up: in lower case. */
-type IndexedTool = Readonly<Record<"id" | "server" | "name", string>>;
+type IndexedTool = Readonly<Record<"id" | "key" | "server" | "name", string>>;
 
 export class IndexedTools {
   /** By term, which tools have it and how often in which field. One list of numbers a term: thousands of tools stay small. */
@@ -12,6 +12,8 @@ export class IndexedTools {
   readonly #tools: (IndexedTool | undefined)[] = [];
   readonly #freeSlots: number[] = [];
   readonly #slotOfId = new Map<string, number>();
+  /** Only of tools whose key is not their id. */
+  readonly #slotOfKey = new Map<string, number>();
   readonly #slotsOfServer = new Map<string, Set<number>>();
   /** A single number where only one tool has the name, as is usual. */
   readonly #slotsOfName = new Map<string, number | readonly number[]>();
@@ -50,6 +52,10 @@ export class IndexedTools {
     return this.#slotOfId.get(id);
   }
 
+  slotOfKey(key: string): number | undefined {
+    return this.#slotOfKey.get(key) ?? this.#slotOfId.get(key);
+  }
+
   /** Tools of this name, upper and lower case being the same. */
   slotsNamed(name: string): readonly number[] {
     const slots = this.#slotsOfName.get(name.toLowerCase()) ?? [];
@@ -69,7 +75,8 @@ export class IndexedTools {
   #put(server: string, document: SearchDocument): void {
     const slot = this.#freeSlots.pop() ?? this.#tools.length;
     const { counts, lengthTenths } = countTerms(document);
-    const tool: IndexedTool = { id: document.id, server, name: document.name.toLowerCase() };
+    const { id, key = id } = document;
+    const tool: IndexedTool = { id, key, server, name: document.name.toLowerCase() };
     this.#tools[slot] = tool;
     if (slot >= this.lengthsTenths.length) {
       const longer = new Float64Array(slot * 2);
@@ -78,7 +85,8 @@ export class IndexedTools {
     }
     this.lengthsTenths[slot] = lengthTenths;
     this.totalTenths += lengthTenths;
-    this.#slotOfId.set(tool.id, slot);
+    this.#slotOfId.set(id, slot);
+    if (key !== id) this.#slotOfKey.set(key, slot);
     const siblings = this.#slotsOfServer.get(server);
     if (siblings) siblings.add(slot);
     else this.#slotsOfServer.set(server, new Set([slot]));
@@ -101,6 +109,7 @@ export class IndexedTools {
       this.#freeSlots.push(slot);
       this.totalTenths -= this.lengthsTenths[slot] ?? 0;
       this.#slotOfId.delete(tool.id);
+      this.#slotOfKey.delete(tool.key);
       const siblings = this.#slotsOfServer.get(tool.server);
       siblings?.delete(slot);
       if (siblings?.size === 0) this.#slotsOfServer.delete(tool.server);
@@ -158,6 +167,8 @@ type PostingList = readonly number[];
 export interface SearchDocument {
   /** What a hit is called; one tool of one server. */
   readonly id: string;
+  /** By which remembered prompts know the tool; the id unless given. */
+  readonly key?: string;
   /** Empty where there is none: then the tool stands for itself. */
   readonly server: string;
   readonly name: string;

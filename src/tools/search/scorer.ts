@@ -230,7 +230,7 @@ export class UsageView {
     this.#usage = usage;
     this.#indexed = indexed;
     for (const [id, length] of usage.lengths) {
-      const slot = indexed.slotOf(id);
+      const slot = indexed.slotOfKey(id);
       if (slot === undefined) continue;
       this.tenths.set(slot, length * USAGE_TENTHS);
       this.totalTenths += length * USAGE_TENTHS;
@@ -241,7 +241,7 @@ export class UsageView {
   countsOf(term: string): Map<number, number> {
     const counts = new Map<number, number>();
     for (const [id, count] of this.#usage.counts.get(term) ?? []) {
-      const slot = this.#indexed.slotOf(id);
+      const slot = this.#indexed.slotOfKey(id);
       if (slot !== undefined) counts.set(slot, count);
     }
     return counts;
