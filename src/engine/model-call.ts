@@ -22,33 +22,44 @@ type Tried = typeof UNTRIED;
 export async function* ask(state: TurnState): AsyncGenerator<TurnEvent, Asked, void> {
   const tried = { ...UNTRIED };
   for (;;) {
-    const offer = state.turn.offer();
-    const compiled = compileOffer(offer, state.turn.model, state.turn.transcript.messages);
-    for (const { tool, reason } of compiled.refused) yield* state.setAside(tool, reason);
-    const request = yield* fittingRequest(state, compiled, tried);
+    let { offer, compiled } = yield* currentOffer(state);
+    const isCompacted =
+      !tried.hasCompacted && isOver(state, compiled) && (yield* compact(state, "window", toolsOf(state, compiled)));
+    if (isCompacted) ({ offer, compiled } = yield* currentOffer(state)); // the list of tools is made anew with it
+    const request = requestOf(state, compiled, tried);
     const answer = yield* askOnce(state, request, offer);
     const isToBeAskedAgain = yield* recovered(state, answer, { request, compiled, tried });
     if (!isToBeAskedAgain) return { answer: judged(state, answer), offer, compiled };
   }
 }
 
-async function* fittingRequest(
-  state: TurnState,
-  compiled: CompiledOffer,
-  tried: Tried,
-): AsyncGenerator<TurnEvent, ModelRequest, void> {
+function* currentOffer(state: TurnState): Generator<TurnEvent, Pick<Asked, "offer" | "compiled">, void> {
   const { turn } = state;
-  const { system, model, meter } = turn;
-  const tools = compiled.tools.filter(({ name }) => {
+  const offer = turn.offer();
+  const compiled = compileOffer(offer, turn.model, turn.transcript.messages);
+  for (const { tool, reason } of compiled.refused) yield* state.setAside(tool, reason);
+  return { offer, compiled };
+}
+
+function toolsOf(state: TurnState, compiled: CompiledOffer): readonly ModelTool[] {
+  return compiled.tools.filter(({ name }) => {
     const tool = compiled.find(name);
     return tool === undefined || !state.isSetAside(tool);
   });
-  const isOver = meter.tokensOf(model, { system, messages: turn.transcript.messages, tools }) > meter.budgetOf(model);
-  if (isOver && !tried.hasCompacted) yield* compact(state, "window", tools);
+}
+
+function isOver(state: TurnState, compiled: CompiledOffer): boolean {
+  const { system, model, meter, transcript } = state.turn;
+  const tools = toolsOf(state, compiled);
+  return meter.tokensOf(model, { system, messages: transcript.messages, tools }) > meter.budgetOf(model);
+}
+
+function requestOf(state: TurnState, compiled: CompiledOffer, tried: Tried): ModelRequest {
+  const { turn } = state;
   return {
-    system,
+    system: turn.system,
     messages: tried.hasNudged ? nudged(turn.transcript.messages) : [...turn.transcript.messages],
-    tools,
+    tools: toolsOf(state, compiled),
     ...defined({ thinking: turn.thinking, maxOutputTokens: turn.maxOutputTokens, cacheKey: turn.cacheKey }),
   };
 }

@@ -22,10 +22,12 @@ export {
   type ToolPlace,
   type ToolShape,
   type ToolTransformer,
+  usedTools,
   whyFiltered,
 } from "./catalog/shape.js";
 export type { AbsentServer, CatalogView, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
+export { mcpToolId } from "./names.js";
 export {
   type ArgumentCondition,
   decide,

@@ -10,6 +10,8 @@ export const TOOL_LIMITS = {
   processesWarn: 5,
   /** Tools chosen by the first prompt: ten cover most prompts, and what they cost is paid with every model call. */
   headStart: { tools: 10, tokens: 2_000 },
+  /** Tools that each later prompt chooses: the list is never made shorter for them, so they are fewer. */
+  laterChoice: { tools: 5, tokens: 1_000 },
   /** A schema shown in a search result; of a longer one only the names of its properties. */
   searchSchemaMaxChars: 12_000,
   /** What counts of one tool in the search: descriptions come from strangers, and nothing true needs more words. */

@@ -35,7 +35,9 @@ test("of a name that is too long the server's part is shortened to its end, and 
   expect(mcpToolId("the long name of the team of billing", own)).toBe(`mcp__of_the_team_of_billing__${own}`);
   expect(mcpToolId("x".repeat(90), own)).toHaveLength(64);
   for (const length of [50, 56, 57, 59]) {
-    expect(mcpToolId("server".repeat(9), "t".repeat(length))).toMatch(new RegExp(`^mcp__(?:\\w+__)?${"t".repeat(length)}$`));
+    expect(mcpToolId("server".repeat(9), "t".repeat(length))).toMatch(
+      new RegExp(`^mcp__(?:\\w+__)?${"t".repeat(length)}$`),
+    );
   }
   const tooLong = mcpToolId("server", "t".repeat(60));
   expect([tooLong.length, HASH.test(tooLong)]).toEqual([64, true]);

@@ -59,7 +59,7 @@ export function mcpToolId(server: string, tool: string): ToolId {
  * it. Names in journals followed this rule before `ToolNames`.
  */
 export function toolKey(server: string, tool: string): string {
-  const isClean = (part: string) => /^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/.test(part);
+  const isClean = (part: string) => /^(?!_)(?!.*__)[A-Za-z0-9_-]+(?<!_)$/.test(part);
   const short = `${PREFIX}${server}__${tool}`;
   if (short.length <= MAX_LENGTH && isClean(server) && isClean(tool)) return short;
   const parts = [server, tool].map((part) => part.replaceAll(/[^A-Za-z0-9_-]/gu, "_"));

@@ -243,6 +243,8 @@ export class Supervisor {
     const retryInMs = retryDelayMs(facts, this.#world.random());
     this.#wake = new AbortController();
     this.dispatch({ kind: "broken", atMs, cause, ...defined({ retryInMs }) });
+    // A process too many is no failure of the server.
+    if (!this.#wasReady && cause.code !== "mcp.over_budget") this.#options.tools.forget(this.#options.scope);
     const wake = this.#wake.signal;
     return retryInMs === undefined ? { wake } : { wake, retryAtMs: atMs + retryInMs };
   }
@@ -426,6 +428,17 @@ export class CurrentTools {
   async recall(): Promise<void> {
     const cached = await this.#options.cache?.readTools(launchFingerprint(this.#spec));
     if (cached && !this.#hasListed) this.list.set(cached.tools);
+  }
+
+  /** The server did not become ready: sessions to come are not offered what it had before. */
+  forget(scope: Scope): void {
+    if (scope.isClosed) return;
+    scope.run(`forget ${this.#spec.name}`, async () => {
+      const { cache } = this.#options;
+      const fingerprint = launchFingerprint(this.#spec);
+      const cached = await cache?.readTools(fingerprint);
+      if (cached && cached.tools.length > 0) await cache?.writeTools(fingerprint, { serverVersion: "", tools: [] });
+    });
   }
 
   /** The server listed them; they are remembered in the background. */

@@ -60,6 +60,8 @@ export class Conversation {
   /** Written with the next change of the transcript: both are there after a crash, or neither is. */
   #withChange: WithChange = {};
   #isBusy = false;
+  /** Of the last request: another one has no cache of this conversation. */
+  #lastModel: string | undefined;
   #usage: ModelUsage;
   #plan: readonly PlanEntry[] = [];
 
@@ -195,6 +197,8 @@ export class Conversation {
       // What the person changes holds from here on: within one model call the model stays the same.
       offer: () => {
         ({ model, thinking } = settings);
+        if (this.#lastModel !== undefined && this.#lastModel !== model.id) tools.catalog.renew();
+        this.#lastModel = model.id;
         return tools.catalog.offer();
       },
       quarantine: (tool, reason) => tools.catalog.quarantine(tool.id, reason),
@@ -233,6 +237,7 @@ export class Conversation {
     const look = this.#look(event);
     if (event.kind === "call_ended") this.#lasting.delete(event.toolCallId);
     if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);
+    if (event.kind === "compaction" && event.phase === "done") this.#options.tools.catalog.renew();
     const record = recordOf(event, look.presentation);
     if (record) this.#options.journal.append(record);
     const usage = event.kind === "usage" ? { sessionUsage: this.#usage } : {};

@@ -15,7 +15,7 @@ import {
   type ServerSpec,
   sharingKey,
 } from "../../mcp/index.js";
-import { mcpSource, type ToolOrigin } from "../../tools/index.js";
+import { mcpSource, type SourceSettings, type ToolOrigin, usedTools } from "../../tools/index.js";
 import type { Notify, ServerStatus } from "../events.js";
 import type { OutputSink, SessionOptions } from "../options.js";
 import type { SessionPorts } from "../ports.js";
@@ -44,7 +44,8 @@ export interface OpeningOptions
 
 /** An open server with what the set it is in has to know of it. */
 export interface RunningServer extends OpenServer {
-  readonly status: () => ServerStatus;
+  /** `settings` are those in force now, which may have changed since it was opened. */
+  readonly status: (settings?: SourceSettings) => ServerStatus;
   /** Covers everything that decides what is run and how: a change of it means another connection. */
   readonly key: string;
 }
@@ -100,13 +101,13 @@ export function openServer(
 /** Reports each change of state that people should see. Returns how to read the status now. */
 function followStatus(
   connection: ServerConnection,
-  { origin, isLazy = false }: WantedServer,
+  { origin, isLazy = false, catalog }: WantedServer,
   options: OpeningOptions,
-): () => ServerStatus {
+): RunningServer["status"] {
   let hasRested = false;
   let last: ServerStatus["state"] = "connecting";
-  const status = (): ServerStatus => {
-    const current = statusOf(connection, origin);
+  const status = (settings = catalog): ServerStatus => {
+    const current = statusOf(connection, origin, settings);
     return isLazy && !hasRested && current.state === "ready" ? { ...current, note: NOT_LAZY_YET } : current;
   };
   connection.state.subscribe(({ kind }) => {
@@ -152,7 +153,7 @@ function mayShare({ origin, mayShare: isAllowed = true }: WantedServer): boolean
 /** What is looked at of a connection. */
 export type StatusSource = Pick<McpConnection, "spec" | "state" | "tools" | "problems">;
 
-export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerStatus {
+export function statusOf(connection: StatusSource, origin: ToolOrigin, settings: SourceSettings = {}): ServerStatus {
   const state: ConnectionState = connection.state.value;
   const { spec } = connection;
   const note = "note" in spec && spec.note !== undefined ? [spec.note] : [];
@@ -161,7 +162,7 @@ export function statusOf(connection: StatusSource, origin: ToolOrigin): ServerSt
   const base = {
     name: spec.name,
     origin,
-    toolCount: connection.tools.value.length,
+    toolCount: usedTools(settings, connection.tools.value).length,
     ...defined({
       sandbox: sandbox && { mode: sandbox.mode, network: sandbox.network },
       problems: told.length === 0 ? undefined : told,

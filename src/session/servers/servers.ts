@@ -55,7 +55,7 @@ export class SessionServers {
     const off = [...this.#off].map(([name, { origin }]): ServerStatus => {
       return { name, origin, state: "closed", toolCount: 0, note: whyOff(name) };
     });
-    return [...this.#running.map(({ status }) => status()), ...this.#rejected, ...off];
+    return [...this.#running.map(({ status, wanted }) => status(wanted.catalog)), ...this.#rejected, ...off];
   }
 
   /** Other servers of the client. Resolves once they are in force; they connect in the background. */

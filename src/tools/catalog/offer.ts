@@ -1,8 +1,8 @@
 // The tools offered to one model call, and the tool behind every name: an immutable snapshot.
 import type { JsonObject } from "../../base/json/json.js";
 import { markForeign } from "../../base/text/marking.js";
-import { cut } from "../one-line.js";
 import { plainToolId, ToolNames, toolKey } from "../names.js";
+import { cut } from "../one-line.js";
 import { definitionHash } from "../policy/lock.js";
 import type { CatalogTool, IncludeMode, ToolDefinition, ToolId, ToolOrigin, ToolSource } from "../tool.js";
 import { type MarkedDefinition, markDefinition } from "./mark-definition.js";
@@ -19,7 +19,10 @@ export interface CatalogEntry extends KnownTool {
 }
 
 export interface Offer {
-  /** Only ever appended to within a session, in a stable order; a tool set aside is the one exception. */
+  /**
+   * Only ever appended to within a session, in a stable order, until the conversation is compacted or the model changed; a
+   * tool set aside is the one exception.
+   */
   readonly tools: readonly CatalogTool[];
   /** Any tool the session knows, offered or not: a call of one that is not loaded loads it. */
   find(name: string): CatalogEntry | undefined;
@@ -81,7 +84,17 @@ export class OfferedList {
     return fresh.length === 0 ? this : new OfferedList(this.entries, this.#saw(fresh));
   }
 
-  /** The one exception: a definition that providers refuse would fail every turn. */
+  /** With the tools as they are now, without those that `current` does not give: for when providers' caches are lost anyway. */
+  renew(current: (known: KnownTool) => KnownTool | undefined): OfferedList {
+    const entries = this.entries.flatMap((entry): OfferedTool[] => {
+      const known = current(entry.known);
+      return known ? [known === entry.known ? entry : { ...entry, known }] : [];
+    });
+    const isSame = entries.length === this.entries.length && entries.every((entry, at) => entry === this.entries[at]);
+    return isSame ? this : new OfferedList(entries, this.#saw(entries.map(({ known }) => known)));
+  }
+
+  /** The other exception: a definition that providers refuse would fail every turn. */
   without(id: ToolId): OfferedList {
     if (!this.how.has(id)) return this;
     const rest = this.entries.filter(({ known }) => known.tool.id !== id);
@@ -133,19 +146,28 @@ export class KnownTools {
   #list: readonly ToolDefinition[] | undefined;
   /** As of the last refresh. */
   tools: readonly KnownTool[] = [];
+  /** Whether its source had failed or was closed at the last refresh: then nothing more of it is offered. */
+  isDown = false;
   leftOut: readonly LeftOut[] = [];
 
-  constructor(source: ToolSource, { settings = {}, transformers = [], names = new ToolNames() }: KnownToolsOptions = {}) {
+  constructor(
+    source: ToolSource,
+    { settings = {}, transformers = [], names = new ToolNames() }: KnownToolsOptions = {},
+  ) {
     this.source = source;
     this.settings = settings;
     this.#names = names;
     this.#shape = shaper(source, settings, transformers);
   }
 
-  /** Takes the source's list as it is now; true when it has changed. */
+  /** Takes the source as it is now; true when its list has changed, or whether it is down. */
   refresh(): boolean {
     const list = this.source.tools.value;
-    if (list === this.#list) return false;
+    const kind = this.source.state?.value.kind;
+    const isDown = kind === "failed" || kind === "closed";
+    const isOther = isDown !== this.isDown;
+    this.isDown = isDown;
+    if (list === this.#list) return isOther;
     this.#list = list;
     const byId = new Map<ToolId, KnownTool>();
     const leftOut: LeftOut[] = [];
@@ -175,9 +197,13 @@ export class KnownTools {
   #make(raw: ToolDefinition): KnownTool | LeftOut {
     const shaped = this.#shape(raw);
     if (shaped.kind !== "kept") return { ownName: raw.name, kind: shaped.kind, reason: shaped.reason };
-    const { definition, pinned, defaults } = shaped;
+    const { pinned, defaults } = shaped;
     const { source } = this;
-    const { name } = definition;
+    const { name } = shaped.definition;
+    const isBare = shaped.definition.description.trim() === "";
+    const definition = isBare
+      ? { ...shaped.definition, description: `Tool ${name} of ${source.name}` }
+      : shaped.definition;
     const isOwn = source.origin === "builtin";
     const id = isOwn ? plainToolId(name) : this.#names.of(source.name, name);
     const key = isOwn ? id : toolKey(source.name, name);

@@ -9,15 +9,16 @@ import type { ToolDefinition, ToolId, ToolOrigin, ToolSource } from "../tool.js"
 import type { CatalogEntry, OfferedTool, Shadowed } from "./offer.js";
 import { IncludeModes, type KnownTool, KnownTools, type Offer, OfferedList, SourceBook } from "./offer.js";
 import type { CatalogOptions } from "./session-catalog.js";
+import type { AbsentServer } from "./why.js";
 
 export interface CatalogLimits {
   /** Servers whose tools are offered as `always`. */
   readonly maxAlwaysServers: number;
-  /** Tools offered as `always`; those the first prompt chose count too. */
+  /** Tools offered as `always`; those that prompts chose count too. */
   readonly maxAlwaysTools: number;
   /** Server processes above which the person is warned. */
   readonly warnProcesses: number;
-  /** Tools the first prompt chooses from those behind search; 0 for none. */
+  /** Tools the first prompt chooses from those behind search; later ones choose fewer. 0 for none. */
   readonly headStart: number;
 }
 
@@ -39,6 +40,14 @@ export interface Pick {
 export interface Ranked {
   readonly known: KnownTool;
   readonly score: number;
+  /** Words of the query that it has; more than any prompt has for a tool whose exact name the query says. */
+  readonly words?: number;
+}
+
+export interface Choice {
+  readonly chosen: readonly Ranked[];
+  /** The score a tool needed. */
+  readonly leastScore: number;
 }
 
 export class Offering {
@@ -64,8 +73,12 @@ export class Offering {
   list: OfferedList = OfferedList.EMPTY;
   /** The tools behind search that came to be used, and how. */
   readonly picks: Map<ToolId, Pick> = new Map();
-  /** The prompt the head start was chosen by. Until then room for its choice is kept. */
-  firstPrompt: string | undefined;
+  /** The last prompt that chose from the tools behind search. */
+  prompt: string | undefined;
+  /** The score a tool needed to be chosen by it. */
+  leastScore = 0;
+  /** Servers that are no sources. */
+  absent: readonly AbsentServer[] = [];
 
   constructor(meta: ToolSource, limits: CatalogLimits, options: CatalogOptions) {
     this.#options = options;
@@ -126,7 +139,7 @@ export class Offering {
   commit(): Plan {
     const plan = this.plan();
     this.#setList(this.next(plan));
-    if (this.firstPrompt !== undefined) {
+    if (this.prompt !== undefined) {
       for (const [server, { cause }] of plan.overBudget) this.refused.set(server, cause);
     }
     this.#noteProcesses();
@@ -134,12 +147,28 @@ export class Offering {
     return plan;
   }
 
-  /** The first prompt has chosen: from now on no room is kept for its choice. */
-  begin(prompt: string, chosen: readonly Ranked[]): void {
-    this.firstPrompt = prompt;
+  /** A prompt has chosen: its tools are appended. */
+  choose(prompt: string, { chosen, leastScore }: Choice): void {
+    this.prompt = prompt;
+    this.leastScore = leastScore;
     this.commit();
     for (const { known, score } of chosen) this.picks.set(known.tool.id, { how: "head_start", query: prompt, score });
     this.#setList(this.list.append(chosen.map(({ known }) => ({ known, how: "head_start" }))));
+    this.replan();
+  }
+
+  /** Providers' caches are lost anyway: tools that cannot be called leave the list, and the others are shown as they are now. */
+  renew(): void {
+    this.refresh();
+    const down = new Set(this.book.active.filter(({ isDown }) => isDown).map(({ source }) => source));
+    const current = (offered: KnownTool): KnownTool | undefined => {
+      const known = this.#table.get(offered.tool.id);
+      if (!known) return this.meta.tools.find(({ tool }) => tool.id === offered.tool.id);
+      if (down.has(known.source)) return undefined;
+      const isSame = !isOther(offered.tool.definition, known.tool.definition);
+      return isSame || this.whyHeld(known) !== undefined ? offered : known;
+    };
+    this.#setList(this.list.renew(current));
     this.replan();
   }
 
@@ -227,7 +256,7 @@ export class Offering {
     const find = (name: string): CatalogEntry | undefined => {
       const seen = list.seen.get(name);
       const known = table.get(name) ?? (seen && this.meta.tools.find(({ tool }) => tool.id === name));
-      if (!known) return seen && { ...seen, isChanged: false, unavailable: goneText(seen) };
+      if (!known) return seen && { ...seen, isChanged: false, unavailable: this.#goneText(seen) };
       const setAside = this.whySetAside(known);
       const unavailable = setAside === undefined ? undefined : `it was set aside: ${setAside}`;
       const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
@@ -235,10 +264,13 @@ export class Offering {
     };
     return { tools: list.tools, find };
   }
-}
 
-function goneText({ tool, source }: KnownTool): string {
-  return `${tool.label} is gone: its server "${source.name}" does not have it any more`;
+  #goneText({ tool, source: { name, origin } }: KnownTool): string {
+    const isThere = this.book.active.some(({ source }) => source.name === name);
+    if (isThere) return `${tool.label} is gone: its server "${name}" does not have it any more`;
+    const absent = this.absent.find((server) => server.name === name && server.origin === origin);
+    return `${tool.label} is gone: its server "${name}" ${absent ? `is not used (${absent.reason})` : "was removed from this session"}`;
+  }
 }
 
 function isOther(shown: ToolDefinition, current: ToolDefinition): boolean {
@@ -299,7 +331,7 @@ function shareOf(source: KnownTools, offering: Offering, behind: Map<ToolId, Beh
     const { id } = known.tool;
     const how = offering.list.how.get(id);
     if (how === "always") count += 1;
-    if (how !== undefined || offering.whySetAside(known) !== undefined) continue;
+    if (how !== undefined || source.isDown || offering.whySetAside(known) !== undefined) continue;
     const isAdded = offering.added.has(id);
     const { mode, by } = offering.modes.of(source, known.raw.name);
     if (mode === "search" && !isAdded) behind.set(id, "search");
@@ -314,15 +346,16 @@ function shareOf(source: KnownTools, offering: Offering, behind: Map<ToolId, Beh
 }
 
 /** A function that takes the room a share needs, or returns the limit that is reached. Called for the strongest source first. */
-function roomFor(shares: readonly Share[], { limits, list, firstPrompt }: Offering) {
+function roomFor(shares: readonly Share[], { limits, list }: Offering) {
   const offered = list.how;
+  const chosen = list.entries.filter(({ how }) => how === "head_start").length;
   const servers = shares.filter(({ source }) => source.source.origin !== "builtin");
   const wishes = shares.reduce((sum, share) => sum + share.wishes.length, 0);
   const wanted = shares.reduce((sum, share) => sum + share.wanted, 0);
   const isOver =
     offered.size + wishes > limits.maxAlwaysTools ||
     servers.filter((share) => share.count + share.wanted > 0).length > limits.maxAlwaysServers;
-  const kept = isOver ? META_ROOM + (firstPrompt === undefined ? limits.headStart : 0) : 0;
+  const kept = isOver ? META_ROOM + Math.max(0, limits.headStart - chosen) : 0;
   let tools = limits.maxAlwaysTools - offered.size - (wishes - wanted) - kept;
   let used = servers.filter(({ count }) => count > 0).length;
   return (share: Share): BudgetCause | undefined => {
@@ -356,7 +389,7 @@ const MAX_NAMES = 8;
  */
 export function serverIndexText(sources: readonly KnownTools[]): string {
   const servers = sources
-    .filter(({ source, tools }) => source.origin !== "builtin" && tools.length > 0)
+    .filter(({ source, tools, isDown }) => source.origin !== "builtin" && tools.length > 0 && !isDown)
     .sort((one, other) => (one.source.name < other.source.name ? -1 : 1));
   const { maxChars, lineChars } = TOOL_LIMITS.serverIndex;
   const perLine = Math.max(40, Math.min(lineChars, Math.floor(maxChars / Math.max(1, servers.length)) - 1));

@@ -266,15 +266,100 @@ test("a search finds tools of servers that came later, within a server if wanted
   expect(await catalog.search({ query: "x", server: "c" }, signal)).toEqual({ kind: "no_server", servers: ["a", "b"] });
 });
 
-test("only the first prompt gives a head start; a cancelled one gives none", async () => {
+test("a cancelled prompt chooses nothing, and the next one is the first", async () => {
   const catalog = new SessionCatalog();
   catalog.add(testSource("a", ["send_mail", "book_flight"]), { include: "search" });
   await catalog.startPrompt("send mail", AbortSignal.abort());
   expect(ids(catalog)).toHaveLength(2);
-  await catalog.startPrompt("book flight", signal);
+  await catalog.startPrompt("flight", signal);
   expect(ids(catalog).slice(2)).toEqual(["mcp__a__book_flight"]);
-  await catalog.startPrompt("send mail", signal);
-  expect(ids(catalog)).toHaveLength(3);
+});
+
+test("each later prompt adds what it clearly needs behind the list, and small talk adds nothing", async () => {
+  const catalog = new SessionCatalog();
+  const convert = testTool("convert_currency", { description: "Converts an amount of money into another currency." });
+  catalog.add(testSource("many", [...names(299, "generated"), convert]));
+  await catalog.startPrompt("hi", signal);
+  const before = catalog.offer().tools;
+  await catalog.startPrompt("thanks, go on with the currency", signal);
+  expect(catalog.offer().tools).toEqual(before);
+  await catalog.startPrompt("Convert 20 dollars to another currency", signal);
+  const after = catalog.offer().tools;
+  expect(after.slice(0, before.length).every((tool, at) => tool === before[at])).toBe(true);
+  expect(after.slice(before.length).map(({ id }) => id)).toEqual(["mcp__many__convert_currency"]);
+  expect(catalog.why("convert_currency").text).toContain(
+    'the prompt "Convert 20 dollars to another currency" chose it',
+  );
+  expect(catalog.why("generated_7").text).toContain("Nothing in the last prompt matched it");
+});
+
+test("a later prompt adds few tools, none over the limit, and none when the configuration wants none", async () => {
+  const alike = names(40, "read_mail_folder").map((name) => testTool(name, { description: "Reads a mail folder." }));
+  const added = async (limits: object) => {
+    const catalog = new SessionCatalog({ limits });
+    catalog.add(testSource("mail", alike), { include: "search" });
+    await catalog.startPrompt("hi", signal);
+    const before = ids(catalog).length;
+    await catalog.startPrompt("read the mail folder", signal);
+    return ids(catalog).length - before;
+  };
+  expect(await added({})).toBe(5);
+  expect(await added({ headStart: 2 })).toBe(2);
+  expect(await added({ headStart: 0 })).toBe(0);
+  expect(await added({ maxAlwaysTools: 5 })).toBe(3);
+});
+
+test("tools of a failed or removed server stay until the list is renewed, and answer with the cause", async () => {
+  const catalog = new SessionCatalog();
+  const failing = testSource("failing", ["one"]);
+  const remove = catalog.add(testSource("removed", ["two"]));
+  const changing = testSource("stays", ["three"]);
+  for (const source of [failing, changing]) catalog.add(source);
+  const before = ids(catalog);
+  failing.state.set({ kind: "failed", reason: "exit code 1" });
+  remove();
+  changing.tools.set([testTool("three", { description: "Now with more." })]);
+  expect(ids(catalog)).toEqual(before);
+  expect(catalog.offer().find("mcp__removed__two")?.unavailable).toContain("was removed from this session");
+  catalog.setAbsent([{ name: "removed", origin: "client", kind: "disabled", reason: "it was switched off" }]);
+  expect(catalog.offer().find("mcp__removed__two")?.unavailable).toContain("(it was switched off)");
+  catalog.renew();
+  expect(catalog.offer().tools.map(({ id, definition }) => [id, definition.description])).toEqual([
+    ["mcp__stays__three", "Now with more."],
+  ]);
+  expect(catalog.offer().find("mcp__failing__one")).toMatchObject({ raw: { name: "one" } });
+  expect(catalog.why("failing/one")).toMatchObject({
+    kind: "server_failed",
+    text: expect.stringContaining("exit code 1"),
+  });
+  expect(catalog.offer().find("mcp__removed__two")?.unavailable).toBeDefined();
+  const renewed = catalog.offer();
+  catalog.renew();
+  expect(catalog.offer()).toBe(renewed);
+  failing.state.set({ kind: "ready" });
+  expect(ids(catalog)).toEqual(["mcp__stays__three", "mcp__failing__one"]);
+});
+
+test("what is remembered of a server that failed is neither offered nor found", async () => {
+  const catalog = new SessionCatalog();
+  const offered = testSource("offered", ["read_mail"]);
+  const searched = testSource("searched", ["read_news"]);
+  for (const { state } of [offered, searched]) state.set({ kind: "failed", reason: "not found" });
+  catalog.add(offered);
+  catalog.add(searched, { include: "search" });
+  await catalog.startPrompt("read mail and read news", signal);
+  expect(ids(catalog)).toEqual([]);
+  expect(catalog.serverIndex).toBe("");
+  expect(await catalog.search({ query: "read" }, signal)).toEqual({ kind: "found", tools: [] });
+});
+
+test("a tool without a description says whose it is", () => {
+  const catalog = new SessionCatalog();
+  catalog.add(testSource("notes", [testTool("add", { description: " " }), testTool("list")]));
+  expect(catalog.offer().tools.map(({ definition }) => definition.description)).toEqual([
+    "Tool add of notes",
+    "Does list.",
+  ]);
 });
 
 test("the index of servers is sorted, one line each, and fixed by the first prompt", async () => {

@@ -49,6 +49,15 @@ export function whyFiltered(settings: ShapeSettings, ownName: string): string | 
   return nameFilter(settings)(ownName);
 }
 
+/** Those of a server's tools that its entry does not leave out. */
+export function usedTools<T extends Pick<ToolDefinition, "name">>(
+  settings: ShapeSettings,
+  tools: readonly T[],
+): readonly T[] {
+  const filter = nameFilter(settings);
+  return tools.filter(({ name }) => filter(name) === undefined);
+}
+
 /** Gives the reason for leaving a name out, or nothing. */
 function nameFilter({ allow, deny = [] }: ShapeSettings): (name: string) => string | undefined {
   const compiled = (globs: readonly string[]): readonly [string, GlobMatcher][] =>

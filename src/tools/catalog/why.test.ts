@@ -5,7 +5,7 @@ import { SessionCatalog } from "./session-catalog.js";
 
 const signal = new AbortController().signal;
 
-test("offered tools say by what: always, added, chosen by the first prompt", async () => {
+test("offered tools say by what: always, added, chosen by a prompt", async () => {
   const catalog = new SessionCatalog();
   catalog.add(testSource("a", ["always", "named"]), { includeByTool: { named: "always" } });
   catalog.add(testSource("m", ["by_hand"]), { include: "manual" });
@@ -17,7 +17,9 @@ test("offered tools say by what: always, added, chosen by the first prompt", asy
   );
   expect(catalog.why("mcp__a__named").text).toContain('its include mode is "always".');
   expect(catalog.why("by_hand").text).toContain("the person added it");
-  expect(catalog.why("Count_Words").text).toMatch(/the first prompt chose it with the score \d+\.\d\d/);
+  expect(catalog.why("Count_Words").text).toMatch(
+    /the prompt "count words @tool:by_hand" chose it with the score \d+\.\d\d/,
+  );
   expect(catalog.why("tenon_search_tools").text).toContain("it is Tenon's own");
 });
 
@@ -25,6 +27,7 @@ test("an offered tool whose server is down says that too", () => {
   const catalog = new SessionCatalog();
   const source = testSource("a", ["t"]);
   catalog.add(source);
+  catalog.offer();
   source.state.set({ kind: "failed", reason: "exit code 1" });
   expect(catalog.why("t")).toMatchObject({ kind: "offered", text: expect.stringContaining("(exit code 1)") });
 });
@@ -104,7 +107,7 @@ test("below the cut: its rank, its score and what was needed", async () => {
   expect(text).toMatch(/it was number 2 with the score \d\.\d+; \d\.\d+ was needed\.$/);
   expect(catalog.why("paint")).toMatchObject({
     kind: "below_cut",
-    text: expect.stringContaining("Nothing in the first"),
+    text: expect.stringContaining("Nothing in the last"),
   });
 });
 

@@ -39,7 +39,7 @@ export interface WhyAnswer {
   readonly tool?: CatalogTool;
   /** The server of a tool that itself is not known. */
   readonly server?: string;
-  /** Its rank when the first prompt chose. `rank` counts from 1 and is missing when nothing of it matched. */
+  /** Its rank when the last prompt chose. `rank` counts from 1 and is missing when nothing of it matched. */
   readonly search?: {
     readonly query: string;
     readonly rank?: number;
@@ -112,12 +112,13 @@ function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
   if (how) return answer("offered", `is offered to the model: ${howWords(known, how, state)}${server}`);
   const pick = offering.picks.get(tool.id);
   if (pick) return answer("loaded", `is behind search and can be called: ${pickWords(pick)}`);
+  if (isDown(known, state)) return answer("server_failed", `is not offered${server}`);
   const cause = plan.behind.get(tool.id);
   if (cause === undefined) {
     const way = `/tools add or @tool:${pathOf(known)}`;
     return answer("manual", `is in mode "manual": it is offered when the person adds it with ${way}`);
   }
-  const isEarly = offering.firstPrompt === undefined;
+  const isEarly = offering.prompt === undefined;
   const kind = cause !== "search" ? "over_budget" : isEarly ? "behind_search" : "below_cut";
   return { ...answer(kind, behindWords(cause, offering)), ...searchFacts(known, cause, state) };
 }
@@ -133,17 +134,17 @@ function howWords({ tool, source, raw }: KnownTool, how: OfferedHow, { offering 
 
 function pickWords({ how, query, score }: Pick): string {
   const scored = score === undefined ? "" : ` with the score ${score.toFixed(2)}`;
-  if (how === "head_start") return `the first prompt chose it${scored}`;
+  if (how === "head_start") return `the prompt "${cut(plain(query ?? ""), 80)}" chose it${scored}`;
   if (how === "called") return "the model called it by its name";
   return `the model found it${scored} when it searched for "${cut(plain(query ?? ""), 80)}"`;
 }
 
-function behindWords(cause: BehindCause, { limits, firstPrompt }: Offering): string {
+function behindWords(cause: BehindCause, { limits, prompt }: Offering): string {
   const found = "the model finds it with tenon_search_tools";
   const inMode =
-    firstPrompt === undefined
-      ? `is in mode "search": the first prompt chooses from such tools, and ${found}`
-      : `is in mode "search" and was not among the tools the first prompt chose; ${found}`;
+    prompt === undefined
+      ? `is in mode "search": each prompt chooses from such tools, and ${found}`
+      : `is in mode "search" and was not among the tools that prompts chose; ${found}`;
   const words: Readonly<Record<BehindCause, string>> = {
     servers: `is behind search, since the tools of ${limits.maxAlwaysServers} other servers are offered already; ${found}`,
     tools: `is behind search, since a model call is offered no more than ${limits.maxAlwaysTools} tools; ${found}`,
@@ -152,20 +153,22 @@ function behindWords(cause: BehindCause, { limits, firstPrompt }: Offering): str
   return words[cause];
 }
 
-/** Its rank for the first prompt, if that one chose tools. */
+/** Its rank for the last prompt that chose tools. */
 function searchFacts({ tool }: KnownTool, cause: BehindCause, { offering, list, search }: CatalogState) {
-  const { firstPrompt: query, limits, picks } = offering;
+  const { prompt: query, leastScore: needed, limits } = offering;
   if (query === undefined || limits.headStart === 0) return {};
-  const chosen = [...picks.values()].filter(({ how }) => how === "head_start");
   const { rank, hit, isHeldBack } = search.explain(query, tool.id, limits.headStart + list.entries.length);
-  const needed = chosen.length === 0 ? 0 : Math.min(...chosen.map(({ score = 0 }) => score));
   const full = isHeldBack ? ", and its server had its places already" : "";
   const stood =
     hit === undefined
-      ? "Nothing in the first prompt matched it."
-      : `For the first prompt it was number ${rank} with the score ${hit.score.toFixed(2)}; ${needed.toFixed(2)} was needed${full}.`;
+      ? "Nothing in the last prompt matched it."
+      : `For the last prompt it was number ${rank} with the score ${hit.score.toFixed(2)}; ${needed.toFixed(2)} was needed${full}.`;
   const facts = { query, ...defined({ rank }), score: hit?.score ?? 0, cut: needed, matches: hit?.matches ?? [] };
   return { search: facts, text: `${tool.label} (${tool.id}) ${behindWords(cause, offering)}. ${stood}` };
+}
+
+function isDown({ source }: KnownTool, { offering: { book } }: CatalogState): boolean {
+  return book.active.some((known) => known.source === source && known.isDown);
 }
 
 const READY: SourceState = { kind: "ready" };

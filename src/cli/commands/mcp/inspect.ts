@@ -5,11 +5,18 @@ import { defined } from "../../../base/json/defined.js";
 import type { World } from "../../../base/ports/world.js";
 import { nearest } from "../../../base/text/nearest.js";
 import { VERSION } from "../../../base/version.js";
-import { type EffectiveConfig, type EffectiveServer, loadConfig, tenonPaths } from "../../../config/index.js";
+import {
+  type EffectiveConfig,
+  type EffectiveServer,
+  loadConfig,
+  sourceSettings,
+  tenonPaths,
+} from "../../../config/index.js";
 import { toolTokens } from "../../../engine/index.js";
 import { diskCache, type McpTool } from "../../../mcp/index.js";
 import { compileSchema } from "../../../models/index.js";
 import { type ServerStatus, SingleServer, type SingleServerOptions } from "../../../session/index.js";
+import { type SourceSettings, usedTools } from "../../../tools/index.js";
 import { misused, refused } from "../../command.js";
 import type { CommandContext } from "../../context.js";
 import { stoppable } from "../../exit.js";
@@ -86,7 +93,8 @@ export async function withServer<T>(
   await single.settled(deadline.signal);
   const redactor = server.status === "ready" ? redactorFor(server, world) : undefined;
   const redact = (text: string) => redactor?.text(text) ?? text;
-  const inspection = inspect(single, deadline.expired ? timeoutMs : undefined, redact);
+  const settings = server.status === "ready" ? sourceSettings(server.settings) : {};
+  const inspection = inspect(single, { settings, lateMs: deadline.expired ? timeoutMs : undefined, redact });
   return await use({ connection: single.connection, isLate: deadline.expired, redact, inspection });
 }
 
@@ -133,7 +141,11 @@ export interface InspectedTool {
 export interface Inspection {
   /** Undefined for one that is not to be started: switched off, not trusted, replaced. */
   readonly status?: ServerStatus;
+  /** Those that `allow` and `deny` of its entry leave. */
   readonly tools: readonly InspectedTool[];
+  /** All it lists. */
+  readonly listed: readonly McpTool[];
+  /** Of `tools`. */
   readonly tokens: number;
   /** Tools left out of its list, or of no use to a model: each in one sentence that names the tool. */
   readonly quarantined: readonly string[];
@@ -146,12 +158,11 @@ const COSTLY_TOKENS = 1_500;
 
 function inspect(
   { status, connection }: SingleServer,
-  lateMs: number | undefined,
-  redact: (text: string) => string,
+  { settings, lateMs, redact }: { settings: SourceSettings; lateMs: number | undefined } & Pick<Connected, "redact">,
 ): Inspection {
   const isReady = connection?.state.value.kind === "ready";
   const listed = isReady ? connection.tools.value : [];
-  const tools = listed.map((tool) => ({ tool, tokens: toolTokens(tool) }));
+  const tools = usedTools(settings, listed).map((tool) => ({ tool, tokens: toolTokens(tool) }));
   const leftOut = isReady ? connection.leftOut.map(({ text }) => text) : [];
   const problems = isReady ? [...(status?.problems ?? []), ...(status?.note === undefined ? [] : [status.note])] : [];
   const unusable = listed.flatMap(unusableForms);
@@ -159,6 +170,7 @@ function inspect(
   return {
     ...defined({ status }),
     tools,
+    listed,
     tokens: tools.reduce((sum, { tokens }) => sum + tokens, 0),
     quarantined: [
       ...leftOut.map(redact),

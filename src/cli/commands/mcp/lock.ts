@@ -36,7 +36,7 @@ export async function listTools(
   return inspected.map(({ server, inspection }): ListedServer => {
     const { name, status } = server;
     if (inspection?.error) return { name, error: inspection.error.message, hint: inspection.error.hint };
-    if (inspection) return { name, tools: inspection.tools.map(({ tool }) => tool) };
+    if (inspection) return { name, tools: inspection.listed };
     const hint = status === "untrusted" ? `tenon trust approve ${name}` : `tenon mcp get ${name}`;
     return { name, error: whyNotReady(server) ?? status, hint };
   });

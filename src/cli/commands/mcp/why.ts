@@ -4,7 +4,7 @@ import { defined } from "../../../base/json/defined.js";
 import { type EffectiveConfig, type ReadyServer, tenonPaths } from "../../../config/index.js";
 import { createRuntime, type Model, type WhyAnswer } from "../../../index.js";
 import { programOf } from "../../../session/index.js";
-import { type CatalogTool, DecisionFiles, decide, lockedServer, NO_PATHS } from "../../../tools/index.js";
+import { type CatalogTool, DecisionFiles, decide, lockedServer, mcpToolId, NO_PATHS } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
 import { personalGrants, secretResolver } from "../../secrets.js";
@@ -32,7 +32,7 @@ export const runWhy: Run<Values<"json", "prompt">> = async ({ values, words }, c
 /** By the tool where it is known, else by the name that was asked for. */
 function serverOf({ tool, server }: WhyAnswer, asked: string, { servers }: EffectiveConfig): string | undefined {
   if (tool || server !== undefined) return tool?.source ?? server;
-  const prefixes = (name: string) => [`${name}/`, `mcp__${name}__`];
+  const prefixes = (name: string) => [`${name}/`, mcpToolId(name, "x").slice(0, -1)];
   return servers.find(({ name }) => asked === name || prefixes(name).some((prefix) => asked.startsWith(prefix)))?.name;
 }
 
