@@ -9,7 +9,7 @@ import {
   type ProviderRequest,
 } from "../../src/testing/lab/index.js";
 import { onStage, type Stage } from "../scenarios/providers/stage.js";
-import { conversationIn, resultsIn, TARGETS, toolNamesIn, toolsIn } from "../scenarios/providers/target.js";
+import { conversationIn, resultsIn, TARGETS, toolNamesIn, toolsIn, unmarked } from "../scenarios/providers/target.js";
 import { scenario } from "../scenarios/scenario.js";
 
 /** Of every model call, in order. */
@@ -195,12 +195,4 @@ for (const target of TARGETS) {
 function isKnown(request: ProviderRequest, name: string): boolean {
   const inSearches = conversationIn(request).filter(({ type }) => type === "tool_search_output");
   return toolNamesIn(request).includes(name) || JSON.stringify(inSearches).includes(`"name":"${name}"`);
-}
-
-/** Where a marker stands is the client's to move; what it marks is not. */
-function unmarked(value: readonly object[]): readonly object[] {
-  const copy: object[] = JSON.parse(
-    JSON.stringify(value, (key, inner: unknown) => (key === "cache_control" ? undefined : inner)),
-  );
-  return copy;
 }

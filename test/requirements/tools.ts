@@ -3,7 +3,7 @@
 export const TOOL_REQUIREMENTS = [
   {
     id: "T1",
-    text: "a tool's name to the model is safe for every provider and depends on nothing but its server and itself; it knows its server, its layer and its definition's hash",
+    text: "a tool's name to the model is safe for every provider and stays for the life of the session; it knows its server, its layer and its definition's hash",
   },
   {
     id: "T2",
@@ -19,7 +19,7 @@ export const TOOL_REQUIREMENTS = [
   },
   {
     id: "T5",
-    text: "the first prompt chooses a head start; from then on tenon_search_tools finds tools that are callable at once, helped by one line a server in the system prompt; a direct call loads a tool; one server cannot crowd out the others",
+    text: "the first prompt chooses a head start, later ones what they clearly need; tenon_search_tools finds tools that are callable at once, helped by one line a server in the system prompt; a direct call loads a tool; one server cannot crowd out the others",
   },
   {
     id: "T6",
@@ -27,7 +27,7 @@ export const TOOL_REQUIREMENTS = [
   },
   {
     id: "T7",
-    text: "the bytes of the offered list and of the system prompt never change within a session except by appending; changes apply between model calls",
+    text: "the bytes of the offered list and of the system prompt never change within a session except by appending, until a compaction or another model; changes apply between model calls",
   },
   {
     id: "T8",

@@ -2,10 +2,29 @@
 
 export const TURN_REQUIREMENTS = [
   // N100 to N199: names a model can read.
+  { id: "N100", text: "40 odd server names yield valid, unique names in which the tool's own name can be read" },
+  {
+    id: "N101",
+    text: "a hash is in a name only where it would equal another one; a long server name is shortened to its end",
+  },
+  {
+    id: "N102",
+    text: "a name stays with its tool for the life of the session, also after it is loaded, and from old journals",
+  },
+  { id: "N103", text: "a call by a name of the former rule reaches its tool" },
   // N200 to N299: slow first starts, restarts, order and number of servers.
   // N300 to N399: failures are failures to every model.
   // N400 to N499: choice per request.
+  {
+    id: "N400",
+    text: "with 300 tools behind search each prompt finds the tool it clearly needs in the offered list, whose bytes before it are unchanged; small talk adds nothing",
+  },
   // N500 to N599: the list tells the truth.
+  { id: "N500", text: "tools of a removed or failed server answer with the cause as long as they are in the list" },
+  { id: "N501", text: "tools of a removed or failed server leave the list with a compaction or a change of the model" },
+  { id: "N502", text: "the remembered list of a server that failed is not offered to new sessions" },
+  { id: "N503", text: "a missing description reads: Tool <name> of <server>" },
+  { id: "N504", text: "allow and deny are reflected in the counts of tools, in sessions and on the command line" },
   // N600 to N699: modes and settings.
   // N700 to N799: what the editor sees, terminals of clients.
   {

@@ -48,7 +48,7 @@ scenario(
     expect(notices(client, sessionId)).toMatch(/more tools than a model call is offered \(100 tools .*"crowd" \(300\)/);
     await client.prompt(sessionId, "please echo still here");
     expect(client.text(sessionId)).toContain("Echo: still here");
-    // Not among those the first prompt chose: the model has to search for it.
+    // Not among those the first prompt chose: this prompt chooses it.
     await client.prompt(sessionId, "please share my accordion");
     expect(client.text(sessionId)).toContain("share accordion: done");
     const calls = client.updates(sessionId).flatMap((update) => {
@@ -57,7 +57,6 @@ scenario(
     expect(calls.map((title) => title.split(" / ").at(-1))).toEqual([
       "archive_volcano",
       "Echo Tool",
-      "Search tools",
       "share_accordion",
     ]);
   },
@@ -90,7 +89,7 @@ scenario(
       expect(told, prompt).not.toContain('"kind":"failed"');
     }
     for (const { tools } of model.requests) expect(tools.length).toBeLessThanOrEqual(MAX_TOOLS);
-    expect(calledTools(model.requests)).toContain("tenon_call_tool");
+    expect(calledTools(model.requests)).not.toContain("tenon_search_tools");
     expect(bench.notices.filter((text) => text.includes("behind search"))).toHaveLength(1);
   },
 );

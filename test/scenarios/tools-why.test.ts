@@ -51,7 +51,7 @@ scenario(
       /"same".* not used: .*(shadow|replace|command line)/iu,
       /Of the list of "odd": tool "bad_schema_type" is left out/u,
       /big \/ archive_recipe .* is behind search, since a model call is offered no more than 100 tools/u,
-      /sought \/ count_greenhouse .* is in mode "search" and was not among the tools the first prompt chose/u,
+      /sought \/ count_greenhouse .* is in mode "search" and was not among the tools that prompts chose/u,
       /"failing" (failed|broke).*no database at port 5432/u,
       /"theirs" is not used: .*(trust|approv)/iu,
       /same \/ new .* is offered to the model/u,
@@ -140,9 +140,7 @@ scenario(
     expect(answered).toContain("kept as r1");
     expect(Buffer.byteLength(answered)).toBeLessThanOrEqual(51_200);
     expect(bench.asked).toMatchObject([{ tool: { origin: "extra", source: "app", label: "app / Say hello" } }]);
-    expect(model.offered().find((name) => name.startsWith("mcp__app__"))).toMatch(
-      /^mcp__app__hello_there_[a-z2-7]{8}$/u,
-    );
+    expect(model.offered().find((name) => name.startsWith("mcp__app__"))).toMatch(/^mcp__app__hello_there$/u);
 
     session.tools.add(ownSource("app", "second"));
     await session.prompt("hello");
@@ -229,7 +227,7 @@ scenario(
     const words = ["mcp", "why", "sought/count_greenhouse", "--prompt", "count a chessboard"];
     const { code, stdout } = await bench.tenon(words);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/was not among the tools the first prompt chose.* it was number \d+ with the score/u);
+    expect(stdout).toMatch(/was not among the tools that prompts chose.* it was number \d+ with the score/u);
     expect((await bench.tenon(["mcp", "why"])).code).toBe(2);
     expect(bench.deeds).toEqual([]);
     expect(readdirSync(join(bench.home, "cache/why"))).toEqual([]);

@@ -349,7 +349,7 @@ const values = {
     maxAlwaysServers: count("Servers whose tools are offered to the model from the start: 10."),
     maxAlwaysTools: count("Tools offered to the model; the others are behind search: 100."),
     warnProcesses: count("Servers that run as processes, above which the person is told: 5."),
-    headStart: count("Tools the first prompt chooses from those behind search: 10."),
+    headStart: count("Tools the first prompt chooses from those behind search: 10. Later ones choose at most 5."),
     memory: flag("Whether it is remembered, on this machine only, which prompts led to which tools: true."),
   }),
   serverLimits: section(`All servers of one Tenon process together. ${USER_ONLY}`, {

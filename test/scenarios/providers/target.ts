@@ -113,3 +113,11 @@ function sent(callId: JsonValue | undefined, content: JsonValue | undefined): Se
 function objects(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter((item: JsonValue) => isJsonObject(item)) : [];
 }
+
+/** Where a marker stands is the client's to move; what it marks is not. */
+export function unmarked(value: readonly object[]): readonly object[] {
+  const copy: object[] = JSON.parse(
+    JSON.stringify(value, (key, inner: unknown) => (key === "cache_control" ? undefined : inner)),
+  );
+  return copy;
+}
