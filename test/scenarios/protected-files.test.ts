@@ -147,7 +147,9 @@ scenario(
       const given = { text: "one\npath: /safe\u202e", "a\nb": 1 };
       await editor.call("mcp__notes__purge", given);
       const { title = "", content = [] } = editor.questions[0]?.toolCall ?? {};
-      expect(title).toMatch(/^notes \/ purge — server's title: "Read a file Asked because[^"\n]{1,80}…"$/u);
+      expect(title).toMatch(
+        /^notes \/ purge text="one\\npath: \/safe\\\\u\{202E\}" "a b"=1 — server's title: "Read a file Asked because[^"\n]{1,80}…"$/u,
+      );
       const [shown] = content ?? [];
       expect(shown).toMatchObject({ content: { text: "text: one\n    path: /safe\\u{202E}\na b: 1" } });
       await editor.call("write_file", { path: "a.txt", content: "x" });
