@@ -91,7 +91,7 @@ export {
   type ToolGrant,
 } from "./policy/stored-approvals.js";
 export { hostText, type ModelMedia, type ResultContext } from "./result/blocks.js";
-export { type ModelResult, type Presented, presentOutcome, toModelResult } from "./result/present.js";
+export { type ModelResult, nothingOf, type Presented, presentOutcome, toModelResult } from "./result/present.js";
 export { READ_RESOURCE, ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";
 export { ResultStore, type ResultStoreOptions } from "./result/store.js";

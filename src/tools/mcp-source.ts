@@ -1,8 +1,9 @@
 // An MCP connection as a source of tools.
 import { mappedCell } from "../base/async/cell.js";
-import type { TenonError } from "../base/errors.js";
+import type { ErrorCode, TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
+import { text } from "../base/text/content.js";
 import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
 import { failed, type SourceState, type ToolOrigin, type ToolOutcome, type ToolSource } from "./tool.js";
 
@@ -48,6 +49,9 @@ const STATES = {
   closed: "closed",
 } as const satisfies Record<ConnectionState["kind"], SourceState["kind"]>;
 
+/** Errors whose message is mostly the server's words. All others say why Tenon could not get an answer. */
+const SERVER_WORDS: ReadonlySet<ErrorCode> = new Set(["mcp.call_failed", "mcp.protocol"]);
+
 function toOutcome(outcome: CallOutcome): ToolOutcome {
   switch (outcome.kind) {
     case "answered": {
@@ -57,7 +61,8 @@ function toOutcome(outcome: CallOutcome): ToolOutcome {
     case "cancelled":
       return { kind: "cancelled" };
     case "failed":
-      return failed(outcome.error.message);
+      if (!SERVER_WORDS.has(outcome.error.code)) return failed(outcome.error.message);
+      return { kind: "failed", content: [text(outcome.error.message)] };
     case "unknown":
       return { kind: "unknown", reason: outcome.error.message };
     default:

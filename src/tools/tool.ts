@@ -70,13 +70,15 @@ export interface ToolAnswer {
 /** Exactly one of these ends every call. `unknown`: the call was sent and nobody can say whether it took effect. */
 export type ToolOutcome =
   | ({ readonly kind: "done" } & ToolAnswer)
-  | ({ readonly kind: "failed" } & ToolAnswer)
+  /** `isOwn`: these are Tenon's words about the call, not the source's. */
+  | ({ readonly kind: "failed"; readonly isOwn?: boolean } & ToolAnswer)
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "cancelled" }
   | { readonly kind: "unknown"; readonly reason: string };
 
+/** In Tenon's own words. */
 export function failed(words: string): ToolOutcome {
-  return { kind: "failed", content: [text(words)] };
+  return { kind: "failed", isOwn: true, content: [text(words)] };
 }
 
 export interface ToolProgress {

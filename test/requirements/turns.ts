@@ -14,6 +14,26 @@ export const TURN_REQUIREMENTS = [
   { id: "N103", text: "a call by a name of the former rule reaches its tool" },
   // N200 to N299: slow first starts, restarts, order and number of servers.
   // N300 to N399: failures are failures to every model.
+  {
+    id: "N300",
+    text: "a result with isError reaches Anthropic as is_error; for OpenAI Chat, Responses, Gemini and compatible servers the text of every failed call begins with an error line that no server can write",
+  },
+  {
+    id: "N301",
+    text: "a result with isError and no content says that there are no details, to the model and to the editor",
+  },
+  {
+    id: "N302",
+    text: "Tenon's own errors (unreachable, rate limit, not connected) are not headed as data of the server; errors in the server's words are",
+  },
+  {
+    id: "N303",
+    text: "null for an optional argument whose schema does not allow null is dropped before validation, in nested objects too; where null is allowed it is sent, and for a required argument it is refused",
+  },
+  {
+    id: "N950",
+    text: "the MCP conformance suite passes completely through tenon acp, driven by an ACP client; a sample of it runs in CI",
+  },
   // N400 to N499: choice per request.
   {
     id: "N400",

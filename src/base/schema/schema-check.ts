@@ -42,6 +42,8 @@ export class SchemaCheck {
   readonly #spend: (steps: number) => void;
   #fuel: number;
   #depth = 0;
+  /** Properties that would fit if they were left out: null where null is not allowed, and not required. */
+  #nulls: (readonly [owner: JsonObject, name: string])[] | undefined;
 
   /** `isLate` is asked now and then, in case this machine is slower than the fuel assumes. */
   constructor(refs: SchemaRefs, patterns: Patterns, fuel: number, isLate: () => boolean) {
@@ -87,6 +89,19 @@ export class SchemaCheck {
     return found;
   }
 
+  /** Such properties by the object they are in, as far as the work allowed goes. */
+  misfitNulls(schema: JsonObject, value: JsonValue): ReadonlyMap<JsonObject, ReadonlySet<string>> {
+    this.#nulls = [];
+    const names = new Map<JsonObject, Set<string>>();
+    try {
+      this.misfits(schema, value, Number.POSITIVE_INFINITY);
+    } catch (thrown) {
+      if (!(thrown instanceof OutOfFuel)) throw thrown; // those found so far count
+    }
+    for (const [owner, name] of this.#nulls) names.set(owner, (names.get(owner) ?? new Set()).add(name));
+    return names;
+  }
+
   *#eachProperty(schema: JsonObject, value: JsonValue): Iterable<Verdict> {
     if (!isJsonObject(value)) return;
     const { required } = schema;
@@ -94,7 +109,7 @@ export class SchemaCheck {
       this.#spend(1);
       if (typeof name === "string" && !Object.hasOwn(value, name)) yield lacking(name, undefined);
     }
-    for (const name of Object.keys(value)) yield this.#property(schema, name, value[name] ?? null, undefined);
+    for (const name of Object.keys(value)) yield this.#property(schema, value, name, undefined);
   }
 
   #keywords(schema: JsonObject, value: JsonValue, at: At): Verdict {
@@ -156,11 +171,19 @@ export class SchemaCheck {
     return verdict === "unsure" ? "unsure" : this.check(schema[verdict ? "else" : "then"], value, at);
   }
 
+  /** Nulls found in a form that does not fit are none of the value's faults. */
+  #branch(branch: JsonValue, value: JsonValue, at: At): Verdict {
+    const known = this.#nulls?.length ?? 0;
+    const verdict = this.check(branch, value, at);
+    if (this.#nulls && isMisfit(verdict)) this.#nulls.length = known;
+    return verdict;
+  }
+
   #anyOf(branches: readonly JsonValue[], value: JsonValue, at: At): Verdict {
     let isSure = true;
     let only: Misfit | undefined;
     for (const branch of branches) {
-      const verdict = this.check(branch, value, at);
+      const verdict = this.#branch(branch, value, at);
       if (verdict === undefined) return undefined;
       if (verdict === "unsure") isSure = false;
       else only = verdict;
@@ -170,7 +193,7 @@ export class SchemaCheck {
   }
 
   #oneOf(branches: readonly JsonValue[], value: JsonValue, at: At): Verdict {
-    const { fits, unsure } = counted(branches, (branch) => this.check(branch, value, at));
+    const { fits, unsure } = counted(branches, (branch) => this.#branch(branch, value, at));
     if (fits > 1) return { at, what: `fits ${fits} of its forms where only one is allowed` };
     if (unsure > 0) return "unsure";
     return fits === 1 || branches.length === 0
@@ -259,13 +282,20 @@ export class SchemaCheck {
       return { at, what: "has too few properties" };
     if (typeof maxProperties === "number" && names.length > maxProperties)
       return { at, what: "has too many properties" };
-    const fitting = every(names, (name) => this.#property(schema, name, value[name] ?? null, at));
+    const fitting = every(names, (name) => this.#property(schema, value, name, at));
     if (isMisfit(fitting)) return fitting;
     const dependent = this.#dependents(schema, value, at);
     return dependent ?? fitting ?? (schema["unevaluatedProperties"] === undefined ? undefined : "unsure");
   }
 
-  #property(schema: JsonObject, name: string, value: JsonValue, parent: At): Verdict {
+  #property(schema: JsonObject, owner: JsonObject, name: string, parent: At): Verdict {
+    const verdict = this.#propertyVerdict(schema, name, owner[name] ?? null, parent);
+    if (!this.#nulls || owner[name] !== null || !isMisfit(verdict) || requires(schema, name)) return verdict;
+    this.#nulls.push([owner, name]);
+    return undefined; // goes on as if it were left out
+  }
+
+  #propertyVerdict(schema: JsonObject, name: string, value: JsonValue, parent: At): Verdict {
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
     const at: ValuePath = { key: name, parent };
     let isKnown = false;
@@ -421,6 +451,10 @@ function isSameMisfit(one: Misfit, other: Misfit): boolean {
   return a === undefined && b === undefined;
 }
 
+function requires({ required }: JsonObject, name: string): boolean {
+  return Array.isArray(required) && required.includes(name);
+}
+
 function lacking(name: string, at: At): Misfit {
   return { at, what: `lacks the required property ${quoted(name)}` };
 }
@@ -496,12 +530,28 @@ export async function checkAgainstSchema(
   if (over !== undefined) return { kind: "unchecked", reason: `the value is ${over}` };
   const prepared = await pace.run(() => prepareSchema(schema));
   if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
-  const { refs, patterns } = prepared;
-  return await pace.run(() => {
-    const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
-    const check = new SchemaCheck(refs, patterns, LIMITS.outputFuel, () => world.monotonicMs() > endMs);
-    return fitOf(check, schema, value, maxProblems);
+  return await pace.run(() => fitOf(newCheck(prepared, world), schema, value, maxProblems));
+}
+
+/** The object without the nulls of optional properties that must not be null; models write them for "left out". */
+export async function withoutMisfitNulls(schema: JsonObject, value: JsonObject, world: World): Promise<JsonObject> {
+  return await Pace.of(world).run(() => {
+    const prepared = prepareSchema(schema);
+    if (typeof prepared === "string" || measure(value, LIMITS.argumentValue).over !== undefined) return value;
+    const nulls = newCheck(prepared, world).misfitNulls(schema, value);
+    const copy = (node: JsonValue): JsonValue => {
+      if (!isJsonObject(node)) return Array.isArray(node) ? node.map(copy) : node;
+      const kept = Object.entries(node).filter(([name]) => nulls.get(node)?.has(name) !== true);
+      return Object.fromEntries(kept.map(([name, field]) => [name, copy(field ?? null)]));
+    };
+    const copied = nulls.size === 0 ? value : copy(value);
+    return isJsonObject(copied) ? copied : value;
   });
+}
+
+function newCheck({ refs, patterns }: PreparedSchema, world: World): SchemaCheck {
+  const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
+  return new SchemaCheck(refs, patterns, LIMITS.outputFuel, () => world.monotonicMs() > endMs);
 }
 
 function fitOf(check: SchemaCheck, schema: JsonObject, value: JsonValue, maxProblems: number): SchemaFit {

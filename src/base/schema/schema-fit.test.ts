@@ -5,7 +5,7 @@ import { fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import type { JsonObject, JsonValue } from "../json/json.js";
 import { LIMITS } from "../limits.js";
-import { checkAgainstSchema } from "./schema-check.js";
+import { checkAgainstSchema, withoutMisfitNulls } from "./schema-check.js";
 
 const PERSON: JsonObject = {
   type: "object",
@@ -75,4 +75,39 @@ test("a hostile schema does not hold the event loop", async () => {
   const schema: JsonObject = { allOf: Array.from({ length: 9_000 }, () => ({ not: { maxLength: 99_000 } })) };
   const world = nodeWorld();
   expect(await longestStandstillMs(() => checkAgainstSchema(schema, "x".repeat(5_000_000), world))).toBeLessThan(50);
+});
+
+test("nulls of optional properties go where null is not allowed, at any depth and in the form that fits, and nowhere else", async () => {
+  const schema: JsonObject = {
+    type: "object",
+    $defs: { place: { type: "object", properties: { x: { type: "number" }, y: { type: ["number", "null"] } } } },
+    properties: {
+      limit: { type: "integer" },
+      note: { type: ["string", "null"] },
+      either: { anyOf: [{ type: "string" }, { type: "null" }] },
+      free: {},
+      name: { type: "string" },
+      at: { $ref: "#/$defs/place" },
+      rows: { type: "array", items: { $ref: "#/$defs/place" } },
+      shape: {
+        oneOf: [
+          { properties: { size: { type: "number" }, kind: { const: "a" } }, required: ["kind"] },
+          {
+            properties: { size: { type: "null" }, kind: { const: "b" }, tint: { type: "string" } },
+            required: ["kind"],
+          },
+        ],
+      },
+    },
+    required: ["name"],
+    unevaluatedProperties: false,
+  };
+  const nulls = { limit: null, note: null, either: null, free: null, name: null };
+  const place = { x: null, y: null };
+  const value = { ...nulls, at: place, rows: [place, null], shape: { size: null, kind: "b", tint: null } };
+  expect(await withoutMisfitNulls(schema, value, fakeWorld())).toEqual({
+    ...{ note: null, either: null, free: null, name: null },
+    ...{ at: { y: null }, rows: [{ y: null }, null], shape: { size: null, kind: "b" } },
+  });
+  expect(value.limit).toBeNull();
 });

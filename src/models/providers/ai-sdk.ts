@@ -74,7 +74,7 @@ export function aiSdkModel(id: string, languageModel: AiSdkLanguageModel, option
     signal.throwIfAborted();
     const found = foundTools(request, { id, toolSearch: abilities.toolSearch });
     const sent = toolsToSend(request.tools, found, dialect);
-    const prompt = toPrompt(request, { modelId: id, accepts, toolMedia, found });
+    const prompt = toPrompt(request, { modelId: id, accepts, toolMedia, marksErrors: dialect !== "anthropic", found });
     const providerOptions = optionsFor(port, options, request);
     const wanted = request.maxOutputTokens ?? options.maxOutputTokens;
     const failure: FailureContext = { ...options.failure, modelId: id, tools: sent.names };

@@ -8,7 +8,7 @@ import type {
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
 import { type ContentBlock, plainText } from "../../base/text/content.js";
-import { dataHeader, framed, markForeign, markHidden, markLine } from "../../base/text/marking.js";
+import { dataHeader, framed, hostLine, markForeign, markHidden, markLine } from "../../base/text/marking.js";
 import type { ModelMessage, ModelRequest, ModelToolResult } from "../model.js";
 import { toAssistantParts } from "./provider-data.js";
 import { type FoundTools, foundOutput, hasWordsBeside, wrapSearch } from "./tools.js";
@@ -19,6 +19,8 @@ export interface PromptOptions {
   readonly accepts: (mediaType: string) => boolean;
   /** `inside`: tool results carry media. `beside`: they are text only, and the media follow in a message of the user's. */
   readonly toolMedia: "inside" | "beside";
+  /** The provider has no field for a failed call: the text of the result begins with a line that says so. */
+  readonly marksErrors: boolean;
   /** Found tools that are sent beside the results that found them. */
   readonly found?: FoundTools | undefined;
 }
@@ -64,7 +66,9 @@ function toolMessages(results: readonly ModelToolResult[], options: PromptOption
   });
   const messages: LanguageModelV3Message[] = [{ role: "tool", content }];
   const beside = results.flatMap((result) => [
-    ...(hasWordsBeside(options.found, result) ? besides(result, [{ type: "text", text: wordsIn(result) }]) : []),
+    ...(hasWordsBeside(options.found, result)
+      ? besides(result, [{ type: "text", text: wordsIn(result, options) }])
+      : []),
     ...(options.toolMedia === "beside" ? mediaBeside(result, options) : []),
   ]);
   if (beside.length > 0) messages.push({ role: "user", content: beside });
@@ -79,17 +83,22 @@ function besides(result: ModelToolResult, parts: readonly UserPart[]): UserPart[
 function toOutput(result: ModelToolResult, options: PromptOptions): LanguageModelV3ToolResultOutput {
   const native = options.found === undefined ? undefined : foundOutput(options.found, result);
   if (native !== undefined) return native;
-  const value = wordsIn(result);
+  const value = wordsIn(result, options);
   if (result.isError) return { type: "error-text", value };
   const files = result.content.flatMap((block) => filePart(block, options) ?? []);
   if (files.length === 0 || options.toolMedia === "beside") return { type: "text", value };
   return { type: "content", value: [{ type: "text", text: value }, ...files.map((file) => toolMedia(file))] };
 }
 
-function wordsIn(result: ModelToolResult): string {
-  const words = result.content.map((block) => wordsOf(block)).filter((part) => part !== "");
-  const header = result.origin === undefined ? [] : [dataHeader(result.origin)];
-  return [...header, words.join("\n") || "(empty result)"].join("\n");
+/** Also above a call whose outcome is unknown, so it does not say that the call had no effect. No server can write it. */
+const ERROR_LINE = hostLine("error");
+
+function wordsIn({ content, origin, isError }: ModelToolResult, { marksErrors }: PromptOptions): string {
+  const lines = isError && marksErrors ? [ERROR_LINE] : [];
+  if (origin !== undefined) lines.push(dataHeader(origin));
+  const words = content.map((block) => wordsOf(block)).filter((part) => part !== "");
+  const nothing = isError ? "(error without details)" : "(empty result)";
+  return [...lines, words.join("\n") || nothing].join("\n");
 }
 
 function toolMedia({ data, mediaType }: MediaPart): MediaOutput {

@@ -15,7 +15,7 @@ import {
   transcriptProblems,
 } from "../../engine/index.js";
 import type { ModelMessage, ModelToolResult, ModelUsage } from "../../models/index.js";
-import type { CatalogTool } from "../../tools/index.js";
+import { type CatalogTool, nothingOf } from "../../tools/index.js";
 import type { SessionEvent } from "../events.js";
 import { type OutsideRead, outsideRead } from "../permission/guards.js";
 import { type JournalEntry, LateNotes, type Note, type OpenTask, type RecordedChange } from "./entry.js";
@@ -366,8 +366,9 @@ function resultOf({ toolCallId: callId, subject: { name, tool }, task, end }: Re
     case "failed": {
       // The words only: they were marked and clipped before anybody saw them.
       const words = plainText(outcome.content);
-      const result = said(words.trim() === "" ? "(The tool returned nothing.)" : words, outcome.kind === "failed");
-      return { ...result, ...defined({ origin: tool?.label }) };
+      const result = said(words.trim() === "" ? nothingOf(outcome.kind) : words, outcome.kind === "failed");
+      const isOwn = outcome.kind === "failed" && outcome.isOwn === true;
+      return { ...result, ...defined({ origin: isOwn ? undefined : tool?.label }) };
     }
     case "refused":
       return said(`The call was refused: ${outcome.reason}`);

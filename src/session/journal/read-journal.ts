@@ -257,7 +257,7 @@ const content = listOf(block);
 const finished: Fields = { content, warnings: optional(listOf(text)) };
 const outcome = union("kind", {
   done: finished,
-  failed: finished,
+  failed: { ...finished, isOwn: optional(flag) },
   refused: { reason: text },
   unknown: { reason: text },
   cancelled: {},

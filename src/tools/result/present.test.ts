@@ -72,6 +72,9 @@ test.each<[ToolOutcome, RegExp]>([
 test("a result without content says so", async () => {
   expect(await shown([])).toEqual([text("(The tool returned nothing.)")]);
   expect(await shown([text(" \n")])).toEqual([text("(The tool returned nothing.)")]);
+  const failed = await presentOutcome({ kind: "failed", content: [] }, context());
+  const words = text("(The tool reported an error and gave no details.)");
+  expect(failed).toMatchObject({ model: { isError: true, content: [words] }, outcome: { content: [words] } });
 });
 
 describe("every block kind is shown or named", () => {

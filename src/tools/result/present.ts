@@ -44,14 +44,20 @@ export async function presentOutcome(outcome: ToolOutcome, context: ResultContex
     case "done":
     case "failed": {
       const { kind, structured, warnings } = outcome;
-      const { model, person } = await new Presentation(context).present(outcome);
+      const isOwn = outcome.kind === "failed" && outcome.isOwn === true;
+      const { model, person } = await new Presentation(context).present(outcome, kind);
       const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
       const shown = {
+        isOwn: isOwn || undefined,
         structured: isShort ? structured : undefined,
         warnings: warnings?.map((one) => markForeign(one)),
       };
       return {
-        model: { isError: kind === "failed", content: model, origin: context.origin },
+        model: {
+          isError: kind === "failed",
+          content: model,
+          ...defined({ origin: isOwn ? undefined : context.origin }),
+        },
         outcome: { kind, content: person, ...defined(shown) },
       };
     }
@@ -88,7 +94,10 @@ interface Placed {
   readonly person?: ContentBlock;
 }
 
-const NOTHING = "(The tool returned nothing.)";
+/** What stands for a result without content. */
+export function nothingOf(kind: "done" | "failed"): string {
+  return kind === "done" ? "(The tool returned nothing.)" : "(The tool reported an error and gave no details.)";
+}
 
 class Presentation {
   readonly #store: ResultStore;
@@ -101,7 +110,10 @@ class Presentation {
     this.#media = new MediaAllowance(context);
   }
 
-  async present(answer: ToolAnswer): Promise<Readonly<Record<"model" | "person", readonly ContentBlock[]>>> {
+  async present(
+    answer: ToolAnswer,
+    kind: "done" | "failed",
+  ): Promise<Readonly<Record<"model" | "person", readonly ContentBlock[]>>> {
     const placed: Placed[] = [];
     for (const block of answer.content) placed.push(await this.#place(block));
     const structured = await this.#structured(answer, placed);
@@ -121,7 +133,9 @@ class Presentation {
     const model = shown.flatMap((block) => block.model ?? []);
     const person = shown.flatMap((block) => block.person ?? []);
     const isEmpty = model.every((block) => block.type === "text" && block.text.trim() === "");
-    return { model: isEmpty ? [text(NOTHING)] : model, person };
+    if (!isEmpty) return { model, person };
+    const nothing = [text(nothingOf(kind))];
+    return { model: nothing, person: kind === "failed" ? nothing : person };
   }
 
   async #place(block: ContentBlock): Promise<Placed> {

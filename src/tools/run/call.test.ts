@@ -153,6 +153,7 @@ test("arguments that do not fit the source's own schema are named to the model b
   const { outcome, log } = await run({ arguments: { times: "two" } });
   expect(outcome).toEqual({
     kind: "failed",
+    isOwn: true,
     content: [
       text(
         'The call of mcp__s__echo was not made: the arguments do not fit its schema: the whole lacks the required property "message"; /times must be of type integer.',
@@ -235,7 +236,11 @@ test.each(["nothing", '{"kind":"great"}', '{"kind":"done"}', '{"kind":"unknown"}
   async (json) => {
     const answer = json === "nothing" ? undefined : JSON.parse(json);
     const { outcome } = await run({ call: async () => answer });
-    expect(outcome).toEqual({ kind: "failed", content: [text("s / echo failed: it answered with no outcome.")] });
+    expect(outcome).toEqual({
+      kind: "failed",
+      isOwn: true,
+      content: [text("s / echo failed: it answered with no outcome.")],
+    });
   },
 );
 

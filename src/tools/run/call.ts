@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import { LIMITS } from "../../base/limits.js";
 import { inSpan } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { checkAgainstSchema } from "../../mcp/index.js";
+import { checkAgainstSchema, withoutMisfitNulls } from "../../base/schema/schema-check.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { hintsOf } from "../policy/decide.js";
@@ -61,9 +61,7 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs });
   const { tool } = call;
   if (outcome.kind === "done" && tool) contained(world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
-  if (source) return presented;
-  const { origin: _origin, ...own } = presented.model; // without a source these are Tenon's own words
-  return { model: own, outcome: presented.outcome };
+  return presented;
 }
 
 /** Never rejects. */
@@ -179,8 +177,13 @@ async function finishArguments(
 ): Promise<Substituted> {
   const filled = await substituteResults(entry.tool.toOwn?.(given) ?? given, results);
   if (!filled.ok) return filled;
-  const complete = callArguments(entry, filled.arguments);
-  const fit = await checkAgainstSchema(entry.raw.inputSchema, complete, world);
+  const { inputSchema } = entry.raw;
+  let complete = callArguments(entry, filled.arguments);
+  let fit = await checkAgainstSchema(inputSchema, complete, world);
+  if (fit.kind === "misfit") {
+    complete = callArguments(entry, await withoutMisfitNulls(inputSchema, filled.arguments, world));
+    fit = await checkAgainstSchema(inputSchema, complete, world);
+  }
   if (fit.kind !== "misfit") return { ok: true, arguments: complete, inserted: filled.inserted };
   const problems = `the arguments do not fit its schema: ${fit.problems.join("; ")}`;
   if (!entry.isChanged) return { ok: false, reason: problems };
