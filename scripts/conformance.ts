@@ -1,8 +1,16 @@
 // `npm run conformance`: every client scenario of both MCP requirement sets, one by one, against what is expected to fail.
-// `--ci` leaves out the expected failures; `--only name,name` runs some scenarios.
+// `--ci` leaves out the expected failures; `--only name,name` runs some scenarios; `--through acp` drives `tenon acp`.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { OLDER, prepare, runScenario, type Scenario, scenariosOf, VERSIONS } from "./conformance/suite.js";
+import {
+  OLDER,
+  prepare,
+  runScenario,
+  type Scenario,
+  scenariosOf,
+  type Through,
+  VERSIONS,
+} from "./conformance/suite.js";
 import { seconds } from "./lib/run.js";
 
 interface ExpectedFailure {
@@ -22,8 +30,8 @@ function expectedFailures(): readonly ExpectedFailure[] {
   return entries;
 }
 
-async function main(isCi: boolean, only: readonly string[] | undefined): Promise<boolean> {
-  await prepare();
+async function main(isCi: boolean, only: readonly string[] | undefined, through: Through): Promise<boolean> {
+  await prepare(through);
   const expected = expectedFailures();
   const reasonFor = ({ name, version }: Scenario) =>
     expected.find((entry) => entry.scenario === name && entry.version === version)?.reason;
@@ -42,7 +50,7 @@ async function main(isCi: boolean, only: readonly string[] | undefined): Promise
   const counts = { passed: 0, expected: 0, wrong: gone.length };
   for (const scenario of wanted) {
     const start = performance.now();
-    const { passed, output } = await runScenario(scenario);
+    const { passed, output } = await runScenario(scenario, through);
     const reason = reasonFor(scenario);
     const time = seconds(performance.now() - start).padStart(7);
     const row = `${scenario.version}  ${scenario.name.padEnd(42)} ${time}`;
@@ -63,8 +71,12 @@ async function main(isCi: boolean, only: readonly string[] | undefined): Promise
 }
 
 try {
-  const { values } = parseArgs({ options: { ci: { type: "boolean", default: false }, only: { type: "string" } } });
-  process.exitCode = (await main(values.ci, values.only?.split(","))) ? 0 : 1;
+  const { values } = parseArgs({
+    options: { ci: { type: "boolean", default: false }, only: { type: "string" }, through: { type: "string" } },
+  });
+  const { through = "connections" } = values;
+  if (through !== "connections" && through !== "acp") throw new Error("--through takes connections or acp");
+  process.exitCode = (await main(values.ci, values.only?.split(","), through)) ? 0 : 1;
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 2;

@@ -1,4 +1,112 @@
 // `npm run peers`: installs the programs of others that the scenarios drive.
-import { ensurePeers } from "./lib/peers.js";
+// `npm run peers -- servers`: connects the npm servers of scripts/servers in one session, and writes docs/compatibility.md.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isJsonObject, type JsonObject, type JsonValue } from "../src/base/json/json.js";
+import { type AcpClient, startAgent } from "../src/testing/index.js";
+import { ensurePeers, ensurePinned } from "./lib/peers.js";
+import { ROOT } from "./lib/run.js";
 
-console.log(`peers: ${await ensurePeers()}`);
+const SERVERS = join(ROOT, ".cache/servers");
+const PAGE = join(ROOT, "docs/compatibility.md");
+const READY_MS = 60_000;
+/** What they need in order to start; nothing is sent anywhere. */
+const KEYS = [
+  ...["GITHUB_PERSONAL_ACCESS_TOKEN", "GITLAB_PERSONAL_ACCESS_TOKEN", "SLACK_BOT_TOKEN", "SLACK_TEAM_ID"],
+  ...["BRAVE_API_KEY", "NOTION_TOKEN", "TAVILY_API_KEY", "EXA_API_KEY", "AIRTABLE_API_KEY", "PERPLEXITY_API_KEY"],
+];
+
+interface NpmServer {
+  readonly name: string;
+  readonly spec: string;
+  readonly command: string;
+  readonly args: string[];
+  readonly env: { name: string; value: string }[];
+}
+
+interface Row extends Pick<NpmServer, "name" | "spec"> {
+  readonly state: string;
+  readonly tools: number;
+  readonly ms: number | undefined;
+}
+
+/** In the order of the package file, as they are installed. */
+function npmServers(home: string): NpmServer[] {
+  const { dependencies } = objectIn(join(ROOT, "scripts/servers/package.json"));
+  return Object.keys(isJsonObject(dependencies) ? dependencies : {}).map((packageName) => {
+    const folder = join(SERVERS, "node_modules", packageName);
+    const { bin, version } = objectIn(join(folder, "package.json"));
+    const program = isJsonObject(bin) ? Object.values(bin)[0] : bin;
+    if (typeof program !== "string") throw new Error(`${packageName} has no program`);
+    const name = packageName.replace(
+      /^@modelcontextprotocol\/server-|^@|\/mcp-server$|\/mcp$|-mcp-server$|-mcp$/gu,
+      "",
+    );
+    return {
+      name: name.replaceAll(/.*\//gu, ""),
+      spec: `${packageName}@${version}`,
+      command: process.execPath,
+      args: [join(folder, program), ...(packageName.endsWith("filesystem") ? [home] : [])],
+      env: KEYS.map((key) => ({ name: key, value: "xoxb-none-0123456789abcdef" })),
+    };
+  });
+}
+
+function objectIn(path: string): JsonObject {
+  const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+  if (!isJsonObject(value)) throw new Error(`${path} holds no object`);
+  return value;
+}
+
+/** All of them in one session; the times are those from `session/new` on. */
+async function connectAll(client: AcpClient, home: string, servers: readonly NpmServer[]): Promise<Row[]> {
+  await client.initialize();
+  const startMs = performance.now();
+  const mcpServers = servers.map(({ spec: _spec, ...server }) => server);
+  const { sessionId } = await client.newSession({ cwd: home, mcpServers });
+  const rows = servers.map(async ({ name, spec }): Promise<Row> => {
+    const isSettled = new RegExp(`"name":"${name}"[^{}]*"state":"(?:ready|failed)"`, "u");
+    const update = await client
+      .waitForUpdate(sessionId, ({ _meta }) => isSettled.test(JSON.stringify(_meta ?? {})), { timeoutMs: READY_MS })
+      .catch(() => undefined);
+    const ms = update && Math.round(performance.now() - startMs);
+    return { name, spec, state: "not ready", tools: 0, ms };
+  });
+  const settled = await Promise.all(rows);
+  const status = await client.request("_tenon/mcp/status", { sessionId });
+  const listed = isJsonObject(status) && Array.isArray(status["servers"]) ? status["servers"] : [];
+  const known = new Map(listed.flatMap((entry: JsonValue) => (isJsonObject(entry) ? [[entry["name"], entry]] : [])));
+  const order = [...known.keys()].join(", ");
+  if (order !== servers.map(({ name }) => name).join(", ")) throw new Error(`another order: ${order}`);
+  return settled.map((row): Row => {
+    const { state, toolCount } = known.get(row.name) ?? {};
+    return { ...row, state: String(state ?? row.state), tools: Number(toolCount ?? 0) };
+  });
+}
+
+/** Returns whether all of them became ready. */
+async function runServers(): Promise<boolean> {
+  await ensurePinned("servers");
+  const home = mkdtempSync(join(tmpdir(), "tenon-servers-"));
+  try {
+    const env = { PATH: process.env["PATH"] ?? "", HOME: home, TENON_HOME: home };
+    const args = [join(ROOT, "dist/cli/main.js"), "acp"];
+    await using client = startAgent({ command: process.execPath, args, env, cwd: home });
+    const rows = await connectAll(client, home, npmServers(home));
+    const table = rows.map(
+      ({ name, spec, state, tools, ms }) => `| ${name} | ${spec} | ${state} | ${tools} | ${ms ?? "-"} |`,
+    );
+    const lines = ["| name | package | state | tools | ms after `session/new` |", "|---|---|---|---|---|", ...table];
+    console.log(lines.join("\n"));
+    const page = readFileSync(PAGE, "utf8");
+    const section = `<!-- servers -->\n\n${lines.join("\n")}\n\n<!-- /servers -->`;
+    writeFileSync(PAGE, page.replace(/<!-- servers -->.*<!-- \/servers -->/su, section));
+    return rows.every(({ state }) => state === "ready");
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[2] === "servers") process.exitCode = (await runServers()) ? 0 : 1;
+else console.log(`peers: ${await ensurePeers()}`);

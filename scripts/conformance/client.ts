@@ -1,5 +1,4 @@
 // The client that the MCP conformance suite drives: one flow for every scenario, through this repository's own connections.
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { VERSION } from "../../src/base/version.js";
 import {
   getPrompt,
@@ -7,12 +6,12 @@ import {
   listPrompts,
   listResources,
   McpConnection,
-  type McpTool,
   type Peer,
   readResource,
 } from "../../src/mcp/index.js";
 import { nodeWorld, stderrLog } from "../../src/world/index.js";
-import { scenarioContext, scenarioLogin } from "./login.js";
+import { argumentsFor, prescribedCalls } from "./calls.js";
+import { scenarioLogin } from "./login.js";
 
 /** The suite kills only the shell around a client that hangs. */
 const WATCHDOG_MS = 25_000;
@@ -29,49 +28,12 @@ const PEER: Peer = {
   }),
 };
 
-interface ToolCall {
-  readonly name: string;
-  readonly args: JsonObject;
-}
-
-/** The calls a scenario prescribes; undefined when it leaves them to the client. */
-function prescribedCalls(): ToolCall[] | undefined {
-  const { toolCalls: calls } = scenarioContext();
-  if (!Array.isArray(calls)) return undefined;
-  return calls.filter(isJsonObject).flatMap(({ name, arguments: args }) => {
-    return typeof name === "string" ? [{ name, args: isJsonObject(args) ? args : {} }] : [];
-  });
-}
-
-/** Something of the right type for every required argument; a whole schema where one is asked for. */
-function argumentsFor(tool: McpTool, tools: readonly McpTool[]): JsonObject {
-  const { required, properties } = tool.inputSchema;
-  const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
-  const schemas = isJsonObject(properties) ? properties : {};
-  if (names.length === 1 && names[0] === "schema") return { schema: tools[0]?.inputSchema ?? {} };
-  return Object.fromEntries(names.map((name) => [name, sampleOf(schemas[name])]));
-}
-
-function sampleOf(schema: JsonValue | undefined): JsonValue {
-  switch (isJsonObject(schema) ? schema["type"] : undefined) {
-    case "number":
-    case "integer":
-      return 2;
-    case "boolean":
-      return true;
-    case "object":
-      return {};
-    case "array":
-      return [];
-    default:
-      return "text";
-  }
-}
-
 async function use(connection: McpConnection, link: Link, signal: AbortSignal): Promise<void> {
   const world = nodeWorld();
   const tools = connection.tools.value;
-  const calls = prescribedCalls() ?? tools.map((tool) => ({ name: tool.name, args: argumentsFor(tool, tools) }));
+  const calls =
+    prescribedCalls() ??
+    tools.map((tool) => ({ name: tool.name, args: argumentsFor(tool.inputSchema, tools[0]?.inputSchema) }));
   for (const { name, args } of calls) {
     const outcome = await connection.call(name, args, { signal, onProgress: () => {} });
     console.error(`${name}: ${outcome.kind}`, "error" in outcome ? outcome.error.message : "");

@@ -13,10 +13,12 @@ export function scenarioContext(): JsonObject {
 
 /** The scenario's name chooses the kind of credentials, and nothing else. */
 export function scenarioLogin(): OAuthOptions {
-  return { store: new MemoryGrants(), account: "default", settings: settingsFor(scenarioContext()), way: ROBOT };
+  return { store: new MemoryGrants(), account: "default", settings: scenarioSettings(), way: ROBOT };
 }
 
-function settingsFor(context: JsonObject): OAuthSettings {
+/** Empty where the scenario has no credentials for the client. */
+export function scenarioSettings(): OAuthSettings {
+  const context = scenarioContext();
   const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
   const clientId = text(context, "client_id");
   const issuer = text(context, "issuer");

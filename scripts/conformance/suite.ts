@@ -22,17 +22,23 @@ export interface Verdict {
 
 const FOLDER = join(ROOT, ".cache/conformance");
 const HARNESS = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
-const CLIENT = "client.mjs";
+/** What the suite drives: our connections, or an ACP client with `tenon acp` behind it. */
+export type Through = "connections" | "acp";
+const CLIENTS: Readonly<Record<Through, string>> = { connections: "client.mjs", acp: "acp-client.mjs" };
+/** From the folder the suite runs in; after it comes the URL. */
+const TENON = "../../dist/cli/main.js";
 /** The suite needs `fs.globSync`. */
 const HARNESS_NODE = 22;
 
 /** Installs the suite and bundles the client for the Node that runs this. */
-export async function prepare(): Promise<void> {
+export async function prepare(through: Through): Promise<void> {
   await ensurePinned("conformance");
+  const built = join(ROOT, "dist/cli/main.js");
+  if (through === "acp" && !existsSync(built)) throw new Error("there is no build to drive: npm run build");
   await build({
     absWorkingDir: ROOT,
-    entryPoints: ["scripts/conformance/client.ts"],
-    outfile: join(FOLDER, CLIENT),
+    entryPoints: [join("scripts/conformance", CLIENTS[through].replace(".mjs", ".ts"))],
+    outfile: join(FOLDER, CLIENTS[through]),
     bundle: true,
     platform: "node",
     format: "esm",
@@ -65,10 +71,10 @@ export async function scenariosOf(version: (typeof VERSIONS)[number]): Promise<S
   return names.map((name) => ({ name, version }));
 }
 
-export async function runScenario({ name, version }: Scenario): Promise<Verdict> {
+export async function runScenario({ name, version }: Scenario, through: Through): Promise<Verdict> {
   // The suite splits the command at blanks and knows no quotes.
   if (process.execPath.includes(" ")) throw new Error(`the path of Node has a blank in it: ${process.execPath}`);
-  const client = `${process.execPath} ${CLIENT}`;
+  const client = `${process.execPath} ${CLIENTS[through]} ${TENON}`;
   const { code, output } = await harness([
     "client",
     "--command",
